@@ -1,0 +1,45 @@
+# Everything one does with this repository; `make help` lists it.
+
+# Two SQLCiphers never share a scratch folder: SwiftPM does not see that the C headers changed under it.
+ifeq ($(ENGINE),4)
+suffix := -engine4
+select := settings=$$(Scripts/sqlcipher4 --env) && eval "$$settings" &&
+else ifneq ($(ENGINE),)
+$(error ENGINE is 4, or not set for the SQLCipher that pkg-config finds; it is '$(ENGINE)')
+endif
+
+scratch := --scratch-path .build$(suffix)
+demo := -c release --package-path Examples --scratch-path '$(CURDIR)/.build-examples$(suffix)'
+sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports
+
+.PHONY: help setup build test demo lint format clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@echo
+	@echo 'ENGINE=4          build, test, demo: with SQLCipher 4 where the system has 3.x'
+	@echo 'FILTER=<pattern>  test: only the tests whose names match'
+	@echo 'LONG=1            test: the long ones too'
+
+setup: ## install what is missing of SQLCipher and pkg-config
+	@Scripts/setup
+
+build: setup ## build library, tool and test helpers, for debugging
+	@$(select) swift build $(scratch)
+
+test: setup ## build and run the tests
+	@$(select) $(if $(filter 1,$(LONG)),COFFER_LONG_TESTS=1) \
+		swift test $(scratch) $(if $(FILTER),--filter '$(FILTER)')
+
+demo: setup ## run the example program on real data, built for release
+	@echo 'Building Examples/Airports for release; the first time takes some minutes.'
+	@$(select) swift run --quiet $(demo) Airports
+
+lint: ## check the format of all Swift sources
+	@swift format lint --strict --recursive --parallel $(sources)
+
+format: ## format all Swift sources
+	@swift format --in-place --recursive --parallel $(sources)
+
+clean: ## remove all builds but that of SQLCipher 4
+	rm -rf .build .build-engine4 .build-examples .build-examples-engine4
