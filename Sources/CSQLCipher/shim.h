@@ -1,0 +1,97 @@
+// The C door of Coffer: SQLCipher's header, and what Swift cannot say for itself.
+//
+// One source serves SQLCipher 3.4.1 (SQLite 3.15.2) and 4.x. What the older engine lacks stands
+// here behind SQLITE_VERSION_NUMBER, so that no Swift file names a symbol that may not link.
+
+#ifndef COFFER_CSQLCIPHER_SHIM_H
+#define COFFER_CSQLCIPHER_SHIM_H
+
+// The pkg-config file does not define it, and without it the header hides sqlite3_key.
+#ifndef SQLITE_HAS_CODEC
+#define SQLITE_HAS_CODEC 1
+#endif
+
+#include <sqlite3.h>
+#include <stdint.h>
+#include <string.h>
+
+/// SQLITE_TRANSIENT is a cast of -1, which Swift does not import: the engine copies the bytes.
+static inline sqlite3_destructor_type coffer_transient(void) {
+    return SQLITE_TRANSIENT;
+}
+
+/// Compiles one statement that will be kept: the engine then avoids its short-lived memory pool.
+static inline int coffer_prepare_persistent(sqlite3 *db, const char *sql, int byte_count,
+                                            sqlite3_stmt **statement, const char **tail) {
+#if SQLITE_VERSION_NUMBER >= 3020000
+    return sqlite3_prepare_v3(db, sql, byte_count, SQLITE_PREPARE_PERSISTENT, statement, tail);
+#else
+    return sqlite3_prepare_v2(db, sql, byte_count, statement, tail);
+#endif
+}
+
+/// Rows changed by the last statement; the older engine counts in 32 bits.
+static inline int64_t coffer_changes(sqlite3 *db) {
+#if SQLITE_VERSION_NUMBER >= 3037000
+    return sqlite3_changes64(db);
+#else
+    return sqlite3_changes(db);
+#endif
+}
+
+/// Byte offset in the SQL text of the last error, or -1 where the engine cannot tell.
+static inline int coffer_error_offset(sqlite3 *db) {
+#if SQLITE_VERSION_NUMBER >= 3038000
+    return sqlite3_error_offset(db);
+#else
+    (void)db;
+    return -1;
+#endif
+}
+
+/// sqlite3_db_config is variadic. Returns SQLITE_ERROR for an option that the engine does not know.
+static inline int coffer_set_option(sqlite3 *db, int option, int enabled) {
+    return sqlite3_db_config(db, option, enabled, (int *)0);
+}
+
+/// SQLITE_IOERR_SHORT_READ, an expression that Swift does not import.
+static const int coffer_ioerr_short_read = SQLITE_IOERR_SHORT_READ;
+
+/// Options of sqlite3_db_config that the older header does not name.
+enum {
+    coffer_option_load_extension = 1005,
+    coffer_option_defensive = 1010,
+    coffer_option_trusted_schema = 1017,
+};
+
+/// Reads raw, still encrypted bytes through the engine's own descriptor of the main file.
+///
+/// A second descriptor would drop the process's POSIX locks when it is closed:
+/// https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
+static inline int coffer_read_raw(sqlite3 *db, void *buffer, int byte_count, int64_t offset) {
+    sqlite3_file *file = 0;
+    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (code != SQLITE_OK) return code;
+    if (file == 0 || file->pMethods == 0) return SQLITE_MISUSE;
+    return file->pMethods->xRead(file, buffer, byte_count, offset);
+}
+
+/// Byte count of the main file through the engine's own descriptor.
+static inline int coffer_raw_byte_count(sqlite3 *db, int64_t *byte_count) {
+    sqlite3_file *file = 0;
+    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (code != SQLITE_OK) return code;
+    if (file == 0 || file->pMethods == 0) return SQLITE_MISUSE;
+    sqlite3_int64 size = 0;
+    code = file->pMethods->xFileSize(file, &size);
+    *byte_count = size;
+    return code;
+}
+
+/// Overwrites a secret in a way that the optimiser may not remove.
+static inline void coffer_wipe(void *bytes, size_t byte_count) {
+    volatile unsigned char *cursor = (volatile unsigned char *)bytes;
+    while (byte_count--) *cursor++ = 0;
+}
+
+#endif

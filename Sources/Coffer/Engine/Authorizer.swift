@@ -1,0 +1,137 @@
+import CSQLCipher
+
+/// Decides, while SQL is compiled, what the text may do.
+///
+/// The engine asks for every action of a statement, so no spelling of `COMMIT` or `PRAGMA key`
+/// slips through as it would past a check of the text. See
+/// <https://www.sqlite.org/c3ref/set_authorizer.html>.
+final class Authorizer {
+    /// Whose SQL is compiled under the rules.
+    enum Scope {
+        /// A `Connection` of the user: transactions and most pragmas are theirs.
+        case connection
+        /// The body of a store's transaction, which Coffer begins and ends.
+        case body
+    }
+
+    var scope = Scope.connection
+    /// True while Coffer's own control statements are compiled or run.
+    var isCoffer = false
+    /// True once the statement being compiled turned out to control transactions or files, so
+    /// that it must not be wrapped into a transaction.
+    private(set) var sawControl = false
+    private var refusal: StoreError?
+
+    func install(on db: OpaquePointer) {
+        sqlite3_set_authorizer(db, authorize, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    /// Runs `body` with Coffer's own rights.
+    func asCoffer<R>(_ body: () -> R) -> R {
+        let was = isCoffer
+        isCoffer = true
+        defer { isCoffer = was }
+        return body()
+    }
+
+    /// Forgets what the last compilation showed.
+    func begin() {
+        sawControl = false
+        refusal = nil
+    }
+
+    func takeRefusal() -> StoreError? {
+        defer { refusal = nil }
+        return refusal
+    }
+
+    fileprivate func decide(_ action: Int32, _ first: String?, _ second: String?) -> Int32 {
+        let reason: String?
+        switch action {
+        case SQLITE_TRANSACTION, SQLITE_SAVEPOINT:
+            sawControl = true
+            reason = scope == .body ? Self.transactionReason(action, first) : nil
+        case SQLITE_ATTACH, SQLITE_DETACH:
+            sawControl = true
+            reason = scope == .body ? "ATTACH and DETACH are not possible in a transaction" : nil
+        case SQLITE_PRAGMA:
+            sawControl = true
+            reason = pragmaReason(first?.lowercased() ?? "", argument: second)
+        case SQLITE_FUNCTION:
+            let isRefused = Self.refusedFunctions.contains(second?.lowercased() ?? "")
+            reason =
+                isRefused
+                ? "the function \(second ?? "") is switched off: it runs foreign code" : nil
+        default:
+            reason = nil
+        }
+        guard let reason else { return SQLITE_OK }
+        refusal = StoreError(.misuse, reason)
+        return SQLITE_DENY
+    }
+
+    private static func transactionReason(_ action: Int32, _ verb: String?) -> String {
+        action == SQLITE_SAVEPOINT
+            ? "savepoint SQL would end or hide the store's own; use tx.savepoint { }"
+            : "\(verb ?? "this") would break the store's transaction; use store.write { }, "
+                + "return to commit and throw to roll back"
+    }
+
+    private func pragmaReason(_ name: String, argument: String?) -> String? {
+        if let verb = Self.secretPragmas[name] {
+            return "PRAGMA \(name) would put a key or a cipher setting into SQL text; use \(verb)"
+        }
+        if name.hasPrefix("cipher"), argument != nil {
+            return "PRAGMA \(name) changes how pages are encrypted; name a CipherProfile instead"
+        }
+        if Self.unsafePragmas.contains(name), argument != nil {
+            return "PRAGMA \(name) is set by Coffer on every connection and stays as it is"
+        }
+        if scope == .body, argument != nil, !Self.bodyPragmas.contains(name) {
+            return "PRAGMA \(name) cannot be set inside a transaction of the store; "
+                + "use the store's Configuration"
+        }
+        return nil
+    }
+
+    private static let secretPragmas = [
+        "key": "setKey(_:)", "hexkey": "setKey(_:)", "rekey": "rekey(to:)",
+        "hexrekey": "rekey(to:)", "rekey_kdf_iter": "rekey(to:)",
+        "rekey_cipher": "rekey(to:)", "cipher_store_pass": "setKey(_:)",
+        "kdf_iter": "a CipherProfile", "fast_kdf_iter": "a CipherProfile",
+        "cipher_migrate": "the migrate verb of the tool",
+    ]
+
+    private static let unsafePragmas: Set = [
+        // Plaintext would reach /var/tmp: measured with temp_store=FILE on both engines.
+        "temp_store", "temp_store_directory", "data_store_directory",
+        "writable_schema", "trusted_schema", "page_size",
+    ]
+
+    /// Pragmas whose argument only names what to look at, or that are part of a transaction.
+    private static let bodyPragmas: Set = [
+        "table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo",
+        "foreign_key_list", "foreign_key_check", "integrity_check", "quick_check",
+        "user_version", "application_id", "defer_foreign_keys", "optimize",
+    ]
+
+    private static let refusedFunctions: Set = ["load_extension", "fts3_tokenizer"]
+}
+
+private func authorize(
+    context: UnsafeMutableRawPointer?, action: Int32, first: UnsafePointer<CChar>?,
+    second: UnsafePointer<CChar>?, database: UnsafePointer<CChar>?,
+    trigger: UnsafePointer<CChar>?
+) -> Int32 {
+    guard let context else { return SQLITE_DENY }
+    // Unretained: the authorizer lives in the handle whose connection calls it.
+    let authorizer = Unmanaged<Authorizer>.fromOpaque(context).takeUnretainedValue()
+    if authorizer.isCoffer { return SQLITE_OK }
+    switch action {
+    case SQLITE_READ, SQLITE_SELECT, SQLITE_INSERT, SQLITE_UPDATE, SQLITE_DELETE:
+        return SQLITE_OK  // by far the most frequent, once per column: no strings are made
+    default:
+        return authorizer.decide(
+            action, first.map { String(cString: $0) }, second.map { String(cString: $0) })
+    }
+}

@@ -1,0 +1,72 @@
+import Logging
+
+/// How a store or a connection is opened.
+///
+/// Every option has the safe value as its default.
+public struct Configuration: Sendable {
+    /// How changes reach the file.
+    public struct JournalMode: Sendable, Hashable, CustomStringConvertible {
+        /// The name that SQLite gives the mode.
+        public let description: String
+
+        /// A write-ahead log: readers and the writer do not wait for each other.
+        public static let wal = Self(description: "wal")
+        /// A rollback journal: one file, no log beside it; reads wait for writes.
+        public static let delete = Self(description: "delete")
+    }
+
+    /// What a returned write has survived.
+    public enum Durability: Sendable {
+        /// Power loss: `synchronous=FULL`, one fsync for each commit.
+        case power
+        /// The end of this process, not power loss: `synchronous=NORMAL`. After a power cut the
+        /// last commits may be gone; the file stays consistent.
+        case process
+    }
+
+    /// The file's cipher settings; `nil` finds those of an existing file by its first page's MAC
+    /// and takes `Engine.capabilities.defaultProfile` for a new one.
+    public var profile: CipherProfile?
+
+    /// The journal mode; an existing file in another mode is converted.
+    public var journalMode = JournalMode.wal
+
+    /// What a returned write has survived; power loss unless you say otherwise.
+    public var durability = Durability.power
+
+    /// How long to wait for another connection's or process's lock before `.busy`.
+    public var busyTimeout: Duration = .seconds(5)
+
+    /// Most connections that a store reads with at once; more reads wait in line.
+    public var readerCountMax = 4
+
+    /// How long a read waits for a free connection, and `rekey` and `close` for running work,
+    /// before `.busy`.
+    public var waitTimeout: Duration = .seconds(30)
+
+    /// Bytes of decrypted pages kept in memory, shared equally by all connections of a store.
+    ///
+    /// A ceiling, not a reservation: a cache never holds more than the file has. A page that is
+    /// not in the cache costs about 11 µs (SQLCipher 3) or 15 µs (SQLCipher 4) to decrypt.
+    public var cacheByteCountMax = 256 << 20
+
+    /// Most compiled statements kept by each connection, least recently used out first.
+    public var statementCountMax = 64
+
+    /// Where events go; never with a key or a bound value.
+    public var logger: Logger?
+
+    /// The defaults.
+    public init() {}
+}
+
+/// What to do about the file's existence.
+public enum OpenMode: Sendable {
+    /// Opens the file, and makes an encrypted one if there is none. An existing empty file is
+    /// `.truncated`, never a fresh store.
+    case createIfMissing
+    /// Opens the file; `.notFound` if there is none.
+    case mustExist
+    /// Opens the file for reading only; `.notFound` if there is none.
+    case readOnly
+}

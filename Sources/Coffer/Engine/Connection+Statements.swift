@@ -1,0 +1,112 @@
+import CSQLCipher
+
+extension Connection {
+    /// Compiles one statement, to bind and step by hand.
+    ///
+    /// - Throws: `StoreError` `.sql` if the text does not compile or holds more than one
+    ///   statement; `.misuse` for a pragma that would carry a key.
+    public func prepare(_ sql: String) throws(StoreError) -> Statement {
+        try compile(sql, persistent: true)
+    }
+
+    /// Runs one statement to its end; rows, if any, are dropped.
+    ///
+    /// Outside a transaction it is one: returned means durable, thrown means nothing happened.
+    ///
+    /// - Returns: The number of rows that an INSERT, UPDATE or DELETE changed; else 0.
+    /// - Throws: `StoreError` `.sql`, `.constraint`, `.busy`, `.full`, `.io`, `.damaged`,
+    ///   `.misuse` if the number of arguments is wrong.
+    @discardableResult
+    public func execute(_ sql: SQL) throws(StoreError) -> Int {
+        var changeCount = 0
+        try run(sql) { statement throws(StoreError) in
+            let before = sqlite3_total_changes(statement.handle.db)
+            try statement.runToEnd()
+            let isChanged = sqlite3_total_changes(statement.handle.db) != before
+            changeCount = isChanged ? Int(coffer_changes(statement.handle.db)) : 0
+        }
+        return changeCount
+    }
+
+    /// All rows of one statement.
+    ///
+    /// - Complexity: O(*rows*) memory.
+    /// - Throws: As `execute(_:)`; a `.damaged` result is withheld whole.
+    public func rows(_ sql: SQL) throws(StoreError) -> [Row] {
+        var rows: [Row] = []
+        try run(sql) { statement throws(StoreError) in
+            while try statement.advance() { rows.append(try statement.row()) }
+        }
+        return rows
+    }
+
+    /// The first row of one statement, `nil` if there is none.
+    ///
+    /// - Throws: As `rows(_:)`.
+    public func firstRow(_ sql: SQL) throws(StoreError) -> Row? {
+        var row: Row?
+        try run(sql) { statement throws(StoreError) in
+            if try statement.advance() { row = try statement.row() }
+        }
+        return row
+    }
+
+    /// Runs `body` on a statement with its arguments bound, in a transaction, probed.
+    private func run(
+        _ sql: SQL, _ body: (Statement) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        let sql = try sql.checked()
+        let statement = try cached(sql.text)
+        defer { release(statement) }
+        try statement.bind(sql.arguments)
+        try statementWillStep(statement)
+        do throws(StoreError) {
+            try body(statement)
+            // A body of a store is probed once, before its commit.
+            if try current().handle.authorizer.scope == .connection, !statement.isControl {
+                try probe()
+            }
+        } catch {
+            statement.rewind()
+            statementFailed(statement)
+            throw error
+        }
+        statement.rewind()
+        try statementEnded(statement)
+    }
+
+    /// A statement from the cache, marked as in use until `release(_:)`.
+    func cached(_ sql: String) throws(StoreError) -> Statement {
+        let statement = try cache.take(sql) { persistent throws(StoreError) in
+            try compile(sql, persistent: persistent)
+        }
+        statement.isInUse = true
+        return statement
+    }
+
+    /// Makes a cached statement free for the next user, without the arguments of this one.
+    func release(_ statement: Statement) {
+        statement.rewind()
+        sqlite3_clear_bindings(statement.raw)
+        statement.isInUse = false
+    }
+}
+
+extension Statement {
+    /// The current row, copied.
+    func row() throws(StoreError) -> Row {
+        let raw = try pointer()
+        let columns = columns
+        var values: [Value] = []
+        values.reserveCapacity(columns.names.count)
+        for index in 0..<Int32(columns.names.count) {
+            do throws(StoreError) {
+                values.append(try Self.value(of: raw, at: index))
+            } catch {
+                throw StoreError(
+                    error.code, error.message, sql: sql, column: columns.names[Int(index)])
+            }
+        }
+        return Row(columns: columns, values: values)
+    }
+}

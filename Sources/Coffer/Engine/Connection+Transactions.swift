@@ -1,0 +1,161 @@
+import CSQLCipher
+
+/// Which locks a transaction takes, and when.
+/// See <https://www.sqlite.org/lang_transaction.html>.
+public enum TransactionMode: Sendable {
+    /// Takes locks as statements need them.
+    case deferred
+    /// Takes the write lock at once; reads of others go on.
+    case immediate
+    /// Takes the write lock at once; outside WAL reads of others wait too.
+    case exclusive
+
+    var control: Handle.Control {
+        switch self {
+        case .deferred: .begin
+        case .immediate: .beginImmediate
+        case .exclusive: .beginExclusive
+        }
+    }
+}
+
+/// The transaction that Coffer puts around statements which the user runs outside one.
+///
+/// Only inside a transaction does the probe see that a page failed authentication.
+struct ImplicitTransaction {
+    var isOpen = false
+    var cursorCount = 0
+}
+
+extension Connection {
+    /// Runs `body` in a transaction: returning commits, throwing rolls back.
+    ///
+    /// - Parameters:
+    ///   - mode: Which locks to take first; `.immediate` unless you say otherwise.
+    ///   - body: The work, on this connection.
+    /// - Returns: What `body` returns, after the commit.
+    /// - Throws: What `body` throws, after the rollback; `StoreError` `.busy`, `.constraint` for
+    ///   a deferred foreign key, `.full`, `.io`, `.damaged` if nothing could be committed;
+    ///   `.misuse` inside another transaction.
+    @discardableResult
+    public func transaction<T>(
+        _ mode: TransactionMode = .immediate, _ body: () throws -> T
+    ) throws -> T {
+        guard !implicit.isOpen else {
+            throw StoreError(
+                .misuse, "a statement is still at a row", hint: "Step it to its end, or reset it.")
+        }
+        guard !isInTransaction else {
+            throw StoreError(
+                .misuse, "a transaction is open already", hint: "Use savepoint(_:) inside it.")
+        }
+        let handle = try current().handle
+        try handle.run(mode.control)
+        return try finish(handle) { try body() }
+    }
+
+    /// Runs `body` in a savepoint: returning keeps its work, throwing undoes it alone.
+    ///
+    /// - Throws: What `body` throws; `StoreError` `.misuse` outside a transaction, `.rolledBack`
+    ///   if SQLite ended the whole transaction.
+    @discardableResult
+    public func savepoint<T>(_ body: () throws -> T) throws -> T {
+        let handle = try current().handle
+        guard handle.isInTransaction else {
+            throw StoreError(.misuse, "a savepoint needs a transaction around it")
+        }
+        let name = "coffer_\(savepointDepth)"
+        try handle.run("SAVEPOINT \(name)")
+        savepointDepth += 1
+        defer { savepointDepth -= 1 }
+        do {
+            let result = try body()
+            guard handle.isInTransaction else { throw Self.rolledBack(cause: nil) }
+            try handle.run("RELEASE \(name)")
+            return result
+        } catch {
+            // FULL, IOERR, NOMEM and ON CONFLICT ROLLBACK end the whole transaction.
+            guard handle.isInTransaction else { throw Self.rolledBack(cause: error) }
+            try handle.run("ROLLBACK TO \(name); RELEASE \(name)")
+            throw error
+        }
+    }
+
+    /// Runs the body of a begun transaction, then commits what is authentic or rolls back.
+    func finish<T>(_ handle: Handle, _ body: () throws -> T) throws -> T {
+        let result: T
+        do {
+            result = try body()
+            guard handle.isInTransaction else { throw Self.rolledBack(cause: nil) }
+            try probe()
+            try handle.run(.commit)
+        } catch {
+            let failure = damage(handle, under: error)
+            // After a failed COMMIT the transaction is still open.
+            if handle.isInTransaction { try handle.run(.rollback) }
+            throw failure
+        }
+        return result
+    }
+
+    /// What a body threw may come from zeros that a failed page left.
+    private func damage(_ handle: Handle, under error: any Error) -> any Error {
+        if let known = error as? StoreError, known.code == .damaged { return known }
+        guard handle.isInTransaction, let found = handle.probeFailure(), found.code == .damaged
+        else { return error }
+        return StoreError(found.code, found.message, hint: found.hint, cause: error)
+    }
+
+    static func rolledBack(cause: (any Error)?) -> StoreError {
+        if let known = cause as? StoreError, known.code == .rolledBack { return known }
+        return StoreError(
+            .rolledBack, "SQLite undid the whole transaction", hint: "Run it again.", cause: cause)
+    }
+
+    // MARK: Statements outside a transaction
+
+    /// Opens the transaction around a statement that runs outside one.
+    func statementWillStep(_ statement: Statement) throws(StoreError) {
+        guard !statement.isRunning else { return }
+        let handle = try current().handle
+        if !handle.isInTransaction, !statement.isControl {
+            try handle.run(.begin)
+            implicit = ImplicitTransaction(isOpen: true)
+        }
+        if implicit.isOpen { implicit.cursorCount += 1 }
+    }
+
+    /// Commits when the last such statement has ended, or at once when one wrote: a returned
+    /// write is durable even while another statement is still at a row.
+    func statementEnded(_ statement: Statement) throws(StoreError) {
+        guard implicit.isOpen else { return }
+        implicit.cursorCount -= 1
+        guard implicit.cursorCount == 0 || !statement.isReadOnly else { return }
+        let handle = try current().handle
+        let cursorCount = implicit.cursorCount
+        do throws(StoreError) {
+            try probe()
+            try handle.run(.commit)
+        } catch {
+            abandonImplicit(handle)
+            throw error
+        }
+        implicit = ImplicitTransaction()
+        if cursorCount > 0 {
+            try handle.run(.begin)
+            implicit = ImplicitTransaction(isOpen: true, cursorCount: cursorCount)
+        }
+    }
+
+    /// Rolls back when the last such statement has failed.
+    func statementFailed(_ statement: Statement) {
+        guard implicit.isOpen, let handle = openState?.handle else { return }
+        implicit.cursorCount -= 1
+        if implicit.cursorCount == 0 || !handle.isInTransaction { abandonImplicit(handle) }
+    }
+
+    private func abandonImplicit(_ handle: Handle) {
+        if handle.isInTransaction { try? handle.run(.rollback) }
+        implicit = ImplicitTransaction()
+    }
+}

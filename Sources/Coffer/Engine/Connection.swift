@@ -1,0 +1,209 @@
+import CSQLCipher
+
+/// One connection to one encrypted file: what FMDB's database object is, with the truth about it.
+///
+/// ```swift
+/// let connection = try Connection(path: "notes.db", key: .passphrase(text))
+/// try connection.execute("CREATE TABLE IF NOT EXISTS note(title TEXT)")
+/// try connection.transaction { try connection.execute("INSERT INTO note VALUES (\(title))") }
+/// ```
+///
+/// It belongs to one thread at a time (it is not `Sendable`) and never to a `Store`: for many
+/// tasks and threads use `Store`. The corresponding C type is `sqlite3`.
+public final class Connection {
+    let configuration: Configuration
+    private let path: String
+    let mode: OpenMode
+    let cacheByteCount: Int
+    private(set) var state = State.unkeyed
+
+    enum State {
+        /// Made, without a key: nothing is open yet.
+        case unkeyed
+        case open(OpenState)
+        case closed
+    }
+
+    /// What exists while the connection is open.
+    final class OpenState {
+        let handle: Handle
+        let key: RawKey
+        let file: FileLocation
+        let profile: CipherProfile
+
+        init(_ opened: consuming Opened) {
+            handle = opened.handle
+            file = opened.file
+            profile = opened.profile
+            key = opened.key
+        }
+
+        init(handle: Handle, key: consuming RawKey, file: FileLocation, profile: CipherProfile) {
+            self.handle = handle
+            self.key = key
+            self.file = file
+            self.profile = profile
+        }
+    }
+
+    var cache: StatementCache
+    /// Statements that must end before the handle may close; each removes itself when it dies.
+    private var statements: [ObjectIdentifier: WeakStatement] = [:]
+    private var statementCountToSweep = 64
+    /// The transaction around statements that the user runs outside one.
+    var implicit = ImplicitTransaction()
+    var savepointDepth = 0
+    /// What other rooms keep per connection, such as a record type's statements.
+    var attachments: [ObjectIdentifier: AnyObject] = [:]
+
+    private struct WeakStatement {
+        weak var statement: Statement?
+    }
+
+    /// Makes a connection that opens with `setKey(_:)`.
+    ///
+    /// - Parameters:
+    ///   - path: The file's path. Nothing is touched before the key is set.
+    ///   - mode: What to do about the file's existence.
+    ///   - configuration: How to open it.
+    public init(
+        path: String, mode: OpenMode = .createIfMissing, configuration: Configuration = .init()
+    ) {
+        self.path = path
+        self.mode = mode
+        self.configuration = configuration
+        cacheByteCount = configuration.cacheByteCountMax
+        cache = StatementCache(countMax: configuration.statementCountMax)
+    }
+
+    /// Opens a file with its key.
+    ///
+    /// - Throws: As `setKey(_:)`.
+    public convenience init(
+        path: String, key: consuming StoreKey, mode: OpenMode = .createIfMissing,
+        configuration: Configuration = .init()
+    ) throws(StoreError) {
+        self.init(path: path, mode: mode, configuration: configuration)
+        try setKey(key)
+    }
+
+    /// A connection of a store, around a handle that is open and proven.
+    init(
+        adopting state: OpenState, path: String, mode: OpenMode, configuration: Configuration,
+        cacheByteCount: Int
+    ) {
+        self.cacheByteCount = cacheByteCount
+        self.path = path
+        self.mode = mode
+        self.configuration = configuration
+        self.state = .open(state)
+        cache = StatementCache(countMax: configuration.statementCountMax)
+        state.handle.authorizer.scope = .body
+    }
+
+    /// Opens the file with a key, proves both, and configures the connection.
+    ///
+    /// A passphrase is derived here (about 22 ms for SQLCipher 3's rounds, 100 ms for SQLCipher
+    /// 4's); a raw key costs under 1 ms. After a failure it can be called again.
+    ///
+    /// - Parameter key: The key of the file, or of the file to make. Never empty.
+    /// - Throws: `StoreError` `.wrongKey`, `.notEncrypted`, `.notAStore`, `.truncated`,
+    ///   `.damaged`, `.needsNewerEngine`, `.engine`, `.notFound`, `.readOnly`, `.busy`, `.full`,
+    ///   `.io`; `.misuse` for an empty key or if a key was set before; `.closed` after `close()`.
+    public func setKey(_ key: consuming StoreKey) throws(StoreError) {
+        switch state {
+        case .unkeyed: break
+        case .open:
+            throw StoreError(
+                .misuse, "the key is set already", hint: "Use rekey(to:) to change it.")
+        case .closed: throw Self.closed
+        }
+        let opening = try Opening(
+            path: path, mode: mode, configuration: configuration,
+            cacheByteCount: cacheByteCount)
+        state = .open(OpenState(try opening.open(key: key)))
+        if let notice = try Engine.capabilities.ageNotice {
+            EngineNotice.log(notice, to: configuration.logger)
+        }
+    }
+
+    /// Ends all statements, rolls back what is open, and closes the file. Safe to call twice.
+    /// The corresponding C function is `sqlite3_close_v2`.
+    public func close() {
+        finalizeStatements()
+        attachments.removeAll()
+        openState?.handle.close()
+        state = .closed
+    }
+
+    /// Whether the connection can be used.
+    public var isOpen: Bool {
+        if case .open = state { true } else { false }
+    }
+
+    /// The file's cipher settings, once it is open.
+    public var profile: CipherProfile? { openState?.profile }
+
+    /// Whether a transaction is open, as SQLite itself knows it.
+    public var isInTransaction: Bool {
+        openState.map { $0.handle.isInTransaction && !implicit.isOpen } ?? false
+    }
+
+    /// Row id of the last inserted row of this connection, 0 if there is none.
+    /// The corresponding C function is `sqlite3_last_insert_rowid`.
+    public var lastInsertedRowID: Int64 {
+        openState.map { sqlite3_last_insert_rowid($0.handle.db) } ?? 0
+    }
+
+    // MARK: Inside
+
+    static let closed = StoreError(.closed, "the connection was closed")
+
+    var openState: OpenState? {
+        if case .open(let open) = state { open } else { nil }
+    }
+
+    /// What is open, or the reason why nothing is.
+    func current() throws(StoreError) -> OpenState {
+        switch state {
+        case .open(let open): return open
+        case .unkeyed:
+            throw StoreError(.misuse, "no key is set", hint: "Call setKey(_:) first.")
+        case .closed: throw Self.closed
+        }
+    }
+
+    /// Puts another handle in place of a closed one; every statement ends.
+    func replace(with open: OpenState) {
+        finalizeStatements()
+        attachments.removeAll()
+        open.handle.authorizer.scope = openState?.handle.authorizer.scope ?? .connection
+        state = .open(open)
+    }
+
+    /// Compiles a statement and remembers it, weakly, to end it before the file closes.
+    func compile(_ sql: String, persistent: Bool) throws(StoreError) -> Statement {
+        let statement = try Statement(
+            handle: try current().handle, sql: sql, persistent: persistent)
+        statement.connection = self
+        if statements.count >= statementCountToSweep {
+            statements = statements.filter { $0.value.statement != nil }
+            statementCountToSweep = max(64, statements.count * 2)
+        }
+        statements[ObjectIdentifier(statement)] = WeakStatement(statement: statement)
+        return statement
+    }
+
+    func finalizeStatements() {
+        for entry in statements.values { entry.statement?.finalize() }
+        statements.removeAll()
+        cache.removeAll()
+        implicit = ImplicitTransaction()
+        savepointDepth = 0
+    }
+
+    /// - Throws: `.damaged` if a page read in this transaction failed authentication.
+    func probe() throws(StoreError) {
+        if let failure = try current().handle.probeFailure() { throw failure }
+    }
+}

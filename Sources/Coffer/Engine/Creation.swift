@@ -1,0 +1,63 @@
+import CSQLCipher
+
+/// Makes a new encrypted file that appears under its name complete or not at all.
+///
+/// The file is made under another name, proven to be encrypted, and linked to its own name: so
+/// nobody ever sees an empty or half-written store, a crash leaves no file to be taken for one,
+/// and of two processes that create at once one wins and both open the same file. (On SQLCipher 3
+/// two creators of one file choose different salts, and one of them never gets in.)
+struct Creation {
+    let file: FileLocation
+    let profile: CipherProfile
+    let configuration: Configuration
+    let derived: DerivedKeys
+
+    /// - Throws: `.damaged` if a log without its file stands at the path; `.full`, `.io`.
+    func run(key: borrowing StoreKey) throws(StoreError) {
+        // SQLite would replay it into the new file.
+        guard !file.hasPendingChanges else {
+            throw StoreError(
+                .damaged, "\(file.path) is missing, but its log or journal is there",
+                hint: "Restore the file beside its log, or move the log away if it is of no use.")
+        }
+        let suffix = KeyDerivation.randomSalt().prefix(6).map { String($0, radix: 36) }.joined()
+        let temporary = try FileLocation("\(file.path).new-\(suffix)")
+        defer { remove(temporary) }
+        let salt = key.salt ?? KeyDerivation.randomSalt()
+        let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
+        try write(temporary, key: rawKey)
+        // Another creator was faster: its file is opened like any other.
+        _ = try file.adopt(temporary.path)
+    }
+
+    private func write(_ temporary: FileLocation, key: borrowing RawKey) throws(StoreError) {
+        let physical = PhysicalOpen(
+            file: temporary, profile: profile, configuration: configuration, role: .writer,
+            cacheByteCount: 0)
+        let handle = try Handle(
+            path: temporary.path, flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
+        try physical.unlock(handle, key: key)
+        try handle.run("PRAGMA synchronous = FULL")
+        // Any write of the header makes page 1.
+        try handle.run("BEGIN IMMEDIATE; PRAGMA user_version = 0; COMMIT")
+        try JournalModeChange(handle: handle, file: temporary).set(configuration)
+        try proveEncrypted(handle, key: key)
+    }
+
+    private func proveEncrypted(_ handle: Handle, key: borrowing RawKey) throws(StoreError) {
+        try handle.run("PRAGMA wal_checkpoint(TRUNCATE)")
+        guard let page = try handle.rawBytes(at: 0, count: profile.pageByteCount) else {
+            throw StoreError(.io, "the new file \(file.path) could not be read back")
+        }
+        let authenticator = PageAuthenticator(key: key, profile: profile)
+        guard page.withUnsafeBytes({ authenticator.authenticates($0, number: 1) }) else {
+            throw StoreError(
+                .engine, "the engine did not encrypt the new file \(file.path); it was removed",
+                hint: "The linked library is not a working SQLCipher.")
+        }
+    }
+
+    private func remove(_ temporary: FileLocation) {
+        for suffix in ["", "-wal", "-shm", "-journal"] { unlinkIfPresent(temporary.path + suffix) }
+    }
+}

@@ -1,0 +1,144 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A path, made absolute and checked without opening the file.
+///
+/// The file itself is never opened here: closing a second descriptor of a database file drops the
+/// locks that SQLite holds on it for this process. See
+/// <https://www.sqlite.org/howtocorrupt.html>, section 2.2.
+struct FileLocation: Sendable {
+    /// The device and the inode number: the same for every path to one file.
+    struct Identity: Hashable, Sendable {
+        let device: UInt64
+        let inode: UInt64
+    }
+
+    enum Status {
+        case missing
+        case file(byteCount: Int, identity: Identity)
+    }
+
+    /// The absolute path, so that a later change of the working folder does not matter.
+    let path: String
+
+    /// - Throws: `.misuse` for an empty path, one with NUL or `:memory:`; `.notFound` if the
+    ///   folder is missing.
+    init(_ given: String) throws(StoreError) {
+        guard !given.isEmpty, !given.utf8.contains(0) else {
+            throw StoreError(.misuse, "a path is neither empty nor contains NUL")
+        }
+        guard given != ":memory:" else {
+            throw StoreError(
+                .unsupported, "a store lives in a file; `:memory:` is not supported yet",
+                hint: "Use a file in a temporary folder.")
+        }
+        if let resolved = Self.resolve(given) {
+            path = resolved
+            return
+        }
+        let parts = given.split(separator: "/", omittingEmptySubsequences: true)
+        guard let name = parts.last, name != "..", name != "." else {
+            throw StoreError(.notFound, "there is no file at \(given)")
+        }
+        let folder = given.dropLast(given.hasSuffix("/") ? name.count + 1 : name.count)
+        guard let base = Self.resolve(folder.isEmpty ? "." : String(folder)) else {
+            throw StoreError(
+                .notFound, "the folder of \(given) does not exist", hint: "Create the folder first."
+            )
+        }
+        path = base == "/" ? "/\(name)" : "\(base)/\(name)"
+    }
+
+    /// What stands at the path now.
+    ///
+    /// - Throws: `.notAStore` for a folder or a device, `.io` if it cannot be asked.
+    func status() throws(StoreError) -> Status {
+        guard let found = try Self.information(path) else { return .missing }
+        guard found.st_mode & S_IFMT == S_IFREG else {
+            let kind = found.st_mode & S_IFMT == S_IFDIR ? "a folder" : "not a regular file"
+            throw StoreError(.notAStore, "\(path) is \(kind)")
+        }
+        return .file(
+            byteCount: Int(found.st_size),
+            identity: Identity(device: UInt64(found.st_dev), inode: UInt64(found.st_ino)))
+    }
+
+    /// Byte count of the write-ahead log or journal beside the file, 0 where there is none.
+    func companionByteCount(_ suffix: String) -> Int {
+        guard let found = try? Self.information(path + suffix) else { return 0 }
+        return Int(found.st_size)
+    }
+
+    /// Whether a log or journal with content stands beside the file: the main file alone is then
+    /// not the whole truth.
+    var hasPendingChanges: Bool {
+        companionByteCount("-wal") > 0 || companionByteCount("-journal") > 0
+    }
+
+    /// The folder that holds the file.
+    var folder: String {
+        let end = path.lastIndex(of: "/") ?? path.startIndex
+        return end == path.startIndex ? "/" : String(path[..<end])
+    }
+
+    /// Bytes that this user can still write on the file's file system; `nil` if it cannot tell.
+    func freeByteCount() -> Int? {
+        var found = statvfs()
+        guard statvfs(path, &found) == 0 else { return nil }
+        return Int(found.f_bavail) * Int(found.f_frsize)
+    }
+
+    /// Makes a name in the folder durable.
+    func syncFolder() {
+        // Best effort, as in SQLite: some file systems refuse it.
+        let descriptor = open(folder, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        fsync(descriptor)
+        close(descriptor)
+    }
+
+    /// Gives the file at `temporary` this path, only if nothing has it: `false` if something does.
+    func adopt(_ temporary: String) throws(StoreError) -> Bool {
+        if link(temporary, path) == 0 {
+            unlink(temporary)
+            syncFolder()
+            return true
+        }
+        let reason = errno
+        if reason == EEXIST { return false }
+        // A file system without hard links: rename, which would replace a file made meanwhile.
+        if case .missing = try status(), rename(temporary, path) == 0 {
+            syncFolder()
+            return true
+        }
+        throw StoreError(.io, "cannot create \(path): \(systemErrorText(reason))")
+    }
+
+    private static func resolve(_ path: String) -> String? {
+        guard let resolved = realpath(path, nil) else { return nil }
+        defer { free(resolved) }
+        return String(cString: resolved)
+    }
+
+    private static func information(_ path: String) throws(StoreError) -> stat? {
+        var found = stat()
+        if stat(path, &found) == 0 { return found }
+        if errno == ENOENT || errno == ENOTDIR { return nil }
+        throw StoreError(.io, "cannot look at \(path): \(systemErrorText(errno))")
+    }
+}
+
+/// The system's own words for an error number.
+func systemErrorText(_ number: Int32) -> String {
+    String(cString: strerror(number))
+}
+
+/// Removes a file of ours whose absence is no error.
+func unlinkIfPresent(_ path: String) {
+    unlink(path)
+}

@@ -1,0 +1,135 @@
+import CSQLCipher
+
+/// One open `sqlite3 *`, without key, policy or cache: the owner of the pointer.
+///
+/// Not thread-safe: it is opened without the engine's own mutex and belongs to one thread at a
+/// time. The corresponding C functions are `sqlite3_open_v2` and `sqlite3_close_v2`.
+final class Handle {
+    let db: OpaquePointer
+    let authorizer = Authorizer()
+    /// Compiled at the first probe and kept: it runs once in every transaction.
+    var probeStatement: OpaquePointer?
+    private(set) var isClosed = false
+    /// BEGIN, COMMIT and ROLLBACK, compiled once: every transaction runs two of them.
+    private var controls: [Control: OpaquePointer] = [:]
+
+    enum Control: String {
+        case begin = "BEGIN DEFERRED"
+        case beginImmediate = "BEGIN IMMEDIATE"
+        case beginExclusive = "BEGIN EXCLUSIVE"
+        case commit = "COMMIT"
+        case rollback = "ROLLBACK"
+    }
+
+    init(path: String, flags: Int32) throws(StoreError) {
+        var opened: OpaquePointer?
+        let code = sqlite3_open_v2(
+            path, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, nil)
+        guard code == SQLITE_OK, let opened else {
+            let error = StoreError.of(opened, code: code, sql: nil)
+            sqlite3_close_v2(opened)
+            throw error
+        }
+        db = opened
+        sqlite3_extended_result_codes(db, 1)
+    }
+
+    deinit {
+        close()
+    }
+
+    /// Closes the file now, whoever still refers to the handle. All statements were finalized.
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        sqlite3_finalize(probeStatement)
+        for statement in controls.values { sqlite3_finalize(statement) }
+        sqlite3_close_v2(db)
+    }
+
+    /// Whether a transaction is open, as SQLite itself knows it.
+    /// The corresponding C function is `sqlite3_get_autocommit`.
+    var isInTransaction: Bool { sqlite3_get_autocommit(db) == 0 }
+
+    /// Captures the engine's last error at once, before another call overwrites it.
+    func error(_ code: Int32, sql: String? = nil) -> StoreError {
+        // A refused function fails with 1 on SQLCipher 3.
+        if [SQLITE_AUTH, SQLITE_ERROR].contains(code & 0xff), let refusal = authorizer.takeRefusal()
+        {
+            return refusal.with(sql: sql)
+        }
+        return StoreError.of(db, code: code, sql: sql)
+    }
+
+    /// Runs SQL of our own that returns nothing of interest.
+    func run(_ sql: String) throws(StoreError) {
+        let code = authorizer.asCoffer { sqlite3_exec(db, sql, nil, nil, nil) }
+        guard code == SQLITE_OK else { throw error(code, sql: sql) }
+    }
+
+    /// Begins or ends a transaction.
+    func run(_ control: Control) throws(StoreError) {
+        let code = authorizer.asCoffer { () -> Int32 in
+            if controls[control] == nil {
+                var raw: OpaquePointer?
+                let code = coffer_prepare_persistent(db, control.rawValue, -1, &raw, nil)
+                guard code == SQLITE_OK else { return code }
+                controls[control] = raw
+            }
+            let code = sqlite3_step(controls[control])
+            if code == SQLITE_DONE {
+                sqlite3_reset(controls[control])
+                return SQLITE_OK
+            }
+            return code
+        }
+        guard code == SQLITE_OK else {
+            // The message belongs to the connection and goes with the reset.
+            let failure = error(code, sql: control.rawValue)
+            sqlite3_reset(controls[control])
+            throw failure
+        }
+    }
+
+    /// First column of the first row of SQL of our own; `nil` without a row or for NULL.
+    func firstText(_ sql: String) throws(StoreError) -> String? {
+        let wasCoffer = authorizer.isCoffer
+        authorizer.isCoffer = true
+        defer { authorizer.isCoffer = wasCoffer }
+        var raw: OpaquePointer?
+        var code = sqlite3_prepare_v2(db, sql, -1, &raw, nil)
+        defer { sqlite3_finalize(raw) }
+        guard code == SQLITE_OK else { throw error(code, sql: sql) }
+        code = sqlite3_step(raw)
+        switch code {
+        case SQLITE_ROW: return sqlite3_column_text(raw, 0).map { String(cString: $0) }
+        case SQLITE_DONE: return nil
+        default: throw error(code, sql: sql)
+        }
+    }
+
+    /// First column of the first row as an integer, 0 where there is none.
+    func firstInteger(_ sql: String) throws(StoreError) -> Int {
+        Int(try firstText(sql) ?? "") ?? 0
+    }
+
+    /// Reads raw file bytes through the engine's own descriptor; `nil` beyond the end.
+    func rawBytes(at offset: Int, count: Int) throws(StoreError) -> [UInt8]? {
+        var code = SQLITE_OK
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            code = coffer_read_raw(db, buffer.baseAddress, Int32(count), Int64(offset))
+            initialized = code == SQLITE_OK ? count : 0
+        }
+        if code == coffer_ioerr_short_read { return nil }
+        guard code == SQLITE_OK else { throw error(code) }
+        return bytes
+    }
+
+    /// Byte count of the main file.
+    func rawByteCount() throws(StoreError) -> Int {
+        var byteCount: Int64 = 0
+        let code = coffer_raw_byte_count(db, &byteCount)
+        guard code == SQLITE_OK else { throw error(code) }
+        return Int(byteCount)
+    }
+}

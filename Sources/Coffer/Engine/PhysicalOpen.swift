@@ -1,0 +1,123 @@
+import CSQLCipher
+
+/// Keys, proves and configures a freshly opened handle: every connection passes here.
+///
+/// The order matters: open, key, cipher settings, then anything else. A cipher setting before the
+/// key is ignored, and `journal_mode` before the key writes a plaintext header.
+struct PhysicalOpen {
+    enum Role {
+        /// Reads and writes; sets the journal mode.
+        case writer
+        /// Reads beside a writer of the same process; `query_only`.
+        case reader
+        /// Opened for reading only.
+        case readOnly
+
+        var flags: Int32 { self == .readOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE }
+    }
+
+    let file: FileLocation
+    let profile: CipherProfile
+    let configuration: Configuration
+    let role: Role
+    let cacheByteCount: Int
+
+    /// Opens, keys, proves and configures.
+    ///
+    /// - Throws: `.wrongKey`, `.truncated`, `.damaged`, `.readOnly`, `.busy`, `.io`.
+    func open(key: borrowing RawKey) throws(StoreError) -> Handle {
+        let handle = try Handle(path: file.path, flags: role.flags)
+        try prepare(handle, key: key)
+        return handle
+    }
+
+    /// The same for a handle that is open but has seen no key.
+    func prepare(_ handle: Handle, key: borrowing RawKey) throws(StoreError) {
+        try unlock(handle, key: key)
+        try prove(handle, key: key)
+        try configure(handle)
+        handle.authorizer.install(on: handle.db)
+    }
+
+    /// The one key call of a connection, and the cipher settings of the profile.
+    func unlock(_ handle: Handle, key: borrowing RawKey) throws(StoreError) {
+        let timeout = configuration.busyTimeout.milliseconds
+        sqlite3_busy_timeout(handle.db, Int32(clamping: timeout))
+        let code = key.withKeyText { text in
+            sqlite3_key_v2(handle.db, "main", text.baseAddress, Int32(text.count))
+        }
+        guard code == SQLITE_OK else { throw handle.error(code) }
+        try handle.run("PRAGMA cipher_page_size = \(profile.pageByteCount)")
+        try handle.run("PRAGMA kdf_iter = \(profile.roundCount)")
+        guard try Engine.capabilities.cipherMajorVersion >= 4 else { return }
+        let hash = profile.hash == .sha512 ? "SHA512" : "SHA1"
+        try handle.run("PRAGMA cipher_hmac_algorithm = HMAC_\(hash)")
+        // The KDF matters for raw keys too: it derives the key of the MAC.
+        try handle.run("PRAGMA cipher_kdf_algorithm = PBKDF2_HMAC_\(hash)")
+        // SQLCipher 4 writes a block of errors to stderr for every wrong key.
+        try handle.run("PRAGMA cipher_log_level = NONE")
+    }
+
+    /// Reads the schema: the first use of a page is where a wrong key shows.
+    private func prove(_ handle: Handle, key: borrowing RawKey) throws(StoreError) {
+        do throws(StoreError) {
+            _ = try handle.firstText("SELECT count(*) FROM sqlite_master")
+        } catch  where error.code == .damaged {
+            throw try truncation(handle, key: key) ?? error
+        }
+    }
+
+    /// The error to report if the file is shorter than its authentic first page says.
+    private func truncation(
+        _ handle: Handle, key: borrowing RawKey
+    ) throws(StoreError) -> StoreError? {
+        let byteCount = try handle.rawByteCount()
+        guard let page = try handle.rawBytes(at: 0, count: profile.pageByteCount) else {
+            return nil
+        }
+        let pageCount = page.withUnsafeBytes { bytes in
+            FirstPage(decrypting: bytes, key: key, profile: profile)?.pageCount
+        }
+        guard let pageCount, pageCount * profile.pageByteCount > byteCount else { return nil }
+        return StoreError(
+            .truncated,
+            "\(file.path) has \(byteCount) bytes, but its first page tells of "
+                + "\(pageCount) pages of \(profile.pageByteCount) bytes",
+            hint: "The end is missing: restore the file from a backup.")
+    }
+
+    private func configure(_ handle: Handle) throws(StoreError) {
+        // Sorting and temporary tables stay in memory: on disk they would be plaintext.
+        try handle.run("PRAGMA temp_store = MEMORY")
+        try handle.run("PRAGMA foreign_keys = ON")
+        // Negative: KiB. SQLCipher's own default is 2 MB.
+        try handle.run("PRAGMA cache_size = -\(max(cacheByteCount, 1 << 20) >> 10)")
+        _ = coffer_set_option(handle.db, Int32(coffer_option_load_extension), 0)
+        // Unknown to SQLCipher 3, where the authorizer stands in.
+        _ = coffer_set_option(handle.db, Int32(coffer_option_defensive), 1)
+        _ = coffer_set_option(handle.db, Int32(coffer_option_trusted_schema), 0)
+        if role != .readOnly { try requireWritable(handle) }
+        if role == .writer { try JournalModeChange(handle: handle, file: file).set(configuration) }
+        let synchronous = configuration.durability == .power ? "FULL" : "NORMAL"
+        try handle.run("PRAGMA synchronous = \(synchronous)")
+        if role != .writer { try handle.run("PRAGMA query_only = ON") }
+    }
+
+    /// SQLite opens a file that it may not write for reading, without a word.
+    private func requireWritable(_ handle: Handle) throws(StoreError) {
+        guard sqlite3_db_readonly(handle.db, "main") == 1 else { return }
+        throw StoreError(
+            .readOnly, "\(file.path) cannot be written",
+            hint: "Open it with mode .readOnly, or allow writing to the file and its folder.")
+    }
+}
+
+extension Duration {
+    /// Whole milliseconds, rounded down, never negative.
+    var milliseconds: Int {
+        let parts = components
+        let (product, overflow) = Int(parts.seconds).multipliedReportingOverflow(by: 1000)
+        guard !overflow else { return Int.max }
+        return max(0, product + Int(parts.attoseconds / 1_000_000_000_000_000))
+    }
+}

@@ -1,0 +1,82 @@
+import CSQLCipher
+
+extension StoreError {
+    /// Translates an engine's result code, with the message it left on the connection.
+    static func of(_ db: OpaquePointer?, code: Int32, sql: String?) -> StoreError {
+        // Without a connection there is no message but the code's own.
+        let text =
+            db.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
+        let extended = db.map { sqlite3_extended_errcode($0) } ?? code
+        let precise = extended & 0xff == code & 0xff ? extended : code
+        let meaning = Meaning(code: precise, systemError: db.map { sqlite3_system_errno($0) } ?? 0)
+        return StoreError(
+            meaning.code, meaning.message ?? text, hint: meaning.hint, sql: sql,
+            resultCode: precise)
+    }
+
+    /// The same error, naming the SQL text.
+    func with(sql: String?) -> StoreError {
+        StoreError(
+            code, message, hint: hint, sql: sql, pages: pages, table: table, column: column,
+            resultCode: resultCode, cause: cause)
+    }
+
+    /// The same error, naming table and column.
+    func with(table: String, column: String? = nil) -> StoreError {
+        StoreError(
+            code, message, hint: hint, sql: sql, pages: pages, table: table,
+            column: column ?? self.column, resultCode: resultCode, cause: cause)
+    }
+}
+
+/// What a result code means to a caller. Codes are matched, never the engine's texts: those differ
+/// between SQLCipher 3 and 4.
+private struct Meaning {
+    let code: StoreError.Code
+    var message: String?
+    var hint: String?
+
+    init(code: Int32, systemError: Int32) {
+        switch code & 0xff {
+        case SQLITE_BUSY, SQLITE_LOCKED:
+            self.code = .busy
+            hint = "Another connection or process holds the lock: try again, or raise busyTimeout."
+        case SQLITE_CONSTRAINT:
+            self.code = .constraint
+        case SQLITE_FULL:
+            self.code = .full
+            hint = "Free some space; the change was undone."
+        case SQLITE_IOERR:
+            self.code = systemError == Meaning.noSpace ? .full : .io
+            hint = systemError == 0 ? nil : "The system said: \(systemErrorText(systemError))."
+        case SQLITE_READONLY:
+            self.code = .readOnly
+        case SQLITE_CANTOPEN:
+            self.code = .io
+            hint = systemError == 0 ? nil : "The system said: \(systemErrorText(systemError))."
+        case SQLITE_CORRUPT:
+            self.code = .damaged
+            hint = "Nothing read from the damaged part was returned; restore it from a backup."
+        case SQLITE_NOTADB:
+            self.code = .wrongKey
+            message = "the key does not open this file"
+            hint =
+                "If it did before, another process has changed the key: open it with the new one."
+        case SQLITE_AUTH, SQLITE_MISUSE, SQLITE_RANGE:
+            self.code = .misuse
+        case SQLITE_TOOBIG:
+            self.code = .tooBig
+        case SQLITE_INTERRUPT:
+            self.code = .cancelled
+        case SQLITE_MISMATCH:
+            self.code = .mismatch
+        case SQLITE_NOMEM:
+            self.code = .io
+            message = "the engine is out of memory"
+        default:
+            self.code = .sql
+        }
+    }
+
+    private static let noSpace: Int32 = 28  // ENOSPC, the same on Linux and Darwin
+}

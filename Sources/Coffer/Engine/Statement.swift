@@ -1,0 +1,343 @@
+import CSQLCipher
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// One compiled SQL statement.
+///
+/// ```swift
+/// let statement = try connection.prepare("SELECT title FROM note WHERE pinned = ?")
+/// try statement.bind([true])
+/// while try statement.step() { titles.append(try statement.value(at: 0, as: String.self)) }
+/// ```
+///
+/// A failed `bind` or `step` leaves the statement usable. Like its connection it belongs to one
+/// thread at a time. The corresponding C type is `sqlite3_stmt`.
+public final class Statement {
+    /// The SQL text.
+    public let sql: String
+    /// Number of `?` placeholders.
+    public let parameterCount: Int
+    /// Whether the statement leaves the database as it is.
+    /// The corresponding C function is `sqlite3_stmt_readonly`.
+    public let isReadOnly: Bool
+
+    private(set) var raw: OpaquePointer?
+    /// Keeps the pointer of the connection valid.
+    let handle: Handle
+    /// Begins and ends the transaction around a statement that runs outside one; `nil` for
+    /// Coffer's own statements, which always run inside.
+    weak var connection: Connection?
+    /// Set while a caller holds a cached statement: a second caller gets one of its own.
+    var isInUse = false
+    /// Whether the statement controls transactions, files or settings, so that it cannot run
+    /// inside a transaction of Coffer's making.
+    let isControl: Bool
+    /// Set between the first step and the reset.
+    private(set) var isRunning = false
+    private var names: ColumnNames?
+
+    init(handle: Handle, sql: String, persistent: Bool) throws(StoreError) {
+        self.handle = handle
+        self.sql = sql
+        handle.authorizer.begin()
+        raw = try Self.compile(handle, sql: sql, persistent: persistent)
+        isControl = handle.authorizer.sawControl || sql.isVacuum
+        parameterCount = Int(sqlite3_bind_parameter_count(raw))
+        isReadOnly = sqlite3_stmt_readonly(raw) != 0
+    }
+
+    deinit {
+        sqlite3_finalize(raw)
+    }
+
+    /// Ends the statement for good; safe to call twice.
+    /// The corresponding C function is `sqlite3_finalize`.
+    func finalize() {
+        sqlite3_finalize(raw)
+        raw = nil
+        isRunning = false
+    }
+
+    /// The pointer, or `.closed` once the connection is closed.
+    func pointer() throws(StoreError) -> OpaquePointer {
+        guard let raw else {
+            throw StoreError(
+                .closed, "the statement's connection was closed or rekeyed", sql: sql)
+        }
+        return raw
+    }
+
+    // MARK: Compiling
+
+    private static func compile(
+        _ handle: Handle, sql: String, persistent: Bool
+    ) throws(StoreError) -> OpaquePointer {
+        var text = sql
+        let (result, isComplete) = text.withUTF8 { bytes in
+            compile(handle, bytes: bytes, persistent: persistent)
+        }
+        guard case .success(let raw) = result else { throw try result.error(handle, sql: sql) }
+        guard isComplete else {
+            sqlite3_finalize(raw)
+            throw StoreError(
+                .sql, "there is more than one statement, or a NUL, in the text",
+                hint: "Run one statement at a time.", sql: sql)
+        }
+        return raw
+    }
+
+    private enum Compiled {
+        case success(OpaquePointer)
+        case empty
+        case failure(Int32)
+
+        func error(_ handle: Handle, sql: String) throws(StoreError) -> StoreError {
+            guard case .failure(let code) = self else {
+                return StoreError(.sql, "the text holds no statement", sql: sql)
+            }
+            return handle.error(code, sql: sql)
+        }
+    }
+
+    /// The statement, and whether nothing but space and comments follows it.
+    private static func compile(
+        _ handle: Handle, bytes: UnsafeBufferPointer<UInt8>, persistent: Bool
+    ) -> (Compiled, Bool) {
+        guard let base = bytes.baseAddress, !bytes.isEmpty else { return (.empty, true) }
+        guard bytes.count <= Int32.max else { return (.failure(SQLITE_TOOBIG), true) }
+        let start = UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self)
+        var raw: OpaquePointer?
+        var tail: UnsafePointer<CChar>?
+        let prepare = persistent ? coffer_prepare_persistent : sqlite3_prepare_v2
+        let code = prepare(handle.db, start, Int32(bytes.count), &raw, &tail)
+        guard code == SQLITE_OK else { return (.failure(code), true) }
+        guard let raw else { return (.empty, true) }
+        let rest = UnsafeBufferPointer(rebasing: bytes[(tail.map { $0 - start } ?? bytes.count)...])
+        return (.success(raw), hasNoStatement(handle, rest))
+    }
+
+    /// Asks the engine's own parser, which knows comments and semicolons.
+    private static func hasNoStatement(
+        _ handle: Handle, _ bytes: UnsafeBufferPointer<UInt8>
+    ) -> Bool {
+        if bytes.allSatisfy({ $0 == 0x20 || $0 == 0x0a || $0 == 0x3b }) { return true }
+        guard let base = bytes.baseAddress, !bytes.contains(0) else { return false }
+        let start = UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self)
+        var raw: OpaquePointer?
+        let code = sqlite3_prepare_v2(handle.db, start, Int32(bytes.count), &raw, nil)
+        defer { sqlite3_finalize(raw) }
+        return code == SQLITE_OK && raw == nil
+    }
+
+    // MARK: Binding
+
+    /// Binds all arguments, in order.
+    ///
+    /// - Throws: `StoreError` `.misuse` if their number is not `parameterCount`, `.mismatch` for
+    ///   NaN, `.tooBig` for a value above the engine's limit. The statement stays usable.
+    public func bind(_ arguments: [Value]) throws(StoreError) {
+        let raw = try pointer()
+        reset()
+        guard arguments.count == parameterCount else {
+            throw StoreError(
+                .misuse, "\(parameterCount) arguments expected, \(arguments.count) given", sql: sql)
+        }
+        for (index, argument) in arguments.enumerated() {
+            let code = Self.bind(argument, to: raw, at: Int32(index + 1))
+            guard code == SQLITE_OK else {
+                sqlite3_clear_bindings(raw)
+                throw code == Self.notANumber
+                    ? StoreError(.mismatch, "NaN cannot be stored: SQLite makes it NULL", sql: sql)
+                    : handle.error(code, sql: sql)
+            }
+        }
+    }
+
+    /// Not a code of SQLite's: NaN, which `sqlite3_bind_double` would turn into NULL.
+    private static let notANumber: Int32 = -1
+
+    private static func bind(_ value: Value, to raw: OpaquePointer, at index: Int32) -> Int32 {
+        switch value {
+        case .null: return sqlite3_bind_null(raw, index)
+        case .integer(let integer): return sqlite3_bind_int64(raw, index, integer)
+        case .real(let real):
+            return real.isNaN ? notANumber : sqlite3_bind_double(raw, index, real)
+        case .text(var text):
+            return text.withUTF8 { bytes in
+                bytes.withMemoryRebound(to: CChar.self) {
+                    // A null pointer would bind NULL; the empty text has an address of its own.
+                    sqlite3_bind_text64(
+                        raw, index, $0.baseAddress ?? emptyText, UInt64($0.count),
+                        coffer_transient(), UInt8(SQLITE_UTF8))
+                }
+            }
+        case .blob(let data):
+            if data.isEmpty { return sqlite3_bind_zeroblob(raw, index, 0) }
+            return data.withUnsafeBytes {
+                sqlite3_bind_blob64(
+                    raw, index, $0.baseAddress, UInt64($0.count), coffer_transient())
+            }
+        }
+    }
+
+    // MARK: Running
+
+    /// Goes to the next row: `true` on a row, `false` at the end.
+    ///
+    /// Before a row is handed out, the pages it came from are known to be authentic. Outside a
+    /// transaction the statement runs in one of its own, which its end or `reset` commits.
+    ///
+    /// - Throws: `StoreError` `.damaged` if a page failed authentication; `.busy`, `.constraint`,
+    ///   `.full`, `.io`. The statement is reset and can be used again.
+    public func step() throws(StoreError) -> Bool {
+        guard let connection else {
+            throw StoreError(.closed, "the statement's connection is gone", sql: sql)
+        }
+        try connection.statementWillStep(self)
+        do throws(StoreError) {
+            if try advance() {
+                try connection.probe()
+                return true
+            }
+        } catch {
+            // An open cursor would carry the failure into the next transaction.
+            rewind()
+            connection.statementFailed(self)
+            throw error
+        }
+        try connection.statementEnded(self)
+        return false
+    }
+
+    /// Steps once, without transaction or probe. Resets at the end and on failure.
+    @inline(__always)
+    func advance() throws(StoreError) -> Bool {
+        let raw = try pointer()
+        isRunning = true
+        let code = sqlite3_step(raw)
+        if code == SQLITE_ROW { return true }
+        if code == SQLITE_DONE {
+            rewind()
+            return false
+        }
+        throw failure(code)
+    }
+
+    /// Captures the error of a failed step, and resets.
+    @inline(never)
+    func failure(_ code: Int32) -> StoreError {
+        // Code 1 of a statement that compiled is a failed page or a function's own error: ask
+        // while the statement is still open, since afterwards the failure is forgotten.
+        let error = handle.error(code, sql: sql)
+        let probed = code & 0xff == SQLITE_ERROR ? handle.probeFailure() : nil
+        rewind()
+        return probed?.with(sql: sql) ?? error
+    }
+
+    /// Rewinds the statement and keeps its arguments. Ends its own transaction if it has one.
+    ///
+    /// - Note: The corresponding C function is `sqlite3_reset`.
+    public func reset() {
+        guard isRunning else { return }
+        rewind()
+        try? connection?.statementEnded(self)
+    }
+
+    func rewind() {
+        sqlite3_reset(raw)
+        isRunning = false
+    }
+
+    /// Steps to the end, ignoring rows.
+    func runToEnd() throws(StoreError) {
+        while try advance() {}
+    }
+
+    // MARK: Columns
+
+    /// Names of the result's columns, in order; empty for a statement without result.
+    public var columnNames: [String] { columns.names }
+
+    /// The names with their positions, made once; the engine may compile the text again when the
+    /// schema changes, and then the count differs.
+    var columns: ColumnNames {
+        let count = sqlite3_column_count(raw)
+        if let names, names.names.count == Int(count) { return names }
+        let made = ColumnNames(
+            (0..<count).map { sqlite3_column_name(raw, $0).map { String(cString: $0) } ?? "" })
+        names = made
+        return made
+    }
+
+    /// The current row's value in a column.
+    ///
+    /// - Throws: `StoreError` `.misuse` if there is no row or no such column, `.mismatch` for a
+    ///   text that is not UTF-8.
+    public func value(at index: Int) throws(StoreError) -> Value {
+        let raw = try pointer()
+        guard isRunning, index >= 0, index < Int(sqlite3_data_count(raw)) else {
+            throw StoreError(.misuse, "no row, or no column \(index)", sql: sql)
+        }
+        return try Self.value(of: raw, at: Int32(index))
+    }
+
+    /// The current row's value in a column, as a Swift type.
+    ///
+    /// - Throws: `StoreError` `.mismatch` if the stored value does not fit the type.
+    public func value<T: ValueConvertible>(
+        at index: Int, as type: T.Type
+    ) throws(StoreError) -> T {
+        try T(try value(at: index))
+    }
+
+    /// A value of the current row; the index is known to be in range.
+    static func value(of raw: OpaquePointer, at index: Int32) throws(StoreError) -> Value {
+        switch sqlite3_column_type(raw, index) {
+        case SQLITE_INTEGER: return .integer(sqlite3_column_int64(raw, index))
+        case SQLITE_FLOAT: return .real(sqlite3_column_double(raw, index))
+        case SQLITE_TEXT: return .text(try text(of: raw, at: index))
+        case SQLITE_BLOB: return .blob(blob(of: raw, at: index))
+        default: return .null
+        }
+    }
+
+    /// Text by its length, so that a NUL inside does not end it.
+    @inline(__always)
+    static func text(of raw: OpaquePointer, at index: Int32) throws(StoreError) -> String {
+        guard let start = sqlite3_column_text(raw, index) else {
+            throw StoreError(.io, "the engine is out of memory")
+        }
+        let bytes = UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(raw, index)))
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw StoreError(.mismatch, "a text in the file is not UTF-8")
+        }
+        return text
+    }
+
+    /// The bytes of a blob; an empty one has no address.
+    @inline(__always)
+    static func blob(of raw: OpaquePointer, at index: Int32) -> Data {
+        guard let start = sqlite3_column_blob(raw, index) else { return Data() }
+        return Data(bytes: start, count: Int(sqlite3_column_bytes(raw, index)))
+    }
+}
+
+/// An address for texts without bytes; one NUL that is never read.
+nonisolated(unsafe) private let emptyText: UnsafePointer<CChar> = {
+    // Never freed: one byte per process, and never written again.
+    let byte = UnsafeMutablePointer<CChar>.allocate(capacity: 1)
+    byte.initialize(to: 0)
+    return UnsafePointer(byte)
+}()
+
+extension String {
+    /// VACUUM does not run in a transaction, and no authorizer code tells of it.
+    fileprivate var isVacuum: Bool {
+        let start = drop { $0.isWhitespace }
+        return start.prefix(6).lowercased() == "vacuum"
+    }
+}

@@ -1,0 +1,52 @@
+/// Compiled statements by their SQL text, least recently used out first.
+///
+/// A statement that a caller holds is never handed to a second one: cursors over the same SQL get
+/// a statement each.
+struct StatementCache {
+    private struct Entry {
+        let statement: Statement
+        var lastUse: UInt64
+    }
+
+    let countMax: Int
+    private var entries: [String: Entry] = [:]
+    private var clock: UInt64 = 0
+
+    init(countMax: Int) {
+        self.countMax = countMax
+    }
+
+    var count: Int { entries.count }
+
+    /// A statement for the SQL that nobody uses, compiled if need be.
+    ///
+    /// - Complexity: O(1) for a text seen before; compiling otherwise.
+    mutating func take(
+        _ sql: String, compile: (_ persistent: Bool) throws(StoreError) -> Statement
+    ) throws(StoreError) -> Statement {
+        clock += 1
+        if let statement = entries[sql]?.statement {
+            // A second cursor on the same text: its own statement, dropped when it ends.
+            if statement.isInUse { return try compile(false) }
+            entries[sql]?.lastUse = clock
+            return statement
+        }
+        let statement = try compile(true)
+        // Control statements are rare, and some (VACUUM) must not linger.
+        guard countMax > 0, !statement.isControl else { return statement }
+        if entries.count >= countMax { evictOldest() }
+        entries[sql] = Entry(statement: statement, lastUse: clock)
+        return statement
+    }
+
+    /// Forgets all statements; those in use live until their users end.
+    mutating func removeAll() {
+        entries.removeAll()
+    }
+
+    /// O(*count*), and only when a new text meets a full cache: compiling costs far more.
+    private mutating func evictOldest() {
+        let oldest = entries.min { $0.value.lastUse < $1.value.lastUse }
+        if let oldest { entries.removeValue(forKey: oldest.key) }
+    }
+}

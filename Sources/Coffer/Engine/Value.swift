@@ -1,0 +1,47 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// One SQL value, in one of SQLite's five storage classes.
+///
+/// See <https://www.sqlite.org/datatype3.html>. An empty blob is not `null`.
+public enum Value: Sendable, Hashable {
+    /// SQL NULL.
+    case null
+    /// A signed integer of 64 bits.
+    case integer(Int64)
+    /// A floating-point number; never NaN, which SQLite would store as NULL.
+    case real(Double)
+    /// Text, in UTF-8, of any content including NUL.
+    case text(String)
+    /// Bytes.
+    case blob(Data)
+
+    /// The name of the storage class: `NULL`, `INTEGER`, `REAL`, `TEXT` or `BLOB`.
+    public var storageClass: String {
+        switch self {
+        case .null: "NULL"
+        case .integer: "INTEGER"
+        case .real: "REAL"
+        case .text: "TEXT"
+        case .blob: "BLOB"
+        }
+    }
+}
+
+extension Value: ExpressibleByNilLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
+    ExpressibleByStringLiteral, ExpressibleByBooleanLiteral
+{
+    /// Makes `null`.
+    public init(nilLiteral: ()) { self = .null }
+    /// Makes an integer.
+    public init(integerLiteral value: Int64) { self = .integer(value) }
+    /// Makes a real.
+    public init(floatLiteral value: Double) { self = .real(value) }
+    /// Makes a text.
+    public init(stringLiteral value: String) { self = .text(value) }
+    /// Makes the integer 1 or 0.
+    public init(booleanLiteral value: Bool) { self = .integer(value ? 1 : 0) }
+}

@@ -1,0 +1,63 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// Whole pages of memory that are kept out of swap and core dumps, as far as the system allows.
+///
+/// Each secret has pages of its own, because a shared page would be unlocked with its first owner:
+///
+/// > "Memory locks do not stack"
+/// > <https://man7.org/linux/man-pages/man2/mlock.2.html>
+enum LockedMemory {
+    /// Allocates zeroed pages that hold at least `byteCount` bytes, and locks them.
+    ///
+    /// A refusal is ignored: `RLIMIT_MEMLOCK` may be 0 bytes, and a store that does not open
+    /// protects nobody.
+    ///
+    /// - Parameter byteCount: Also 0; the result has one page at least.
+    /// - Returns: Pages for `free(_:)`. Nothing secret is in them yet.
+    /// - Note: C: `mlock`; on Linux also `madvise` with `MADV_DONTDUMP`.
+    static func allocate(byteCount: Int) -> UnsafeMutableRawBufferPointer {
+        let pageByteCount = Int(getpagesize())
+        let pageCount = max(1, (byteCount + pageByteCount - 1) / pageByteCount)
+        let pages = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: pageCount * pageByteCount, alignment: pageByteCount)
+        _ = mlock(pages.baseAddress, pages.count)
+        #if os(Linux)
+        _ = madvise(pages.baseAddress, pages.count, MADV_DONTDUMP)
+        #endif
+        pages.initializeMemory(as: UInt8.self, repeating: 0)
+        return pages
+    }
+
+    /// Wipes the pages, then unlocks and frees them.
+    ///
+    /// - Parameter pages: What `allocate(byteCount:)` returned. Every byte is zeroed first.
+    /// - Note: C: `munlock`; on Linux also `madvise` with `MADV_DODUMP`.
+    static func free(_ pages: UnsafeMutableRawBufferPointer) {
+        pages.wipe()
+        #if os(Linux)
+        _ = madvise(pages.baseAddress, pages.count, MADV_DODUMP)
+        #endif
+        _ = munlock(pages.baseAddress, pages.count)
+        pages.deallocate()
+    }
+}
+
+extension UnsafeMutableRawBufferPointer {
+    /// Overwrites the bytes with zeros, in a way that the optimiser may not remove.
+    ///
+    /// - Note: C: `memset_s` on Apple's systems, `explicit_bzero` elsewhere.
+    func wipe() {
+        guard let baseAddress else { return }
+        #if canImport(Darwin)
+        memset_s(baseAddress, count, 0, count)
+        #else
+        explicit_bzero(baseAddress, count)
+        #endif
+    }
+}

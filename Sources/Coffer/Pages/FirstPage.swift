@@ -1,0 +1,63 @@
+import Crypto
+import CryptoExtras
+
+/// What the database header on page 1 says about the file, read without the engine.
+///
+/// The header is not secret, and the key is borrowed: what the crypto library leaves of it is
+/// overwritten. Authenticate the page first.
+struct FirstPage {
+    /// Pages of the whole file, or 0 where the header does not vouch for the number.
+    let pageCount: Int
+    /// Bytes per page.
+    let pageByteCount: Int
+
+    /// Decrypts the header of a page 1.
+    ///
+    /// - Parameters:
+    ///   - page: Page 1 as it is in the file.
+    ///   - key: The key of the pages.
+    ///   - profile: The layout of the page.
+    /// - Returns: `nil` if the buffer is not one page, or if it does not decrypt to a header:
+    ///   then the key is another one.
+    init?(decrypting page: UnsafeRawBufferPointer, key: borrowing RawKey, profile: CipherProfile) {
+        guard let header = Self.decryptHeader(of: page, key: key, profile: profile) else {
+            return nil
+        }
+        // "Maximum embedded payload fraction. Must be 64. Minimum embedded payload fraction. Must
+        // be 32. Leaf payload fraction. Must be 32."
+        // https://www.sqlite.org/fileformat2.html#the_database_header
+        guard header[21] == 64, header[22] == 32, header[23] == 32 else { return nil }
+        // "or the value 1 representing a page size of 65536"
+        let size = Int(header[16]) << 8 | Int(header[17])
+        pageByteCount = size == 1 ? 65536 : size
+        // "The in-header database size is only considered to be valid if it is non-zero and if the
+        // 4-byte change counter at offset 24 exactly matches the 4-byte version-valid-for number
+        // at offset 92." https://www.sqlite.org/fileformat2.html#in_header_database_size
+        let isValid = Self.integer(header, at: 24) == Self.integer(header, at: 92)
+        pageCount = isValid ? Self.integer(header, at: 28) : 0
+    }
+
+    /// Bytes of the header that are decrypted: up to offset 96, a whole number of AES blocks.
+    private static let headerByteCount = 96
+
+    /// Returns the header at SQLite's own offsets, with zeros in place of its first 16 bytes,
+    /// which are the salt in the file.
+    private static func decryptHeader(
+        of page: UnsafeRawBufferPointer, key: borrowing RawKey, profile: CipherProfile
+    ) -> [UInt8]? {
+        guard page.count == profile.pageByteCount else { return nil }
+        let start = profile.ciphertextOffset(ofPage: 1)
+        let iv = page[profile.ivOffset..<profile.macOffset]
+        let ciphertext = UnsafeRawBufferPointer(rebasing: page[start..<headerByteCount])
+        let plaintext = CryptoResidue.wiped {
+            let key = key.bytes.withUnsafeBytes { SymmetricKey(data: $0) }
+            return try? AES._CBC.decrypt(
+                ciphertext, using: key, iv: AES._CBC.IV(ivBytes: iv), noPadding: true)
+        }
+        return plaintext.map { [UInt8](repeating: 0, count: start) + $0 }
+    }
+
+    private static func integer(_ header: [UInt8], at offset: Int) -> Int {
+        header[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) }
+    }
+}

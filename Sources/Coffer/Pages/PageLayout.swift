@@ -1,0 +1,24 @@
+/// Where the parts of an encrypted page stand.
+///
+/// ```
+/// page 1     salt 16 | ciphertext | IV 16 | MAC 20 or 64 | padding 12 or 0
+/// page 2...            ciphertext | IV 16 | MAC 20 or 64 | padding 12 or 0
+/// ```
+///
+/// > "hmac will be written immediately after the initialization vector. the remainder of the page
+/// > reserve will contain random bytes"
+/// > <https://github.com/sqlcipher/sqlcipher/blob/v4.6.1/src/sqlcipher.c#L1203>
+///
+/// The design is told on <https://www.zetetic.net/sqlcipher/design/>.
+extension CipherProfile {
+    /// Offset in bytes of the IV: the end of the ciphertext.
+    var ivOffset: Int { pageByteCount - reserveByteCount }
+
+    /// Offset in bytes of the MAC: the end of what it covers.
+    var macOffset: Int { ivOffset + Self.blockByteCount }
+
+    /// Offset in bytes of the ciphertext: page 1 begins with the salt, in the clear.
+    func ciphertextOffset(ofPage number: Int) -> Int {
+        number == 1 ? RawKey.saltByteCount : 0
+    }
+}

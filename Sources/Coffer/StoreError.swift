@@ -1,0 +1,150 @@
+/// What failed, why, and what to do about it.
+///
+/// An error never carries a bound value or a byte of a key: it can be logged as it is.
+///
+/// ```swift
+/// do {
+///     let store = try await Store(path: "notes.db", key: .passphrase(text))
+/// } catch let error as StoreError where error.code == .wrongKey {
+///     askAgain()
+/// }
+/// ```
+public struct StoreError: Error, Sendable {
+    /// What the caller can do next; one code per such thing. New codes may be added.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        /// The code's name, as written in this source: `wrongKey`.
+        public let description: String
+
+        init(_ description: String) {
+            self.description = description
+        }
+    }
+
+    /// One word, so that a typed throw stays cheap: the fields live in shared storage.
+    private final class Storage: Sendable {
+        let code: Code
+        let message: String
+        let hint: String?
+        let sql: String?
+        let pages: [Int]
+        let table: String?
+        let column: String?
+        let resultCode: Int32?
+        let cause: (any Error)?
+
+        init(
+            code: Code, message: String, hint: String?, sql: String?, pages: [Int],
+            table: String?, column: String?, resultCode: Int32?, cause: (any Error)?
+        ) {
+            self.code = code
+            self.message = message
+            self.hint = hint
+            self.sql = sql
+            self.pages = pages
+            self.table = table
+            self.column = column
+            self.resultCode = resultCode
+            self.cause = cause
+        }
+    }
+
+    private let storage: Storage
+
+    init(
+        _ code: Code, _ message: String, hint: String? = nil, sql: String? = nil,
+        pages: [Int] = [], table: String? = nil, column: String? = nil,
+        resultCode: Int32? = nil, cause: (any Error)? = nil
+    ) {
+        storage = Storage(
+            code: code, message: message, hint: hint, sql: sql, pages: pages,
+            table: table, column: column, resultCode: resultCode, cause: cause)
+    }
+
+    /// What kind of failure this is; compare with `==`.
+    public var code: Code { storage.code }
+
+    /// What happened, in one sentence without a full stop.
+    public var message: String { storage.message }
+
+    /// What to do next, where Coffer can know it.
+    public var hint: String? { storage.hint }
+
+    /// The SQL text that failed, with `?` where values were bound.
+    public var sql: String? { storage.sql }
+
+    /// Numbers, from 1, of the pages that failed authentication, as far as they are known.
+    public var pages: [Int] { storage.pages }
+
+    /// The table that the failure concerns.
+    public var table: String? { storage.table }
+
+    /// The column that the failure concerns.
+    public var column: String? { storage.column }
+
+    /// SQLite's extended result code, where the engine reported the failure.
+    /// See <https://www.sqlite.org/rescode.html>.
+    public var resultCode: Int32? { storage.resultCode }
+
+    /// The error that led to this one.
+    public var cause: (any Error)? { storage.cause }
+}
+
+extension StoreError.Code {
+    /// No key opens this file, or this is not the key: ask again.
+    public static let wrongKey = Self("wrongKey")
+    /// The file is a plaintext SQLite database: encrypt it first.
+    public static let notEncrypted = Self("notEncrypted")
+    /// The path holds something that cannot be a store: a folder, a text, a handful of bytes.
+    public static let notAStore = Self("notAStore")
+    /// The file is empty or shorter than its first page says: restore it.
+    public static let truncated = Self("truncated")
+    /// Pages fail authentication or do not fit together: nothing read from them was returned.
+    public static let damaged = Self("damaged")
+    /// The file's format needs SQLCipher 4.
+    public static let needsNewerEngine = Self("needsNewerEngine")
+    /// The linked library is not SQLCipher, or not the one Coffer was compiled for.
+    public static let engine = Self("engine")
+    /// Another connection or process holds the lock: try again.
+    public static let busy = Self("busy")
+    /// A UNIQUE, NOT NULL, CHECK or FOREIGN KEY constraint refused the change.
+    public static let constraint = Self("constraint")
+    /// A stored value and the Swift type, or a table and the record, do not fit.
+    public static let mismatch = Self("mismatch")
+    /// The file, folder, table or row is not there.
+    public static let notFound = Self("notFound")
+    /// The disk, or the page limit of the store, is full: the change was undone.
+    public static let full = Self("full")
+    /// Reading or writing the file failed.
+    public static let io = Self("io")
+    /// The store or the file cannot be written.
+    public static let readOnly = Self("readOnly")
+    /// The task was cancelled; nothing was changed.
+    public static let cancelled = Self("cancelled")
+    /// The store, connection or statement was closed before.
+    public static let closed = Self("closed")
+    /// The call cannot mean what was written: a bug of the caller, described in the message.
+    public static let misuse = Self("misuse")
+    /// SQLite undid the whole transaction for the reason in `cause`.
+    public static let rolledBack = Self("rolledBack")
+    /// This process has a `Store` on the file already.
+    public static let alreadyOpen = Self("alreadyOpen")
+    /// The SQL text cannot be compiled or run.
+    public static let sql = Self("sql")
+    /// A value or a result is larger than the engine's limit.
+    public static let tooBig = Self("tooBig")
+    /// A function of this engine is missing; the message says which version has it.
+    public static let unsupported = Self("unsupported")
+}
+
+extension StoreError: CustomStringConvertible {
+    /// Code, message, place and hint on one line; never a bound value.
+    public var description: String {
+        var text = "\(code): \(message)"
+        if let table { text += " [table \(table)\(column.map { ", column \($0)" } ?? "")]" }
+        if !pages.isEmpty { text += " [pages \(pages.map(String.init).joined(separator: ", "))]" }
+        if let sql { text += " [SQL: \(sql)]" }
+        if let resultCode { text += " [SQLite \(resultCode)]" }
+        if let hint { text += ". \(hint)" }
+        return text
+    }
+}
