@@ -1,0 +1,124 @@
+/// A named place for values under typed keys, kept in a table of its own.
+///
+/// ```swift
+/// let sessions = Bucket<String, Session>("sessions")
+/// try await store.write { tx in try tx.set(Session(user: "ada"), for: "s1", in: sessions) }
+/// let session = try await store.read { tx in try tx.get("s1", in: sessions) }
+/// ```
+///
+/// A bucket is only a name with types: making one touches no store. Its table, `bucket:` and the
+/// name, is made by the first `set`. Strings, numbers, dates, UUIDs and `Data` are stored as
+/// themselves, every other `Codable` value as JSON text.
+public struct Bucket<Key: BucketKey, Value: Codable & Sendable>: Sendable {
+    /// The name given to the bucket.
+    public let name: String
+    let plan: BucketPlan
+
+    /// Names a bucket.
+    ///
+    /// - Parameter name: Any text that is not empty; the same name with other types is another
+    ///   view of the same table, and a key of another type is refused.
+    public init(_ name: String) {
+        self.name = name
+        plan = .shared(name: name, keyType: Key.columnType, coding: ValueCoding(Value.self))
+    }
+}
+
+/// One key with its value.
+public struct BucketEntry<Key: BucketKey, Value: Codable & Sendable>: Sendable {
+    /// The key.
+    public let key: Key
+    /// The value.
+    public let value: Value
+}
+
+extension BucketEntry: Equatable where Value: Equatable {}
+
+extension Reading where Self: ~Copyable {
+    /// The value under a key, `nil` if there is none.
+    ///
+    /// - Throws: `StoreError` `.mismatch` if the stored value does not fit the type, `.damaged`.
+    /// - Complexity: O(log *entries*).
+    public func get<K, V>(_ key: K, in bucket: Bucket<K, V>) throws(StoreError) -> V? {
+        try BucketTable(connection(), bucket.plan).get(key)
+    }
+
+    /// Whether there is a value under a key.
+    ///
+    /// - Complexity: O(log *entries*).
+    public func contains<K, V>(_ key: K, in bucket: Bucket<K, V>) throws(StoreError) -> Bool {
+        try BucketTable(connection(), bucket.plan).contains(key)
+    }
+
+    /// Number of entries.
+    ///
+    /// - Complexity: O(*entries*).
+    public func count<K, V>(in bucket: Bucket<K, V>) throws(StoreError) -> Int {
+        try BucketTable(connection(), bucket.plan).count()
+    }
+
+    /// The entries of a range of keys, in the order of the keys.
+    ///
+    /// Texts are ordered by their UTF-8 bytes, which is the order of their Unicode scalars; UUIDs
+    /// and `Data` by their bytes.
+    ///
+    /// - Parameters:
+    ///   - bucket: The bucket.
+    ///   - from: The first key that belongs to the range; `nil` for the very first.
+    ///   - below: The first key that does not belong to it any more; `nil` for no end.
+    ///   - countMax: Most entries to return; `nil` for all.
+    /// - Throws: `StoreError` `.mismatch`, `.damaged`.
+    /// - Complexity: O(log *entries* + *returned*).
+    public func entries<K, V>(
+        in bucket: Bucket<K, V>, from: K? = nil, below: K? = nil, countMax: Int? = nil
+    ) throws(StoreError) -> [BucketEntry<K, V>] {
+        try BucketTable(connection(), bucket.plan).entries(from: from, below: below, countMax)
+    }
+
+    /// The entries whose keys begin with a prefix, in the order of the keys.
+    ///
+    /// - Parameters:
+    ///   - bucket: The bucket.
+    ///   - prefix: The start of the keys, compared byte by byte; the empty one means all.
+    ///   - countMax: Most entries to return; `nil` for all.
+    /// - Throws: `StoreError` `.mismatch`, `.damaged`.
+    /// - Complexity: O(log *entries* + *returned*).
+    public func entries<K: PrefixedBucketKey, V>(
+        in bucket: Bucket<K, V>, prefix: K, countMax: Int? = nil
+    ) throws(StoreError) -> [BucketEntry<K, V>] {
+        try BucketTable(connection(), bucket.plan).entries(from: prefix, below: nil, countMax) {
+            $0.hasBytePrefix(prefix)
+        }
+    }
+}
+
+extension WriteTransaction {
+    /// Puts a value under a key, in place of the one that may be there.
+    ///
+    /// - Throws: `StoreError` `.mismatch` if the value cannot be stored (NaN, a failing
+    ///   `encode(to:)`) or the bucket has keys of another type; `.full`, `.io`, `.damaged`.
+    /// - Complexity: O(log *entries*).
+    public func set<K, V>(
+        _ value: V, for key: K, in bucket: Bucket<K, V>
+    ) throws(StoreError) {
+        try BucketTable(connection(), bucket.plan).set(value, for: key)
+    }
+
+    /// Removes a key and its value.
+    ///
+    /// - Returns: Whether the key was there.
+    /// - Complexity: O(log *entries*).
+    @discardableResult
+    public func remove<K, V>(_ key: K, in bucket: Bucket<K, V>) throws(StoreError) -> Bool {
+        try BucketTable(connection(), bucket.plan).remove(key)
+    }
+
+    /// Removes every entry of a bucket.
+    ///
+    /// - Returns: How many there were.
+    /// - Complexity: O(*entries*).
+    @discardableResult
+    public func removeAll<K, V>(in bucket: Bucket<K, V>) throws(StoreError) -> Int {
+        try BucketTable(connection(), bucket.plan).removeAll()
+    }
+}

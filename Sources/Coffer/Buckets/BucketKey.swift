@@ -1,0 +1,60 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A type that can be the key of a bucket: a string, an integer, a UUID or `Data`.
+///
+/// The order of the stored keys is the order of the type, so ranges mean what they say.
+public protocol BucketKey: ValueConvertible, Hashable {
+    /// The declared type of the key column: `TEXT`, `INTEGER` or `BLOB`.
+    static var columnType: String { get }
+}
+
+/// A key that can be looked for by its first bytes.
+public protocol PrefixedBucketKey: BucketKey {
+    /// Whether the key's bytes begin with those of `prefix`.
+    func hasBytePrefix(_ prefix: Self) -> Bool
+}
+
+extension String: PrefixedBucketKey {
+    /// Text.
+    public static var columnType: String { "TEXT" }
+
+    /// Compares UTF-8 bytes: no Unicode normalisation.
+    public func hasBytePrefix(_ prefix: String) -> Bool { utf8.starts(with: prefix.utf8) }
+}
+
+extension Data: PrefixedBucketKey {
+    /// Bytes.
+    public static var columnType: String { "BLOB" }
+
+    /// Compares bytes.
+    public func hasBytePrefix(_ prefix: Data) -> Bool { starts(with: prefix) }
+}
+
+extension UUID: BucketKey {
+    /// The 16 bytes.
+    public static var columnType: String { "BLOB" }
+}
+
+extension Int: BucketKey {
+    /// An integer.
+    public static var columnType: String { "INTEGER" }
+}
+
+extension Int32: BucketKey {
+    /// An integer.
+    public static var columnType: String { "INTEGER" }
+}
+
+extension Int64: BucketKey {
+    /// An integer.
+    public static var columnType: String { "INTEGER" }
+}
+
+extension UInt32: BucketKey {
+    /// An integer.
+    public static var columnType: String { "INTEGER" }
+}

@@ -1,0 +1,75 @@
+import Synchronization
+
+/// The connections of a store: one that writes, and readers opened on demand.
+///
+/// Who may touch which is decided by the gates of `StoreCore`: the writer belongs to the holder of
+/// the write gate, a reader to the one who took it from the idle list.
+final class ConnectionPool: @unchecked Sendable {
+    // @unchecked: everything but the connections is constant or under a mutex. The writer is used
+    // by the holder of the write gate only, a reader by who took it out of `idle` only. The
+    // writer's key is read by readers that open, and changes only while nobody can be reading:
+    // `StoreCore.alone` holds every permit of both gates.
+
+    let writer: Connection
+    let file: FileLocation
+    let profile: CipherProfile
+    let configuration: Configuration
+    let mode: OpenMode
+    private let idle = Mutex<[Reader]>([])
+
+    /// A connection that moves between threads, one at a time.
+    private struct Reader: @unchecked Sendable {
+        // @unchecked: whoever takes it out of the idle list is its only user.
+        let connection: Connection
+    }
+
+    init(opened: consuming Opened, mode: OpenMode, configuration: Configuration) {
+        file = opened.file
+        profile = opened.profile
+        self.configuration = configuration
+        self.mode = mode
+        writer = Connection(
+            adopting: Connection.OpenState(opened), path: file.path, mode: mode,
+            configuration: configuration, cacheByteCount: Self.cacheByteCount(configuration))
+    }
+
+    /// Whether reads may run beside the writer: only in WAL do they not wait for each other.
+    var hasReaders: Bool { configuration.journalMode == .wal || mode == .readOnly }
+
+    /// Bytes of page cache for each connection.
+    static func cacheByteCount(_ configuration: Configuration) -> Int {
+        configuration.cacheByteCountMax / (max(1, configuration.readerCountMax) + 1)
+    }
+
+    /// A reader that is idle, or a new one under the store's key: no derivation.
+    func takeReader() throws(StoreError) -> Connection {
+        if let reader = idle.withLock({ $0.popLast() }) { return reader.connection }
+        let open = try writer.current()
+        let physical = PhysicalOpen(
+            file: file, profile: open.profile, configuration: configuration,
+            role: mode == .readOnly ? .readOnly : .reader,
+            cacheByteCount: Self.cacheByteCount(configuration))
+        let handle = try physical.open(key: open.key)
+        let state = Connection.OpenState(
+            handle: handle, key: open.key.copy(), file: file, profile: open.profile)
+        return Connection(
+            adopting: state, path: file.path, mode: .readOnly, configuration: configuration,
+            cacheByteCount: Self.cacheByteCount(configuration))
+    }
+
+    func giveBack(_ connection: Connection) {
+        let reader = Reader(connection: connection)
+        idle.withLock { $0.append(reader) }
+    }
+
+    func closeReaders() {
+        let readers = idle.withLock { idle in
+            defer { idle.removeAll() }
+            return idle
+        }
+        for reader in readers { reader.connection.close() }
+    }
+
+    /// Number of readers that are open and idle.
+    var idleCount: Int { idle.withLock { $0.count } }
+}

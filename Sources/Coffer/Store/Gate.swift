@@ -1,0 +1,180 @@
+import DequeModule
+import Dispatch
+import Synchronization
+
+/// Lets at most so many in at once; the others wait in line, first in, first out.
+///
+/// Both kinds of waiting stand in the same line: a thread that blocks, and a task that does not.
+final class Gate: Sendable {
+    /// One who waits. Its state is guarded by the gate's mutex.
+    final class Ticket: Sendable {
+        fileprivate enum State { case waiting, admitted, cancelled }
+
+        fileprivate let state = Mutex(State.waiting)
+        private let onDecision: @Sendable (Result<Void, StoreError>) -> Void
+
+        /// - Parameter onDecision: Called once, outside the mutex: admitted, or the reason why not.
+        init(onDecision: @escaping @Sendable (Result<Void, StoreError>) -> Void) {
+            self.onDecision = onDecision
+        }
+
+        /// Whether nothing is decided yet.
+        var isWaiting: Bool { state.withLock { $0 == .waiting } }
+
+        /// Leaves the line if it still stands there.
+        fileprivate func withdraw(_ error: StoreError) {
+            guard decide(.cancelled) else { return }
+            onDecision(.failure(error))
+        }
+
+        fileprivate func admit() -> Bool {
+            guard decide(.admitted) else { return false }
+            onDecision(.success(()))
+            return true
+        }
+
+        /// Exactly one decision wins.
+        private func decide(_ decision: State) -> Bool {
+            state.withLock { state in
+                guard state == .waiting else { return false }
+                state = decision
+                return true
+            }
+        }
+    }
+
+    private struct Line {
+        var freeCount: Int
+        var tickets = Deque<Ticket>()
+        var closed: StoreError?
+    }
+
+    private let line: Mutex<Line>
+
+    init(permitCount: Int) {
+        line = Mutex(Line(freeCount: permitCount))
+    }
+
+    /// How many stand in line, those who left it not counted.
+    var waitingCount: Int { line.withLock { $0.tickets.filter(\.isWaiting).count } }
+
+    /// Joins the line; the ticket's callback tells when it is its turn.
+    func enter(_ ticket: Ticket) {
+        enum Next {
+            case admit, wait
+            case refuse(StoreError)
+        }
+        let next: Next = line.withLock { line in
+            if let closed = line.closed { return .refuse(closed) }
+            guard line.freeCount > 0 else {
+                line.tickets.append(ticket)
+                return .wait
+            }
+            line.freeCount -= 1
+            return .admit
+        }
+        switch next {
+        case .admit: if !ticket.admit() { leave() }
+        case .refuse(let error): ticket.withdraw(error)
+        case .wait: break
+        }
+    }
+
+    /// Gives the place to the next in line who still waits.
+    func leave() {
+        while true {
+            let next: Ticket? = line.withLock { line in
+                if let ticket = line.tickets.popFirst() { return ticket }
+                line.freeCount += 1
+                return nil
+            }
+            guard let next else { return }
+            if next.admit() { return }
+        }
+    }
+
+    /// Leaves the line, with `.cancelled`; nothing happens to one who was admitted.
+    func cancel(_ ticket: Ticket) {
+        ticket.withdraw(
+            StoreError(.cancelled, "the task was cancelled before its turn; nothing was done"))
+    }
+
+    /// Leaves the line because the time is up.
+    func expire(_ ticket: Ticket, waitingFor what: String) {
+        ticket.withdraw(Self.expired(what))
+    }
+
+    /// Refuses everybody who waits or comes later.
+    func close(_ reason: StoreError) {
+        let tickets = line.withLock { line in
+            line.closed = reason
+            defer { line.tickets.removeAll() }
+            return line.tickets
+        }
+        for ticket in tickets { ticket.withdraw(reason) }
+    }
+
+    /// Blocks this thread until it is its turn.
+    ///
+    /// - Parameters:
+    ///   - timeout: How long to wait; `nil` for as long as it takes.
+    ///   - what: What the error says was waited for.
+    /// - Throws: `.busy` after the timeout, the reason of `close(_:)`.
+    func wait(timeout: Duration?, for what: String) throws(StoreError) {
+        if try enterAtOnce() { return }
+        let turn = Turn()
+        let ticket = Ticket { turn.come($0) }
+        enter(ticket)
+        if !turn.wait(timeout) { expire(ticket, waitingFor: what) }
+        try turn.result()
+    }
+
+    /// What a blocked thread waits on.
+    private final class Turn: Sendable {
+        private let semaphore = DispatchSemaphore(value: 0)
+        private let decision = Mutex<Result<Void, StoreError>?>(nil)
+
+        func come(_ result: Result<Void, StoreError>) {
+            decision.withLock { $0 = result }
+            semaphore.signal()
+        }
+
+        /// `false` when the time is up; the decision may still come.
+        func wait(_ timeout: Duration?) -> Bool {
+            let deadline = timeout.map { DispatchTime.now() + .milliseconds($0.milliseconds) }
+            guard semaphore.wait(timeout: deadline ?? .distantFuture) == .success else {
+                return false
+            }
+            semaphore.signal()
+            return true
+        }
+
+        func result() throws(StoreError) {
+            semaphore.wait()
+            try decision.withLock { $0 }?.get()
+        }
+    }
+
+    /// The way without a line: no semaphore is made.
+    private func enterAtOnce() throws(StoreError) -> Bool {
+        enum Next {
+            case admitted, wait
+            case refused(StoreError)
+        }
+        let next: Next = line.withLock { line in
+            if let closed = line.closed { return .refused(closed) }
+            guard line.freeCount > 0 else { return .wait }
+            line.freeCount -= 1
+            return .admitted
+        }
+        switch next {
+        case .admitted: return true
+        case .wait: return false
+        case .refused(let error): throw error
+        }
+    }
+
+    static func expired(_ what: String) -> StoreError {
+        StoreError(.busy, "waited in vain for \(what)", hint: "Try again, or raise waitTimeout.")
+    }
+}

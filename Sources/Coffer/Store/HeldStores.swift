@@ -1,0 +1,71 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// The store transactions whose bodies are running on the current thread, innermost first.
+///
+/// A body is synchronous and stays on its thread from begin to end, so a list per thread is exact;
+/// a task-local would also be inherited by tasks that the body starts, which are not inside it.
+final class HeldStore {
+    enum Kind { case reading, writing }
+
+    let store: ObjectIdentifier
+    let kind: Kind
+    let scope: TransactionScope
+    private let outer: HeldStore?
+
+    private init(store: ObjectIdentifier, kind: Kind, scope: TransactionScope, outer: HeldStore?) {
+        self.store = store
+        self.kind = kind
+        self.scope = scope
+        self.outer = outer
+    }
+
+    /// The transaction of this store that the current thread is inside of, if any.
+    static func current(of store: ObjectIdentifier) -> HeldStore? {
+        var held = innermost
+        while let candidate = held {
+            if candidate.store == store { return candidate }
+            held = candidate.outer
+        }
+        return nil
+    }
+
+    /// Runs `body` as the body of this transaction.
+    static func hold<T>(
+        _ store: ObjectIdentifier, kind: Kind, scope: TransactionScope, _ body: () throws -> T
+    ) rethrows -> T {
+        let outer = innermost
+        innermost = HeldStore(store: store, kind: kind, scope: scope, outer: outer)
+        defer { innermost = outer }
+        return try body()
+    }
+
+    // MARK: One value for each thread
+
+    private static let threadKey: pthread_key_t = {
+        var key = pthread_key_t()
+        // Fails only when a process has used up its keys (1 024 on Linux); then the key is 0 and
+        // belongs to somebody else, so this is checked.
+        let code = pthread_key_create(&key, nil)
+        precondition(code == 0, "no thread-specific key is left in this process")
+        return key
+    }()
+
+    private static var innermost: HeldStore? {
+        get {
+            guard let pointer = pthread_getspecific(threadKey) else { return nil }
+            return Unmanaged<HeldStore>.fromOpaque(pointer).takeUnretainedValue()
+        }
+        set {
+            if let old = pthread_getspecific(threadKey) {
+                Unmanaged<HeldStore>.fromOpaque(old).release()
+            }
+            pthread_setspecific(threadKey, newValue.map { Unmanaged.passRetained($0).toOpaque() })
+        }
+    }
+}

@@ -1,0 +1,187 @@
+import Dispatch
+
+/// One encrypted file, shared by any number of tasks and threads.
+///
+/// ```swift
+/// let store = try await Store(path: "notes.db", key: .passphrase(text))
+/// try await store.write { tx in try tx.insert(note) }
+/// let notes = try await store.read { tx in try tx.fetch(Note.all) }
+/// ```
+///
+/// Every verb is there twice, to be called with and without `await`. A synchronous body runs on
+/// the caller's thread, an asynchronous one on a thread of the store's; neither may `await`.
+/// Writes run one at a time, first in, first out; reads run beside them on connections of their
+/// own, each on one snapshot.
+public final class Store: Sendable {
+    private let core: StoreCore
+
+    /// Opens or creates a store.
+    ///
+    /// A passphrase is derived once, whatever the number of connections.
+    ///
+    /// - Parameters:
+    ///   - path: The file. SQLite keeps `-wal` and `-shm` beside it while the store is open.
+    ///   - key: The key of the file, or of the file to make. Never empty.
+    ///   - mode: What to do about the file's existence.
+    ///   - configuration: How to open it.
+    /// - Throws: `StoreError` `.wrongKey`, `.notEncrypted`, `.notAStore`, `.truncated`,
+    ///   `.damaged`, `.needsNewerEngine`, `.engine`, `.notFound`, `.readOnly`, `.busy`, `.full`,
+    ///   `.io`; `.alreadyOpen` if this process has a store on the file; `.misuse` for an empty key.
+    public init(
+        path: String, key: consuming StoreKey, mode: OpenMode = .createIfMissing,
+        configuration: Configuration = .init()
+    ) throws(StoreError) {
+        core = try StoreCore(path: path, key: key, mode: mode, configuration: configuration)
+    }
+
+    /// Opens or creates a store without blocking a thread of the cooperative pool.
+    ///
+    /// - Parameters:
+    ///   - path: The file. SQLite keeps `-wal` and `-shm` beside it while the store is open.
+    ///   - key: The key of the file, or of the file to make. Never empty.
+    ///   - mode: What to do about the file's existence.
+    ///   - configuration: How to open it.
+    /// - Throws: As the synchronous initialiser.
+    public init(
+        path: String, key: consuming StoreKey, mode: OpenMode = .createIfMissing,
+        configuration: Configuration = .init()
+    ) async throws(StoreError) {
+        let key = KeyBox(key)
+        core = try await Self.offPool { () throws(StoreError) in
+            try StoreCore(path: path, key: key.key, mode: mode, configuration: configuration)
+        }
+    }
+
+    // MARK: Transactions
+
+    /// Runs `body` in a transaction: returned means durable, thrown means nothing happened.
+    ///
+    /// Inside a write body of the same store it joins that transaction as a savepoint.
+    ///
+    /// - Parameter body: The work. Runs on this thread, when its turn has come.
+    /// - Returns: What `body` returns, after the commit.
+    /// - Throws: What `body` throws, after the rollback; `StoreError` `.busy` if another process
+    ///   holds the lock, `.constraint`, `.full`, `.io`, `.damaged` if nothing was committed;
+    ///   `.closed`; `.misuse` inside a read of the same store.
+    @discardableResult
+    public func write<T>(_ body: (inout WriteTransaction) throws -> T) throws -> T {
+        try core.write(body)
+    }
+
+    /// Runs `body` in a transaction: returned means durable, thrown means nothing happened.
+    ///
+    /// A task that is cancelled before its turn never starts; one that is cancelled inside is
+    /// stopped at the next verb and undone.
+    ///
+    /// - Parameter body: The work. Runs on a thread of the store's, when its turn has come.
+    /// - Returns: What `body` returns, after the commit.
+    /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task was cancelled.
+    @discardableResult
+    public func write<T: Sendable>(
+        _ body: @escaping @Sendable (inout WriteTransaction) throws -> T
+    ) async throws -> T {
+        try await core.write(body)
+    }
+
+    /// Runs `body` on one snapshot of the store.
+    ///
+    /// Inside a body of the same store it sees what that transaction sees.
+    ///
+    /// - Parameter body: The work. Runs on this thread.
+    /// - Returns: What `body` returns, once all it read is known to be authentic.
+    /// - Throws: What `body` throws; `StoreError` `.damaged` if a page failed authentication,
+    ///   `.busy` if no connection became free within `waitTimeout`, `.wrongKey` if another
+    ///   process changed the key, `.closed`.
+    public func read<T>(_ body: (inout ReadTransaction) throws -> T) throws -> T {
+        try core.read(body)
+    }
+
+    /// Runs `body` on one snapshot of the store.
+    ///
+    /// - Parameter body: The work. Runs on a thread of the store's.
+    /// - Returns: What `body` returns, once all it read is known to be authentic.
+    /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task was cancelled.
+    public func read<T: Sendable>(
+        _ body: @escaping @Sendable (inout ReadTransaction) throws -> T
+    ) async throws -> T {
+        try await core.read(body)
+    }
+
+    // MARK: Key and end
+
+    /// Changes the key of every page, in place.
+    ///
+    /// Waits for running reads and writes, closes every reader, and proves the change before it
+    /// returns: a fresh connection opens with the new key and the old key no longer opens. A
+    /// crash leaves the old key or the new one. After a failure the store goes on under the old
+    /// key, with every row.
+    ///
+    /// - Parameter key: The new key. Never empty. The salt is kept.
+    /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout` or
+    ///   another process holds the file; `.full` if the journal found no room; `.damaged` if a
+    ///   page fails authentication; `.io`; `.readOnly`; `.misuse` inside a body, for the same
+    ///   key or for another salt.
+    /// - Complexity: O(*pages*) time and disk (the journal grows to the size of the file);
+    ///   O(1) memory.
+    public func rekey(to key: consuming StoreKey) throws(StoreError) {
+        try core.rekey(to: key)
+    }
+
+    /// Changes the key of every page, in place, without blocking a thread of the cooperative pool.
+    ///
+    /// - Parameter key: The new key. Never empty. The salt is kept.
+    /// - Throws: As the synchronous form. It cannot be cancelled once it runs.
+    public func rekey(to key: consuming StoreKey) async throws(StoreError) {
+        let key = KeyBox(key)
+        try await Self.offPool { [core] () throws(StoreError) in try core.rekey(to: key.key) }
+    }
+
+    /// Waits for running reads and writes, then closes the file. Safe to call twice.
+    ///
+    /// Work that waits in line, or comes later, gets `.closed`.
+    ///
+    /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout`; the
+    ///   store is then still open. `.misuse` inside a body.
+    public func close() throws(StoreError) {
+        try core.close()
+    }
+
+    /// Waits for running reads and writes, then closes the file. Safe to call twice.
+    ///
+    /// - Throws: As the synchronous form.
+    public func close() async throws(StoreError) {
+        try await Self.offPool { [core] () throws(StoreError) in try core.close() }
+    }
+
+    // MARK: Facts
+
+    /// The file's absolute path.
+    public var path: String { core.pool.file.path }
+
+    /// The file's cipher settings.
+    public var profile: CipherProfile { core.pool.profile }
+
+    /// How many writes stand in line behind the one that runs.
+    var waitingWriteCount: Int { core.waitingWriteCount }
+
+    /// Runs blocking work on a thread that may block.
+    private static func offPool<T: Sendable>(
+        _ work: @escaping @Sendable () throws(StoreError) -> T
+    ) async throws(StoreError) -> T {
+        let result = await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                continuation.resume(returning: Result { () throws(StoreError) in try work() })
+            }
+        }
+        return try result.get()
+    }
+}
+
+/// Carries a key to another thread; the key is wiped when the last holder lets go.
+private final class KeyBox: Sendable {
+    let key: StoreKey
+
+    init(_ key: consuming StoreKey) {
+        self.key = key
+    }
+}

@@ -1,0 +1,100 @@
+/// What can be done in a read and in a write: a consistent view of the store.
+///
+/// The rooms of Coffer add their verbs to it: `rows(_:)` here, `fetch(_:)` for records, `get` for
+/// buckets. Write functions over both kinds as
+/// `func titles(_ tx: borrowing some Reading & ~Copyable) throws -> [String]`.
+public protocol Reading: ~Copyable {
+    /// The running transaction; opaque.
+    var scope: TransactionScope { get }
+    /// How deep inside the transaction this value stands.
+    var level: Int { get }
+}
+
+/// A transaction that reads: one snapshot of the store, from its first read to its end.
+public struct ReadTransaction: ~Copyable, Reading {
+    /// The running transaction; opaque.
+    public let scope: TransactionScope
+    /// How deep inside the transaction this value stands.
+    public let level: Int
+
+    init(scope: TransactionScope, level: Int) {
+        self.scope = scope
+        self.level = level
+    }
+}
+
+/// A transaction that reads and writes: returned means durable, thrown means nothing happened.
+public struct WriteTransaction: ~Copyable, Reading {
+    /// The running transaction; opaque.
+    public let scope: TransactionScope
+    /// How deep inside the transaction this value stands.
+    public let level: Int
+
+    init(scope: TransactionScope, level: Int) {
+        self.scope = scope
+        self.level = level
+    }
+}
+
+extension Reading where Self: ~Copyable {
+    /// The connection of the transaction, if this value may use it now.
+    func connection() throws(StoreError) -> Connection {
+        try scope.connection(level: level)
+    }
+
+    /// All rows of one SELECT.
+    ///
+    /// ```swift
+    /// let titles = try tx.rows("SELECT title FROM note WHERE created > \(date)")
+    /// ```
+    ///
+    /// - Parameter sql: One statement; `\( )` binds and never splices.
+    /// - Returns: The rows, in the order of the SQL.
+    /// - Throws: `StoreError` `.sql`, `.damaged`, `.misuse`, `.readOnly` for a change in a read.
+    /// - Complexity: O(*rows*) memory.
+    public func rows(_ sql: SQL) throws(StoreError) -> [Row] {
+        try connection().rows(sql)
+    }
+
+    /// The first row of one SELECT, `nil` if there is none.
+    ///
+    /// - Throws: As `rows(_:)`.
+    public func firstRow(_ sql: SQL) throws(StoreError) -> Row? {
+        try connection().firstRow(sql)
+    }
+}
+
+extension WriteTransaction {
+    /// Runs one statement to its end; rows, if any, are dropped.
+    ///
+    /// - Returns: The number of rows that an INSERT, UPDATE or DELETE changed; else 0.
+    /// - Throws: `StoreError` `.sql`, `.constraint`, `.full`, `.io`, `.damaged`; `.misuse` for SQL
+    ///   that would end the transaction or change the connection.
+    @discardableResult
+    public func execute(_ sql: SQL) throws(StoreError) -> Int {
+        try connection().execute(sql)
+    }
+
+    /// Runs `body` as a part of the transaction: throwing undoes this part only.
+    ///
+    /// ```swift
+    /// try? tx.savepoint { part in try part.insert(note) }
+    /// ```
+    ///
+    /// While `body` runs, only the transaction it is given can be used; using the outer one does
+    /// not compile.
+    ///
+    /// - Returns: What `body` returns. It is durable when the whole transaction is.
+    /// - Throws: What `body` throws, after its part is undone; `StoreError` `.rolledBack` if
+    ///   SQLite ended the whole transaction (full disk, I/O error, ON CONFLICT ROLLBACK).
+    @discardableResult
+    public mutating func savepoint<T>(
+        _ body: (inout WriteTransaction) throws -> T
+    ) throws -> T {
+        let scope = scope
+        return try scope.inSavepoint(level: level) { level in
+            var inner = WriteTransaction(scope: scope, level: level)
+            return try body(&inner)
+        }
+    }
+}
