@@ -1,0 +1,23 @@
+// swift-tools-version:6.1
+
+import PackageDescription
+
+let package = Package(
+    name: "coffer-examples",
+    platforms: [.macOS(.v15)],
+    dependencies: [
+        .package(name: "coffer", path: ".."),
+        .package(url: "https://github.com/swiftcsv/SwiftCSV", from: "0.10.0"),
+    ],
+    targets: [
+        .executableTarget(
+            name: "Airports",
+            dependencies: [
+                .product(name: "Coffer", package: "coffer"),
+                .product(name: "SwiftCSV", package: "SwiftCSV"),
+            ],
+            path: "Airports"
+        )
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,163 @@
+// The second process of the tests: it holds locks, is killed, runs out of room.
+//
+// Keys are numbered, so that none stands in an argument list: key 3 is 32 bytes of 3.
+// It writes one word a line, `ready` when it holds what it should, the error's code when one comes.
+
+import CSQLCipher
+import Foundation
+
+@testable import Coffer
+
+// nonisolated(unsafe): this program has one thread.
+nonisolated(unsafe) var arguments = Array(CommandLine.arguments.dropFirst())
+
+func next() -> String { arguments.isEmpty ? "" : arguments.removeFirst() }
+/// Writes a line at once: `print` would keep it in a buffer that a kill throws away.
+func say(_ line: String) {
+    FileHandle.standardOutput.write(Data("\(line)\n".utf8))
+}
+
+func nextKey() -> StoreKey { .raw([UInt8](repeating: UInt8(next()) ?? 0, count: 32)) }
+func waitForInput() { _ = readLine() }
+
+func configuration(_ journalMode: String) -> Configuration {
+    var configuration = Configuration()
+    configuration.journalMode = journalMode == "delete" ? .delete : .wal
+    configuration.busyTimeout = .milliseconds(200)
+    return configuration
+}
+
+/// Prints what the work returns, or the code of its error with the pages.
+func report(_ work: () throws -> String) {
+    do {
+        say(try work())
+    } catch let error as StoreError {
+        say("\(error.code)")
+        FileHandle.standardError.write(Data("\(error)\n".utf8))
+    } catch {
+        say("unexpected \(error)")
+    }
+}
+
+func connection(_ journalMode: String) throws -> Connection {
+    let path = next()
+    return try Connection(path: path, key: nextKey(), configuration: configuration(journalMode))
+}
+
+/// Holds a lock until a line comes: BEGIN IMMEDIATE, or a row of a SELECT.
+func hold(_ mode: TransactionMode, _ sql: SQL) {
+    report {
+        let connection = try connection(next())
+        try connection.transaction(mode) {
+            try connection.execute(sql)
+            say("ready")
+            waitForInput()
+        }
+        return "released"
+    }
+}
+
+func limitFileSize(_ byteCount: Int) {
+    signal(SIGXFSZ, SIG_IGN)
+    var limit = rlimit(rlim_cur: rlim_t(byteCount), rlim_max: rlim_t(byteCount))
+    setrlimit(__rlimit_resource_t(UInt32(RLIMIT_FSIZE.rawValue)), &limit)
+}
+
+/// Writes until an error comes, then tells what is there.
+func writeUntilFull(_ connection: Connection) throws -> String {
+    let before = try connection.firstRow("SELECT count(*) FROM t")?.get(0, as: Int.self) ?? -1
+    do {
+        try connection.transaction {
+            for _ in 0..<4000 {
+                try connection.execute(
+                    "INSERT INTO t(v) VALUES (\([UInt8](repeating: 1, count: 4000)))")
+            }
+        }
+        return "no error came"
+    } catch let error as StoreError {
+        let after = try connection.firstRow("SELECT count(*) FROM t")?.get(0, as: Int.self) ?? -2
+        say("\(error.code)")
+        return before == after ? "kept" : "lost"
+    }
+}
+
+func rekey(_ connection: Connection) throws -> String {
+    let key = nextKey()
+    do {
+        try connection.rekey(to: key)
+        return "rekeyed"
+    } catch {
+        let count = try connection.firstRow("SELECT count(*) FROM t")?.get(0, as: Int.self) ?? -1
+        say("\(error.code)")
+        FileHandle.standardError.write(Data("\(error)\n".utf8))
+        return "rows \(count)"
+    }
+}
+
+switch next() {
+case "hold-write":
+    hold(.immediate, "SELECT 1")
+case "hold-read":
+    hold(.deferred, "SELECT count(*) FROM t")
+case "rekey":
+    report {
+        let connection = try connection(next())
+        say("ready")
+        waitForInput()
+        return try rekey(connection)
+    }
+case "write-limited":
+    report {
+        let byteCount = Int(next()) ?? 0
+        let connection = try connection(next())
+        limitFileSize(byteCount)
+        return try writeUntilFull(connection)
+    }
+case "rekey-limited":
+    report {
+        let byteCount = Int(next()) ?? 0
+        let connection = try connection(next())
+        limitFileSize(byteCount)
+        return try rekey(connection)
+    }
+case "write-until-full":
+    report { try writeUntilFull(try connection(next())) }
+case "rekey-now":
+    report { try rekey(try connection(next())) }
+case "open-as-nobody":
+    // Root may write every file; `nobody` may not.
+    if getuid() == 0 { setuid(65534) }
+    report {
+        let mode: OpenMode = next() == "read-only" ? .readOnly : .mustExist
+        let path = next()
+        let store = try Store(
+            path: path, key: nextKey(), mode: mode, configuration: configuration(next()))
+        return
+            "rows \(try store.read { try $0.firstRow("SELECT count(*) FROM t")!.get(0, as: Int.self) })"
+    }
+case "derivations":
+    report {
+        let path = next()
+        var configuration = configuration("wal")
+        configuration.profile = .sqlcipher3
+        for _ in 0..<2 {
+            let store = try Store(
+                path: path, key: .passphrase("one two three"), configuration: configuration)
+            DispatchQueue.concurrentPerform(iterations: 16) { _ in
+                _ = try? store.read { tx in try tx.rows("SELECT 1").count }
+            }
+            say(String(KeyDerivation.derivationCount))
+            try store.close()
+        }
+        exit(0)
+    }
+case "insert":
+    report {
+        let connection = try connection(next())
+        try connection.execute("INSERT INTO t(v) VALUES (\(next()))")
+        return "inserted"
+    }
+default:
+    say("unknown verb")
+    exit(2)
+}

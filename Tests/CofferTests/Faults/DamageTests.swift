@@ -1,0 +1,139 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+
+/// No byte of a page that failed authentication may come back as data, on any way out. Both
+/// engines return zeros with success for the last overflow page of a value, also for the short
+/// columns beside it.
+@Suite struct DamageTests {
+    private let folder: TemporaryFolder
+    private let path: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        path = folder.path()
+    }
+
+    /// A table whose only big value spans several pages, with the page of its end damaged.
+    private func makeWithDamagedEnd() throws {
+        let connection = try Connection(
+            path: path, key: .numbered(1), configuration: .testing(.delete))
+        try connection.execute("CREATE TABLE good(v)")
+        try connection.execute("INSERT INTO good VALUES ('as it was')")
+        try connection.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, big BLOB, flag INT)")
+        let pageCount = try connection.current().handle.firstInteger("PRAGMA page_count")
+        let size = try #require(connection.profile).pageByteCount
+        let big = [UInt8](repeating: 9, count: size * 2 + size / 2)
+        try connection.execute("INSERT INTO t VALUES (1, \(big), 7)")
+        let endPage = try connection.current().handle.firstInteger("PRAGMA page_count")
+        #expect(endPage > pageCount)
+        connection.close()
+        try Damage.flip(path, at: (endPage - 1) * size + 10)
+    }
+
+    private static let queries: [SQL] = [
+        "SELECT big FROM t", "SELECT flag FROM t", "SELECT flag, big FROM t WHERE id = 1",
+        "SELECT count(*) FROM t WHERE flag = 7", "SELECT sum(flag) FROM t",
+        "SELECT length(big), flag FROM t", "SELECT max(flag) FROM t GROUP BY id",
+    ]
+
+    @Test(arguments: 0..<7)
+    func `no result over a damaged last overflow page leaves the connection`(index: Int) throws {
+        try makeWithDamagedEnd()
+        let connection = try Connection(
+            path: path, key: .numbered(1), configuration: .testing(.delete))
+        expect(.damaged) { _ = try connection.rows(Self.queries[index]) }
+        expect(.damaged) { _ = try connection.firstRow(Self.queries[index]) }
+        expect(.damaged) {
+            try connection.transaction { _ = try connection.rows(Self.queries[index]) }
+        }
+        let statement = try connection.prepare(Self.queries[index].text)
+        expect(.damaged) { while try statement.step() {} }
+        #expect(try connection.rows("SELECT v FROM good").count == 1, "good rows can be read")
+    }
+
+    @Test(arguments: 0..<7, journalModes)
+    func `no result over a damaged last overflow page leaves a store's body`(
+        index: Int, mode: Configuration.JournalMode
+    ) throws {
+        try makeWithDamagedEnd()
+        let store = try Store(path: path, key: .numbered(1), configuration: .testing(mode))
+        expect(.damaged) { _ = try store.read { tx in try tx.rows(Self.queries[index]).count } }
+        expect(.damaged) { _ = try store.write { tx in try tx.rows(Self.queries[index]).count } }
+        #expect(try store.read { tx in try tx.rows("SELECT v FROM good").count } == 1)
+    }
+
+    @Test func `a write that looked at a damaged page is undone`() throws {
+        try makeWithDamagedEnd()
+        let store = try Store(path: path, key: .numbered(1), configuration: .testing(.delete))
+        expect(.damaged) {
+            try store.write { tx in
+                try tx.execute("INSERT INTO good SELECT 'wrong' FROM t WHERE flag = 0")
+            }
+        }
+        expect(.damaged) {
+            try store.write { tx in
+                try tx.execute("INSERT INTO good VALUES ('beside')")
+                _ = try tx.rows("SELECT flag FROM t")
+            }
+        }
+        #expect(try store.read { tx in try tx.rows("SELECT v FROM good").count } == 1)
+        try store.write { tx in try tx.execute("INSERT INTO good VALUES ('next')") }
+        #expect(try store.read { tx in try tx.rows("SELECT v FROM good").count } == 2)
+    }
+
+    @Test func `an error thrown over a damaged page is reported as damage with the error as cause`()
+        throws
+    {
+        struct Surprise: Error {}
+        try makeWithDamagedEnd()
+        let store = try Store(path: path, key: .numbered(1), configuration: .testing(.delete))
+        let error = expect(.damaged) {
+            _ = try store.read { tx -> Int in
+                _ = try tx.rows("SELECT flag FROM t")
+                throw Surprise()
+            }
+        }
+        #expect(error?.cause is Surprise)
+    }
+
+    @Test(arguments: supportedProfiles)
+    func `every page of a file may be damaged and no wrong row comes back`(
+        profile: CipherProfile
+    ) throws {
+        let connection = try Connection(
+            path: path, key: .numbered(1), configuration: .testing(.delete, profile: profile))
+        try connection.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, v, n INT)")
+        try connection.transaction {
+            for id in 1...12 {
+                let value = [UInt8](repeating: UInt8(id), count: id * 900)
+                try connection.execute("INSERT INTO t VALUES (\(id), \(value), \(id))")
+            }
+        }
+        connection.close()
+        let size = profile.pageByteCount
+        for page in 1..<(try Damage.byteCount(path) / size) {
+            let copy = try folder.copy(path, as: "page\(page).db")
+            try Damage.flip(copy, at: page * size + size / 3)
+            try expectGoodRowsOrDamage(copy)
+        }
+    }
+
+    private func expectGoodRowsOrDamage(_ path: String) throws {
+        let connection = try Connection(
+            path: path, key: .numbered(1), configuration: .testing(.delete))
+        var damageCount = 0
+        for id in 1...12 {
+            do {
+                let row = try connection.firstRow("SELECT v, n FROM t WHERE id = \(id)")
+                let expected = Data(repeating: UInt8(id), count: id * 900)
+                #expect(row?[0] == .blob(expected) && row?[1] == .integer(Int64(id)))
+            } catch {
+                #expect(error.code == .damaged, "\(error)")
+                damageCount += 1
+            }
+        }
+        #expect(damageCount > 0, "the flipped page belongs to some row")
+    }
+}

@@ -1,0 +1,39 @@
+import Testing
+
+@testable import Coffer
+
+/// Pages that Python encrypted after the published layout, without SQLCipher.
+///
+/// Both engines open the files that the pages make; see Tests/Vectors/pages.py.
+struct PageVectors: Decodable {
+    struct Store: Decodable, Sendable, CustomTestStringConvertible {
+        let profile: String
+        let key: String
+        let salt: String
+        let pages: [String]
+
+        var testDescription: String { profile }
+
+        func cipherProfile() throws -> CipherProfile {
+            try KeyVectors.profile(named: profile)
+        }
+
+        func rawKey() throws -> RawKey {
+            try KeyVectors.rawKey(hex: key, salt: salt)
+        }
+
+        /// The bytes of a page, counted from 1.
+        func page(_ number: Int) throws -> [UInt8] {
+            try #require(pages.indices.contains(number - 1))
+            return try KeyVectors.bytes(hex: pages[number - 1])
+        }
+    }
+
+    let stores: [Store]
+    let stale: Store
+
+    private static let file: PageVectors? = KeyVectors.decode("pages.json")
+
+    static let stores = file?.stores ?? []
+    static let stale = file?.stale
+}

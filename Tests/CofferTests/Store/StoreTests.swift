@@ -1,0 +1,503 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+
+@Suite(.timeLimit(.minutes(2))) struct StoreTests {
+    private let folder: TemporaryFolder
+    private let path: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        path = folder.path()
+    }
+
+    private func make(
+        _ configuration: Configuration = .testing(), mode: OpenMode = .createIfMissing
+    ) throws -> Store {
+        let store = try Store(
+            path: path, key: .numbered(1), mode: mode, configuration: configuration)
+        if mode == .createIfMissing {
+            try store.write { tx in try tx.execute("CREATE TABLE IF NOT EXISTS t(v)") }
+        }
+        return store
+    }
+
+    private func openAgain() throws { _ = try Store(path: path, key: .numbered(1)) }
+
+    private func values(_ store: Store) throws -> [Int] {
+        try store.read { tx in try tx.rows("SELECT v FROM t ORDER BY rowid").map { try $0.get(0) } }
+    }
+
+    // MARK: Transactions
+
+    @Test(arguments: journalModes)
+    func `a returned write is read back and a thrown one is undone`(
+        mode: Configuration.JournalMode
+    ) throws {
+        struct Undo: Error {}
+        let store = try make(.testing(mode))
+        let count = try store.write { tx in try tx.execute("INSERT INTO t VALUES (1), (2)") }
+        #expect(count == 2)
+        #expect(throws: Undo.self) {
+            try store.write { tx in
+                try tx.execute("DELETE FROM t")
+                throw Undo()
+            }
+        }
+        #expect(try values(store) == [1, 2])
+    }
+
+    @Test func `the async twins do the same`() async throws {
+        let store = try await Store(path: path, key: .numbered(1), configuration: .testing())
+        try await store.write { tx in
+            try tx.execute("CREATE TABLE t(v)")
+            try tx.execute("INSERT INTO t VALUES (\(7))")
+        }
+        let value = try await store.read { tx in
+            try tx.firstRow("SELECT v FROM t")?.get(0, as: Int.self)
+        }
+        #expect(value == 7)
+        try await store.rekey(to: .numbered(2))
+        try await store.close()
+        let again = try await Store(path: path, key: .numbered(2), configuration: .testing())
+        #expect(try await again.read { tx in try tx.rows("SELECT * FROM t").count } == 1)
+    }
+
+    @Test func `a savepoint that throws undoes its part only`() throws {
+        let store = try make()
+        try store.write { tx in
+            try tx.execute("INSERT INTO t VALUES (1)")
+            try? tx.savepoint { part in
+                try part.execute("INSERT INTO t VALUES (2)")
+                throw CancellationError()
+            }
+            try tx.savepoint { part in
+                try part.execute("INSERT INTO t VALUES (3)")
+                try part.savepoint { inner in try inner.execute("INSERT INTO t VALUES (4)") }
+            }
+        }
+        #expect(try values(store) == [1, 3, 4])
+    }
+
+    @Test func `a write inside a write joins it as a savepoint`() throws {
+        let store = try make()
+        try store.write { tx in
+            try tx.execute("INSERT INTO t VALUES (1)")
+            try store.write { inner in try inner.execute("INSERT INTO t VALUES (2)") }
+            try? store.write { inner in
+                try inner.execute("INSERT INTO t VALUES (3)")
+                throw CancellationError()
+            }
+        }
+        #expect(try values(store) == [1, 2])
+        try? store.write { tx in
+            try store.write { inner in try inner.execute("INSERT INTO t VALUES (9)") }
+            throw CancellationError()
+        }
+        #expect(try values(store) == [1, 2], "the outer throw undoes the inner write too")
+    }
+
+    @Test func `the outer transaction is misuse while an inner one is open`() throws {
+        let store = try make()
+        try store.write { tx in
+            let outer = tx.scope
+            let level = tx.level
+            try store.write { _ in
+                expect(.misuse) { try outer.connection(level: level) }
+            }
+            try tx.execute("INSERT INTO t VALUES (1)")
+        }
+        #expect(try values(store) == [1])
+    }
+
+    @Test func `a transaction is misuse after its body`() throws {
+        let store = try make()
+        let scope = try store.write { tx in tx.scope }
+        expect(.misuse) { try scope.connection(level: 0) }
+    }
+
+    @Test func `a read inside a write sees the write, inside a read its snapshot`() throws {
+        let store = try make()
+        try store.write { tx in
+            try tx.execute("INSERT INTO t VALUES (1)")
+            #expect(try store.read { inner in try inner.rows("SELECT * FROM t").count } == 1)
+        }
+        let counts = try store.read { tx -> [Int] in
+            let before = try tx.rows("SELECT * FROM t").count
+            let thread = Thread {
+                try? store.write { _ = try $0.execute("INSERT INTO t VALUES (2)") }
+            }
+            thread.start()
+            while !thread.isFinished { usleep(1000) }
+            let after = try store.read { inner in try inner.rows("SELECT * FROM t").count }
+            return [before, after]
+        }
+        #expect(counts == [1, 1])
+        #expect(try values(store) == [1, 2])
+    }
+
+    @Test func `a write inside a read is misuse`() throws {
+        let store = try make()
+        try store.read { _ in
+            _ = expect(.misuse) {
+                try store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+            }
+        }
+        #expect(try values(store) == [])
+    }
+
+    @Test func `two stores may be nested in each other`() throws {
+        let store = try make()
+        let other = try Store(
+            path: folder.path("other.db"), key: .numbered(3), configuration: .testing())
+        try store.write { tx in
+            try other.write { inner in
+                try inner.execute("CREATE TABLE u(v)")
+                try store.write { joined in try joined.execute("INSERT INTO t VALUES (5)") }
+            }
+        }
+        #expect(try values(store) == [5])
+    }
+
+    @Test func `a change in a read is refused`() throws {
+        let store = try make()
+        expect(.readOnly) { try store.read { tx in try tx.rows("INSERT INTO t VALUES (1)").count } }
+        #expect(try values(store) == [])
+    }
+
+    @Test(arguments: [
+        "BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT s", "RELEASE s", "ROLLBACK TO s",
+        "/* hidden */ commit", "PRAGMA key = 'x'", "PRAGMA rekey = 'x'", "PRAGMA hexkey = '00'",
+        "PRAGMA journal_mode = DELETE", "PRAGMA temp_store = 1", "PRAGMA locking_mode = EXCLUSIVE",
+        "PRAGMA cipher_page_size = 1024", "PRAGMA kdf_iter = 1", "PRAGMA query_only = 0",
+        "PRAGMA writable_schema = 1", "PRAGMA synchronous = OFF", "PRAGMA foreign_keys = OFF",
+        "ATTACH 'other.db' AS other", "DETACH other", "SELECT load_extension('x')",
+        "SELECT fts3_tokenizer('x')",
+    ])
+    func `SQL that would break the transaction or the connection is misuse`(sql: String) throws {
+        let store = try make()
+        let error = expect(.misuse) {
+            try store.write { tx in
+                try tx.execute("INSERT INTO t VALUES (1)")
+                try tx.execute(SQL(text: sql))
+            }
+        }
+        #expect(error?.sql == sql)
+        #expect(try values(store) == [])
+        try store.write { tx in try tx.execute("INSERT INTO t VALUES (2)") }
+        #expect(try values(store) == [2])
+    }
+
+    @Test func `pragmas that only ask are allowed`() throws {
+        let store = try make()
+        let names = try store.read { tx in
+            try tx.rows("PRAGMA table_info(t)").map { try $0.get("name", as: String.self) }
+        }
+        #expect(names == ["v"])
+        #expect(try store.read { tx in try tx.firstRow("PRAGMA foreign_keys")?[0] } == .integer(1))
+        #expect(try store.read { tx in try tx.firstRow("PRAGMA synchronous")?[0] } == .integer(2))
+        #expect(try store.read { tx in try tx.firstRow("PRAGMA temp_store")?[0] } == .integer(2))
+    }
+
+    @Test func `a deferred foreign key that fails at COMMIT undoes the write with .constraint`()
+        throws
+    {
+        let store = try make()
+        try store.write { tx in
+            try tx.execute("CREATE TABLE p(id INTEGER PRIMARY KEY)")
+            try tx.execute("CREATE TABLE c(p REFERENCES p DEFERRABLE INITIALLY DEFERRED)")
+        }
+        expect(.constraint) {
+            try store.write { tx in
+                try tx.execute("INSERT INTO t VALUES (1)")
+                try tx.execute("INSERT INTO c VALUES (42)")
+            }
+        }
+        #expect(try values(store) == [])
+        try store.write { tx in try tx.execute("INSERT INTO t VALUES (2)") }
+        #expect(try values(store) == [2])
+    }
+
+    @Test func `ON CONFLICT ROLLBACK tells the body that all is undone`() throws {
+        let store = try make()
+        try store.write { tx in try tx.execute("CREATE TABLE u(v UNIQUE)") }
+        expect(.rolledBack) {
+            try store.write { tx in
+                try tx.execute("INSERT INTO u VALUES (1)")
+                _ = try? tx.execute("INSERT OR ROLLBACK INTO u VALUES (1)")
+                try tx.execute("INSERT INTO t VALUES (1)")
+            }
+        }
+        expect(.rolledBack) {
+            try store.write { tx in
+                try tx.execute("INSERT INTO u VALUES (1)")
+                _ = try? tx.execute("INSERT OR ROLLBACK INTO u VALUES (1)")
+            }
+        }
+        #expect(try values(store) == [])
+        #expect(try store.read { tx in try tx.rows("SELECT * FROM u").count } == 0)
+    }
+
+    // MARK: Opening and closing
+
+    @Test func `a second store on the same file is .alreadyOpen until the first is closed`() throws
+    {
+        let store = try make()
+        let link = folder.path("link.db")
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
+        expect(.alreadyOpen) { _ = try Store(path: path, key: .numbered(1)) }
+        expect(.alreadyOpen) { _ = try Store(path: link, key: .numbered(1)) }
+        try store.close()
+        let second = try Store(path: link, key: .numbered(1))
+        try store.close()
+        expect(.alreadyOpen) { _ = try Store(path: path, key: .numbered(1)) }
+        _ = second.path
+    }
+
+    @Test func `a store that is let go gives the file free`() throws {
+        do { _ = try make() }
+        _ = try make()
+    }
+
+    @Test func `everything after close is .closed`() async throws {
+        let store = try make()
+        try await store.close()
+        try await store.close()
+        await #expect(throws: StoreError.self) { try await store.read { _ in } }
+        await #expect(throws: StoreError.self) { try await store.write { _ in } }
+        await #expect(throws: StoreError.self) { try await store.rekey(to: .numbered(2)) }
+        #expect(!FileManager.default.fileExists(atPath: path + "-wal"))
+    }
+
+    @Test func `close, rekey and verbs of one's own transaction are misuse inside a body`() throws {
+        let store = try make()
+        try store.write { _ in
+            expect(.misuse) { try store.close() }
+            expect(.misuse) { try store.rekey(to: .numbered(2)) }
+        }
+        try store.read { _ in _ = expect(.misuse) { try store.rekey(to: .numbered(2)) } }
+    }
+
+    @Test(arguments: journalModes)
+    func `a read-only store reads and refuses to write`(mode: Configuration.JournalMode) throws {
+        do { try make(.testing(mode)).close() }
+        let store = try make(.testing(mode), mode: .readOnly)
+        #expect(try values(store) == [])
+        expect(.readOnly) { try store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") } }
+        expect(.readOnly) { try store.rekey(to: .numbered(2)) }
+    }
+
+    @Test func `a store with all its connections costs one derivation, made or opened`() throws {
+        // In a process of its own: the counter is the process's, and tests run side by side.
+        #expect(try Peer.run(["derivations", path]) == ["1", "2"])
+    }
+
+    // MARK: Other processes
+
+    @Test(arguments: journalModes)
+    func `a write beside another process's write is .busy and loses nothing`(
+        mode: Configuration.JournalMode
+    ) throws {
+        let store = try make(.testing(mode))
+        let peer = try Peer(["hold-write", mode.description, path, "1"])
+        try #require(peer.line() == "ready")
+        expect(.busy) { try store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") } }
+        peer.goOn()
+        #expect(peer.finish() == ["released"])
+        try store.write { tx in try tx.execute("INSERT INTO t VALUES (2)") }
+        #expect(try values(store) == [2])
+    }
+
+    @Test(arguments: journalModes)
+    func `a store that another process rekeys gets .wrongKey, not garbage`(
+        mode: Configuration.JournalMode
+    ) throws {
+        let store = try make(.testing(mode))
+        try store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        #expect(try values(store) == [1])
+        #expect(try Peer.run(["rekey-now", mode.description, path, "1", "2"]) == ["rekeyed"])
+        expect(.wrongKey) { _ = try values(store) }
+        expect(.wrongKey) { try store.write { tx in try tx.execute("INSERT INTO t VALUES (2)") } }
+        try store.close()
+        let again = try Store(path: path, key: .numbered(2), configuration: .testing(mode))
+        #expect(try values(again) == [1])
+    }
+
+    // MARK: Rekey
+
+    @Test(arguments: journalModes)
+    func `rekey re-opens every connection under the new key`(
+        mode: Configuration.JournalMode
+    ) async throws {
+        let store = try make(.testing(mode))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<16 {
+                group.addTask { try await Self.insert(number, into: store) }
+                group.addTask { try await store.read { tx in _ = try tx.rows("SELECT * FROM t") } }
+            }
+            try await group.waitForAll()
+        }
+        try await store.rekey(to: .numbered(2))
+        #expect(try await store.read { tx in try tx.rows("SELECT * FROM t").count } == 16)
+        try await store.write { tx in try tx.execute("INSERT INTO t VALUES (99)") }
+        try await store.close()
+        expect(.wrongKey) { try openAgain() }
+        let again = try await Store(path: path, key: .numbered(2), configuration: .testing(mode))
+        #expect(try values(again).count == 17)
+    }
+
+    @Test func `rekey waits for a reader and gives .busy after the deadline`() async throws {
+        let store = try make()
+        let gate = DispatchSemaphore(value: 0)
+        let started = DispatchSemaphore(value: 0)
+        let reading = Task {
+            try await store.read { tx in
+                started.signal()
+                gate.wait()
+                return try tx.rows("SELECT * FROM t").count
+            }
+        }
+        await wait(for: started)
+        await #expect {
+            try await store.rekey(to: .numbered(2))
+        } throws: { ($0 as? StoreError)?.code == .busy }
+        gate.signal()
+        #expect(try await reading.value == 0)
+        try await store.rekey(to: .numbered(2))
+        #expect(try await store.read { tx in try tx.rows("SELECT * FROM t").count } == 0)
+    }
+
+    // MARK: Waiting
+
+    @Test func `writes run in the order they came`() async throws {
+        let store = try make()
+        let gate = DispatchSemaphore(value: 0)
+        let started = DispatchSemaphore(value: 0)
+        let first = Task {
+            try await store.write { _ in
+                started.signal()
+                gate.wait()
+            }
+        }
+        await wait(for: started)
+        var tasks: [Task<Void, any Error>] = []
+        for number in 0..<20 {
+            let count = store.waitingWriteCount
+            tasks.append(Task { try await Self.insert(number, into: store) })
+            while store.waitingWriteCount == count { await Task.yield() }
+        }
+        gate.signal()
+        try await first.value
+        for task in tasks { try await task.value }
+        #expect(try values(store) == Array(0..<20))
+    }
+
+    @Test func `a task cancelled before its turn never starts`() async throws {
+        let store = try make()
+        let gate = DispatchSemaphore(value: 0)
+        let started = DispatchSemaphore(value: 0)
+        let holder = Task {
+            try await store.write { _ in
+                started.signal()
+                gate.wait()
+            }
+        }
+        await wait(for: started)
+        let cancelled = Task {
+            try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        }
+        while store.waitingWriteCount == 0 { await Task.yield() }
+        cancelled.cancel()
+        await #expect {
+            _ = try await cancelled.value
+        } throws: { ($0 as? StoreError)?.code == .cancelled }
+        gate.signal()
+        try await holder.value
+        #expect(try values(store) == [])
+    }
+
+    @Test func `a task cancelled inside is undone at the next verb`() async throws {
+        let store = try make()
+        let gate = DispatchSemaphore(value: 0)
+        let started = DispatchSemaphore(value: 0)
+        let task = Task {
+            try await store.write { tx in
+                try tx.execute("INSERT INTO t VALUES (1)")
+                started.signal()
+                gate.wait()
+                try tx.execute("INSERT INTO t VALUES (2)")
+            }
+        }
+        await wait(for: started)
+        task.cancel()
+        gate.signal()
+        await #expect {
+            _ = try await task.value
+        } throws: { ($0 as? StoreError)?.code == .cancelled }
+        #expect(try values(store) == [])
+    }
+
+    @Test func `a read beyond the pool waits and gives .busy after the deadline`() async throws {
+        var configuration = Configuration.testing()
+        configuration.readerCountMax = 1
+        let store = try make(configuration)
+        let gate = DispatchSemaphore(value: 0)
+        let started = DispatchSemaphore(value: 0)
+        let reading = Task {
+            try await store.read { _ in
+                started.signal()
+                gate.wait()
+            }
+        }
+        await wait(for: started)
+        await #expect {
+            try await store.read { _ in }
+        } throws: { ($0 as? StoreError)?.code == .busy }
+        let blocked = Task.detached { () -> StoreError.Code? in
+            do { try Self.readSynchronously(store) } catch { return (error as? StoreError)?.code }
+            return nil
+        }
+        #expect(await blocked.value == .busy)
+        gate.signal()
+        try await reading.value
+        try await store.read { _ in }
+    }
+
+    private static func readSynchronously(_ store: Store) throws { try store.read { _ in } }
+
+    @Test func `64 tasks and 8 threads lose no write`() async throws {
+        let store = try make(.testing(busyTimeout: .seconds(10), waitTimeout: .seconds(60)))
+        let perWriter = isLongRun ? 200 : 20
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<64 {
+                group.addTask {
+                    for _ in 0..<perWriter {
+                        try await store.write { tx in
+                            let last = try tx.firstRow("SELECT max(v) FROM t")?.get(
+                                0, as: Int?.self)
+                            try tx.execute(
+                                "INSERT INTO t VALUES (\((last.flatMap { $0 } ?? -1) + 1))")
+                        }
+                        _ = try await store.read { tx in try tx.rows("SELECT count(*) FROM t") }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try values(store) == Array(0..<(64 * perWriter)))
+    }
+
+    private static func insert(_ number: Int, into store: Store) async throws {
+        try await store.write { tx in try tx.execute("INSERT INTO t VALUES (\(number))") }
+    }
+
+    private func wait(for semaphore: DispatchSemaphore) async {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                semaphore.wait()
+                continuation.resume()
+            }
+        }
+    }
+}

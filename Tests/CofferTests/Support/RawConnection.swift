@@ -1,0 +1,48 @@
+import CSQLCipher
+import Testing
+
+/// SQLCipher's C API with nothing around it: what other wrappers do.
+final class RawConnection {
+    let db: OpaquePointer
+
+    init(_ path: String, key: UInt8? = nil, pragmas: [String] = []) throws {
+        var opened: OpaquePointer?
+        let code = sqlite3_open_v2(path, &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nil)
+        try #require(code == SQLITE_OK)
+        db = try #require(opened)
+        if let key {
+            let text = Self.keyText(key)
+            try #require(sqlite3_key_v2(db, "main", text, Int32(text.utf8.count)) == SQLITE_OK)
+        }
+        for pragma in pragmas { run(pragma) }
+    }
+
+    deinit {
+        sqlite3_close_v2(db)
+    }
+
+    @discardableResult
+    func run(_ sql: String) -> Int32 {
+        sqlite3_exec(db, sql, nil, nil, nil)
+    }
+
+    func rekey(_ key: UInt8) -> Int32 {
+        let text = Self.keyText(key)
+        return sqlite3_rekey_v2(db, "main", text, Int32(text.utf8.count))
+    }
+
+    /// First column of the first row, `nil` on failure or without a row.
+    func first(_ sql: String) -> String? {
+        var statement: OpaquePointer?
+        defer { sqlite3_finalize(statement) }
+        guard sqlite3_prepare_v2(db, sql, -1, &statement, nil) == SQLITE_OK,
+            sqlite3_step(statement) == SQLITE_ROW
+        else { return nil }
+        return sqlite3_column_text(statement, 0).map { String(cString: $0) }
+    }
+
+    static func keyText(_ key: UInt8) -> String {
+        let digits = String(repeating: "0", count: key < 16 ? 1 : 0) + String(key, radix: 16)
+        return "x'" + String(repeating: digits, count: 32) + "'"
+    }
+}

@@ -1,0 +1,59 @@
+import Coffer
+import Foundation
+
+/// A folder that goes when its owner goes.
+final class TemporaryFolder: Sendable {
+    let url: URL
+
+    init() throws {
+        url = URL.temporaryDirectory.appending(path: "coffer-test-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(at: url)
+    }
+
+    func path(_ name: String = "store.db") -> String { url.appending(path: name).path }
+
+    /// Copies a closed store, so that a test can damage it.
+    func copy(_ path: String, as name: String) throws -> String {
+        let target = self.path(name)
+        try FileManager.default.copyItem(atPath: path, toPath: target)
+        return target
+    }
+}
+
+extension StoreKey {
+    /// A raw key: deriving a passphrase in a debug build is slow, and seldom what a test is about.
+    static func numbered(_ number: UInt8) -> StoreKey {
+        .raw([UInt8](repeating: number, count: 32))
+    }
+}
+
+extension Configuration {
+    /// Short timeouts; the rest as users have it.
+    static func testing(
+        _ journalMode: JournalMode = .wal, profile: CipherProfile? = nil,
+        busyTimeout: Duration = .milliseconds(200), waitTimeout: Duration = .milliseconds(300)
+    ) -> Configuration {
+        var configuration = Configuration()
+        configuration.journalMode = journalMode
+        configuration.profile = profile
+        configuration.busyTimeout = busyTimeout
+        configuration.waitTimeout = waitTimeout
+        return configuration
+    }
+}
+
+/// The profiles that the linked engine reads and writes.
+let supportedProfiles: [CipherProfile] = {
+    let all: [CipherProfile] = [.sqlcipher4, .portable, .sqlcipher3]
+    guard let capabilities = try? Engine.capabilities else { return [] }
+    return all.filter(capabilities.supports)
+}()
+
+let journalModes: [Configuration.JournalMode] = [.wal, .delete]
+
+/// Whether the long crash, fault and stress runs were asked for.
+let isLongRun = ProcessInfo.processInfo.environment["COFFER_LONG_TESTS"] == "1"
