@@ -19,4 +19,3 @@ let pinned = try await store.read { tx in
     try tx.fetch(Note.where(\.pinned == true).order(by: \.created, .descending).limit(20))
 }
 print(pinned.map(\.title))
-try await store.rekey(to: .passphrase("a new one"))  // proven before it returns

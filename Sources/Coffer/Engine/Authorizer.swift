@@ -106,6 +106,8 @@ final class Authorizer {
         // Plaintext would reach /var/tmp: measured with temp_store=FILE on both engines.
         "temp_store", "temp_store_directory", "data_store_directory",
         "writable_schema", "trusted_schema", "page_size",
+        // A change of the journal mode by the pragma alone can drop another process's commit.
+        "journal_mode", "locking_mode",
     ]
 
     /// Pragmas whose argument only names what to look at, or that are part of a transaction.

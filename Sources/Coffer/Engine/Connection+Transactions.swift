@@ -91,8 +91,9 @@ extension Connection {
             try handle.run(.commit)
         } catch {
             let failure = damage(handle, under: error)
-            // After a failed COMMIT the transaction is still open.
-            if handle.isInTransaction { try handle.run(.rollback) }
+            // After a failed COMMIT the transaction is still open. Should the ROLLBACK fail as well,
+            // SQLite has undone everything itself, and the first error is the one to know.
+            if handle.isInTransaction { try? handle.run(.rollback) }
             throw failure
         }
         return result

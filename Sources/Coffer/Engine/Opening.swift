@@ -53,18 +53,34 @@ struct Opening {
         }
         let handle = try Handle(path: file.path, flags: role.flags)
         let salt = try readSalt(handle)
-        for profile in profiles(try Engine.capabilities) {
-            let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
-            guard try authenticates(page: 1, of: handle, key: rawKey, profile: profile) else {
-                continue
-            }
-            guard try Engine.capabilities.supports(profile) else {
-                throw Self.needsNewerEngine(profile, file: file)
-            }
-            try physical(profile).prepare(handle, key: rawKey)
-            return Opened(handle: handle, key: rawKey, file: file, profile: profile)
+        guard let profile = try matchingProfile(handle, key: key, salt: salt) else {
+            return try openBesideLog(key: key, salt: salt, unopened: handle)
         }
-        return try openBesideLog(key: key, salt: salt, unopened: handle)
+        guard try Engine.capabilities.supports(profile) else {
+            throw Self.needsNewerEngine(profile, file: file)
+        }
+        let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
+        try physical(profile).prepare(handle, key: rawKey)
+        return Opened(handle: handle, key: rawKey, file: file, profile: profile)
+    }
+
+    /// The profile under which page 1 authenticates.
+    ///
+    /// No lock is held, so another process may be half-way through writing the page: a page that
+    /// fails is read again. While it is being written, a log or journal stands beside the file.
+    private func matchingProfile(
+        _ handle: Handle, key: borrowing StoreKey, salt: [UInt8]
+    ) throws(StoreError) -> CipherProfile? {
+        for _ in 0..<3 {
+            for profile in profiles(try Engine.capabilities) {
+                let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
+                if try authenticates(page: 1, of: handle, key: rawKey, profile: profile) {
+                    return profile
+                }
+            }
+            if file.hasPendingChanges { break }
+        }
+        return nil
     }
 
     /// Page 1 does not authenticate. With a log or hot journal beside the file the newest page 1
@@ -79,7 +95,7 @@ struct Opening {
             do throws(StoreError) {
                 let opened = try physical(profile).open(key: rawKey)
                 return Opened(handle: opened, key: rawKey, file: file, profile: profile)
-            } catch  where error.code == .wrongKey {
+            } catch where error.code == .wrongKey {
                 continue
             }
         }

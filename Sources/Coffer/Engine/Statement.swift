@@ -250,6 +250,8 @@ public final class Statement {
     func rewind() {
         sqlite3_reset(raw)
         isRunning = false
+        // The next run may find another schema.
+        names = nil
     }
 
     /// Steps to the end, ignoring rows.
@@ -262,11 +264,10 @@ public final class Statement {
     /// Names of the result's columns, in order; empty for a statement without result.
     public var columnNames: [String] { columns.names }
 
-    /// The names with their positions, made once; the engine may compile the text again when the
-    /// schema changes, and then the count differs.
+    /// The names with their positions, made once for each run.
     var columns: ColumnNames {
+        if let names { return names }
         let count = sqlite3_column_count(raw)
-        if let names, names.names.count == Int(count) { return names }
         let made = ColumnNames(
             (0..<count).map { sqlite3_column_name(raw, $0).map { String(cString: $0) } ?? "" })
         names = made

@@ -45,6 +45,7 @@ struct RawKey: ~Copyable, Sendable {
         return try text.withUnsafeBytes(body)
     }
 
+    /// Writes two lower-case digits per byte, from offset `start`.
     private static func writeHex(
         _ bytes: UnsafeRawBufferPointer, to text: UnsafeMutableRawBufferPointer, at start: Int
     ) {
@@ -54,6 +55,7 @@ struct RawKey: ~Copyable, Sendable {
         }
     }
 
+    /// Returns the ASCII digit of a number from 0 to 15.
     private static func hexDigit(_ nibble: UInt8) -> UInt8 {
         nibble < 10 ? UInt8(ascii: "0") + nibble : UInt8(ascii: "a") + nibble - 10
     }

@@ -6,6 +6,7 @@
 struct SecretBytes: ~Copyable, @unchecked Sendable {
     // Unchecked, because it holds a pointer. It is safe: the memory is written only before the
     // initialiser returns and in `deinit`, and `~Copyable` lets neither overlap with a reader.
+    /// Whole locked pages; the secret is at their start.
     private let pages: UnsafeMutableRawBufferPointer
 
     /// How many bytes the secret has. The count is not secret.

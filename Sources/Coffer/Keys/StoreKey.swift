@@ -8,9 +8,12 @@
 /// when the key ends: a store consumes it and keeps the derived key only. The `String`, `Data`
 /// or array that it was made from belongs to the caller and is not wiped.
 public struct StoreKey: ~Copyable, Sendable {
+    /// The passphrase, or the raw key with or without its salt. Zeroed when the key ends.
     private let secret: SecretBytes
+    /// Whether the bytes are derived before they encrypt anything.
     let isPassphrase: Bool
 
+    /// Takes over a secret of any length: `check()` judges it, where it can throw.
     private init(secret: consuming SecretBytes, isPassphrase: Bool) {
         self.secret = secret
         self.isPassphrase = isPassphrase

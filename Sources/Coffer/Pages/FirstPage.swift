@@ -3,8 +3,7 @@ import CryptoExtras
 
 /// What the database header on page 1 says about the file, read without the engine.
 ///
-/// The header is not secret, and the key is borrowed: what the crypto library leaves of it is
-/// overwritten. Authenticate the page first.
+/// The header is not secret, and the key is borrowed. Authenticate the page first.
 struct FirstPage {
     /// Pages of the whole file, or 0 where the header does not vouch for the number.
     let pageCount: Int
@@ -49,14 +48,13 @@ struct FirstPage {
         let start = profile.ciphertextOffset(ofPage: 1)
         let iv = page[profile.ivOffset..<profile.macOffset]
         let ciphertext = UnsafeRawBufferPointer(rebasing: page[start..<headerByteCount])
-        let plaintext = CryptoResidue.wiped {
-            let key = key.bytes.withUnsafeBytes { SymmetricKey(data: $0) }
-            return try? AES._CBC.decrypt(
-                ciphertext, using: key, iv: AES._CBC.IV(ivBytes: iv), noPadding: true)
-        }
+        let plaintext = try? AES._CBC.decrypt(
+            ciphertext, using: key.bytes.withUnsafeBytes { SymmetricKey(data: $0) },
+            iv: AES._CBC.IV(ivBytes: iv), noPadding: true)
         return plaintext.map { [UInt8](repeating: 0, count: start) + $0 }
     }
 
+    /// Reads four bytes, big-endian.
     private static func integer(_ header: [UInt8], at offset: Int) -> Int {
         header[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) }
     }

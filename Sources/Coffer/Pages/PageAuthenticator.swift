@@ -7,8 +7,10 @@ import Crypto
 struct PageAuthenticator: ~Copyable {
     /// The layout and the hash function that the pages are checked for.
     let profile: CipherProfile
+    /// Knows the MAC key and has seen no data; copied for each page.
     private let code: Code
 
+    /// A message authentication code of either hash function.
     private enum Code {
         case sha1(HMAC<Insecure.SHA1>)
         case sha512(HMAC<SHA512>)
@@ -24,14 +26,12 @@ struct PageAuthenticator: ~Copyable {
     /// - Complexity: O(1): a dozen hash blocks.
     init(key: borrowing RawKey, profile: CipherProfile) {
         self.profile = profile
-        code = CryptoResidue.wiped {
-            // HMAC_SALT_MASK:
-            // https://github.com/sqlcipher/sqlcipher/blob/v4.6.1/src/sqlcipher.c#L131-L138
-            let salt = key.salt.map { $0 ^ 0x3a }
-            switch profile.hash {
-            case .sha1: return .sha1(Self.keyed(by: key.bytes, salt: salt))
-            case .sha512: return .sha512(Self.keyed(by: key.bytes, salt: salt))
-            }
+        // HMAC_SALT_MASK:
+        // https://github.com/sqlcipher/sqlcipher/blob/v4.6.1/src/sqlcipher.c#L131-L138
+        let salt = key.salt.map { $0 ^ 0x3a }
+        switch profile.hash {
+        case .sha1: code = .sha1(Self.keyed(by: key.bytes, salt: salt))
+        case .sha512: code = .sha512(Self.keyed(by: key.bytes, salt: salt))
         }
     }
 
@@ -63,6 +63,7 @@ struct PageAuthenticator: ~Copyable {
         }
     }
 
+    /// Tells whether the MAC over the covered bytes and the page's number is `mac`.
     private static func matches<H: HashFunction>(
         _ keyed: HMAC<H>, _ covered: Slice<UnsafeRawBufferPointer>, _ number: UInt32,
         _ mac: Slice<UnsafeRawBufferPointer>
@@ -79,9 +80,8 @@ extension PageAuthenticator {
     ///
     /// Written out, because the library's own PBKDF2 can throw, and this cannot fail:
     ///
-    /// > "F (P, S, c, i) = U_1 \xor U_2 \xor ... \xor U_c, where U_1 = PRF (P, S || INT (i)),
-    /// > U_2 = PRF (P, U_1)"
-    /// > <https://www.rfc-editor.org/rfc/rfc8018#section-5.2>
+    /// > "F (P, S, c, i) = U_1 \xor U_2 \xor ... \xor U_c", "U_1 = PRF (P, S || INT (i))",
+    /// > "U_2 = PRF (P, U_1)" <https://www.rfc-editor.org/rfc/rfc8018#section-5.2>
     private static func keyed<H: HashFunction>(
         by key: borrowing SecretBytes, salt: [UInt8]
     ) -> HMAC<H> {

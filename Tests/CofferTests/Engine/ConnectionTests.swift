@@ -78,17 +78,17 @@ import Testing
 
     @Test func `typed reading is exact or .mismatch`() throws {
         let row = try #require(
-            try connection.firstRow("SELECT 300 AS big, 'x' AS text, NULL AS nothing, 2 AS two"))
+            try connection.firstRow("SELECT 300 AS big, 'x' AS text, NULL AS missing_value, 2 AS two"))
         #expect(try row.get("big") == 300)
         expect(.mismatch) { try row.get("big", as: UInt8.self) }
         expect(.mismatch) { try row.get("text", as: Int.self) }
-        expect(.mismatch) { try row.get("nothing", as: Int.self) }
+        expect(.mismatch) { try row.get("missing_value", as: Int.self) }
         expect(.mismatch) { try row.get("two", as: Bool.self) }
         expect(.notFound) { try row.get("missing", as: Int.self) }
         expect(.notFound) { try row.get(9, as: Int.self) }
-        #expect(try row.get("nothing", as: Int?.self) == nil)
+        #expect(try row.get("missing_value", as: Int?.self) == nil)
         #expect(row["missing"] == nil)
-        #expect(row.columnNames == ["big", "text", "nothing", "two"])
+        #expect(row.columnNames == ["big", "text", "missing_value", "two"])
     }
 
     // MARK: SQL

@@ -107,7 +107,7 @@ import Testing
                 group.addTask {
                     let connection = try Connection(
                         path: path, key: .numbered(1),
-                        configuration: .testing(busyTimeout: .seconds(20)))
+                        configuration: .testing())
                     try connection.execute("CREATE TABLE IF NOT EXISTS t(v)")
                     try connection.execute("INSERT INTO t VALUES (\(number))")
                 }

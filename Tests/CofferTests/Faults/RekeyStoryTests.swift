@@ -75,7 +75,7 @@ import Testing
     @Test func `Coffer reports .busy beside the same peer and no row is lost`() throws {
         let peer = try busyPeer()
         let connection = try Connection(
-            path: path, key: .numbered(1), configuration: .testing(.delete))
+            path: path, key: .numbered(1), configuration: .impatient(.delete))
         expect(.busy) { try connection.rekey(to: .numbered(2)) }
         peer.goOn()
         #expect(peer.finish() == ["released"])

@@ -14,10 +14,12 @@ import Testing
     }
 
     private func make(
-        _ mode: Configuration.JournalMode, profile: CipherProfile? = nil, rowCount: Int = 200
+        _ mode: Configuration.JournalMode, profile: CipherProfile? = nil, rowCount: Int = 200,
+        isPatient: Bool = true
     ) throws -> Connection {
         let connection = try Connection(
-            path: path, key: .numbered(1), configuration: .testing(mode, profile: profile))
+            path: path, key: .numbered(1),
+            configuration: isPatient ? .testing(mode, profile: profile) : .impatient(mode))
         try connection.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, v)")
         try connection.transaction {
             for number in 0..<rowCount {
@@ -122,7 +124,7 @@ import Testing
     func `a rekey beside another process's write gives .busy and keeps the key`(
         mode: Configuration.JournalMode
     ) throws {
-        let connection = try make(mode)
+        let connection = try make(mode, isPatient: false)
         let peer = try Peer(["hold-write", mode.description, path, "1"])
         try #require(peer.line() == "ready")
         expect(.busy) { try connection.rekey(to: .numbered(2)) }
@@ -134,7 +136,7 @@ import Testing
     }
 
     @Test func `a rekey beside another process's read gives .busy without WAL`() throws {
-        let connection = try make(.delete)
+        let connection = try make(.delete, isPatient: false)
         let peer = try Peer(["hold-read", "delete", path, "1"])
         try #require(peer.line() == "ready")
         expect(.busy) { try connection.rekey(to: .numbered(2)) }

@@ -299,7 +299,7 @@ import Testing
     func `a write beside another process's write is .busy and loses nothing`(
         mode: Configuration.JournalMode
     ) throws {
-        let store = try make(.testing(mode))
+        let store = try make(.impatient(mode))
         let peer = try Peer(["hold-write", mode.description, path, "1"])
         try #require(peer.line() == "ready")
         expect(.busy) { try store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") } }
@@ -348,7 +348,7 @@ import Testing
     }
 
     @Test func `rekey waits for a reader and gives .busy after the deadline`() async throws {
-        let store = try make()
+        let store = try make(.impatient())
         let gate = DispatchSemaphore(value: 0)
         let started = DispatchSemaphore(value: 0)
         let reading = Task {
@@ -439,7 +439,7 @@ import Testing
     }
 
     @Test func `a read beyond the pool waits and gives .busy after the deadline`() async throws {
-        var configuration = Configuration.testing()
+        var configuration = Configuration.impatient()
         configuration.readerCountMax = 1
         let store = try make(configuration)
         let gate = DispatchSemaphore(value: 0)
@@ -467,7 +467,7 @@ import Testing
     private static func readSynchronously(_ store: Store) throws { try store.read { _ in } }
 
     @Test func `64 tasks and 8 threads lose no write`() async throws {
-        let store = try make(.testing(busyTimeout: .seconds(10), waitTimeout: .seconds(60)))
+        let store = try make(.testing())
         let perWriter = isLongRun ? 200 : 20
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<64 {

@@ -32,16 +32,23 @@ extension StoreKey {
 }
 
 extension Configuration {
-    /// Short timeouts; the rest as users have it.
+    /// As users have it, with time for a loaded machine.
     static func testing(
-        _ journalMode: JournalMode = .wal, profile: CipherProfile? = nil,
-        busyTimeout: Duration = .milliseconds(200), waitTimeout: Duration = .milliseconds(300)
+        _ journalMode: JournalMode = .wal, profile: CipherProfile? = nil
     ) -> Configuration {
         var configuration = Configuration()
         configuration.journalMode = journalMode
         configuration.profile = profile
-        configuration.busyTimeout = busyTimeout
-        configuration.waitTimeout = waitTimeout
+        configuration.busyTimeout = .seconds(20)
+        configuration.waitTimeout = .seconds(60)
+        return configuration
+    }
+
+    /// For tests that expect `.busy`.
+    static func impatient(_ journalMode: JournalMode = .wal) -> Configuration {
+        var configuration = testing(journalMode)
+        configuration.busyTimeout = .milliseconds(200)
+        configuration.waitTimeout = .milliseconds(300)
         return configuration
     }
 }

@@ -1,0 +1,54 @@
+import Foundation
+import Testing
+
+/// What the compiler must refuse: each file of `Tests/MustNotCompile` begins with the error that it
+/// must get.
+@Suite struct CompilerTests {
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    private static let files: [String] = {
+        let folder = root.appending(path: "Tests/MustNotCompile").path
+        return (try? FileManager.default.contentsOfDirectory(atPath: folder))?.sorted() ?? []
+    }()
+
+    @Test func `there is something that must not compile`() {
+        #expect(Self.files.count >= 8)
+    }
+
+    @Test(.timeLimit(.minutes(3)), arguments: files)
+    func `misuse that types can stop does not compile`(file: String) throws {
+        let source = Self.root.appending(path: "Tests/MustNotCompile").appending(path: file)
+        let text = try String(contentsOf: source, encoding: .utf8)
+        let expected = try #require(text.split(separator: "\n").first).dropFirst("// ".count)
+        let output = try Self.compile(source)
+        #expect(output.contains(expected), "the compiler said: \(output)")
+    }
+
+    /// Compiles against the library that these tests run on, as far as ownership is checked.
+    private static func compile(_ source: URL) throws -> String {
+        let modules = URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+            .deletingLastPathComponent().appending(path: "Modules").path
+        let map = root.appending(path: "Sources/CSQLCipher/module.modulemap").path
+        let headers = try run(["pkg-config", "--cflags-only-I", "sqlcipher"])
+            .split(whereSeparator: \.isWhitespace).flatMap { ["-Xcc", String($0)] }
+        return try run(
+            [
+                "swiftc", "-emit-sil", "-o", "/dev/null", "-swift-version", "6", "-I", modules,
+                "-Xcc", "-fmodule-map-file=\(map)",
+            ] + headers + [source.path])
+    }
+
+    private static func run(_ arguments: [String]) throws -> String {
+        let process = Process()
+        let output = Pipe()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = arguments
+        process.standardOutput = output
+        process.standardError = output
+        try process.run()
+        let printed = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return String(decoding: printed, as: UTF8.self)
+    }
+}

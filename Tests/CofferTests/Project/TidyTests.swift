@@ -1,0 +1,113 @@
+import Foundation
+import Testing
+
+/// The style of the sources as tests: what a reviewer would have to look for again and again.
+@Suite struct TidyTests {
+    private struct Source {
+        let name: String
+        let lines: [String]
+    }
+
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    private static func sources(below folders: [String]) throws -> [Source] {
+        try folders.flatMap { folder -> [Source] in
+            let base = root.appending(path: folder)
+            let files = try #require(FileManager.default.enumerator(atPath: base.path))
+            return try files.compactMap { $0 as? String }.filter { $0.hasSuffix(".swift") }.sorted()
+                .map { name in
+                    let text = try String(contentsOf: base.appending(path: name), encoding: .utf8)
+                    return Source(
+                        name: "\(folder)/\(name)", lines: text.components(separatedBy: "\n"))
+                }
+        }
+    }
+
+    private static let all = ["Sources", "Tests", "Examples/Airports"]
+
+    @Test func `no line is longer than 100 columns`() throws {
+        for source in try Self.sources(below: Self.all) {
+            for (number, line) in source.lines.enumerated() where line.count > 100 {
+                // A test's name is a sentence, and cannot be broken.
+                if line.contains("func `") { continue }
+                Issue.record("\(source.name):\(number + 1) has \(line.count) columns")
+            }
+        }
+    }
+
+    @Test func `no file of the library is longer than 400 lines`() throws {
+        for source in try Self.sources(below: ["Sources"]) where source.lines.count > 400 {
+            Issue.record("\(source.name) has \(source.lines.count) lines: split it by reason")
+        }
+    }
+
+    @Test func `no function of the library is longer than 70 lines`() throws {
+        for source in try Self.sources(below: ["Sources"]) {
+            for (start, length) in Self.functions(source.lines) where length > 70 {
+                Issue.record("\(source.name):\(start + 1) is a function of \(length) lines")
+            }
+        }
+    }
+
+    @Test func `nothing on a user's path traps or is left to do`() throws {
+        let banned = ["try!", "fatalError", "preconditionFailure", "TODO", "FIXME", "XXX", " as!"]
+        for source in try Self.sources(below: ["Sources/Coffer"]) {
+            for (number, line) in source.lines.enumerated() {
+                for word in banned where line.contains(word) {
+                    Issue.record("\(source.name):\(number + 1) contains \(word)")
+                }
+            }
+        }
+    }
+
+    @Test func `every public declaration has a doc comment`() throws {
+        for source in try Self.sources(below: ["Sources/Coffer"]) {
+            for (number, line) in source.lines.enumerated() where Self.isPublic(line) {
+                var above = number - 1
+                while above >= 0, Self.isAttribute(source.lines[above]) { above -= 1 }
+                let comment = above >= 0 ? source.lines[above].drop { $0 == " " } : ""
+                if !comment.hasPrefix("///") {
+                    Issue.record("\(source.name):\(number + 1) has no doc comment: \(line)")
+                }
+            }
+        }
+    }
+
+    @Test func `only the engine room calls sqlite3_`() throws {
+        let others = ["Keys", "Pages", "Store", "Records", "Buckets"]
+        let allowed = ["Records"]  // binds and steps its prepared statements, for speed
+        for source in try Self.sources(below: others.map { "Sources/Coffer/\($0)" }) {
+            if allowed.contains(where: { source.name.contains("/\($0)/") }) { continue }
+            for (number, line) in source.lines.enumerated()
+            where line.contains("sqlite3_") && !line.drop(while: { $0 == " " }).hasPrefix("//") {
+                Issue.record("\(source.name):\(number + 1): \(line)")
+            }
+        }
+    }
+
+    private static func isPublic(_ line: String) -> Bool {
+        let text = line.drop { $0 == " " }
+        guard text.hasPrefix("public ") || text.hasPrefix("@inlinable public ") else { return false }
+        return !text.hasPrefix("public extension")
+    }
+
+    private static func isAttribute(_ line: String) -> Bool {
+        line.drop { $0 == " " }.hasPrefix("@")
+    }
+
+    /// Start and length of every function, by indentation: the formatter keeps it true.
+    private static func functions(_ lines: [String]) -> [(start: Int, length: Int)] {
+        var found: [(Int, Int)] = []
+        for (start, line) in lines.enumerated() {
+            let indent = line.prefix { $0 == " " }.count
+            let words = line.dropFirst(indent).split(separator: " ")
+            guard words.contains("func") || words.contains(where: { $0.hasPrefix("init(") }) else {
+                continue
+            }
+            let close = String(repeating: " ", count: indent) + "}"
+            if let end = lines[start...].firstIndex(of: close) { found.append((start, end - start + 1)) }
+        }
+        return found
+    }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+
+/// What the store keeps secret, seen from outside.
+@Suite struct SecrecyTests {
+    private static let marker = "MARKER-7f3a-plaintext"
+
+    @Test(arguments: journalModes)
+    func `no plaintext stands in any file while the store works`(
+        mode: Configuration.JournalMode
+    ) throws {
+        let folder = try TemporaryFolder()
+        var configuration = Configuration.testing(mode)
+        configuration.cacheByteCountMax = 1  // the least there is: pages spill
+        let store = try Store(
+            path: folder.path(), key: .numbered(1), configuration: configuration)
+        let bucket = Bucket<Int, String>(Self.marker)
+        try store.write { tx in
+            for key in 0..<3000 { try tx.set("\(Self.marker) \(key)", for: key, in: bucket) }
+            try expectNoMarker(folder)
+            try tx.execute("CREATE INDEX i ON \(identifier: "bucket:" + Self.marker)(value)")
+            _ = try tx.rows(
+                "SELECT value FROM \(identifier: "bucket:" + Self.marker) ORDER BY value || key DESC")
+            try expectNoMarker(folder)
+        }
+        try expectNoMarker(folder)
+        try store.rekey(to: .numbered(2))
+        try expectNoMarker(folder)
+        try store.close()
+        try expectNoMarker(folder)
+    }
+
+    /// Reads the files in another process: here the descriptor rule holds.
+    private func expectNoMarker(_ folder: TemporaryFolder) throws {
+        let grep = Process()
+        grep.executableURL = URL(filePath: "/usr/bin/env")
+        grep.arguments = ["grep", "-r", "-l", "-a", Self.marker, folder.url.path]
+        grep.standardOutput = FileHandle.nullDevice
+        try grep.run()
+        grep.waitUntilExit()
+        #expect(grep.terminationStatus == 1, "1 means that grep read the files and found nothing")
+    }
+
+    @Test func `no key and no bound value stands in an error`() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path()
+        try Connection(path: path, key: .numbered(1)).close()
+        var texts: [String] = []
+        for attempt in ["hunter2-secret", "x'hunter2-secret'"] {
+            let error = expect(.wrongKey) {
+                try Connection(
+                    path: path, key: .passphrase(attempt),
+                    configuration: .testing(profile: .sqlcipher3))
+            }
+            texts.append("\(try #require(error))")
+        }
+        let connection = try Connection(path: path, key: .numbered(1))
+        for sql: SQL in ["SELECT * FROM \(identifier: "nowhere") WHERE x = \("hunter2-secret")"] {
+            texts.append("\(try #require(expect(.sql) { try connection.execute(sql) }))")
+        }
+        for text in texts { #expect(!text.contains("hunter2")) }
+    }
+}
