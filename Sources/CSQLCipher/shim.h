@@ -88,10 +88,4 @@ static inline int coffer_raw_byte_count(sqlite3 *db, int64_t *byte_count) {
     return code;
 }
 
-/// Overwrites a secret in a way that the optimiser may not remove.
-static inline void coffer_wipe(void *bytes, size_t byte_count) {
-    volatile unsigned char *cursor = (volatile unsigned char *)bytes;
-    while (byte_count--) *cursor++ = 0;
-}
-
 #endif

@@ -13,7 +13,7 @@ final class BucketPlan: Sendable {
 
     /// Returns the shared plan.
     static func shared(name: String, keyType: String, coding: ValueCoding) -> BucketPlan {
-        let identity = Identity(name: name, keyType: keyType, coding: coding)
+        let identity = Identity(name: name, bytes: SQLText(name), keyType: keyType, coding: coding)
         return plans.withLock { plans in
             if let plan = plans[identity] { return plan }
             let plan = BucketPlan(identity)
@@ -37,8 +37,19 @@ final class BucketPlan: Sendable {
 
     private struct Identity: Hashable {
         let name: String
+        /// Tells names apart that differ in Unicode normalisation only, as SQLite does.
+        let bytes: SQLText
         let keyType: String
         let coding: ValueCoding
+
+        static func == (left: Identity, right: Identity) -> Bool {
+            left.bytes == right.bytes && left.keyType == right.keyType
+                && left.coding == right.coding
+        }
+
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(bytes)
+        }
     }
 
     private static let plans = Mutex<[Identity: BucketPlan]>([:])

@@ -18,6 +18,7 @@ struct BucketTable {
     private func checkKeyType() throws(StoreError) {
         let columns = try connection.rows("PRAGMA table_info(\(identifier: plan.table))")
         guard !columns.isEmpty else { return }
+        try checkCase()
         let names = columns.map { $0["name"] }
         guard names == [.text("key"), .text("value")], let found = columns[0]["type"] else {
             throw StoreError(
@@ -30,6 +31,19 @@ struct BucketTable {
                 table: plan.table, column: "key")
         }
         connection.attachments[ObjectIdentifier(plan)] = plan
+    }
+
+    /// SQLite ignores the case of ASCII letters in a table's name; buckets do not.
+    private func checkCase() throws(StoreError) {
+        let name = try connection.firstRow(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name = \(plan.table) COLLATE NOCASE"
+        )
+        guard case .text(let found)? = name?[0], SQLText(found) != SQLText(plan.table) else {
+            return
+        }
+        throw StoreError(
+            .misuse, "another bucket's name differs in the case of letters only: \(found)",
+            hint: "Give the bucket another name.", table: plan.table)
     }
 
     // MARK: Reading

@@ -15,6 +15,8 @@ final class Authorizer {
     }
 
     var scope = Scope.connection
+    /// Whether the body of a connection's transaction runs: then its end is Coffer's as well.
+    var isInBody = false
     /// True while Coffer's own control statements are compiled or run.
     var isCoffer = false
     /// True once the statement being compiled turned out to control transactions or files, so
@@ -50,7 +52,8 @@ final class Authorizer {
         switch action {
         case SQLITE_TRANSACTION, SQLITE_SAVEPOINT:
             sawControl = true
-            reason = scope == .body ? Self.transactionReason(action, first) : nil
+            let isManaged = scope == .body || isInBody
+            reason = isManaged ? Self.transactionReason(action, first) : nil
         case SQLITE_ATTACH, SQLITE_DETACH:
             sawControl = true
             reason = scope == .body ? "ATTACH and DETACH are not possible in a transaction" : nil
@@ -72,8 +75,8 @@ final class Authorizer {
 
     private static func transactionReason(_ action: Int32, _ verb: String?) -> String {
         action == SQLITE_SAVEPOINT
-            ? "savepoint SQL would end or hide the store's own; use tx.savepoint { }"
-            : "\(verb ?? "this") would break the store's transaction; use store.write { }, "
+            ? "savepoint SQL would end or hide Coffer's own; use savepoint { }"
+            : "\(verb ?? "this") would break the transaction that this body runs in; "
                 + "return to commit and throw to roll back"
     }
 
@@ -99,7 +102,7 @@ final class Authorizer {
         "hexrekey": "rekey(to:)", "rekey_kdf_iter": "rekey(to:)",
         "rekey_cipher": "rekey(to:)", "cipher_store_pass": "setKey(_:)",
         "kdf_iter": "a CipherProfile", "fast_kdf_iter": "a CipherProfile",
-        "cipher_migrate": "the migrate verb of the tool",
+        "cipher_migrate": "a copy into a new store",
     ]
 
     private static let unsafePragmas: Set = [

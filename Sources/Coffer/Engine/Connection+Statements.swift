@@ -33,8 +33,12 @@ extension Connection {
     /// - Complexity: O(*rows*) memory.
     /// - Throws: As `execute(_:)`; a `.damaged` result is withheld whole.
     public func rows(_ sql: SQL) throws(StoreError) -> [Row] {
+        try rows(sql, isReadOnly: false)
+    }
+
+    func rows(_ sql: SQL, isReadOnly: Bool) throws(StoreError) -> [Row] {
         var rows: [Row] = []
-        try run(sql) { statement throws(StoreError) in
+        try run(sql, isReadOnly: isReadOnly) { statement throws(StoreError) in
             while try statement.advance() { rows.append(try statement.row()) }
         }
         return rows
@@ -44,8 +48,12 @@ extension Connection {
     ///
     /// - Throws: As `rows(_:)`.
     public func firstRow(_ sql: SQL) throws(StoreError) -> Row? {
+        try firstRow(sql, isReadOnly: false)
+    }
+
+    func firstRow(_ sql: SQL, isReadOnly: Bool) throws(StoreError) -> Row? {
         var row: Row?
-        try run(sql) { statement throws(StoreError) in
+        try run(sql, isReadOnly: isReadOnly) { statement throws(StoreError) in
             if try statement.advance() { row = try statement.row() }
         }
         return row
@@ -53,11 +61,12 @@ extension Connection {
 
     /// Runs `body` on a statement with its arguments bound, in a transaction, probed.
     private func run(
-        _ sql: SQL, _ body: (Statement) throws(StoreError) -> Void
+        _ sql: SQL, isReadOnly: Bool = false, _ body: (Statement) throws(StoreError) -> Void
     ) throws(StoreError) {
         let sql = try sql.checked()
         let statement = try cached(sql.text)
         defer { release(statement) }
+        if isReadOnly { try statement.requireReadOnly() }
         try statement.bind(sql.arguments)
         try statementWillStep(statement)
         do throws(StoreError) {

@@ -51,6 +51,8 @@ extension Connection {
         }
         let handle = try current().handle
         try handle.run(mode.control)
+        isInBody = true
+        defer { isInBody = false }
         return try finish(handle) { try body() }
     }
 
@@ -61,8 +63,10 @@ extension Connection {
     @discardableResult
     public func savepoint<T>(_ body: () throws -> T) throws -> T {
         let handle = try current().handle
-        guard handle.isInTransaction else {
-            throw StoreError(.misuse, "a savepoint needs a transaction around it")
+        guard isInTransaction else {
+            throw StoreError(
+                .misuse, "a savepoint needs a transaction around it", hint: "Use transaction(_:_:)."
+            )
         }
         let name = "coffer_\(savepointDepth)"
         try handle.run("SAVEPOINT \(name)")
@@ -119,6 +123,8 @@ extension Connection {
     func statementWillStep(_ statement: Statement) throws(StoreError) {
         guard !statement.isRunning else { return }
         let handle = try current().handle
+        // SQLite has undone the transaction of the body: nothing may run as if outside one.
+        if isInBody, !handle.isInTransaction { throw Self.rolledBack(cause: nil) }
         if !handle.isInTransaction, !statement.isControl {
             try handle.run(.begin)
             implicit = ImplicitTransaction(isOpen: true)
@@ -129,9 +135,13 @@ extension Connection {
     /// Commits when the last such statement has ended, or at once when one wrote: a returned
     /// write is durable even while another statement is still at a row.
     func statementEnded(_ statement: Statement) throws(StoreError) {
+        try statementEnded(isReadOnly: statement.isReadOnly)
+    }
+
+    func statementEnded(isReadOnly: Bool) throws(StoreError) {
         guard implicit.isOpen else { return }
         implicit.cursorCount -= 1
-        guard implicit.cursorCount == 0 || !statement.isReadOnly else { return }
+        guard implicit.cursorCount == 0 || !isReadOnly else { return }
         let handle = try current().handle
         let cursorCount = implicit.cursorCount
         do throws(StoreError) {

@@ -52,9 +52,13 @@ public final class Connection {
     private var statementCountToSweep = 64
     /// The transaction around statements that the user runs outside one.
     var implicit = ImplicitTransaction()
+    /// True while the body of `transaction(_:_:)` runs: its end is Coffer's to write.
+    var isInBody = false {
+        didSet { openState?.handle.authorizer.isInBody = isInBody }
+    }
     var savepointDepth = 0
     /// What other rooms keep per connection, such as a record type's statements.
-    var attachments: [ObjectIdentifier: AnyObject] = [:]
+    var attachments = Attachments()
 
     private struct WeakStatement {
         weak var statement: Statement?
@@ -122,16 +126,13 @@ public final class Connection {
             path: path, mode: mode, configuration: configuration,
             cacheByteCount: cacheByteCount)
         state = .open(OpenState(try opening.open(key: key)))
-        if let notice = try Engine.capabilities.ageNotice {
-            EngineNotice.log(notice, to: configuration.logger)
-        }
+        try EngineNotice.log(to: configuration.logger)
     }
 
     /// Ends all statements, rolls back what is open, and closes the file. Safe to call twice.
     /// The corresponding C function is `sqlite3_close_v2`.
     public func close() {
         finalizeStatements()
-        attachments.removeAll()
         openState?.handle.close()
         state = .closed
     }
@@ -176,15 +177,18 @@ public final class Connection {
     /// Puts another handle in place of a closed one; every statement ends.
     func replace(with open: OpenState) {
         finalizeStatements()
-        attachments.removeAll()
         open.handle.authorizer.scope = openState?.handle.authorizer.scope ?? .connection
         state = .open(open)
     }
 
     /// Compiles a statement and remembers it, weakly, to end it before the file closes.
     func compile(_ sql: String, persistent: Bool) throws(StoreError) -> Statement {
+        let handle = try current().handle
+        // A schema pragma is compiled from what the connection knows of the schema and never
+        // notices that another connection has changed it; any SELECT does.
+        if sql.isPragma { _ = handle.probeFailure() }
         let statement = try Statement(
-            handle: try current().handle, sql: sql, persistent: persistent)
+            handle: handle, sql: sql, persistent: persistent)
         statement.connection = self
         if statements.count >= statementCountToSweep {
             statements = statements.filter { $0.value.statement != nil }
@@ -198,6 +202,7 @@ public final class Connection {
         for entry in statements.values { entry.statement?.finalize() }
         statements.removeAll()
         cache.removeAll()
+        attachments.removeAll()
         implicit = ImplicitTransaction()
         savepointDepth = 0
     }

@@ -5,8 +5,10 @@ import Synchronization
 enum EngineNotice {
     private static let isLogged = Atomic(false)
 
-    static func log(_ notice: String, to logger: Logger?) {
-        guard let logger, !isLogged.exchange(true, ordering: .relaxed) else { return }
+    static func log(to logger: Logger?) throws(StoreError) {
+        guard let logger, let notice = try Engine.capabilities.ageNotice,
+            !isLogged.exchange(true, ordering: .relaxed)
+        else { return }
         logger.notice("\(notice)")
     }
 }

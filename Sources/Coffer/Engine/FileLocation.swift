@@ -80,6 +80,39 @@ struct FileLocation: Sendable {
         companionByteCount("-wal") > 0 || companionByteCount("-journal") > 0
     }
 
+    /// The page size that a hot journal or log is written in, `nil` if there is none or it does
+    /// not tell.
+    ///
+    /// The journals may be opened and closed at will: SQLite holds no locks on them.
+    func pendingPageByteCount() -> Int? {
+        // "The header begins with the magic d9d505f920a163d7 … 24: size of pages in this journal"
+        // https://www.sqlite.org/fileformat2.html#the_rollback_journal
+        if let journal = Self.start(of: path + "-journal", count: 28),
+            journal.starts(with: [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7])
+        {
+            return Self.bigEndian(journal[24...])
+        }
+        // "0: Magic number. 0x377f0682 or 0x377f0683 … 8: Database page size."
+        // https://www.sqlite.org/fileformat2.html#the_wal_file_format
+        if let log = Self.start(of: path + "-wal", count: 12), log.starts(with: [0x37, 0x7f, 0x06])
+        {
+            return Self.bigEndian(log[8...])
+        }
+        return nil
+    }
+
+    private static func start(of path: String, count: Int) -> [UInt8]? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: count)
+        return read(descriptor, &bytes, count) == count ? bytes : nil
+    }
+
+    private static func bigEndian(_ bytes: ArraySlice<UInt8>) -> Int {
+        bytes.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+    }
+
     /// The folder that holds the file.
     var folder: String {
         let end = path.lastIndex(of: "/") ?? path.startIndex

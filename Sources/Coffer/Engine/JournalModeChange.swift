@@ -1,5 +1,13 @@
 import CSQLCipher
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 /// Sets the journal mode without losing another process's last commit.
 ///
 /// Leaving WAL by `PRAGMA journal_mode=DELETE` alone silently discarded a foreign commit in 47 of
@@ -12,6 +20,18 @@ struct JournalModeChange {
     func set(_ configuration: Configuration) throws(StoreError) {
         let wanted = configuration.journalMode.description
         guard try handle.firstText("PRAGMA journal_mode") != wanted else { return }
+        let deadline = ContinuousClock.now + configuration.busyTimeout
+        while true {
+            do throws(StoreError) {
+                return try attempt(wanted)
+            } catch  where error.code == .busy && ContinuousClock.now < deadline {
+                // The engine asks no busy handler for this change.
+                usleep(10_000)
+            }
+        }
+    }
+
+    private func attempt(_ wanted: String) throws(StoreError) {
         if wanted == Configuration.JournalMode.wal.description {
             try require(wanted)
             return

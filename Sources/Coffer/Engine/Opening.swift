@@ -89,13 +89,17 @@ struct Opening {
         key: borrowing StoreKey, salt: [UInt8], unopened handle: Handle
     ) throws(StoreError) -> Opened {
         guard file.hasPendingChanges else { throw try diagnosis(handle, key: key, salt: salt) }
+        // SQLCipher 3.4.1 crashes when it plays back a journal of another page size.
+        let pageByteCount = file.pendingPageByteCount()
         for profile in profiles(try Engine.capabilities) {
-            guard try Engine.capabilities.supports(profile) else { continue }
+            guard try Engine.capabilities.supports(profile),
+                pageByteCount == nil || pageByteCount == profile.pageByteCount
+            else { continue }
             let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
             do throws(StoreError) {
                 let opened = try physical(profile).open(key: rawKey)
                 return Opened(handle: opened, key: rawKey, file: file, profile: profile)
-            } catch where error.code == .wrongKey {
+            } catch  where error.code == .wrongKey {
                 continue
             }
         }

@@ -35,6 +35,7 @@ struct PhysicalOpen {
     func prepare(_ handle: Handle, key: borrowing RawKey) throws(StoreError) {
         try unlock(handle, key: key)
         try prove(handle, key: key)
+        try ZeroPageCheck.install(on: handle)
         try configure(handle)
         handle.authorizer.install(on: handle.db)
     }

@@ -28,17 +28,18 @@ struct Rekey: ~Copyable {
     }
 
     /// - Parameters:
-    ///   - state: The connection to rekey, with no statement and no transaction open. Closed
-    ///     when this returns, except when it throws.
+    ///   - state: The connection to rekey, with no transaction open. Closed when this returns.
     ///   - newKey: The key to change to.
-    /// - Throws: `.misuse` or `.busy`, both before anything happened: `state` is then as it was.
-    ///   `.damaged` if neither key opens the file, `.busy` if no proof was possible; `state` is
-    ///   then closed.
+    ///   - willClose: Called when the lock is held, to end the connection's statements.
+    /// - Throws: `.misuse` or `.busy`, both before anything happened: `state` is then open as it
+    ///   was. `.damaged` if neither key opens the file, `.busy` if no proof was possible; `state`
+    ///   is then closed.
     func run(
-        _ state: Connection.OpenState, to newKey: borrowing StoreKey
+        _ state: Connection.OpenState, to newKey: borrowing StoreKey, willClose: () -> Void
     ) throws(StoreError) -> Outcome {
         let key = try derive(newKey, from: state)
-        try state.handle.run("BEGIN EXCLUSIVE")
+        try state.handle.run(.beginExclusive)
+        willClose()
         let systemError = change(state.handle, to: key)
         state.handle.close()
         return try prove(new: key, old: state.key, systemError: systemError)
@@ -167,13 +168,12 @@ extension Connection {
                 "the key cannot change inside a transaction or beside a statement at a row",
                 hint: "End it first: the engine would commit it.")
         }
-        finalizeStatements()
         let rekey = Rekey(
             file: open.file, profile: open.profile, configuration: configuration,
             cacheByteCount: cacheByteCount)
         let outcome: Rekey.Outcome
         do throws(StoreError) {
-            outcome = try rekey.run(open, to: key)
+            outcome = try rekey.run(open, to: key) { finalizeStatements() }
         } catch {
             if open.handle.isClosed { close() }
             throw error

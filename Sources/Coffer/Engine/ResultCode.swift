@@ -10,15 +10,24 @@ extension StoreError {
         let precise = extended & 0xff == code & 0xff ? extended : code
         let meaning = Meaning(code: precise, systemError: db.map { sqlite3_system_errno($0) } ?? 0)
         return StoreError(
-            meaning.code, meaning.message ?? text, hint: meaning.hint, sql: sql,
+            meaning.code, meaning.message ?? text, hint: meaning.hint, sql: sql.map(redacted),
             resultCode: precise)
     }
 
     /// The same error, naming the SQL text.
     func with(sql: String?) -> StoreError {
         StoreError(
-            code, message, hint: hint, sql: sql, pages: pages, table: table, column: column,
-            resultCode: resultCode, cause: cause)
+            code, message, hint: hint, sql: sql.map(Self.redacted), pages: pages, table: table,
+            column: column, resultCode: resultCode, cause: cause)
+    }
+
+    /// SQL without what may be a key: `PRAGMA key = …` and `ATTACH … KEY …` keep their first word.
+    private static func redacted(_ sql: String) -> String {
+        let words = sql.lowercased()
+        guard words.contains("key") else { return sql }
+        if words.contains("pragma") { return "PRAGMA …" }
+        if words.contains("attach") { return "ATTACH …" }
+        return sql
     }
 
     /// The same error, naming table and column.
@@ -38,7 +47,7 @@ private struct Meaning {
 
     init(code: Int32, systemError: Int32) {
         switch code & 0xff {
-        case SQLITE_BUSY, SQLITE_LOCKED:
+        case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL:
             self.code = .busy
             hint = "Another connection or process holds the lock: try again, or raise busyTimeout."
         case SQLITE_CONSTRAINT:
@@ -49,7 +58,9 @@ private struct Meaning {
         case SQLITE_IOERR:
             self.code = systemError == Meaning.noSpace ? .full : .io
             hint = systemError == 0 ? nil : "The system said: \(systemErrorText(systemError))."
-        case SQLITE_READONLY:
+        case SQLITE_ABORT:
+            self.code = .rolledBack
+        case SQLITE_READONLY, SQLITE_PERM:
             self.code = .readOnly
         case SQLITE_CANTOPEN:
             self.code = .io

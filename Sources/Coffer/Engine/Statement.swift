@@ -46,12 +46,15 @@ public final class Statement {
         handle.authorizer.begin()
         raw = try Self.compile(handle, sql: sql, persistent: persistent)
         isControl = handle.authorizer.sawControl || sql.isVacuum
+        handle.authorizer.begin()
         parameterCount = Int(sqlite3_bind_parameter_count(raw))
         isReadOnly = sqlite3_stmt_readonly(raw) != 0
     }
 
     deinit {
         sqlite3_finalize(raw)
+        // A cursor that is let go at a row ends its own transaction as well.
+        if isRunning { try? connection?.statementEnded(isReadOnly: isReadOnly) }
     }
 
     /// Ends the statement for good; safe to call twice.
@@ -141,7 +144,7 @@ public final class Statement {
     ///   NaN, `.tooBig` for a value above the engine's limit. The statement stays usable.
     public func bind(_ arguments: [Value]) throws(StoreError) {
         let raw = try pointer()
-        reset()
+        try reset()
         guard arguments.count == parameterCount else {
             throw StoreError(
                 .misuse, "\(parameterCount) arguments expected, \(arguments.count) given", sql: sql)
@@ -240,11 +243,21 @@ public final class Statement {
 
     /// Rewinds the statement and keeps its arguments. Ends its own transaction if it has one.
     ///
+    /// - Throws: `StoreError` `.busy`, `.full`, `.io`, `.damaged` if what the statement changed
+    ///   outside a transaction could not be committed.
     /// - Note: The corresponding C function is `sqlite3_reset`.
-    public func reset() {
+    public func reset() throws(StoreError) {
         guard isRunning else { return }
         rewind()
-        try? connection?.statementEnded(self)
+        try connection?.statementEnded(self)
+    }
+
+    /// - Throws: `.readOnly` if the statement changes anything.
+    func requireReadOnly() throws(StoreError) {
+        guard isReadOnly else {
+            throw StoreError(
+                .readOnly, "a read cannot change anything", hint: "Use store.write { }.", sql: sql)
+        }
     }
 
     func rewind() {
@@ -301,7 +314,7 @@ public final class Statement {
         case SQLITE_INTEGER: return .integer(sqlite3_column_int64(raw, index))
         case SQLITE_FLOAT: return .real(sqlite3_column_double(raw, index))
         case SQLITE_TEXT: return .text(try text(of: raw, at: index))
-        case SQLITE_BLOB: return .blob(blob(of: raw, at: index))
+        case SQLITE_BLOB: return .blob(try blob(of: raw, at: index))
         default: return .null
         }
     }
@@ -321,8 +334,13 @@ public final class Statement {
 
     /// The bytes of a blob; an empty one has no address.
     @inline(__always)
-    static func blob(of raw: OpaquePointer, at index: Int32) -> Data {
-        guard let start = sqlite3_column_blob(raw, index) else { return Data() }
+    static func blob(of raw: OpaquePointer, at index: Int32) throws(StoreError) -> Data {
+        guard let start = sqlite3_column_blob(raw, index) else {
+            guard sqlite3_column_bytes(raw, index) == 0 else {
+                throw StoreError(.io, "the engine is out of memory")
+            }
+            return Data()
+        }
         return Data(bytes: start, count: Int(sqlite3_column_bytes(raw, index)))
     }
 }
@@ -337,8 +355,11 @@ nonisolated(unsafe) private let emptyText: UnsafePointer<CChar> = {
 
 extension String {
     /// VACUUM does not run in a transaction, and no authorizer code tells of it.
-    fileprivate var isVacuum: Bool {
-        let start = drop { $0.isWhitespace }
-        return start.prefix(6).lowercased() == "vacuum"
+    fileprivate var isVacuum: Bool { begins(with: "vacuum") }
+
+    var isPragma: Bool { begins(with: "pragma") }
+
+    private func begins(with word: String) -> Bool {
+        drop { $0.isWhitespace }.prefix(6).lowercased() == word
     }
 }

@@ -9,7 +9,7 @@ struct StatementCache {
     }
 
     let countMax: Int
-    private var entries: [String: Entry] = [:]
+    private var entries: [SQLText: Entry] = [:]
     private var clock: UInt64 = 0
 
     init(countMax: Int) {
@@ -25,17 +25,18 @@ struct StatementCache {
         _ sql: String, compile: (_ persistent: Bool) throws(StoreError) -> Statement
     ) throws(StoreError) -> Statement {
         clock += 1
-        if let statement = entries[sql]?.statement {
+        let key = SQLText(sql)
+        if let statement = entries[key]?.statement {
             // A second cursor on the same text: its own statement, dropped when it ends.
             if statement.isInUse { return try compile(false) }
-            entries[sql]?.lastUse = clock
+            entries[key]?.lastUse = clock
             return statement
         }
         let statement = try compile(true)
         // Control statements are rare, and some (VACUUM) must not linger.
         guard countMax > 0, !statement.isControl else { return statement }
         if entries.count >= countMax { evictOldest() }
-        entries[sql] = Entry(statement: statement, lastUse: clock)
+        entries[key] = Entry(statement: statement, lastUse: clock)
         return statement
     }
 
@@ -48,5 +49,28 @@ struct StatementCache {
     private mutating func evictOldest() {
         let oldest = entries.min { $0.value.lastUse < $1.value.lastUse }
         if let oldest { entries.removeValue(forKey: oldest.key) }
+    }
+}
+
+/// A text that is equal to another one byte for byte.
+///
+/// `String` counts texts as equal that differ in Unicode normalisation, but `'é'` and `'é'` are
+/// two values to SQL.
+struct SQLText: Hashable {
+    private let text: String
+
+    init(_ text: String) {
+        self.text = text
+    }
+
+    static func == (left: SQLText, right: SQLText) -> Bool {
+        left.text.utf8.elementsEqual(right.text.utf8)
+    }
+
+    func hash(into hasher: inout Hasher) {
+        let isHashed: Void? = text.utf8.withContiguousStorageIfAvailable {
+            hasher.combine(bytes: UnsafeRawBufferPointer($0))
+        }
+        if isHashed == nil { for byte in text.utf8 { hasher.combine(byte) } }
     }
 }

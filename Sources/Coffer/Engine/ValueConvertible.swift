@@ -103,8 +103,12 @@ extension Float: ValueConvertible {
     /// The real; `.mismatch` for NaN.
     public func asValue() throws(StoreError) -> Value { try Double(self).asValue() }
 
-    /// The number, rounded to 32 bits.
-    public init(_ value: Value) throws(StoreError) { self = Float(try Double(value)) }
+    /// The number, rounded to 32 bits; `.mismatch` if it is too large for them.
+    public init(_ value: Value) throws(StoreError) {
+        let double = try Double(value)
+        self = Float(double)
+        guard isInfinite == double.isInfinite else { throw .mismatch(value, Float.self) }
+    }
 }
 
 extension String: ValueConvertible {
@@ -138,7 +142,8 @@ extension [UInt8]: ValueConvertible {
 }
 
 extension Date: ValueConvertible {
-    /// Seconds since 1970 as a real, so that SQL's own date functions read them.
+    /// Seconds since 1970 as a real, so that SQL's own date functions read them. Exact to the
+    /// microsecond: `Date` itself counts from 2001, and the sum is rounded.
     public func asValue() throws(StoreError) -> Value { try timeIntervalSince1970.asValue() }
 
     /// The date of a number of seconds since 1970.
@@ -188,9 +193,10 @@ extension Decimal: ValueConvertible {
 
     /// The decimal that a text spells, digit for digit.
     public init(_ value: Value) throws(StoreError) {
-        guard case .text(let text) = value, let decimal = Decimal(string: text) else {
-            throw .mismatch(value, Decimal.self)
-        }
+        // Decimal(string:) stops at the first character that it does not know: "12abc" is 12.
+        guard case .text(let text) = value, text.isDecimalNumber,
+            let decimal = Decimal(string: text)
+        else { throw .mismatch(value, Decimal.self) }
         self = decimal
     }
 }
@@ -218,5 +224,32 @@ extension ValueConvertible where Self: RawRepresentable, RawValue: ValueConverti
             throw .mismatch(value, Self.self)
         }
         self = found
+    }
+}
+
+extension String {
+    /// Sign, digits with at most one point, exponent: `-12.5e3`.
+    fileprivate var isDecimalNumber: Bool {
+        var rest = Substring(self).utf8[...]
+        func takeSign() {
+            if let first = rest.first, first == 0x2b || first == 0x2d { rest.removeFirst() }
+        }
+        func takeDigits() -> Int {
+            let digits = rest.prefix { $0 >= 0x30 && $0 <= 0x39 }
+            rest = rest.dropFirst(digits.count)
+            return digits.count
+        }
+        takeSign()
+        var digitCount = takeDigits()
+        if rest.first == 0x2e {
+            rest.removeFirst()
+            digitCount += takeDigits()
+        }
+        guard digitCount > 0 else { return false }
+        guard let exponent = rest.first else { return true }
+        guard exponent == 0x65 || exponent == 0x45 else { return false }
+        rest.removeFirst()
+        takeSign()
+        return takeDigits() > 0 && rest.isEmpty
     }
 }

@@ -36,6 +36,7 @@ final class StoreCore: Sendable {
         self.configuration = configuration
         pool = ConnectionPool(opened: opened, mode: mode, configuration: configuration)
         readGate = Gate(permitCount: readerCount)
+        try EngineNotice.log(to: configuration.logger)
     }
 
     deinit {
@@ -138,7 +139,11 @@ final class StoreCore: Sendable {
         let scope = TransactionScope(connection, cancellation: cancellation)
         defer { scope.end() }
         return try HeldStore.hold(id, kind: kind, scope: scope) {
-            try connection.transaction(mode) { try body(scope) }
+            try connection.transaction(mode) {
+                let result = try body(scope)
+                try scope.requireWhole()
+                return result
+            }
         }
     }
 
@@ -164,7 +169,7 @@ final class StoreCore: Sendable {
                 }
                 if slot.hold(ticket) { gate.enter(ticket) } else { gate.cancel(ticket) }
                 guard let timeout else { return }
-                expire(ticket, of: gate, after: timeout, on: threads)
+                expire(ticket, of: gate, after: timeout)
             }
         } onCancel: {
             cancellation.cancel()
@@ -174,11 +179,12 @@ final class StoreCore: Sendable {
 
     /// A timer only for one who really waits: an idle store has none.
     private func expire(
-        _ ticket: Gate.Ticket, of gate: Gate, after timeout: Duration, on threads: DispatchQueue
+        _ ticket: Gate.Ticket, of gate: Gate, after timeout: Duration
     ) {
         guard ticket.isWaiting else { return }
-        threads.asyncAfter(deadline: .now() + .milliseconds(timeout.milliseconds)) {
-            [weak ticket] in
+        let deadline = DispatchTime.now() + .milliseconds(timeout.milliseconds)
+        // Not on the store's own queue, which a running body may block.
+        DispatchQueue.global().asyncAfter(deadline: deadline) { [weak ticket] in
             if let ticket { gate.expire(ticket, waitingFor: "a free connection") }
         }
     }
@@ -194,13 +200,14 @@ final class StoreCore: Sendable {
                 .misuse, "this would wait for the transaction it is called from",
                 hint: "Call it outside of read and write.")
         }
-        let timeout = configuration.waitTimeout
-        try writeGate.wait(timeout: timeout, for: "running writes to end")
+        let deadline = ContinuousClock.now + configuration.waitTimeout
+        try writeGate.wait(timeout: configuration.waitTimeout, for: "running writes to end")
         defer { writeGate.leave() }
         var readerCount = 0
         defer { for _ in 0..<readerCount { readGate.leave() } }
         while readerCount < max(1, configuration.readerCountMax) {
-            try readGate.wait(timeout: timeout, for: "running reads to end")
+            let timeLeft = deadline - ContinuousClock.now
+            try readGate.wait(timeout: timeLeft, for: "running reads to end")
             readerCount += 1
         }
         return try work()

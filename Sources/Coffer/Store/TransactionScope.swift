@@ -11,6 +11,8 @@ public final class TransactionScope {
     /// Depth of the innermost open part: 0 for the transaction, 1 for a savepoint in it, ….
     private(set) var level = 0
     private var isEnded = false
+    /// Why the transaction must not commit although its body returned.
+    private var refusal: StoreError?
 
     init(_ connection: Connection, cancellation: Cancellation?) {
         transactionConnection = connection
@@ -32,7 +34,10 @@ public final class TransactionScope {
                 hint: "Use the transaction that the innermost body was given.")
         }
         if let cancellation, cancellation.isCancelled {
-            throw StoreError(.cancelled, "the task was cancelled; its work is undone")
+            let error = StoreError(.cancelled, "the task was cancelled; its work is undone")
+            // A body that goes on after this verb has done half of its work.
+            refusal = error
+            throw error
         }
         guard try transactionConnection.current().handle.isInTransaction else {
             throw Connection.rolledBack(cause: nil)
@@ -48,6 +53,11 @@ public final class TransactionScope {
             defer { self.level -= 1 }
             return try body(self.level)
         }
+    }
+
+    /// - Throws: `.cancelled` if a verb of the body was refused for it.
+    func requireWhole() throws(StoreError) {
+        if let refusal { throw refusal }
     }
 
     func end() {

@@ -8,6 +8,8 @@ public protocol Reading: ~Copyable {
     var scope: TransactionScope { get }
     /// How deep inside the transaction this value stands.
     var level: Int { get }
+    /// Whether changes are refused.
+    var isReadOnly: Bool { get }
 }
 
 /// A transaction that reads: one snapshot of the store, from its first read to its end.
@@ -16,6 +18,8 @@ public struct ReadTransaction: ~Copyable, Reading {
     public let scope: TransactionScope
     /// How deep inside the transaction this value stands.
     public let level: Int
+    /// True: a read changes nothing, also inside a write.
+    public var isReadOnly: Bool { true }
 
     init(scope: TransactionScope, level: Int) {
         self.scope = scope
@@ -29,6 +33,8 @@ public struct WriteTransaction: ~Copyable, Reading {
     public let scope: TransactionScope
     /// How deep inside the transaction this value stands.
     public let level: Int
+    /// False.
+    public var isReadOnly: Bool { false }
 
     init(scope: TransactionScope, level: Int) {
         self.scope = scope
@@ -53,14 +59,14 @@ extension Reading where Self: ~Copyable {
     /// - Throws: `StoreError` `.sql`, `.damaged`, `.misuse`, `.readOnly` for a change in a read.
     /// - Complexity: O(*rows*) memory.
     public func rows(_ sql: SQL) throws(StoreError) -> [Row] {
-        try connection().rows(sql)
+        try connection().rows(sql, isReadOnly: isReadOnly)
     }
 
     /// The first row of one SELECT, `nil` if there is none.
     ///
     /// - Throws: As `rows(_:)`.
     public func firstRow(_ sql: SQL) throws(StoreError) -> Row? {
-        try connection().firstRow(sql)
+        try connection().firstRow(sql, isReadOnly: isReadOnly)
     }
 }
 

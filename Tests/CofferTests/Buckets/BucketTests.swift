@@ -157,6 +157,19 @@ import Testing
         #expect(try store.read { tx in try tx.get(1, in: bucket) } == name)
     }
 
+    @Test func `names that differ in normalisation are two buckets, in case an error`() throws {
+        let composed = Bucket<Int, Int>("\u{e9}")
+        let decomposed = Bucket<Int, Int>("e\u{301}")
+        try store.write { tx in
+            try tx.set(1, for: 1, in: composed)
+            try tx.set(2, for: 1, in: decomposed)
+        }
+        #expect(try store.read { tx in try tx.get(1, in: composed) } == 1)
+        try store.write { tx in try tx.set(Session(user: "ada"), for: "s1", in: sessions) }
+        let shouting = Bucket<String, Session>("SESSIONS")
+        expect(.misuse) { try store.read { tx in try tx.get("s1", in: shouting) } }
+    }
+
     @Test func `removeAll counts what it removed`() throws {
         let bucket = Bucket<Int, Int>("numbers")
         try store.write { tx in for key in 0..<10 { try tx.set(key, for: key, in: bucket) } }

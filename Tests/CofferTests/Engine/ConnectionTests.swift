@@ -78,7 +78,8 @@ import Testing
 
     @Test func `typed reading is exact or .mismatch`() throws {
         let row = try #require(
-            try connection.firstRow("SELECT 300 AS big, 'x' AS text, NULL AS missing_value, 2 AS two"))
+            try connection.firstRow(
+                "SELECT 300 AS big, 'x' AS text, NULL AS missing_value, 2 AS two"))
         #expect(try row.get("big") == 300)
         expect(.mismatch) { try row.get("big", as: UInt8.self) }
         expect(.mismatch) { try row.get("text", as: Int.self) }
@@ -184,7 +185,7 @@ import Testing
         let cursor = try connection.prepare("SELECT v FROM t")
         #expect(try cursor.step())
         try connection.execute("INSERT INTO t(v) VALUES (4)")
-        cursor.reset()
+        try cursor.reset()
         connection.close()
         let again = try Connection(
             path: folder.path(), key: .numbered(1), configuration: .testing(.delete))
@@ -196,7 +197,7 @@ import Testing
         let cursor = try connection.prepare("SELECT v FROM t")
         #expect(try cursor.step())
         #expect(!connection.isInTransaction)
-        cursor.reset()
+        try cursor.reset()
         #expect(
             try Peer.run(["insert", "delete", folder.path(), "1", "from outside"]) == ["inserted"])
         #expect(try count() == 3)
@@ -215,6 +216,76 @@ import Testing
         #expect(!connection.isInTransaction)
         #expect(try count() == 1)
         expect(.misuse) { try connection.savepoint {} }
+    }
+
+    @Test func `nothing runs after SQLite has undone the transaction of a body`() throws {
+        try connection.execute("CREATE TABLE u(v UNIQUE)")
+        expect(.rolledBack) {
+            try connection.transaction {
+                try connection.execute("INSERT INTO u VALUES (1)")
+                _ = try? connection.execute("INSERT OR ROLLBACK INTO u VALUES (1)")
+                _ = expect(.rolledBack) { try connection.execute("INSERT INTO t(v) VALUES (1)") }
+            }
+        }
+        #expect(try count() == 0)
+    }
+
+    @Test func `a body of a transaction cannot end it in SQL`() throws {
+        expect(.misuse) {
+            try connection.transaction {
+                try connection.execute("INSERT INTO t(v) VALUES (1)")
+                try connection.execute("COMMIT")
+            }
+        }
+        #expect(try count() == 0)
+        try connection.execute("BEGIN")
+        try connection.execute("COMMIT")
+    }
+
+    @Test func `a savepoint needs a transaction, not only an open cursor`() throws {
+        try connection.execute("INSERT INTO t(v) VALUES (1), (2)")
+        let cursor = try connection.prepare("SELECT v FROM t")
+        #expect(try cursor.step())
+        expect(.misuse) { try connection.savepoint {} }
+        try cursor.reset()
+    }
+
+    @Test func `a cursor that is let go at a row ends its transaction`() throws {
+        try connection.execute("INSERT INTO t(v) VALUES (1), (2)")
+        do {
+            let cursor = try connection.prepare("SELECT v FROM t")
+            #expect(try cursor.step())
+        }
+        try connection.transaction { try connection.execute("DELETE FROM t") }
+        #expect(try count() == 0)
+    }
+
+    @Test func `column names follow the schema`() throws {
+        try connection.execute("CREATE TABLE u(a, b)")
+        try connection.execute("INSERT INTO u VALUES (1, 2)")
+        let sql: SQL = "SELECT * FROM u"
+        #expect(try connection.firstRow(sql)?["a"] == 1)
+        try connection.execute("DROP TABLE u")
+        try connection.execute("CREATE TABLE u(b, a)")
+        try connection.execute("INSERT INTO u VALUES (1, 2)")
+        #expect(try connection.firstRow(sql)?["a"] == 2)
+    }
+
+    @Test func `texts that differ in normalisation only are two statements`() throws {
+        let composed = try connection.firstRow(SQL(text: "SELECT length('\u{e9}')"))
+        let decomposed = try connection.firstRow(SQL(text: "SELECT length('e\u{301}')"))
+        #expect(composed?[0] == 1 && decomposed?[0] == 2)
+    }
+
+    @Test(arguments: ["12abc", "", "1.2.3", "1-2", " 1", "NaN", "+", "1e"])
+    func `a text that is no decimal number is .mismatch`(text: String) throws {
+        expect(.mismatch) { try Decimal(Value.text(text)) }
+    }
+
+    @Test(arguments: ["0", "-12.50", "1e3", "340282366920938463463374607431768211455"])
+    func `a decimal number is read digit for digit`(text: String) throws {
+        #expect(try Decimal(Value.text(text)) == Decimal(string: text))
+        expect(.mismatch) { try Float(Value.real(1e300)) }
     }
 
     @Test func `the transaction's state is SQLite's own, also after SQL of the user's`() throws {

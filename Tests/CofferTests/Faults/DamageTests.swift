@@ -16,7 +16,7 @@ import Testing
     }
 
     /// A table whose only big value spans several pages, with the page of its end damaged.
-    private func makeWithDamagedEnd() throws {
+    private func makeWithDamagedEnd(isZeroed: Bool = false) throws {
         let connection = try Connection(
             path: path, key: .numbered(1), configuration: .testing(.delete))
         try connection.execute("CREATE TABLE good(v)")
@@ -29,7 +29,12 @@ import Testing
         let endPage = try connection.current().handle.firstInteger("PRAGMA page_count")
         #expect(endPage > pageCount)
         connection.close()
-        try Damage.flip(path, at: (endPage - 1) * size + 10)
+        let offset = (endPage - 1) * size
+        if isZeroed {
+            try Damage.zero(path, at: offset, count: size)
+        } else {
+            try Damage.flip(path, at: offset + 10)
+        }
     }
 
     private static let queries: [SQL] = [
@@ -38,9 +43,11 @@ import Testing
         "SELECT length(big), flag FROM t", "SELECT max(flag) FROM t GROUP BY id",
     ]
 
-    @Test(arguments: 0..<7)
-    func `no result over a damaged last overflow page leaves the connection`(index: Int) throws {
-        try makeWithDamagedEnd()
+    @Test(arguments: 0..<7, [false, true])
+    func `no result over a damaged or zeroed last overflow page leaves the connection`(
+        index: Int, isZeroed: Bool
+    ) throws {
+        try makeWithDamagedEnd(isZeroed: isZeroed)
         let connection = try Connection(
             path: path, key: .numbered(1), configuration: .testing(.delete))
         expect(.damaged) { _ = try connection.rows(Self.queries[index]) }

@@ -107,7 +107,7 @@ import Testing
         let statement = try connection.prepare("SELECT * FROM t")
         #expect(try statement.step())
         expect(.misuse) { try connection.rekey(to: .numbered(2)) }
-        statement.reset()
+        try statement.reset()
         try connection.rekey(to: .numbered(2))
         expect(.closed) { _ = try statement.step() }
     }
@@ -127,9 +127,12 @@ import Testing
         let connection = try make(mode, isPatient: false)
         let peer = try Peer(["hold-write", mode.description, path, "1"])
         try #require(peer.line() == "ready")
+        let statement = try connection.prepare("SELECT count(*) FROM t")
         expect(.busy) { try connection.rekey(to: .numbered(2)) }
         peer.goOn()
         #expect(peer.finish() == ["released"])
+        #expect(try statement.step(), "a refused rekey ends no statement")
+        try statement.reset()
         #expect(try connection.rows("SELECT * FROM t").count == 200)
         try connection.rekey(to: .numbered(2))
         #expect(try connection.rows("SELECT * FROM t").count == 200)

@@ -88,7 +88,9 @@ import Testing
 
     private static func isPublic(_ line: String) -> Bool {
         let text = line.drop { $0 == " " }
-        guard text.hasPrefix("public ") || text.hasPrefix("@inlinable public ") else { return false }
+        guard text.hasPrefix("public ") || text.hasPrefix("@inlinable public ") else {
+            return false
+        }
         return !text.hasPrefix("public extension")
     }
 
@@ -106,7 +108,9 @@ import Testing
                 continue
             }
             let close = String(repeating: " ", count: indent) + "}"
-            if let end = lines[start...].firstIndex(of: close) { found.append((start, end - start + 1)) }
+            if let end = lines[start...].firstIndex(of: close) {
+                found.append((start, end - start + 1))
+            }
         }
         return found
     }

@@ -13,6 +13,14 @@ enum Damage {
         try file.write(contentsOf: Data([byte ^ 1]))
     }
 
+    /// What a crash leaves where a block was allocated and never written.
+    static func zero(_ path: String, at offset: Int, count: Int) throws {
+        let file = try FileHandle(forUpdating: URL(filePath: path))
+        defer { try? file.close() }
+        try file.seek(toOffset: UInt64(offset))
+        try file.write(contentsOf: Data(repeating: 0, count: count))
+    }
+
     static func truncate(_ path: String, to byteCount: Int) throws {
         let file = try FileHandle(forUpdating: URL(filePath: path))
         defer { try? file.close() }

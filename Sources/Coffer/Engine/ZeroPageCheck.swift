@@ -1,0 +1,76 @@
+import CSQLCipher
+import Synchronization
+
+/// Makes a page of zeros an error on SQLCipher 3.
+///
+/// SQLCipher 3.4.1 takes a page that is all zeros for an empty one, without a MAC: a hole that a
+/// crash left in the last overflow page of a value reads as zeros, and not even the probe shows
+/// it. (SQLCipher 4 does so with `auto_vacuum` only.) No page that it wrote is all zeros, so every
+/// whole page is looked at as it comes from the file. The look ends at the first byte that is not
+/// zero, nearly always the first one.
+///
+/// It stands between the engine and its file: the open file's methods, a public part of
+/// `sqlite3_file`, are replaced by a copy whose `xRead` checks.
+/// See <https://www.sqlite.org/c3ref/io_methods.html>.
+enum ZeroPageCheck {
+    /// A copy of a method table, followed by the table that it was copied from.
+    private struct CheckedMethods {
+        var methods: sqlite3_io_methods
+        let original: UnsafePointer<sqlite3_io_methods>
+    }
+
+    /// One copy for each table of the engine (there are a handful), never freed: files may use
+    /// them until the process ends.
+    private static let copies = Mutex<[UInt: UInt]>([:])
+
+    /// Checks the main file of a connection, unless it has `auto_vacuum`, where the engine itself
+    /// may leave pages of zeros at the end.
+    static func install(on handle: Handle) throws(StoreError) {
+        guard try Engine.capabilities.cipherMajorVersion < 4,
+            try handle.firstInteger("PRAGMA auto_vacuum") == 0
+        else { return }
+        var file: UnsafeMutablePointer<sqlite3_file>?
+        let code = sqlite3_file_control(handle.db, "main", SQLITE_FCNTL_FILE_POINTER, &file)
+        guard code == SQLITE_OK, let file, let original = file.pointee.pMethods else {
+            throw handle.error(code)
+        }
+        guard let checked = checkedMethods(for: original) else { return }
+        file.pointee.pMethods = checked
+    }
+
+    /// `nil` if the table is a copy of ours already.
+    private static func checkedMethods(
+        for original: UnsafePointer<sqlite3_io_methods>
+    ) -> UnsafePointer<sqlite3_io_methods>? {
+        let id = UInt(bitPattern: original)
+        let copy: UInt? = copies.withLock { copies in
+            if copies.values.contains(id) { return nil }
+            if let known = copies[id] { return known }
+            let made = UnsafeMutablePointer<CheckedMethods>.allocate(capacity: 1)
+            made.initialize(to: CheckedMethods(methods: original.pointee, original: original))
+            made.pointee.methods.xRead = readChecked
+            copies[id] = UInt(bitPattern: made)
+            return UInt(bitPattern: made)
+        }
+        return copy.flatMap { UnsafePointer(bitPattern: $0) }
+    }
+
+    private static let readChecked:
+        @convention(c) (UnsafeMutablePointer<sqlite3_file>?, UnsafeMutableRawPointer?, Int32, Int64)
+            -> Int32 = { file, buffer, byteCount, offset in
+                // Only files whose methods are one of our copies come here, and the copy is the
+                // first member of `CheckedMethods`.
+                guard let file, let buffer, let methods = file.pointee.pMethods else {
+                    return SQLITE_MISUSE
+                }
+                let checked = UnsafeRawPointer(methods).assumingMemoryBound(to: CheckedMethods.self)
+                guard let read = checked.pointee.original.pointee.xRead else {
+                    return SQLITE_MISUSE
+                }
+                let code = read(file, buffer, byteCount, offset)
+                // Shorter reads look at the header; a read beyond the end has a code of its own.
+                guard code == SQLITE_OK, byteCount >= 512 else { return code }
+                let bytes = UnsafeRawBufferPointer(start: buffer, count: Int(byteCount))
+                return bytes.allSatisfy { $0 == 0 } ? SQLITE_CORRUPT : SQLITE_OK
+            }
+}
