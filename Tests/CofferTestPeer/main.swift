@@ -151,6 +151,20 @@ case "derivations":
         }
         exit(0)
     }
+case "spill":
+    // Changes more than the cache holds, so that pages and a hot journal reach the disk.
+    report {
+        var configuration = configuration("delete")
+        configuration.cacheByteCountMax = 1
+        let path = next()
+        let connection = try Connection(path: path, key: nextKey(), configuration: configuration)
+        try connection.transaction {
+            try connection.execute("UPDATE t SET v = zeroblob(3000)")
+            say("ready")
+            waitForInput()
+        }
+        return "released"
+    }
 case "insert":
     report {
         let connection = try connection(next())

@@ -1,0 +1,40 @@
+// SQLCipher 3.4.1 crashes when a connection plays back a hot journal whose page size is not its own:
+// measured with 4096 against 1024, 6 of 6. Opening tries several profiles, so a wrong key on a
+// `.sqlcipher3` file whose writer was killed brought the whole process down. Only profiles of the
+// journal's own page size are tried now; the journal tells it in clear.
+
+import Foundation
+import Testing
+
+@testable import Coffer
+
+@Suite struct HotJournalTests {
+    @Test(arguments: supportedProfiles)
+    func `a wrong key beside a hot journal is .wrongKey and the right one rolls it back`(
+        profile: CipherProfile
+    ) throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path()
+        let connection = try Connection(
+            path: path, key: .numbered(1), configuration: .testing(.delete, profile: profile))
+        try connection.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, v)")
+        try connection.transaction {
+            for _ in 0..<1500 {
+                try connection.execute("INSERT INTO t(v) VALUES (\([UInt8](repeating: 5, count: 3000)))")
+            }
+        }
+        connection.close()
+        let peer = try Peer(["spill", path, "1"])
+        try #require(peer.line() == "ready")
+        peer.kill()
+        let location = try FileLocation(path)
+        #expect(location.pendingPageByteCount() == profile.pageByteCount)
+
+        expect(.wrongKey) { try Connection(path: path, key: .numbered(2), mode: .mustExist) }
+        let again = try Connection(
+            path: path, key: .numbered(1), mode: .mustExist, configuration: .testing(.delete))
+        let sum = try again.firstRow("SELECT count(*) FROM t WHERE v = \(Data(repeating: 5, count: 3000))")
+        #expect(sum?[0] == 1500)
+        #expect(again.profile == profile)
+    }
+}

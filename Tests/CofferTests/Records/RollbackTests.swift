@@ -1,0 +1,59 @@
+import Coffer
+import Testing
+
+/// What a connection remembers of a type must not outlive a rollback.
+@Suite(.timeLimit(.minutes(2))) struct RollbackTests {
+    private struct Undo: Error {}
+
+    @Test func `after a rollback removed the new table, the next insert makes it again`() throws {
+        let fixture = try RecordFixture()
+        let store = fixture.store
+        #expect(throws: Undo.self) {
+            try store.write { tx throws in
+                try tx.insert(Note.numbered(1))
+                try tx.update(Note.numbered(1))
+                try tx.delete(Note.self, key: 1)
+                _ = try tx.find(Note.self, 1)
+                throw Undo()
+            }
+        }
+        try store.write { tx throws in
+            _ = expect(.notFound) { try tx.update(Note.numbered(1)) }
+            _ = expect(.notFound) { try tx.delete(Note.self, key: 1) }
+            _ = expect(.notFound) { try tx.find(Note.self, 1) }
+            _ = expect(.notFound) { try tx.fetch(Note.all) }
+            try tx.insert(Note.numbered(2))
+            #expect(try tx.update(Note.numbered(2)))
+            #expect(try tx.find(Note.self, 2) != nil)
+        }
+        #expect(try store.read { tx in try tx.fetch(Note.all) } == [.numbered(2)])
+    }
+
+    @Test func `insertOrUpdate makes it again too, and a savepoint may take it away`() throws {
+        let fixture = try RecordFixture()
+        let store = fixture.store
+        try store.write { tx throws in
+            #expect(throws: Undo.self) {
+                try tx.savepoint { part in
+                    try part.insertOrUpdate(Note.numbered(1))
+                    throw Undo()
+                }
+            }
+            try tx.insertOrUpdate(Note.numbered(2))
+        }
+        #expect(try store.read { tx in try tx.fetch(Note.all) } == [.numbered(2)])
+    }
+
+    @Test func `a table that was dropped and made otherwise is not written in silence`() throws {
+        let fixture = try RecordFixture()
+        let store = fixture.store
+        try store.write { tx throws in
+            try tx.insert(Note.numbered(1))
+            try tx.execute("DROP TABLE note")
+            try tx.execute("CREATE TABLE note(id INTEGER PRIMARY KEY, title TEXT)")
+            let error = expect(.mismatch) { try tx.insert(Note.numbered(2)) }
+            #expect(error?.column == "pinned")
+            _ = expect(.mismatch) { try tx.fetch(Note.all) }
+        }
+    }
+}
