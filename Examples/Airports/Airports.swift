@@ -20,9 +20,8 @@ struct Airports {
         report.line("store", path)
 
         // The key is derived once, whatever the number of connections.
-        let store = try await report.time("create, derive the key") {
-            try await Store(path: path, key: .passphrase(passphrase))
-        }
+        let store = try await Store(path: path, key: .passphrase(passphrase))
+        report.lap("create, derive the key")
         report.line("profile", "\(store.profile)")
 
         try await fill(store, &report)
@@ -35,32 +34,30 @@ struct Airports {
     static func fill(_ store: Store, _ report: inout Report) async throws {
         let airports = try Airport.load()
         let planes = try Plane.load()
-        try await report.time("import \(airports.count) airports") {
-            try await store.write { tx in for airport in airports { try tx.insert(airport) } }
-        }
-        try await report.time("import \(planes.count) planes") {
-            try await store.write { tx in for plane in planes { try tx.insert(plane) } }
-        }
+        report.lap("read the CSV files")
+        try await store.write { tx in try tx.insert(airports) }
+        report.lap("import \(airports.count) airports")
+        try await store.write { tx in try tx.insert(planes) }
+        report.lap("import \(planes.count) planes")
+
         let file = DataFiles.url("planes.csv")
         let original = Attachment(name: file.lastPathComponent, content: try Data(contentsOf: file))
-        try await report.time("store a file of \(original.content.count) bytes") {
-            try await store.write { tx in
-                try tx.insert(original)
-                try tx.set(Settings(home: "JFK", units: "nautical miles"), for: "ada", in: settings)
-                try tx.set(Settings(home: "EWR", units: "kilometres"), for: "grace", in: settings)
-            }
+        try await store.write { tx in
+            try tx.insert(original)
+            try tx.set(Settings(home: "JFK", units: "nautical miles"), for: "ada", in: settings)
+            try tx.set(Settings(home: "EWR", units: "kilometres"), for: "grace", in: settings)
         }
+        report.lap("store a file of \(original.content.count) bytes, two settings")
         let copy = try await store.read { tx in try tx.find(Attachment.self, original.name) }
         report.check("the file reads back byte for byte", copy?.content == original.content)
     }
 
     /// Asks by key path, and once in SQL with a bound value.
     static func query(_ store: Store, _ report: inout Report) async throws {
-        let highest = try await report.time("the highest airports") {
-            try await store.read { tx in
-                try tx.fetch(Airport.order(by: \.alt, .descending).limit(3))
-            }
+        let highest = try await store.read { tx in
+            try tx.fetch(Airport.order(by: \.alt, .descending).limit(3))
         }
+        report.lap("find the highest airports")
         for airport in highest { report.item(airport.name, "\(airport.alt) ft") }
 
         let northern = try await store.read { tx in
@@ -85,9 +82,8 @@ struct Airports {
 
     /// Changes the passphrase, and shows that it changed.
     static func changeKey(_ store: Store, _ report: inout Report) async throws {
-        try await report.time("rekey: every page, in place, proven") {
-            try await store.rekey(to: .passphrase(newPassphrase))
-        }
+        try await store.rekey(to: .passphrase(newPassphrase))
+        report.lap("rekey: every page, in place, proven")
         let path = store.path
         try await store.close()
         do {

@@ -4,19 +4,20 @@ import Foundation
 struct Report {
     private var isFailed = false
     private let start = ContinuousClock.now
+    private var last = ContinuousClock.now
 
-    func line(_ name: String, _ value: String) {
-        let width = 44
+    mutating func line(_ name: String, _ value: String) {
+        let width = 56
         print(name.padding(toLength: max(width, name.count), withPad: " ", startingAt: 0), value)
+        last = .now
     }
 
-    func item(_ name: String, _ value: String) { line("    " + name, value) }
+    mutating func item(_ name: String, _ value: String) { line("    " + name, value) }
 
-    func time<T>(_ name: String, _ work: () async throws -> T) async rethrows -> T {
-        let begin = ContinuousClock.now
-        let result = try await work()
-        line(name, Self.milliseconds(since: begin))
-        return result
+    /// Prints how long it took since the last line.
+    mutating func lap(_ name: String) {
+        line(name, Self.milliseconds(since: last))
+        last = .now
     }
 
     mutating func check(_ name: String, _ isTrue: Bool) {
@@ -24,7 +25,7 @@ struct Report {
         if !isTrue { isFailed = true }
     }
 
-    func end() {
+    mutating func end() {
         line("all of it", Self.milliseconds(since: start))
         if isFailed { exit(1) }
     }

@@ -86,7 +86,7 @@ func rekey(_ connection: Connection) throws -> String {
     do {
         try connection.rekey(to: key)
         return "rekeyed"
-    } catch {
+    } catch let error as StoreError {
         let count = try connection.firstRow("SELECT count(*) FROM t")?.get(0, as: Int.self) ?? -1
         say("\(error.code)")
         FileHandle.standardError.write(Data("\(error)\n".utf8))

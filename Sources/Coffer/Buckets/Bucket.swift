@@ -39,21 +39,21 @@ extension Reading where Self: ~Copyable {
     ///
     /// - Throws: `StoreError` `.mismatch` if the stored value does not fit the type, `.damaged`.
     /// - Complexity: O(log *entries*).
-    public func get<K, V>(_ key: K, in bucket: Bucket<K, V>) throws(StoreError) -> V? {
+    public func get<K, V>(_ key: K, in bucket: Bucket<K, V>) throws -> V? {
         try BucketTable(connection(), bucket.plan).get(key)
     }
 
     /// Whether there is a value under a key.
     ///
     /// - Complexity: O(log *entries*).
-    public func contains<K, V>(_ key: K, in bucket: Bucket<K, V>) throws(StoreError) -> Bool {
+    public func contains<K, V>(_ key: K, in bucket: Bucket<K, V>) throws -> Bool {
         try BucketTable(connection(), bucket.plan).contains(key)
     }
 
     /// Number of entries.
     ///
     /// - Complexity: O(*entries*).
-    public func count<K, V>(in bucket: Bucket<K, V>) throws(StoreError) -> Int {
+    public func count<K, V>(in bucket: Bucket<K, V>) throws -> Int {
         try BucketTable(connection(), bucket.plan).count()
     }
 
@@ -71,7 +71,7 @@ extension Reading where Self: ~Copyable {
     /// - Complexity: O(log *entries* + *returned*).
     public func entries<K, V>(
         in bucket: Bucket<K, V>, from: K? = nil, below: K? = nil, countMax: Int? = nil
-    ) throws(StoreError) -> [BucketEntry<K, V>] {
+    ) throws -> [BucketEntry<K, V>] {
         try BucketTable(connection(), bucket.plan).entries(from: from, below: below, countMax)
     }
 
@@ -85,7 +85,7 @@ extension Reading where Self: ~Copyable {
     /// - Complexity: O(log *entries* + *returned*).
     public func entries<K: PrefixedBucketKey, V>(
         in bucket: Bucket<K, V>, prefix: K, countMax: Int? = nil
-    ) throws(StoreError) -> [BucketEntry<K, V>] {
+    ) throws -> [BucketEntry<K, V>] {
         try BucketTable(connection(), bucket.plan).entries(from: prefix, below: nil, countMax) {
             $0.hasBytePrefix(prefix)
         }
@@ -100,7 +100,7 @@ extension WriteTransaction {
     /// - Complexity: O(log *entries*).
     public func set<K, V>(
         _ value: V, for key: K, in bucket: Bucket<K, V>
-    ) throws(StoreError) {
+    ) throws {
         try BucketTable(connection(), bucket.plan).set(value, for: key)
     }
 
@@ -109,7 +109,7 @@ extension WriteTransaction {
     /// - Returns: Whether the key was there.
     /// - Complexity: O(log *entries*).
     @discardableResult
-    public func remove<K, V>(_ key: K, in bucket: Bucket<K, V>) throws(StoreError) -> Bool {
+    public func remove<K, V>(_ key: K, in bucket: Bucket<K, V>) throws -> Bool {
         try BucketTable(connection(), bucket.plan).remove(key)
     }
 
@@ -118,7 +118,7 @@ extension WriteTransaction {
     /// - Returns: How many there were.
     /// - Complexity: O(*entries*).
     @discardableResult
-    public func removeAll<K, V>(in bucket: Bucket<K, V>) throws(StoreError) -> Int {
+    public func removeAll<K, V>(in bucket: Bucket<K, V>) throws -> Int {
         try BucketTable(connection(), bucket.plan).removeAll()
     }
 }

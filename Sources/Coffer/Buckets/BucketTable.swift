@@ -16,7 +16,8 @@ struct BucketTable {
     /// Refuses a table whose keys are of another type: SQLite would convert them in silence. Asked
     /// once for each connection, as soon as the table is there.
     private func checkKeyType() throws(StoreError) {
-        let columns = try connection.rows("PRAGMA table_info(\(identifier: plan.table))")
+        let columns = try connection.rows(
+            "PRAGMA table_info(\(identifier: plan.table))", isReadOnly: false)
         guard !columns.isEmpty else { return }
         try checkCase()
         let names = columns.map { $0["name"] }
@@ -36,8 +37,8 @@ struct BucketTable {
     /// SQLite ignores the case of ASCII letters in a table's name; buckets do not.
     private func checkCase() throws(StoreError) {
         let name = try connection.firstRow(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name = \(plan.table) COLLATE NOCASE"
-        )
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name = \(plan.table) COLLATE NOCASE",
+            isReadOnly: false)
         guard case .text(let found)? = name?[0], SQLText(found) != SQLText(plan.table) else {
             return
         }
@@ -62,7 +63,7 @@ struct BucketTable {
 
     func count() throws(StoreError) -> Int {
         try onRow("SELECT count(*) FROM \(table)", []) { statement throws(StoreError) in
-            try statement.value(at: 0, as: Int.self)
+            try statement.column(0, as: Int.self)
         } ?? 0
     }
 
@@ -86,7 +87,7 @@ struct BucketTable {
         arguments.append(.integer(Int64(max(0, countMax ?? .max))))
         let statement = try connection.cached(sql)
         defer { connection.release(statement) }
-        try statement.bind(arguments)
+        try statement.bindArguments(arguments)
         var entries: [BucketEntry<K, V>] = []
         while try statement.advance() {
             let key: K = try self.key(statement)
@@ -134,7 +135,7 @@ struct BucketTable {
             return nil
         }
         defer { connection.release(statement) }
-        try statement.bind(arguments)
+        try statement.bindArguments(arguments)
         do throws(StoreError) {
             return try statement.advance() ? try body(statement) : nil
         } catch  where error.code == .sql {
@@ -148,7 +149,7 @@ struct BucketTable {
     private func run(_ sql: String, _ arguments: [Value]) throws(StoreError) -> Int {
         let statement = try connection.cached(sql)
         defer { connection.release(statement) }
-        try statement.bind(arguments)
+        try statement.bindArguments(arguments)
         try statement.runToEnd()
         return Int(coffer_changes(statement.handle.db))
     }
@@ -157,13 +158,13 @@ struct BucketTable {
         let statement = try connection.cached(
             "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1 COLLATE NOCASE")
         defer { connection.release(statement) }
-        try statement.bind([.text(plan.table)])
+        try statement.bindArguments([.text(plan.table)])
         return try statement.advance()
     }
 
     private func key<K: BucketKey>(_ statement: Statement) throws(StoreError) -> K {
         do throws(StoreError) {
-            return try K(try statement.value(at: 0))
+            return try K(try statement.column(0))
         } catch {
             throw error.with(table: plan.table, column: "key")
         }
@@ -171,7 +172,7 @@ struct BucketTable {
 
     private func value<V: Codable>(_ statement: Statement, at index: Int) throws(StoreError) -> V {
         do throws(StoreError) {
-            return try plan.coding.decode(V.self, from: try statement.value(at: index))
+            return try plan.coding.decode(V.self, from: try statement.column(index))
         } catch {
             throw error.with(table: plan.table, column: "value")
         }

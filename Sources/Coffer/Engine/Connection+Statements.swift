@@ -5,7 +5,7 @@ extension Connection {
     ///
     /// - Throws: `StoreError` `.sql` if the text does not compile or holds more than one
     ///   statement; `.misuse` for a pragma that would carry a key.
-    public func prepare(_ sql: String) throws(StoreError) -> Statement {
+    public func prepare(_ sql: String) throws -> Statement {
         try compile(sql, persistent: true)
     }
 
@@ -17,7 +17,12 @@ extension Connection {
     /// - Throws: `StoreError` `.sql`, `.constraint`, `.busy`, `.full`, `.io`, `.damaged`,
     ///   `.misuse` if the number of arguments is wrong.
     @discardableResult
-    public func execute(_ sql: SQL) throws(StoreError) -> Int {
+    public func execute(_ sql: SQL) throws -> Int {
+        try perform(sql)
+    }
+
+    @discardableResult
+    func perform(_ sql: SQL) throws(StoreError) -> Int {
         var changeCount = 0
         try run(sql) { statement throws(StoreError) in
             let before = sqlite3_total_changes(statement.handle.db)
@@ -32,7 +37,7 @@ extension Connection {
     ///
     /// - Complexity: O(*rows*) memory.
     /// - Throws: As `execute(_:)`; a `.damaged` result is withheld whole.
-    public func rows(_ sql: SQL) throws(StoreError) -> [Row] {
+    public func rows(_ sql: SQL) throws -> [Row] {
         try rows(sql, isReadOnly: false)
     }
 
@@ -47,7 +52,7 @@ extension Connection {
     /// The first row of one statement, `nil` if there is none.
     ///
     /// - Throws: As `rows(_:)`.
-    public func firstRow(_ sql: SQL) throws(StoreError) -> Row? {
+    public func firstRow(_ sql: SQL) throws -> Row? {
         try firstRow(sql, isReadOnly: false)
     }
 
@@ -67,7 +72,7 @@ extension Connection {
         let statement = try cached(sql.text)
         defer { release(statement) }
         if isReadOnly { try statement.requireReadOnly() }
-        try statement.bind(sql.arguments)
+        try statement.bindArguments(sql.arguments)
         try statementWillStep(statement)
         do throws(StoreError) {
             try body(statement)

@@ -86,7 +86,7 @@ public final class Connection {
     public convenience init(
         path: String, key: consuming StoreKey, mode: OpenMode = .createIfMissing,
         configuration: Configuration = .init()
-    ) throws(StoreError) {
+    ) throws {
         self.init(path: path, mode: mode, configuration: configuration)
         try setKey(key)
     }
@@ -114,7 +114,7 @@ public final class Connection {
     /// - Throws: `StoreError` `.wrongKey`, `.notEncrypted`, `.notAStore`, `.truncated`,
     ///   `.damaged`, `.needsNewerEngine`, `.engine`, `.notFound`, `.readOnly`, `.busy`, `.full`,
     ///   `.io`; `.misuse` for an empty key or if a key was set before; `.closed` after `close()`.
-    public func setKey(_ key: consuming StoreKey) throws(StoreError) {
+    public func setKey(_ key: consuming StoreKey) throws {
         switch state {
         case .unkeyed: break
         case .open:

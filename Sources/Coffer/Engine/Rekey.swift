@@ -153,7 +153,7 @@ extension Connection {
     /// - Complexity: O(*pages*) time and disk (the journal grows to the size of the file);
     ///   O(1) memory. It cannot be interrupted.
     /// - Note: SQLCipher: `sqlite3_rekey_v2`, whose result code is meaningless and is ignored.
-    public func rekey(to key: consuming StoreKey) throws(StoreError) {
+    public func rekey(to key: consuming StoreKey) throws {
         try changeKey(to: key)
     }
 

@@ -39,7 +39,7 @@ public struct Row: Sendable {
     ///   value does not fit the type.
     public func get<T: ValueConvertible>(
         _ index: Int, as type: T.Type = T.self
-    ) throws(StoreError) -> T {
+    ) throws -> T {
         guard values.indices.contains(index) else {
             throw StoreError(.notFound, "the row has no column \(index)")
         }
@@ -51,6 +51,12 @@ public struct Row: Sendable {
     /// - Throws: `StoreError` `.notFound` if there is no such column, `.mismatch` if the stored
     ///   value does not fit the type.
     public func get<T: ValueConvertible>(
+        _ name: String, as type: T.Type = T.self
+    ) throws -> T {
+        try read(name, as: type)
+    }
+
+    func read<T: ValueConvertible>(
         _ name: String, as type: T.Type = T.self
     ) throws(StoreError) -> T {
         guard let index = columns.positions[name] else {

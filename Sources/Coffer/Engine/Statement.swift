@@ -142,9 +142,13 @@ public final class Statement {
     ///
     /// - Throws: `StoreError` `.misuse` if their number is not `parameterCount`, `.mismatch` for
     ///   NaN, `.tooBig` for a value above the engine's limit. The statement stays usable.
-    public func bind(_ arguments: [Value]) throws(StoreError) {
+    public func bind(_ arguments: [Value]) throws {
+        try bindArguments(arguments)
+    }
+
+    func bindArguments(_ arguments: [Value]) throws(StoreError) {
         let raw = try pointer()
-        try reset()
+        try endRun()
         guard arguments.count == parameterCount else {
             throw StoreError(
                 .misuse, "\(parameterCount) arguments expected, \(arguments.count) given", sql: sql)
@@ -196,12 +200,12 @@ public final class Statement {
     ///
     /// - Throws: `StoreError` `.damaged` if a page failed authentication; `.busy`, `.constraint`,
     ///   `.full`, `.io`. The statement is reset and can be used again.
-    public func step() throws(StoreError) -> Bool {
+    public func step() throws -> Bool {
         guard let connection else {
             throw StoreError(.closed, "the statement's connection is gone", sql: sql)
         }
         try connection.statementWillStep(self)
-        do throws(StoreError) {
+        do {
             if try advance() {
                 try connection.probe()
                 return true
@@ -246,7 +250,11 @@ public final class Statement {
     /// - Throws: `StoreError` `.busy`, `.full`, `.io`, `.damaged` if what the statement changed
     ///   outside a transaction could not be committed.
     /// - Note: The corresponding C function is `sqlite3_reset`.
-    public func reset() throws(StoreError) {
+    public func reset() throws {
+        try endRun()
+    }
+
+    private func endRun() throws(StoreError) {
         guard isRunning else { return }
         rewind()
         try connection?.statementEnded(self)
@@ -291,7 +299,11 @@ public final class Statement {
     ///
     /// - Throws: `StoreError` `.misuse` if there is no row or no such column, `.mismatch` for a
     ///   text that is not UTF-8.
-    public func value(at index: Int) throws(StoreError) -> Value {
+    public func value(at index: Int) throws -> Value {
+        try column(index)
+    }
+
+    func column(_ index: Int) throws(StoreError) -> Value {
         let raw = try pointer()
         guard isRunning, index >= 0, index < Int(sqlite3_data_count(raw)) else {
             throw StoreError(.misuse, "no row, or no column \(index)", sql: sql)
@@ -304,8 +316,12 @@ public final class Statement {
     /// - Throws: `StoreError` `.mismatch` if the stored value does not fit the type.
     public func value<T: ValueConvertible>(
         at index: Int, as type: T.Type
-    ) throws(StoreError) -> T {
-        try T(try value(at: index))
+    ) throws -> T {
+        try column(index, as: type)
+    }
+
+    func column<T: ValueConvertible>(_ index: Int, as type: T.Type) throws(StoreError) -> T {
+        try T(try column(index))
     }
 
     /// A value of the current row; the index is known to be in range.

@@ -30,7 +30,7 @@ public final class Store: Sendable {
     public init(
         path: String, key: consuming StoreKey, mode: OpenMode = .createIfMissing,
         configuration: Configuration = .init()
-    ) throws(StoreError) {
+    ) throws {
         core = try StoreCore(path: path, key: key, mode: mode, configuration: configuration)
     }
 
@@ -45,7 +45,7 @@ public final class Store: Sendable {
     public init(
         path: String, key: consuming StoreKey, mode: OpenMode = .createIfMissing,
         configuration: Configuration = .init()
-    ) async throws(StoreError) {
+    ) async throws {
         let key = KeyBox(key)
         core = try await Self.offPool { () throws(StoreError) in
             try StoreCore(path: path, key: key.key, mode: mode, configuration: configuration)
@@ -123,7 +123,7 @@ public final class Store: Sendable {
     ///   key or for another salt.
     /// - Complexity: O(*pages*) time and disk (the journal grows to the size of the file);
     ///   O(1) memory.
-    public func rekey(to key: consuming StoreKey) throws(StoreError) {
+    public func rekey(to key: consuming StoreKey) throws {
         try core.rekey(to: key)
     }
 
@@ -131,7 +131,7 @@ public final class Store: Sendable {
     ///
     /// - Parameter key: The new key. Never empty. The salt is kept.
     /// - Throws: As the synchronous form. It cannot be cancelled once it runs.
-    public func rekey(to key: consuming StoreKey) async throws(StoreError) {
+    public func rekey(to key: consuming StoreKey) async throws {
         let key = KeyBox(key)
         try await Self.offPool { [core] () throws(StoreError) in try core.rekey(to: key.key) }
     }
@@ -142,14 +142,14 @@ public final class Store: Sendable {
     ///
     /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout`; the
     ///   store is then still open. `.misuse` inside a body.
-    public func close() throws(StoreError) {
+    public func close() throws {
         try core.close()
     }
 
     /// Waits for running reads and writes, then closes the file. Safe to call twice.
     ///
     /// - Throws: As the synchronous form.
-    public func close() async throws(StoreError) {
+    public func close() async throws {
         try await Self.offPool { [core] () throws(StoreError) in try core.close() }
     }
 

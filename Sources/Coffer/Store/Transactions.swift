@@ -58,14 +58,14 @@ extension Reading where Self: ~Copyable {
     /// - Returns: The rows, in the order of the SQL.
     /// - Throws: `StoreError` `.sql`, `.damaged`, `.misuse`, `.readOnly` for a change in a read.
     /// - Complexity: O(*rows*) memory.
-    public func rows(_ sql: SQL) throws(StoreError) -> [Row] {
+    public func rows(_ sql: SQL) throws -> [Row] {
         try connection().rows(sql, isReadOnly: isReadOnly)
     }
 
     /// The first row of one SELECT, `nil` if there is none.
     ///
     /// - Throws: As `rows(_:)`.
-    public func firstRow(_ sql: SQL) throws(StoreError) -> Row? {
+    public func firstRow(_ sql: SQL) throws -> Row? {
         try connection().firstRow(sql, isReadOnly: isReadOnly)
     }
 }
@@ -77,7 +77,7 @@ extension WriteTransaction {
     /// - Throws: `StoreError` `.sql`, `.constraint`, `.full`, `.io`, `.damaged`; `.misuse` for SQL
     ///   that would end the transaction or change the connection.
     @discardableResult
-    public func execute(_ sql: SQL) throws(StoreError) -> Int {
+    public func execute(_ sql: SQL) throws -> Int {
         try connection().execute(sql)
     }
 

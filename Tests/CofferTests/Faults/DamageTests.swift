@@ -136,7 +136,7 @@ import Testing
                 let row = try connection.firstRow("SELECT v, n FROM t WHERE id = \(id)")
                 let expected = Data(repeating: UInt8(id), count: id * 900)
                 #expect(row?[0] == .blob(expected) && row?[1] == .integer(Int64(id)))
-            } catch {
+            } catch let error as StoreError {
                 #expect(error.code == .damaged, "\(error)")
                 damageCount += 1
             }

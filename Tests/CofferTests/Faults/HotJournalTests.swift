@@ -20,7 +20,8 @@ import Testing
         try connection.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, v)")
         try connection.transaction {
             for _ in 0..<1500 {
-                try connection.execute("INSERT INTO t(v) VALUES (\([UInt8](repeating: 5, count: 3000)))")
+                try connection.execute(
+                    "INSERT INTO t(v) VALUES (\([UInt8](repeating: 5, count: 3000)))")
             }
         }
         connection.close()
@@ -33,7 +34,8 @@ import Testing
         expect(.wrongKey) { try Connection(path: path, key: .numbered(2), mode: .mustExist) }
         let again = try Connection(
             path: path, key: .numbered(1), mode: .mustExist, configuration: .testing(.delete))
-        let sum = try again.firstRow("SELECT count(*) FROM t WHERE v = \(Data(repeating: 5, count: 3000))")
+        let sum = try again.firstRow(
+            "SELECT count(*) FROM t WHERE v = \(Data(repeating: 5, count: 3000))")
         #expect(sum?[0] == 1500)
         #expect(again.profile == profile)
     }

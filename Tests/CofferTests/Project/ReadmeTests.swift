@@ -10,7 +10,7 @@ import Testing
     }
 
     @Test func `the README's program is the one that the tests compile`() throws {
-        let program = try Self.text("Tests/ReadmeProgram/main.swift")
+        let program = try Self.text("Tests/ReadmeProgram/Notes.swift")
         #expect(try Self.text("README.md").contains("```swift\n\(program)```\n"))
     }
 

@@ -10,9 +10,18 @@ import Testing
         fixture = try RecordFixture()
     }
 
-    enum Colour: String, Codable, CaseIterable { case red, green = "grün" }
-    enum Level: Int8, Codable { case low = -1, high = 100 }
-    enum Shape: Codable, Equatable { case circle(radius: Double), point }
+    enum Colour: String, Codable, CaseIterable {
+        case red
+        case green = "grün"
+    }
+    enum Level: Int8, Codable {
+        case low = -1
+        case high = 100
+    }
+    enum Shape: Codable, Equatable {
+        case circle(radius: Double)
+        case point
+    }
 
     struct ID: Codable, Hashable {
         let text: String
@@ -186,7 +195,8 @@ import Testing
         try fixture.store.write { tx in try tx.insert([some, none, Maybe(id: 3)]) }
         let found = try fixture.store.read { tx in try tx.fetch(Maybe.order(by: \.id)) }
         #expect(found == [none, some, Maybe(id: 3)])
-        let nulls = try fixture.values("SELECT text IS NULL, data IS NULL, bytes IS NULL FROM maybe")
+        let nulls = try fixture.values(
+            "SELECT text IS NULL, data IS NULL, bytes IS NULL FROM maybe")
         #expect(nulls == [1, 1, 1, 0, 0, 0, 1, 1, 1])
         let columns = try fixture.columns(of: "maybe").dropFirst()
         #expect(columns.allSatisfy { !$0.contains("NOT NULL") })

@@ -149,7 +149,8 @@ import Testing
 
     @Test func `declared columns are used`() throws {
         #expect(try column(\Declared.id) == "id")
-        #expect(expect(.misuse) { try column(\Declared.wrong) }?.column == "nothing")
+        let error = expect(.misuse) { try column(\Declared.wrong) }
+        #expect(error?.column == "nothing")
         try fixture.store.write { tx throws in
             try tx.insert([Declared(id: 1), Declared(id: 2)])
             #expect(try tx.fetch(Declared.where(\.id > 1)).map(\.id) == [2])

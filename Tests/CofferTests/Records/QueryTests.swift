@@ -63,7 +63,8 @@ import Testing
         #expect(try ids(where: \.pinned == true && \.note == nil) == [2, 4, 8])
         #expect(try ids(where: \.id == 1 || \.id == 2 && \.pinned == false) == [1])
         #expect(try ids(where: (\.id == 1 || \.id == 2) && \.pinned == true) == [2])
-        #expect(try ids(where: [1, 2, 30].contains(\.id) || .sql("id % \(4) = 0")) == [1, 2, 4, 8])
+        #expect(
+            try ids(where: [1, 2, 30].contains(\.id) || .sql("id % \(4) = 0")) == [1, 2, 4, 8])
         #expect(try ids(where: [Int]().contains(\.id)) == [])
         let query = Note.where(\.id > 2).where(\.id < 6 || \.id == 8).order(by: \.id)
         #expect(try ids(query) == [3, 4, 5, 8])
@@ -80,7 +81,8 @@ import Testing
     @Test func `order, limit and offset`() throws {
         #expect(try ids(Note.order(by: \.id, .descending).limit(3)) == [8, 7, 6])
         #expect(try ids(Note.order(by: \.id).limit(2, offset: 3)) == [4, 5])
-        #expect(try ids(Note.order(by: \.pinned).order(by: \.id, .descending).limit(3)) == [7, 5, 3])
+        #expect(
+            try ids(Note.order(by: \.pinned).order(by: \.id, .descending).limit(3)) == [7, 5, 3])
         #expect(try ids(Note.order(by: \.note).order(by: \.id).limit(1)) == [1])
         #expect(try ids(Note.order(by: \.note, .descending).order(by: \.id).limit(1)) == [3])
         #expect(try ids(Note.limit(0)) == [])

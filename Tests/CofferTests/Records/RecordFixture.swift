@@ -34,7 +34,8 @@ struct RecordFixture {
                 let type: String = try row.get("type")
                 let isNotNull = try row.get("notnull", as: Int.self) == 1
                 let key = try row.get("pk", as: Int.self)
-                return "\(name) \(type)\(isNotNull ? " NOT NULL" : "")\(key > 0 ? " KEY \(key)" : "")"
+                return
+                    "\(name) \(type)\(isNotNull ? " NOT NULL" : "")\(key > 0 ? " KEY \(key)" : "")"
             }
         }
     }

@@ -11,7 +11,10 @@ import Testing
     }
 
     enum Kind: String, Codable { case plain, bold }
-    enum Shape: Codable, Equatable { case circle(radius: Double), point }
+    enum Shape: Codable, Equatable {
+        case circle(radius: Double)
+        case point
+    }
 
     private func expectExample<R: Record>(_ record: R, column: String?) throws {
         try fixture.store.write { tx throws in
@@ -80,7 +83,10 @@ import Testing
         }
     }
 
-    enum Priority: Int, Codable { case low = 1, high = 2 }
+    enum Priority: Int, Codable {
+        case low = 1
+        case high = 2
+    }
 
     struct Easy: Record, Equatable {
         var id: Int
@@ -129,7 +135,8 @@ import Testing
         try fixture.store.write { tx throws in
             _ = expect(.misuse) { try tx.insert(Empty()) }
             _ = expect(.misuse) { try tx.create(Twice.self) }
-            #expect(expect(.misuse) { try tx.create(Misnamed.self) }?.column == "nothing")
+            let error = expect(.misuse) { try tx.create(Misnamed.self) }
+            #expect(error?.column == "nothing")
             _ = expect(.misuse) { try tx.create(Nameless.self) }
             _ = expect(.misuse) { try tx.fetch(Empty.all) }
         }
@@ -215,7 +222,9 @@ import Testing
         func encode(to encoder: any Encoder) throws {
             var container = encoder.container(keyedBy: CodingKeys.self)
             try container.encode(id, forKey: .id)
-            if let left { try container.encode(left, forKey: .left) } else {
+            if let left {
+                try container.encode(left, forKey: .left)
+            } else {
                 try container.encode(right, forKey: .right)
             }
         }

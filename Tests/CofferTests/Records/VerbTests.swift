@@ -132,13 +132,15 @@ import Testing
         var text: String
     }
 
-    @Test func `a type without a key can be inserted and asked for, and says so otherwise`() throws {
+    @Test func `a type without a key can be inserted and asked for, and says so otherwise`() throws
+    {
         try store.write { tx throws in
             try tx.insert([Line(text: "a"), Line(text: "a")])
             #expect(try tx.fetch(Line.all).count == 2)
             for verb in [
                 { tx in _ = try tx.find(Line.self, 1) }, { tx in try tx.update(Line(text: "a")) },
-                { tx in try tx.delete(Line(text: "a")) }, { tx in try tx.delete(Line.self, key: 1) },
+                { tx in try tx.delete(Line(text: "a")) },
+                { tx in try tx.delete(Line.self, key: 1) },
                 { tx in try tx.insertOrUpdate(Line(text: "a")) },
             ] as [(inout WriteTransaction) throws -> Void] {
                 let error = expect(.misuse) { try verb(&tx) }

@@ -1,0 +1,163 @@
+import CSQLCipher
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What binding a row needs at hand, in memory of its own: no reference is counted on the way.
+struct BindingState {
+    /// The statement that is bound; `nil` between two records, when the engine refuses to bind.
+    var statement: OpaquePointer?
+    /// One bit for each of the first 64 columns that has got a value.
+    var bound: UInt64 = 0
+    /// Whether the type asked for something that a row does not have.
+    var isRefused = false
+    var owner: Unmanaged<RowEncoder>?
+    var keyType: ObjectIdentifier?
+    var holder: Unmanaged<AnyObject>?
+
+    /// Holds the texts and blobs of one row, so that the engine need not copy them.
+    private let arena = UnsafeMutablePointer<UInt8>.allocate(capacity: Self.arenaByteCount)
+    private var arenaUsed = 0
+
+    /// Bytes for one row. What does not fit is copied by the engine.
+    private static let arenaByteCount = 16_384
+
+    func free() {
+        arena.deallocate()
+    }
+
+    @inline(__always)
+    mutating func begin(_ statement: OpaquePointer) {
+        self.statement = statement
+        bound = 0
+        isRefused = false
+        arenaUsed = 0
+    }
+
+    // MARK: Binding. An entry is a column's position and its storage in one number.
+
+    @inline(__always)
+    private mutating func column(_ entry: Int32, _ storage: Storage) throws -> Int32 {
+        guard entry & 3 == storage.rawValue else { throw wrongStorage(entry, storage) }
+        let column = entry >> 2
+        // Of a plan with more than 64 columns nobody asks for the bits.
+        bound |= 1 &<< UInt64(truncatingIfNeeded: column)
+        return column &+ 1
+    }
+
+    @inline(__always)
+    mutating func bind(_ value: Int64, _ entry: Int32) throws {
+        let code = sqlite3_bind_int64(statement, try column(entry, .integer), value)
+        guard code == SQLITE_OK else { throw failure(code, entry) }
+    }
+
+    @inline(__always)
+    mutating func bind(_ value: Double, _ entry: Int32) throws {
+        guard !value.isNaN else { throw notANumber(entry) }
+        let code = sqlite3_bind_double(statement, try column(entry, .real), value)
+        guard code == SQLITE_OK else { throw failure(code, entry) }
+    }
+
+    @inline(never)
+    mutating func bind(_ value: String, _ entry: Int32) throws {
+        var value = value
+        let column = try column(entry, .text)
+        let code = value.withUTF8 { bytes in bindText(UnsafeRawBufferPointer(bytes), column) }
+        guard code == SQLITE_OK else { throw failure(code, entry) }
+    }
+
+    /// UTF-8 bytes.
+    @inline(never)
+    mutating func bindText(_ value: Data, _ entry: Int32) throws {
+        let column = try column(entry, .text)
+        let code = value.withUnsafeBytes { bytes in bindText(bytes, column) }
+        guard code == SQLITE_OK else { throw failure(code, entry) }
+    }
+
+    @inline(never)
+    mutating func bind(_ value: Data, _ entry: Int32) throws {
+        let column = try column(entry, .blob)
+        let code = value.withUnsafeBytes { bytes in bindBlob(bytes, column) }
+        guard code == SQLITE_OK else { throw failure(code, entry) }
+    }
+
+    mutating func bindBlob(_ bytes: UnsafeRawBufferPointer, entry: Int32) throws {
+        let code = bindBlob(bytes, try column(entry, .blob))
+        guard code == SQLITE_OK else { throw failure(code, entry) }
+    }
+
+    mutating func bindNull(_ entry: Int32) throws {
+        let code = sqlite3_bind_null(statement, (entry >> 2) + 1)
+        guard code == SQLITE_OK else { throw failure(code, entry) }
+        // The bit stays as it is: NULL is also what a column without a value gets.
+    }
+
+    mutating func bind(_ value: Value, _ entry: Int32) throws {
+        switch value {
+        case .null: try bindNull(entry)
+        case .integer(let integer): try bind(integer, entry)
+        case .real(let real): try bind(real, entry)
+        case .text(let text): try bind(text, entry)
+        case .blob(let data): try bind(data, entry)
+        }
+    }
+
+    @inline(__always)
+    private mutating func bindText(_ bytes: UnsafeRawBufferPointer, _ column: Int32) -> Int32 {
+        guard let copy = keep(bytes) else {
+            return sqlite3_bind_text64(
+                statement, column, bytes.baseAddress?.assumingMemoryBound(to: CChar.self),
+                UInt64(bytes.count), coffer_transient(), UInt8(SQLITE_UTF8))
+        }
+        // No destructor is SQLITE_STATIC: the arena is left alone until the statement has run.
+        return sqlite3_bind_text(
+            statement, column, UnsafeRawPointer(copy).assumingMemoryBound(to: CChar.self),
+            Int32(truncatingIfNeeded: bytes.count), nil)
+    }
+
+    @inline(__always)
+    private mutating func bindBlob(_ bytes: UnsafeRawBufferPointer, _ column: Int32) -> Int32 {
+        guard let copy = keep(bytes) else {
+            return sqlite3_bind_blob64(
+                statement, column, bytes.baseAddress, UInt64(bytes.count), coffer_transient())
+        }
+        return sqlite3_bind_blob(
+            statement, column, copy, Int32(truncatingIfNeeded: bytes.count), nil)
+    }
+
+    /// Copies into the arena; `nil` if there is no room. The address of nothing is one too: the
+    /// engine takes a null pointer for NULL.
+    @inline(__always)
+    private mutating func keep(_ bytes: UnsafeRawBufferPointer) -> UnsafeMutablePointer<UInt8>? {
+        // Neither side can overflow: both are at most `arenaByteCount`.
+        guard bytes.count <= Self.arenaByteCount &- arenaUsed else { return nil }
+        let copy = arena + arenaUsed
+        if let start = bytes.baseAddress { memcpy(copy, start, bytes.count) }
+        arenaUsed &+= bytes.count
+        return copy
+    }
+
+    // MARK: Failures
+
+    @inline(never)
+    private func wrongStorage(_ entry: Int32, _ found: Storage) -> any Error {
+        encoder.wrongStorage(entry, found)
+    }
+
+    @inline(never)
+    private func notANumber(_ entry: Int32) -> any Error {
+        encoder.failure(
+            StoreError(.mismatch, "NaN cannot be stored: SQLite makes it NULL"), entry >> 2)
+    }
+
+    @inline(never)
+    private func failure(_ code: Int32, _ entry: Int32) -> any Error {
+        encoder.failure(StoreError.of(nil, code: code, sql: nil), entry >> 2)
+    }
+
+    /// The encoder owns this memory, so it lives, and it set itself when it made it.
+    var encoder: RowEncoder { owner.unsafelyUnwrapped.takeUnretainedValue() }
+}

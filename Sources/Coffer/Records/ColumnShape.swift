@@ -1,0 +1,86 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// SQLite's storage class of a column's values that are not NULL.
+enum Storage: Int32, Sendable {
+    case integer
+    case real
+    case text
+    case blob
+
+    /// The type's name in CREATE TABLE, which gives the column the affinity of the same name.
+    var sqlType: String {
+        switch self {
+        case .integer: "INTEGER"
+        case .real: "REAL"
+        case .text: "TEXT"
+        case .blob: "BLOB"
+        }
+    }
+}
+
+/// How a Swift value becomes a column's value.
+enum ColumnCoding: UInt8, Sendable {
+    /// A number, Bool or String: the containers have a method for each.
+    case primitive
+    case date
+    case data
+    case uuid
+    /// `[UInt8]`, as a blob.
+    case bytes
+    case url
+    case decimal
+    /// What the type encodes in its single-value container.
+    case single
+    /// Whatever the type encodes, as JSON text.
+    case json
+}
+
+/// What a column must hold for a Swift type.
+struct ColumnShape: Sendable, Equatable {
+    var storage: Storage
+    var coding: ColumnCoding
+    var isNullable = false
+
+    /// The shape of a type that Coffer knows by name.
+    static func known(_ type: Any.Type) -> ColumnShape? {
+        if let storage = primitive(type) {
+            return ColumnShape(storage: storage, coding: .primitive)
+        }
+        switch type {
+        case is Date.Type: return ColumnShape(storage: .real, coding: .date)
+        case is Data.Type: return ColumnShape(storage: .blob, coding: .data)
+        case is UUID.Type: return ColumnShape(storage: .blob, coding: .uuid)
+        case is [UInt8].Type: return ColumnShape(storage: .blob, coding: .bytes)
+        case is URL.Type: return ColumnShape(storage: .text, coding: .url)
+        case is Decimal.Type: return ColumnShape(storage: .text, coding: .decimal)
+        default: return nil
+        }
+    }
+
+    private static func primitive(_ type: Any.Type) -> Storage? {
+        switch type {
+        case is Bool.Type, is Int.Type, is Int64.Type, is Int32.Type, is Int16.Type, is Int8.Type,
+            is UInt.Type, is UInt64.Type, is UInt32.Type, is UInt16.Type, is UInt8.Type:
+            .integer
+        case is Double.Type, is Float.Type: .real
+        case is String.Type: .text
+        default: nil
+        }
+    }
+
+    /// The shape of any type: an unknown one is asked, by its own `init(from:)`, which container
+    /// it wants. `nil` if it gives up before it wants one.
+    static func of<T: Decodable>(_ type: T.Type) -> ColumnShape? {
+        if let known = known(type) { return known }
+        let probe = ShapeProbe(variant: .first)
+        // Whether it can be made of placeholders is another question.
+        _ = try? T(from: probe)
+        guard var shape = probe.shape else { return nil }
+        shape.isNullable = shape.isNullable || probe.askedForNil
+        return shape
+    }
+}

@@ -1,0 +1,72 @@
+/// Finds a column by coding key, without comparing strings after the first time.
+///
+/// Synthesised `CodingKeys` are enums of one byte, so a key's byte is an index into a table. Other
+/// keys are looked up by their `stringValue` each time.
+///
+/// It lives in memory of its own, so that the containers around it are one trivial word: the
+/// standard library's boxes then copy them without counting references. Its owner, a
+/// `ContainerHolder`, lives as long as the connection keeps the record's table, and `Codable` ends
+/// every use of a container with the call of `init(from:)` or `encode(to:)` that asked for it.
+struct KeyMap {
+    /// The state of the coder that the container belongs to.
+    let state: UnsafeMutableRawPointer
+    /// Whether a key's byte identifies it.
+    private let isByte: Bool
+    /// 256 entries; `unknown` until a key was met.
+    private let entries: UnsafeMutablePointer<Int32>
+
+    private static let unknown: Int32 = -1
+    /// The entry of a key without a column.
+    static let absent: Int32 = -2
+
+    static func make<Key: CodingKey>(
+        for type: Key.Type, state: UnsafeMutableRawPointer
+    ) -> UnsafeMutablePointer<KeyMap> {
+        let entries = UnsafeMutablePointer<Int32>.allocate(capacity: 256)
+        entries.initialize(repeating: unknown, count: 256)
+        let map = UnsafeMutablePointer<KeyMap>.allocate(capacity: 1)
+        // All bits of a type of one byte that is trivial are its value: nothing else is there.
+        let isByte = MemoryLayout<Key>.size == 1 && _isPOD(Key.self)
+        map.initialize(to: KeyMap(state: state, isByte: isByte, entries: entries))
+        return map
+    }
+
+    static func free(_ map: UnsafeMutablePointer<KeyMap>) {
+        map.pointee.entries.deallocate()
+        map.deallocate()
+    }
+
+    /// The entry of a key: what `find` returned for its name, at least 0, or `absent`.
+    @inline(__always)
+    func entry<Key: CodingKey>(_ key: Key, _ find: (String) -> Int32) -> Int32 {
+        guard isByte else { return find(key.stringValue) }
+        let byte = withUnsafePointer(to: key) {
+            // `isByte`: the key is one byte, so this reads within it.
+            UnsafeRawPointer($0).load(as: UInt8.self)
+        }
+        let entry = entries[Int(byte)]
+        if entry != Self.unknown { return entry }
+        return remember(find(key.stringValue), byte)
+    }
+
+    @inline(never)
+    private func remember(_ entry: Int32, _ byte: UInt8) -> Int32 {
+        entries[Int(byte)] = entry
+        return entry
+    }
+}
+
+/// Keeps a container for one key type, and its key map.
+final class ContainerHolder<Container> {
+    let container: Container
+    private let map: UnsafeMutablePointer<KeyMap>
+
+    init(_ container: Container, _ map: UnsafeMutablePointer<KeyMap>) {
+        self.container = container
+        self.map = map
+    }
+
+    deinit {
+        KeyMap.free(map)
+    }
+}

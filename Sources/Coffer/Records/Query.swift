@@ -1,0 +1,145 @@
+/// Whether the smallest or the greatest comes first.
+public enum QueryOrder: Sendable {
+    /// The smallest first; NULL before all.
+    case ascending
+    /// The greatest first; NULL after all.
+    case descending
+
+    var sql: String {
+        switch self {
+        case .ascending: "ASC"
+        case .descending: "DESC"
+        }
+    }
+}
+
+/// Which rows of a record type, in which order, and how many of them.
+///
+/// ```swift
+/// let recent = Note.where(\.pinned == true).order(by: \.created, .descending).limit(20)
+/// let notes = try store.read { tx in try tx.fetch(recent) }
+/// ```
+///
+/// It is a value and asks nothing by itself. What is wrong with it, such as a key path that names
+/// no column, is thrown by the verb that uses it.
+public struct Query<R: Record>: Sendable {
+    private var condition: Condition<R>?
+    private var order: [SQL] = []
+    private var countMax: Int?
+    private var offset = 0
+
+    init() {}
+
+    /// The rows that fulfil this condition too.
+    public func `where`(_ condition: Condition<R>) -> Query {
+        var query = self
+        query.condition = self.condition.map { $0 && condition } ?? condition
+        return query
+    }
+
+    /// The rows in the order of a column; after the orders given before.
+    ///
+    /// Without any, the order is the engine's.
+    ///
+    /// - Parameters:
+    ///   - path: A property with a column.
+    ///   - order: Which end comes first.
+    public func order<V>(by path: KeyPath<R, V>, _ order: QueryOrder = .ascending) -> Query {
+        var query = self
+        do throws(StoreError) {
+            let plan = try RecordPlan.of(R.self)
+            let column = plan.qualifiedColumns[try plan.position(of: path)]
+            query.order.append(SQL(text: "\(column) \(order.sql)"))
+        } catch {
+            query.order.append(SQL(failure: error))
+        }
+        return query
+    }
+
+    /// The first rows only.
+    ///
+    /// - Parameters:
+    ///   - countMax: How many rows at most; a negative number counts as 0.
+    ///   - offset: How many rows to leave out before them; a negative number counts as 0.
+    /// - Complexity: O(*offset* + *countMax*) rows are looked at. To go through many pages, ask
+    ///   for the rows beyond the last key.
+    public func limit(_ countMax: Int, offset: Int = 0) -> Query {
+        var query = self
+        query.countMax = max(0, countMax)
+        query.offset = max(0, offset)
+        return query
+    }
+
+    // MARK: SQL
+
+    func selectSQL(_ plan: RecordPlan) -> SQL { SQL(text: plan.selectSQL).appending(clauses) }
+
+    func countSQL(_ plan: RecordPlan) -> SQL {
+        guard countMax != nil else {
+            return SQL(text: "SELECT count(*) FROM \(plan.quotedTable)").appending(filter)
+        }
+        let rows = SQL(text: "SELECT 1 FROM \(plan.quotedTable)").appending(clauses)
+        return "SELECT count(*) FROM (\(rows))"
+    }
+
+    func deleteSQL(_ plan: RecordPlan) -> SQL {
+        let deletion = SQL(text: "DELETE FROM \(plan.quotedTable)")
+        guard countMax != nil else { return deletion.appending(filter) }
+        let rows = SQL(text: "SELECT rowid FROM \(plan.quotedTable)").appending(clauses)
+        return deletion.appending(" WHERE rowid IN (\(rows))")
+    }
+
+    private var filter: SQL { condition.map { " WHERE \($0.sql)" } ?? "" }
+
+    private var clauses: SQL {
+        var sql = filter
+        for (index, term) in order.enumerated() {
+            sql.append(index == 0 ? " ORDER BY " : ", ")
+            sql.append(term)
+        }
+        if let countMax { sql.append(" LIMIT \(countMax) OFFSET \(offset)") }
+        return sql
+    }
+}
+
+extension SQL {
+    fileprivate func appending(_ other: SQL) -> SQL {
+        var sql = self
+        sql.append(other)
+        return sql
+    }
+}
+
+extension Record {
+    /// All rows.
+    public static var all: Query<Self> { Query() }
+
+    /// The rows that fulfil a condition.
+    ///
+    /// ```swift
+    /// Note.where(\.pinned == true && \.title != "x")
+    /// ```
+    public static func `where`(_ condition: Condition<Self>) -> Query<Self> {
+        Query().where(condition)
+    }
+
+    /// All rows in the order of a column.
+    ///
+    /// - Parameters:
+    ///   - path: A property with a column.
+    ///   - order: Which end comes first.
+    public static func order<V>(
+        by path: KeyPath<Self, V>, _ order: QueryOrder = .ascending
+    ) -> Query<Self> {
+        Query().order(by: path, order)
+    }
+
+    /// The first rows, in the engine's order.
+    ///
+    /// - Parameters:
+    ///   - countMax: How many rows at most; a negative number counts as 0.
+    ///   - offset: How many rows to leave out before them; a negative number counts as 0.
+    public static func limit(_ countMax: Int, offset: Int = 0) -> Query<Self> {
+        Query().limit(countMax, offset: offset)
+    }
+}

@@ -1,0 +1,132 @@
+/// Where the stored properties of a record type lie, and which column each of them is.
+///
+/// The properties come from a value's mirror, in the order of their declaration, and the layout
+/// rule of Swift structs gives their offsets: each starts at the next multiple of its alignment.
+/// The sum is checked against the type's size. Which column belongs to a property is tried out: a
+/// value is made of placeholders with one column changed, and the property that differs is it.
+struct RecordLayout: Sendable {
+    private struct Property: Sendable {
+        let label: String?
+        let type: Any.Type
+        let offset: Int
+        var column: Int?
+    }
+
+    private var properties: [Property] = []
+
+    /// The column of the stored property with this offset and type, if there is exactly one.
+    ///
+    /// The type is compared since a key path into a nested struct may have the same offset.
+    func column(offset: Int, type: Any.Type) -> Int? {
+        let found = properties.filter { $0.offset == offset && $0.type == type }
+        return found.count == 1 ? found[0].column : nil
+    }
+
+    init<R: Record>(_ type: R.Type, columns: [RecordColumn]) throws(StoreError) {
+        let dummy = try Reflection.dummy(type)
+        guard let properties = Self.properties(of: dummy) else { return }
+        self.properties = properties
+        assignByTrial(dummy, columns)
+        assignByLabel(columns)
+    }
+
+    /// `nil` where the layout rule does not give the size that the type has: a class, or a
+    /// property whose mirror does not show its declared type.
+    private static func properties<R: Record>(of value: R) -> [Property]? {
+        let mirror = Mirror(reflecting: value)
+        guard mirror.displayStyle == .struct, mirror.superclassMirror == nil else { return nil }
+        var end = 0
+        var properties: [Property] = []
+        for child in mirror.children {
+            let type = Swift.type(of: child.value)
+            let (size, alignment) = sizeAndAlignment(of: type)
+            // What has no size lies nowhere, and Swift says 0.
+            let offset = size == 0 ? 0 : (end + alignment - 1) / alignment * alignment
+            properties.append(Property(label: child.label, type: type, offset: offset))
+            end = max(end, offset + size)
+        }
+        return end == MemoryLayout<R>.size ? properties : nil
+    }
+
+    private static func sizeAndAlignment(of type: Any.Type) -> (Int, Int) {
+        func measure<T>(_ type: T.Type) -> (Int, Int) {
+            (MemoryLayout<T>.size, MemoryLayout<T>.alignment)
+        }
+        return _openExistential(type, do: measure)
+    }
+
+    /// Changes one column at a time and looks which property followed.
+    private mutating func assignByTrial<R: Record>(_ dummy: R, _ columns: [RecordColumn]) {
+        // An example's own values are no placeholders: nothing to compare with.
+        guard R.example == nil else { return }
+        let before = Mirror(reflecting: dummy).children.map(\.value)
+        for (position, column) in columns.enumerated() {
+            let decoder = RecordingDecoder(alternate: column.name)
+            guard let changed = try? R(from: decoder), decoder.isAlternated else { continue }
+            let after = Mirror(reflecting: changed).children.map(\.value)
+            guard after.count == before.count else { continue }
+            // One that cannot be compared may have changed.
+            let differing = before.indices.filter { Self.areEqual(before[$0], after[$0]) != true }
+            guard differing.count == 1 else { continue }
+            properties[differing[0]].column = position
+        }
+    }
+
+    /// For what the trial could not show: the property is named as the column.
+    private mutating func assignByLabel(_ columns: [RecordColumn]) {
+        let taken = Set(properties.compactMap(\.column))
+        for index in properties.indices where properties[index].column == nil {
+            guard let label = properties[index].label,
+                let position = columns.firstIndex(where: { $0.name == label }),
+                !taken.contains(position)
+            else { continue }
+            properties[index].column = position
+        }
+    }
+
+    /// `nil` for values that cannot be compared, not even by what they encode.
+    private static func areEqual(_ first: Any, _ second: Any) -> Bool? {
+        func compare<E: Equatable>(_ first: E) -> Bool { (second as? E) == first }
+        func encoded<E: Encodable>(_ value: E) -> Value? {
+            try? ScalarEncoder().encode(value: value)
+        }
+        if let first = first as? any Equatable { return compare(first) }
+        guard let first = (first as? any Encodable).flatMap({ encoded($0) }),
+            let second = (second as? any Encodable).flatMap({ encoded($0) })
+        else { return nil }
+        return first == second
+    }
+}
+
+extension RecordPlan {
+    /// The column that a key path names.
+    func position<R: Record, V>(of path: KeyPath<R, V>) throws(StoreError) -> Int {
+        if let name = R.columns[path] {
+            guard let position = columns.firstIndex(where: { $0.name == name }) else {
+                throw StoreError(
+                    .misuse, "static var columns of \(typeName) names \(name), which is no column",
+                    table: table, column: name)
+            }
+            return position
+        }
+        if let offset = MemoryLayout<R>.offset(of: path),
+            let position = try currentLayout(R.self).column(offset: offset, type: V.self)
+        {
+            return position
+        }
+        throw StoreError(
+            .misuse, "a key path of \(typeName) to a \(V.self) names no column that can be found",
+            hint: "Only stored properties of the record itself have columns. Declare which one it "
+                + "is: static var columns: [PartialKeyPath<\(typeName)>: String] "
+                + "{ [\\.title: \"title_text\"] }.",
+            table: table)
+    }
+
+    private func currentLayout<R: Record>(_ type: R.Type) throws(StoreError) -> RecordLayout {
+        if let known = layout.withLock({ $0 }) { return known }
+        // Not under the lock: the type's own code runs.
+        let made = try RecordLayout(type, columns: columns)
+        layout.withLock { $0 = made }
+        return made
+    }
+}

@@ -1,0 +1,164 @@
+import Synchronization
+
+/// What Coffer knows of a record type: its columns, and the SQL for them. Made once per type.
+///
+/// Parameters are numbered by column, so that one way of binding serves INSERT and UPDATE. Names
+/// of columns are qualified by the table: SQLite takes an unknown `"name"` for a text.
+/// See <https://www.sqlite.org/quirks.html#dblquote>.
+final class RecordPlan: Sendable {
+    let typeName: String
+    let table: String
+    let columns: [RecordColumn]
+    /// Positions of the key's columns, in the order of `static var key`.
+    let keyPositions: [Int]
+    let quotedTable: String
+    /// `"table"."column"`, in the order of the columns.
+    let qualifiedColumns: [String]
+    /// `"column"`, in the order of the columns.
+    let quotedColumns: [String]
+    /// How key paths are resolved; made when the first one is.
+    let layout = Mutex<RecordLayout?>(nil)
+
+    /// Stands for "`id`, if there is such a column"; no name of a column.
+    static let defaultKey = ["\u{0}id"]
+
+    init(
+        typeName: String, table: String, columns: [RecordColumn], key: [String]
+    ) throws(StoreError) {
+        self.typeName = typeName
+        self.table = table
+        self.columns = columns
+        let key = key == Self.defaultKey ? Self.defaultKey(of: columns) : key
+        keyPositions = try Self.positions(of: key, in: columns, typeName)
+        quotedTable = try Self.quoted(table, typeName)
+        var quotedColumns: [String] = []
+        for column in columns { quotedColumns.append(try Self.quoted(column.name, typeName)) }
+        try Self.requireDistinct(columns, typeName)
+        self.quotedColumns = quotedColumns
+        let quotedTable = quotedTable
+        qualifiedColumns = quotedColumns.map { "\(quotedTable).\($0)" }
+    }
+
+    private static func defaultKey(of columns: [RecordColumn]) -> [String] {
+        columns.contains { $0.name == "id" } ? ["id"] : []
+    }
+
+    private static func positions(
+        of key: [String], in columns: [RecordColumn], _ typeName: String
+    ) throws(StoreError) -> [Int] {
+        var positions: [Int] = []
+        for name in key {
+            guard let position = columns.firstIndex(where: { $0.name == name }) else {
+                throw StoreError(
+                    .misuse, "the key of \(typeName) names \(name), which is no column",
+                    hint: "static var key holds the names of columns: coding keys.", column: name)
+            }
+            positions.append(position)
+        }
+        return positions
+    }
+
+    private static func quoted(_ name: String, _ typeName: String) throws(StoreError) -> String {
+        do throws(StoreError) {
+            return try name.quotedIdentifier()
+        } catch {
+            throw StoreError(
+                .misuse, "a table or column of \(typeName) has no usable name: \(error.message)")
+        }
+    }
+
+    /// SQLite compares the names of columns without regard to case.
+    private static func requireDistinct(
+        _ columns: [RecordColumn], _ typeName: String
+    ) throws(StoreError) {
+        var seen: Set<String> = []
+        for column in columns where !seen.insert(column.name.asciiLowercased).inserted {
+            throw StoreError(
+                .misuse, "\(typeName) has two columns named \(column.name) but for their case",
+                hint: "Give one of them another name in CodingKeys.", column: column.name)
+        }
+    }
+}
+
+extension RecordPlan {
+    /// The plan of a type, from the process-wide cache.
+    static func of<R: Record>(_ type: R.Type) throws(StoreError) -> RecordPlan {
+        if let plan = plans.withLock({ $0[ObjectIdentifier(type)] }) { return plan }
+        // Not under the lock: the type's own code runs.
+        let plan = try RecordPlan(
+            typeName: String(describing: type), table: R.table,
+            columns: try Reflection.columns(of: type), key: R.key)
+        return plans.withLock { plans in
+            if let first = plans[ObjectIdentifier(type)] { return first }
+            plans[ObjectIdentifier(type)] = plan
+            return plan
+        }
+    }
+
+    private static let plans = Mutex<[ObjectIdentifier: RecordPlan]>([:])
+
+    // MARK: SQL
+
+    var insertSQL: String {
+        let parameters = (1...columns.count).map { "?\($0)" }.joined(separator: ", ")
+        let names = quotedColumns.joined(separator: ", ")
+        return "INSERT INTO \(quotedTable) (\(names)) VALUES (\(parameters))"
+    }
+
+    /// Sets every column that is no part of the key; a record that is all key sets the key to
+    /// itself, so that the row is found or not.
+    var updateSQL: String {
+        let others = columns.indices.filter { !keyPositions.contains($0) }
+        let assignments = (others.isEmpty ? keyPositions : others)
+            .map { "\(quotedColumns[$0]) = ?\($0 + 1)" }.joined(separator: ", ")
+        return "UPDATE \(quotedTable) SET \(assignments) WHERE \(keyCondition)"
+    }
+
+    /// Takes a whole record, or the values of its key alone.
+    ///
+    /// The engine refuses to bind a parameter beyond the last that the text names, so the last
+    /// column's is named where it is never looked at.
+    var deleteSQL: String {
+        "DELETE FROM \(quotedTable) WHERE \(keyCondition) AND coalesce(1, ?\(columns.count))"
+    }
+
+    /// Takes the values of the key.
+    var findSQL: String { "\(selectSQL) WHERE \(keyCondition)" }
+
+    var selectSQL: String {
+        "SELECT \(qualifiedColumns.joined(separator: ", ")) FROM \(quotedTable)"
+    }
+
+    private var keyCondition: String {
+        keyPositions.map { "\(qualifiedColumns[$0]) = ?\($0 + 1)" }.joined(separator: " AND ")
+    }
+
+    // MARK: Keys
+
+    func requireKey(for verb: String) throws(StoreError) {
+        guard keyPositions.isEmpty else { return }
+        throw StoreError(
+            .misuse, "\(verb) needs a key, and \(typeName) has none",
+            hint: "Declare static var key: [String], the names of the key's columns.", table: table)
+    }
+
+    /// The position of the key's only column.
+    func singleKey(for verb: String) throws(StoreError) -> Int {
+        try requireKey(for: verb)
+        guard keyPositions.count == 1 else {
+            throw StoreError(
+                .misuse,
+                "\(verb) takes a key of one column; static var key of \(typeName) "
+                    + "names \(keyPositions.count)",
+                hint: "Ask by a query: \(typeName).where(…).", table: table)
+        }
+        return keyPositions[0]
+    }
+}
+
+extension String {
+    /// Lower case as SQLite understands it: A to Z only.
+    var asciiLowercased: String {
+        String(decoding: utf8.map { 0x41...0x5a ~= $0 ? $0 + 0x20 : $0 }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,324 @@
+import CSQLCipher
+
+/// The table of one record type on one connection: its plan and its compiled statements.
+///
+/// The statements are found without building a text, and are outside the statement cache, whose
+/// key is a text. They belong to the connection and end with it.
+final class RecordTable {
+    let plan: RecordPlan
+    private let encoder: RowEncoder
+    private let decoder: RowDecoder
+    private var insertion: Statement?
+    private var updating: Statement?
+    private var deletion: Statement?
+    private var finding: Statement?
+
+    private init(_ plan: RecordPlan) {
+        self.plan = plan
+        encoder = RowEncoder(plan: plan)
+        decoder = RowDecoder(table: plan.table, names: plan.columns.map(\.name))
+    }
+
+    @inline(__always)
+    static func of<R: Record>(
+        _ type: R.Type, _ connection: Connection
+    ) throws(StoreError) -> RecordTable {
+        if let known = connection.attachments[ObjectIdentifier(type)] as? RecordTable {
+            return known
+        }
+        return try make(type, connection)
+    }
+
+    @inline(never)
+    private static func make<R: Record>(
+        _ type: R.Type, _ connection: Connection
+    ) throws(StoreError) -> RecordTable {
+        let made = RecordTable(try RecordPlan.of(type))
+        connection.attachments[ObjectIdentifier(type)] = made
+        return made
+    }
+
+    // MARK: Writing
+
+    func create(_ connection: Connection) throws(StoreError) {
+        try RecordSchema(plan, connection).create()
+    }
+
+    func insert<R: Record>(_ record: R, _ connection: Connection) throws(StoreError) {
+        let statement = try insertStatement(connection)
+        try encoder.bind(record, to: statement)
+        do throws(StoreError) {
+            try statement.runToEnd()
+        } catch {
+            try recreate(connection, after: error)
+            try encoder.bind(record, to: statement)
+            try statement.runToEnd()
+        }
+    }
+
+    /// Whether a row was there to update.
+    func update<R: Record>(_ record: R, _ connection: Connection) throws(StoreError) -> Bool {
+        let statement = try updateStatement(connection, isCreating: false)
+        try encoder.bind(record, to: statement)
+        return try change(statement, connection)
+    }
+
+    func insertOrUpdate<R: Record>(_ record: R, _ connection: Connection) throws(StoreError) {
+        let statement = try updateStatement(connection, isCreating: true)
+        try encoder.bind(record, to: statement)
+        do throws(StoreError) {
+            try statement.runToEnd()
+            if coffer_changes(statement.handle.db) > 0 { return }
+        } catch {
+            try recreate(connection, after: error)
+        }
+        try insert(record, connection)
+    }
+
+    func delete<R: Record>(_ record: R, _ connection: Connection) throws(StoreError) -> Bool {
+        let statement = try deleteStatement(connection)
+        try encoder.bind(record, to: statement)
+        return try change(statement, connection)
+    }
+
+    func delete(key: Value, _ connection: Connection) throws(StoreError) -> Bool {
+        let position = try plan.singleKey(for: "delete(_:key:)")
+        let statement = try deleteStatement(connection)
+        try encoder.bind(key: key, at: position, to: statement)
+        return try change(statement, connection)
+    }
+
+    private func change(
+        _ statement: Statement, _ connection: Connection
+    ) throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            try statement.runToEnd()
+        } catch {
+            throw try explain(error, connection)
+        }
+        return coffer_changes(statement.handle.db) > 0
+    }
+
+    // MARK: Reading
+
+    func find<R: Record>(
+        _ type: R.Type, _ key: Value, _ connection: Connection
+    ) throws(StoreError) -> R? {
+        let position = try plan.singleKey(for: "find")
+        let statement = try findStatement(connection)
+        try encoder.bind(key: key, at: position, to: statement)
+        defer { statement.rewind() }
+        do throws(StoreError) {
+            return try decoder.first(type, statement)
+        } catch {
+            throw try explain(error, connection)
+        }
+    }
+
+    /// The rows of a SELECT of all columns in the order of the plan.
+    func fetch<R: Record>(
+        _ type: R.Type, _ sql: SQL, _ connection: Connection
+    ) throws(StoreError) -> [R] {
+        let decoder = decoder
+        return try run(sql, connection) { statement throws(StoreError) in
+            try decoder.all(type, statement)
+        }
+    }
+
+    func first<R: Record>(
+        _ type: R.Type, _ sql: SQL, _ connection: Connection
+    ) throws(StoreError) -> R? {
+        let decoder = decoder
+        return try run(sql, connection) { statement throws(StoreError) in
+            try decoder.first(type, statement)
+        }
+    }
+
+    /// The rows of a SELECT of the user's, columns by name.
+    func fetch<R: Record>(
+        _ type: R.Type, named sql: SQL, _ connection: Connection
+    ) throws(StoreError) -> [R] {
+        try run(sql, connection) { statement throws(StoreError) in
+            let names = statement.columns.names
+            guard !names.isEmpty else {
+                throw StoreError(.misuse, "the statement returns no rows", sql: statement.sql)
+            }
+            return try RowDecoder(table: plan.table, names: names).all(type, statement)
+        }
+    }
+
+    func integer(_ sql: SQL, _ connection: Connection) throws(StoreError) -> Int {
+        try run(sql, connection) { statement throws(StoreError) in
+            guard try statement.advance() else { return 0 }
+            return try statement.column(0, as: Int.self)
+        }
+    }
+
+    /// Runs a statement that changes rows, and counts them.
+    func execute(_ sql: SQL, _ connection: Connection) throws(StoreError) -> Int {
+        try run(sql, connection) { statement throws(StoreError) in
+            try statement.runToEnd()
+            return Int(coffer_changes(statement.handle.db))
+        }
+    }
+
+    private func run<T>(
+        _ sql: SQL, _ connection: Connection, _ body: (Statement) throws(StoreError) -> T
+    ) throws(StoreError) -> T {
+        let sql = try sql.checked()
+        let limit = Int(
+            sqlite3_limit(try connection.current().handle.db, SQLITE_LIMIT_VARIABLE_NUMBER, -1))
+        guard sql.arguments.count <= limit else {
+            throw StoreError(
+                .tooBig,
+                "the query binds \(sql.arguments.count) values, and the engine takes \(limit)",
+                hint: "Ask in several queries.", table: plan.table)
+        }
+        do throws(StoreError) {
+            let statement = try connection.cached(sql.text)
+            defer { connection.release(statement) }
+            try statement.bindArguments(sql.arguments)
+            return try body(statement)
+        } catch {
+            throw try explain(error, connection)
+        }
+    }
+
+    // MARK: Preparing
+
+    @inline(__always)
+    private func insertStatement(_ connection: Connection) throws(StoreError) -> Statement {
+        if let insertion { return insertion }
+        return try prepare(plan.insertSQL, connection, into: \.insertion, isCreating: true)
+    }
+
+    @inline(__always)
+    private func updateStatement(
+        _ connection: Connection, isCreating: Bool
+    ) throws(StoreError) -> Statement {
+        if let updating { return updating }
+        try plan.requireKey(for: isCreating ? "insertOrUpdate" : "update")
+        return try prepare(plan.updateSQL, connection, into: \.updating, isCreating: isCreating)
+    }
+
+    @inline(__always)
+    private func deleteStatement(_ connection: Connection) throws(StoreError) -> Statement {
+        if let deletion { return deletion }
+        try plan.requireKey(for: "delete")
+        return try prepare(plan.deleteSQL, connection, into: \.deletion)
+    }
+
+    @inline(__always)
+    private func findStatement(_ connection: Connection) throws(StoreError) -> Statement {
+        if let finding { return finding }
+        return try prepare(plan.findSQL, connection, into: \.finding)
+    }
+
+    /// - Parameter isCreating: For statements that write values: whether to make a missing table.
+    @inline(never)
+    private func prepare(
+        _ sql: String, _ connection: Connection,
+        into place: ReferenceWritableKeyPath<RecordTable, Statement?>, isCreating: Bool? = nil
+    ) throws(StoreError) -> Statement {
+        if let isCreating { try ready(connection, isCreating: isCreating) }
+        do throws(StoreError) {
+            let statement = try connection.compile(sql, persistent: true)
+            self[keyPath: place] = statement
+            return statement
+        } catch {
+            throw try explain(error, connection)
+        }
+    }
+
+    /// Before the first write of values on this connection.
+    private func ready(_ connection: Connection, isCreating: Bool) throws(StoreError) {
+        let schema = RecordSchema(plan, connection)
+        if try schema.kind() != .nothing { return try schema.requireWritable() }
+        guard isCreating else { throw notFound }
+        try schema.create()
+    }
+
+    // MARK: Failures
+
+    /// Makes the table anew if it is gone, as after a rollback of the transaction that made it.
+    ///
+    /// The statements need no care: the engine compiles them again when the schema has changed.
+    @inline(never)
+    private func recreate(
+        _ connection: Connection, after error: StoreError
+    ) throws(StoreError) {
+        guard error.code == .sql, try RecordSchema(plan, connection).kind() == .nothing else {
+            throw try explain(error, connection)
+        }
+        try RecordSchema(plan, connection).create()
+    }
+
+    /// What a failure means for this table: a missing one, a missing column, or what it says.
+    @inline(never)
+    private func explain(
+        _ error: StoreError, _ connection: Connection
+    ) throws(StoreError) -> StoreError {
+        guard error.code == .sql else {
+            return error.table == nil ? error.with(table: plan.table) : error
+        }
+        let schema = RecordSchema(plan, connection)
+        if try schema.kind() == .nothing { return notFound }
+        return try schema.missingColumn() ?? error.with(table: plan.table)
+    }
+
+    private var notFound: StoreError {
+        StoreError(
+            .notFound, "there is no table for \(plan.typeName)",
+            hint: "Call tx.create(\(plan.typeName).self), or insert a record, in a write.",
+            table: plan.table)
+    }
+}
+
+extension RowEncoder {
+    /// Binds the value of a single-column key to the column's parameter.
+    func bind(key: Value, at position: Int, to statement: Statement) throws(StoreError) {
+        let column = plan.columns[position]
+        guard key.storage == nil || key.storage == column.storage else {
+            throw StoreError(
+                .mismatch,
+                "the key is \(column.storage.sqlType), and \(key.storageClass) was given",
+                table: plan.table, column: column.name)
+        }
+        state.pointee.begin(try statement.pointer())
+        defer { state.pointee.statement = nil }
+        do {
+            try state.pointee.bind(key, entry(at: position))
+        } catch {
+            throw failure(error, Int32(position))
+        }
+    }
+}
+
+extension RowDecoder {
+    /// The first row, decoded.
+    func first<R: Record>(_ type: R.Type, _ statement: Statement) throws(StoreError) -> R? {
+        try reading(statement) { () throws(StoreError) in
+            guard try statement.advance() else { return nil }
+            do {
+                return try R(from: self)
+            } catch {
+                throw wrapped(error)
+            }
+        }
+    }
+
+    /// All rows, decoded.
+    func all<R: Record>(_ type: R.Type, _ statement: Statement) throws(StoreError) -> [R] {
+        try reading(statement) { () throws(StoreError) in
+            var records: [R] = []
+            while try statement.advance() {
+                do {
+                    records.append(try R(from: self))
+                } catch {
+                    throw wrapped(error)
+                }
+            }
+            return records
+        }
+    }
+}

@@ -1,0 +1,104 @@
+/// Makes a value of a record type out of placeholders, and notes the columns it asks for.
+final class RecordingDecoder: Decoder {
+    private(set) var collector = ColumnCollector()
+    /// The column that gets its other placeholder, so that its property can be found.
+    private let alternate: String?
+    /// What the type wants and a row does not have.
+    private(set) var refusal: StoreError?
+    /// Whether the alternate placeholder was handed out.
+    private(set) var isAlternated = false
+
+    var codingPath: [any CodingKey] { [] }
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    init(alternate: String? = nil) {
+        self.alternate = alternate
+    }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
+        KeyedDecodingContainer(Keyed<Key>(decoder: self))
+    }
+
+    func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        throw refuse("an unkeyed container")
+    }
+
+    func singleValueContainer() throws -> any SingleValueDecodingContainer {
+        throw refuse("a single-value container")
+    }
+
+    private func refuse(_ container: String) -> StoreError {
+        let error = StoreError.noColumns(for: container)
+        refusal = refusal ?? error
+        return error
+    }
+
+    private func placeholder<T: Decodable>(_ type: T.Type, for name: String) throws -> T {
+        let (value, variant) = try Placeholder.makeAny(type)
+        guard name == alternate, let other = try? Placeholder.make(type, variant.other) else {
+            return value
+        }
+        isAlternated = true
+        return other
+    }
+
+    private struct Keyed<Key: CodingKey>: KeyedDecodingContainerProtocol {
+        let decoder: RecordingDecoder
+        var codingPath: [any CodingKey] { [] }
+        var allKeys: [Key] { [] }
+
+        func contains(_ key: Key) -> Bool {
+            decoder.collector.mention(key.stringValue, isNullable: true)
+            return true
+        }
+
+        func decodeNil(forKey key: Key) -> Bool {
+            decoder.collector.mention(key.stringValue, isNullable: true)
+            return false
+        }
+
+        // One generic method meets all requirements of the protocol: nothing here is hot.
+        func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
+            let name = key.stringValue
+            decoder.collector.note(name, type, ColumnShape.of(type), isNullable: false)
+            return try decoder.placeholder(type, for: name)
+        }
+
+        func decodeIfPresent<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T? {
+            let name = key.stringValue
+            decoder.collector.note(name, type, ColumnShape.of(type), isNullable: true)
+            guard name == decoder.alternate, let value = try? Placeholder.makeAny(type).0 else {
+                return nil
+            }
+            decoder.isAlternated = true
+            return value
+        }
+
+        func nestedContainer<Nested: CodingKey>(
+            keyedBy type: Nested.Type, forKey key: Key
+        ) throws -> KeyedDecodingContainer<Nested> {
+            throw decoder.refuse("a nested container for \(key.stringValue)")
+        }
+
+        func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+            throw decoder.refuse("a nested container for \(key.stringValue)")
+        }
+
+        func superDecoder() throws -> any Decoder {
+            throw decoder.refuse("a super decoder")
+        }
+
+        func superDecoder(forKey key: Key) throws -> any Decoder {
+            throw decoder.refuse("a super decoder for \(key.stringValue)")
+        }
+    }
+}
+
+extension StoreError {
+    /// A record type that decodes or encodes itself in a way that has no columns.
+    static func noColumns(for container: String) -> StoreError {
+        StoreError(
+            .unsupported, "the type wants \(container), and a row has columns only",
+            hint: "Make it a property of its own type: it is then kept as JSON.")
+    }
+}

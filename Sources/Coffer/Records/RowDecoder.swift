@@ -1,0 +1,144 @@
+import CSQLCipher
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Decodes records from the current row of a statement, by the names of its columns.
+///
+/// One decoder serves all statements with the same columns on one connection.
+final class RowDecoder: Decoder {
+    let table: String
+    let names: [String]
+    let state: UnsafeMutablePointer<RowState>
+    private let positions: [String: Int32]
+    private var holders: [ObjectIdentifier: AnyObject] = [:]
+    private var codings: [ObjectIdentifier: ColumnCoding] = [:]
+
+    var codingPath: [any CodingKey] { [] }
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    init(table: String, names: [String]) {
+        self.table = table
+        self.names = names
+        positions = Dictionary(
+            names.enumerated().map { ($0.element, Int32($0.offset)) },
+            uniquingKeysWith: { first, _ in first })
+        state = .allocate(capacity: 1)
+        state.initialize(to: RowState())
+        // Unretained: the state is freed by this object's deinit.
+        state.pointee.owner = Unmanaged.passUnretained(self)
+    }
+
+    deinit {
+        state.deinitialize(count: 1)
+        state.deallocate()
+    }
+
+    /// Runs `body` with the statement's rows as what is decoded.
+    func reading<T>(
+        _ statement: Statement, _ body: () throws(StoreError) -> T
+    ) throws(StoreError) -> T {
+        guard state.pointee.statement == nil else {
+            throw StoreError(
+                .misuse, "a record reads others of its own type while it decodes itself",
+                table: table)
+        }
+        state.pointee.statement = try statement.pointer()
+        defer { state.pointee.statement = nil }
+        return try body()
+    }
+
+    /// An error of the user's own `init(from:)` as one of Coffer's.
+    @inline(never)
+    func wrapped(_ error: any Error) -> StoreError {
+        if let known = error as? StoreError { return known }
+        return StoreError(.mismatch, "a row could not be decoded", table: table, cause: error)
+    }
+
+    // MARK: Decoder
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
+        if state.pointee.keyType == ObjectIdentifier(type), let holder = state.pointee.holder {
+            // The holder was made for this key type: see `makeContainer`.
+            return unsafeDowncast(
+                holder.takeUnretainedValue(),
+                to: ContainerHolder<KeyedDecodingContainer<Key>>.self
+            ).container
+        }
+        return makeContainer(type)
+    }
+
+    @inline(never)
+    private func makeContainer<Key: CodingKey>(
+        _ type: Key.Type
+    ) -> KeyedDecodingContainer<Key> {
+        typealias Holder = ContainerHolder<KeyedDecodingContainer<Key>>
+        if let holder = holders[ObjectIdentifier(type)] as? Holder { return holder.container }
+        let map = KeyMap.make(for: type, state: UnsafeMutableRawPointer(state))
+        let holder = Holder(KeyedDecodingContainer(RowKeyedDecoding<Key>(keys: map)), map)
+        holders[ObjectIdentifier(type)] = holder
+        if state.pointee.keyType == nil {
+            state.pointee.keyType = ObjectIdentifier(type)
+            // Unretained: `holders` keeps it as long as the state lives.
+            state.pointee.holder = Unmanaged.passUnretained(holder)
+        }
+        return holder.container
+    }
+
+    func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        throw refuse("an unkeyed container")
+    }
+
+    func singleValueContainer() throws -> any SingleValueDecodingContainer {
+        throw refuse("a single-value container")
+    }
+
+    func refuse(_ container: String) -> StoreError {
+        StoreError.noColumns(for: container).with(table: table)
+    }
+
+    // MARK: Columns
+
+    func column(_ name: String) -> Int32 { positions[name] ?? KeyMap.absent }
+
+    func missing(_ name: String) -> StoreError {
+        StoreError(
+            .mismatch, "the result has no column for a property that is not optional",
+            hint: "Select the column, or make the property optional.", table: table, column: name)
+    }
+
+    func failure(_ error: any Error, _ column: Int32) -> StoreError {
+        let name = names[Int(column)]
+        if let known = error as? StoreError { return known.with(table: table, column: name) }
+        return StoreError(
+            .mismatch, "the stored value could not be decoded", table: table, column: name,
+            cause: error)
+    }
+
+    /// A value whose type is none of the frequent ones.
+    @inline(never)
+    func decode<T: Decodable>(other type: T.Type, _ column: Int32) throws -> T {
+        do {
+            switch coding(of: type) {
+            case .json:
+                return try JSONColumn.decode(type, from: try state.pointee.textData(column, type))
+            case .single: return try T(from: ScalarDecoder(try state.pointee.value(column)))
+            default:
+                return try ScalarDecoder(try state.pointee.value(column)).decode(type)
+            }
+        } catch {
+            throw failure(error, column)
+        }
+    }
+
+    private func coding<T: Decodable>(of type: T.Type) -> ColumnCoding {
+        if let known = codings[ObjectIdentifier(type)] { return known }
+        // A type that gives up before it wants a container is asked for its value as it is.
+        let coding = ColumnShape.of(type)?.coding ?? .single
+        codings[ObjectIdentifier(type)] = coding
+        return coding
+    }
+}

@@ -1,0 +1,169 @@
+import CSQLCipher
+
+/// Encodes records into the parameters of a statement, one column each.
+///
+/// One encoder serves all statements of a record type on one connection.
+final class RowEncoder: Encoder {
+    let plan: RecordPlan
+    let state: UnsafeMutablePointer<BindingState>
+    /// For types that encode a single value.
+    let scalar = ScalarEncoder()
+    /// A failure of a requirement of `Encoder` that cannot throw.
+    private(set) var failure: StoreError?
+    private var holders: [ObjectIdentifier: AnyObject] = [:]
+    private let positions: [String: Int32]
+    /// One bit for each column, if there are no more than bits.
+    private let allColumns: UInt64?
+
+    var codingPath: [any CodingKey] { [] }
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    init(plan: RecordPlan) {
+        self.plan = plan
+        let count = plan.columns.count
+        allColumns = count > 64 ? nil : count == 64 ? .max : (1 << UInt64(count)) - 1
+        positions = Dictionary(
+            plan.columns.enumerated().map { ($0.element.name, Int32($0.offset)) },
+            uniquingKeysWith: { first, _ in first })
+        state = .allocate(capacity: 1)
+        state.initialize(to: BindingState())
+        // Unretained: the state is freed by this object's deinit.
+        state.pointee.owner = Unmanaged.passUnretained(self)
+    }
+
+    deinit {
+        state.pointee.free()
+        state.deinitialize(count: 1)
+        state.deallocate()
+    }
+
+    /// Binds a record to a statement whose parameters are numbered as the plan's columns.
+    ///
+    /// The statement may be stepped until the next call of `bind` for any statement: texts and
+    /// blobs stay in the arena until then.
+    @inline(__always)
+    func bind<R: Record>(_ record: R, to statement: Statement) throws(StoreError) {
+        let raw = try statement.pointer()
+        guard state.pointee.statement == nil else { throw nested() }
+        if allColumns == nil { sqlite3_clear_bindings(raw) }
+        state.pointee.begin(raw)
+        do {
+            try record.encode(to: self)
+        } catch {
+            state.pointee.statement = nil
+            throw wrapped(error)
+        }
+        state.pointee.statement = nil
+        if state.pointee.bound != allColumns || state.pointee.isRefused { try finish(raw) }
+    }
+
+    /// Columns without a value are NULL, not what the row before left.
+    @inline(never)
+    private func finish(_ raw: OpaquePointer) throws(StoreError) {
+        if let failure {
+            self.failure = nil
+            throw failure
+        }
+        guard allColumns != nil else { return }
+        for column in plan.columns.indices where state.pointee.bound & (1 << UInt64(column)) == 0 {
+            sqlite3_bind_null(raw, Int32(column + 1))
+        }
+    }
+
+    @inline(never)
+    private func nested() -> StoreError {
+        StoreError(
+            .misuse, "\(plan.typeName) writes a record of its own type while it encodes itself",
+            table: plan.table)
+    }
+
+    @inline(never)
+    private func wrapped(_ error: any Error) -> StoreError {
+        let first = failure
+        failure = nil
+        if let first { return first }
+        if let known = error as? StoreError { return known }
+        return StoreError(
+            .mismatch, "\(plan.typeName) could not be encoded", table: plan.table, cause: error)
+    }
+
+    // MARK: Encoder
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        if state.pointee.keyType == ObjectIdentifier(type), let holder = state.pointee.holder {
+            // The holder was made for this key type: see `makeContainer`.
+            return unsafeDowncast(
+                holder.takeUnretainedValue(),
+                to: ContainerHolder<KeyedEncodingContainer<Key>>.self
+            ).container
+        }
+        return makeContainer(type)
+    }
+
+    @inline(never)
+    private func makeContainer<Key: CodingKey>(
+        _ type: Key.Type
+    ) -> KeyedEncodingContainer<Key> {
+        typealias Holder = ContainerHolder<KeyedEncodingContainer<Key>>
+        if let holder = holders[ObjectIdentifier(type)] as? Holder { return holder.container }
+        let map = KeyMap.make(for: type, state: UnsafeMutableRawPointer(state))
+        let holder = Holder(KeyedEncodingContainer(RowKeyedEncoding<Key>(keys: map)), map)
+        holders[ObjectIdentifier(type)] = holder
+        if state.pointee.keyType == nil {
+            state.pointee.keyType = ObjectIdentifier(type)
+            // Unretained: `holders` keeps it as long as the state lives.
+            state.pointee.holder = Unmanaged.passUnretained(holder)
+        }
+        return holder.container
+    }
+
+    func unkeyedContainer() -> any UnkeyedEncodingContainer {
+        refuse("an unkeyed container").unkeyedContainer()
+    }
+
+    func singleValueContainer() -> any SingleValueEncodingContainer {
+        refuse("a single-value container").singleValueContainer()
+    }
+
+    func refuse(_ container: String) -> InertEncoder {
+        failure = failure ?? StoreError.noColumns(for: container).with(table: plan.table)
+        state.pointee.isRefused = true
+        return InertEncoder()
+    }
+
+    // MARK: Failures
+
+    /// The entry of a key in the key map: column and storage in one number.
+    func entry(_ name: String) -> Int32 {
+        positions[name].map { entry(at: Int($0)) } ?? KeyMap.absent
+    }
+
+    func entry(at position: Int) -> Int32 {
+        Int32(position) << 2 | plan.columns[position].storage.rawValue
+    }
+
+    func unknownKey(_ name: String) -> StoreError {
+        StoreError(
+            .mismatch, "\(plan.typeName) encodes a key that it does not decode",
+            hint: "Decode it too, or declare static var example: Self? to learn the columns from "
+                + "what it encodes.",
+            table: plan.table, column: name)
+    }
+
+    func wrongStorage(_ entry: Int32, _ found: Storage) -> StoreError {
+        let column = plan.columns[Int(entry >> 2)]
+        return StoreError(
+            .mismatch,
+            "the column is \(column.storage.sqlType), and \(plan.typeName) encodes "
+                + "\(found.sqlType)",
+            table: plan.table, column: column.name)
+    }
+
+    func failure(_ error: any Error, _ column: Int32) -> StoreError {
+        let name = plan.columns[Int(column)].name
+        if let known = error as? StoreError { return known.with(table: plan.table, column: name) }
+        return StoreError(
+            .mismatch, "the value could not be encoded", table: plan.table, column: name,
+            cause: error)
+    }
+}

@@ -1,0 +1,171 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The keyed container of a row: reads each value from the column of its key.
+///
+/// A column that is NULL, or that a SELECT left out, counts as a key that is not there.
+struct RowKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
+    /// See `KeyMap` for how long this memory lives.
+    let keys: UnsafeMutablePointer<KeyMap>
+
+    var codingPath: [any CodingKey] { [] }
+
+    /// The state that the map was made with: see `RowDecoder.makeContainer`.
+    private var row: UnsafeMutablePointer<RowState> {
+        @inline(__always) get { keys.pointee.state.assumingMemoryBound(to: RowState.self) }
+    }
+
+    var allKeys: [Key] {
+        row.pointee.decoder.names.compactMap { Key(stringValue: $0) }.filter { contains($0) }
+    }
+
+    @inline(__always)
+    private func columnOrAbsent(_ key: Key) -> Int32 {
+        keys.pointee.entry(key) { row.pointee.decoder.column($0) }
+    }
+
+    @inline(__always)
+    private func column(_ key: Key) throws -> Int32 {
+        let column = columnOrAbsent(key)
+        guard column >= 0 else { throw missing(key) }
+        return column
+    }
+
+    /// The column of a key that has a value.
+    @inline(__always)
+    private func present(_ key: Key) -> Int32? {
+        let column = columnOrAbsent(key)
+        return column < 0 || row.pointee.isNull(column) ? nil : column
+    }
+
+    @inline(never)
+    private func missing(_ key: Key) -> any Error {
+        row.pointee.decoder.missing(key.stringValue)
+    }
+
+    @inline(__always)
+    private func integer<T: FixedWidthInteger>(_ type: T.Type, _ column: Int32) throws -> T {
+        let wide = try row.pointee.integer(column, for: type)
+        guard let value = T(exactly: wide) else { throw row.pointee.outOfRange(column, type) }
+        return value
+    }
+
+    @inline(__always)
+    private func bool(_ column: Int32) throws -> Bool {
+        let value = try row.pointee.integer(column, for: Bool.self)
+        guard value & 1 == value else { throw row.pointee.outOfRange(column, Bool.self) }
+        return value == 1
+    }
+
+    /// A real that some other program wrote may have more digits, but not a greater range.
+    private func float(_ column: Int32) throws -> Float {
+        let wide = try row.pointee.real(column, for: Float.self)
+        let value = Float(wide)
+        guard value.isFinite == wide.isFinite else {
+            throw row.pointee.mismatch(column, Float.self)
+        }
+        return value
+    }
+
+    func contains(_ key: Key) -> Bool { present(key) != nil }
+    func decodeNil(forKey key: Key) throws -> Bool { row.pointee.isNull(try column(key)) }
+
+    func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool { try bool(try column(key)) }
+    func decode(_ type: String.Type, forKey key: Key) throws -> String {
+        try row.pointee.text(try column(key))
+    }
+    func decode(_ type: Double.Type, forKey key: Key) throws -> Double {
+        try row.pointee.real(try column(key), for: type)
+    }
+    func decode(_ type: Float.Type, forKey key: Key) throws -> Float { try float(try column(key)) }
+    func decode(_ type: Int.Type, forKey key: Key) throws -> Int {
+        try integer(type, try column(key))
+    }
+    func decode(_ type: Int8.Type, forKey key: Key) throws -> Int8 {
+        try integer(type, try column(key))
+    }
+    func decode(_ type: Int16.Type, forKey key: Key) throws -> Int16 {
+        try integer(type, try column(key))
+    }
+    func decode(_ type: Int32.Type, forKey key: Key) throws -> Int32 {
+        try integer(type, try column(key))
+    }
+    func decode(_ type: Int64.Type, forKey key: Key) throws -> Int64 {
+        try row.pointee.integer(try column(key), for: type)
+    }
+    func decode(_ type: UInt.Type, forKey key: Key) throws -> UInt {
+        try integer(type, try column(key))
+    }
+    func decode(_ type: UInt8.Type, forKey key: Key) throws -> UInt8 {
+        try integer(type, try column(key))
+    }
+    func decode(_ type: UInt16.Type, forKey key: Key) throws -> UInt16 {
+        try integer(type, try column(key))
+    }
+    func decode(_ type: UInt32.Type, forKey key: Key) throws -> UInt32 {
+        try integer(type, try column(key))
+    }
+    func decode(_ type: UInt64.Type, forKey key: Key) throws -> UInt64 {
+        try integer(type, try column(key))
+    }
+
+    func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
+        try value(type, try column(key))
+    }
+
+    // The frequent ones; the standard library's own look the column up three times.
+
+    func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? {
+        try present(key).map { try bool($0) }
+    }
+    func decodeIfPresent(_ type: String.Type, forKey key: Key) throws -> String? {
+        try present(key).map { try row.pointee.text($0) }
+    }
+    func decodeIfPresent(_ type: Double.Type, forKey key: Key) throws -> Double? {
+        try present(key).map { try row.pointee.real($0, for: type) }
+    }
+    func decodeIfPresent(_ type: Int.Type, forKey key: Key) throws -> Int? {
+        try present(key).map { try integer(type, $0) }
+    }
+    func decodeIfPresent(_ type: Int64.Type, forKey key: Key) throws -> Int64? {
+        try present(key).map { try row.pointee.integer($0, for: type) }
+    }
+    func decodeIfPresent<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T? {
+        try present(key).map { try value(type, $0) }
+    }
+
+    @inline(__always)
+    private func value<T: Decodable>(_ type: T.Type, _ column: Int32) throws -> T {
+        // The types are compared first: equal types have the same bits.
+        if type == Date.self {
+            let seconds = try row.pointee.real(column, for: type)
+            return unsafeBitCast(Date(timeIntervalSince1970: seconds), to: type)
+        }
+        if type == Data.self { return unsafeBitCast(try row.pointee.data(column), to: type) }
+        if type == UUID.self { return unsafeBitCast(try row.pointee.uuid(column), to: type) }
+        return try row.pointee.decoder.decode(other: type, column)
+    }
+
+    func nestedContainer<Nested: CodingKey>(
+        keyedBy type: Nested.Type, forKey key: Key
+    ) throws -> KeyedDecodingContainer<Nested> {
+        throw refuse("a nested container for \(key.stringValue)")
+    }
+
+    func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+        throw refuse("a nested container for \(key.stringValue)")
+    }
+
+    func superDecoder() throws -> any Decoder { throw refuse("a super decoder") }
+
+    func superDecoder(forKey key: Key) throws -> any Decoder {
+        throw refuse("a super decoder for \(key.stringValue)")
+    }
+
+    private func refuse(_ container: String) -> any Error {
+        row.pointee.decoder.refuse(container)
+    }
+}

@@ -1,0 +1,137 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The keyed container of a record: binds each value to the column of its key.
+///
+/// `encodeIfPresent` is the standard library's: `nil` encodes nothing, and a column without a value
+/// becomes NULL in the end.
+struct RowKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
+    /// See `KeyMap` for how long this memory lives.
+    let keys: UnsafeMutablePointer<KeyMap>
+
+    var codingPath: [any CodingKey] { [] }
+
+    /// The state that the map was made with: see `RowEncoder.makeContainer`.
+    private var state: UnsafeMutablePointer<BindingState> {
+        @inline(__always) get { keys.pointee.state.assumingMemoryBound(to: BindingState.self) }
+    }
+
+    @inline(__always)
+    private func entry(_ key: Key) throws -> Int32 {
+        let entry = keys.pointee.entry(key) { state.pointee.encoder.entry($0) }
+        guard entry >= 0 else { throw unknown(key) }
+        return entry
+    }
+
+    @inline(never)
+    private func unknown(_ key: Key) -> any Error {
+        state.pointee.encoder.unknownKey(key.stringValue)
+    }
+
+    @inline(__always)
+    private func encode(unsigned value: some UnsignedInteger & FixedWidthInteger, _ key: Key) throws
+    {
+        let entry = try entry(key)
+        guard let integer = Int64(exactly: value) else {
+            throw state.pointee.encoder.failure(StoreError.outOfRange(Int64.self), entry >> 2)
+        }
+        try state.pointee.bind(integer, entry)
+    }
+
+    func encodeNil(forKey key: Key) throws { try state.pointee.bindNull(try entry(key)) }
+
+    func encode(_ value: Bool, forKey key: Key) throws {
+        try state.pointee.bind(value ? 1 : 0 as Int64, try entry(key))
+    }
+    func encode(_ value: String, forKey key: Key) throws {
+        try state.pointee.bind(value, try entry(key))
+    }
+    func encode(_ value: Double, forKey key: Key) throws {
+        try state.pointee.bind(value, try entry(key))
+    }
+    func encode(_ value: Float, forKey key: Key) throws {
+        try state.pointee.bind(Double(value), try entry(key))
+    }
+    func encode(_ value: Int, forKey key: Key) throws {
+        try state.pointee.bind(Int64(value), try entry(key))
+    }
+    func encode(_ value: Int8, forKey key: Key) throws {
+        try state.pointee.bind(Int64(value), try entry(key))
+    }
+    func encode(_ value: Int16, forKey key: Key) throws {
+        try state.pointee.bind(Int64(value), try entry(key))
+    }
+    func encode(_ value: Int32, forKey key: Key) throws {
+        try state.pointee.bind(Int64(value), try entry(key))
+    }
+    func encode(_ value: Int64, forKey key: Key) throws {
+        try state.pointee.bind(value, try entry(key))
+    }
+    func encode(_ value: UInt, forKey key: Key) throws { try encode(unsigned: value, key) }
+    func encode(_ value: UInt8, forKey key: Key) throws { try encode(unsigned: value, key) }
+    func encode(_ value: UInt16, forKey key: Key) throws { try encode(unsigned: value, key) }
+    func encode(_ value: UInt32, forKey key: Key) throws { try encode(unsigned: value, key) }
+    func encode(_ value: UInt64, forKey key: Key) throws { try encode(unsigned: value, key) }
+
+    func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
+        let entry = try entry(key)
+        // The types are compared first: equal types have the same bits.
+        if T.self == Date.self {
+            let date = unsafeBitCast(value, to: Date.self)
+            try state.pointee.bind(date.timeIntervalSince1970, entry)
+        } else if T.self == Data.self {
+            try state.pointee.bind(unsafeBitCast(value, to: Data.self), entry)
+        } else if T.self == UUID.self {
+            try withUnsafeBytes(of: unsafeBitCast(value, to: UUID.self).uuid) {
+                try state.pointee.bindBlob($0, entry: entry)
+            }
+        } else {
+            try state.pointee.encoder.encode(other: value, entry)
+        }
+    }
+
+    func nestedContainer<Nested: CodingKey>(
+        keyedBy type: Nested.Type, forKey key: Key
+    ) -> KeyedEncodingContainer<Nested> {
+        refuse("a nested container for \(key.stringValue)").container(keyedBy: type)
+    }
+
+    func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
+        refuse("a nested container for \(key.stringValue)").unkeyedContainer()
+    }
+
+    func superEncoder() -> any Encoder { refuse("a super encoder") }
+
+    func superEncoder(forKey key: Key) -> any Encoder {
+        refuse("a super encoder for \(key.stringValue)")
+    }
+
+    private func refuse(_ container: String) -> InertEncoder {
+        state.pointee.encoder.refuse(container)
+    }
+}
+
+extension RowEncoder {
+    /// Binds a value whose type is none of the frequent ones.
+    @inline(never)
+    func encode<T: Encodable>(other value: T, _ entry: Int32) throws {
+        let column = plan.columns[Int(entry >> 2)]
+        do {
+            if T.self == [UInt8].self {
+                // The types are equal, so are the bits; a cast would convert other arrays too.
+                try unsafeBitCast(value, to: [UInt8].self).withUnsafeBytes {
+                    try state.pointee.bindBlob($0, entry: entry)
+                }
+            } else if column.coding == .json, column.type == T.self {
+                try state.pointee.bindText(try JSONColumn.data(value), entry)
+            } else {
+                try state.pointee.bind(try scalar.encode(value: value), entry)
+            }
+        } catch {
+            throw failure(error, entry >> 2)
+        }
+    }
+}

@@ -1,0 +1,112 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Turns any encodable value into one SQL value: its own, that of its single-value container, or
+/// its JSON.
+final class ScalarEncoder: Encoder, SingleValueEncodingContainer {
+    private var value: Value?
+    /// Whether the value asked for a container of many values.
+    private var isStructured = false
+
+    var codingPath: [any CodingKey] { [] }
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    /// The SQL value, or the failure of the type's own `encode(to:)`.
+    func encode<T: Encodable>(value: T) throws -> Value {
+        if ColumnShape.known(T.self) != nil, let known = value as? any ValueConvertible {
+            return try known.asValue()
+        }
+        self.value = nil
+        isStructured = false
+        try value.encode(to: self)
+        if isStructured { return .text(try JSONColumn.text(value)) }
+        return self.value ?? .null
+    }
+
+    // MARK: Encoder
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        isStructured = true
+        return InertEncoder().container(keyedBy: type)
+    }
+
+    func unkeyedContainer() -> any UnkeyedEncodingContainer {
+        isStructured = true
+        return InertEncoder().unkeyedContainer()
+    }
+
+    func singleValueContainer() -> any SingleValueEncodingContainer { self }
+
+    // MARK: SingleValueEncodingContainer
+
+    func encodeNil() { value = .null }
+
+    // The two that raw-value enums ask for; the generic method meets all other requirements.
+
+    func encode(_ value: Int) { self.value = .integer(Int64(value)) }
+    func encode(_ value: String) { self.value = .text(value) }
+
+    func encode<T: Encodable>(_ value: T) throws {
+        let encoded = try encode(value: value)
+        isStructured = false
+        self.value = encoded
+    }
+}
+
+extension ScalarEncoder {
+    /// The column that a type needs, known without a value.
+    static func shape<T>(of type: T.Type) -> ColumnShape? {
+        func decoded<D: Decodable>(_ type: D.Type) -> ColumnShape? { ColumnShape.of(type) }
+        if let known = ColumnShape.known(type) { return known }
+        return (type as? any Decodable.Type).flatMap { decoded($0) }
+    }
+
+    /// The column that a value needs: as its type decodes itself, else as the value encodes itself.
+    static func shape<T: Encodable>(of value: T) -> ColumnShape? {
+        if let shape = shape(of: T.self) { return shape }
+        let encoder = ScalarEncoder()
+        guard let encoded = try? encoder.encode(value: value) else { return nil }
+        if encoder.isStructured { return ColumnShape(storage: .text, coding: .json) }
+        return encoded.storage.map { ColumnShape(storage: $0, coding: .single) }
+    }
+}
+
+extension Value {
+    /// The storage class; `nil` for NULL.
+    var storage: Storage? {
+        switch self {
+        case .null: nil
+        case .integer: .integer
+        case .real: .real
+        case .text: .text
+        case .blob: .blob
+        }
+    }
+}
+
+/// A column of JSON text.
+enum JSONColumn {
+    // Configured here and never again, so that all threads may use them.
+    private static let encoder: JSONEncoder = {
+        let encoder = JSONEncoder()
+        // Equal values are equal bytes: SQLite then leaves the page clean.
+        encoder.outputFormatting = .sortedKeys
+        return encoder
+    }()
+    private static let decoder = JSONDecoder()
+
+    static func data<T: Encodable>(_ value: T) throws -> Data {
+        try encoder.encode(value)
+    }
+
+    static func text<T: Encodable>(_ value: T) throws -> String {
+        String(decoding: try encoder.encode(value), as: UTF8.self)
+    }
+
+    static func decode<T: Decodable>(_ type: T.Type, from data: Data) throws -> T {
+        try decoder.decode(type, from: data)
+    }
+}

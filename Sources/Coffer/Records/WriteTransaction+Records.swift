@@ -1,0 +1,98 @@
+extension WriteTransaction {
+    /// Makes the table of a record type, or adds the columns that the type has gained.
+    ///
+    /// `insert` makes a missing table too. Call this for a table that exists, after the type got
+    /// an optional property.
+    ///
+    /// - Throws: `StoreError` `.mismatch` naming table, column, what was expected and what was
+    ///   found, for any other difference between the table and the type; `.misuse` for a type
+    ///   that cannot be reflected, saying what to declare.
+    public func create<R: Record>(_ type: R.Type) throws {
+        let connection = try connection()
+        try RecordTable.of(type, connection).create(connection)
+    }
+
+    /// Adds a record; makes its table first if there is none.
+    ///
+    /// - Throws: `StoreError` `.constraint` if there is a row with this key; `.mismatch` if a
+    ///   value cannot be stored exactly, or if the table differs from the type; `.full`, `.io`.
+    ///   Nothing was added then, and the transaction goes on.
+    /// - Complexity: O(log *rows*).
+    public func insert<R: Record>(_ record: R) throws {
+        let connection = try connection()
+        try RecordTable.of(R.self, connection).insert(record, connection)
+    }
+
+    /// Adds records one by one; makes their table first if there is none.
+    ///
+    /// It stops at the first that fails, and those before it stay in the transaction: throw the
+    /// error on, or wrap the call in `savepoint`, to undo them.
+    ///
+    /// - Throws: As `insert(_:)` of one record.
+    public func insert<S: Sequence>(_ records: S) throws where S.Element: Record {
+        for record in records { try insert(record) }
+    }
+
+    /// Updates the row with the record's key, or adds the record if there is none.
+    ///
+    /// The row stays the same row: it is never deleted and made anew as REPLACE does, so foreign
+    /// keys and triggers see an update.
+    ///
+    /// - Throws: As `insert(_:)`; `StoreError` `.misuse` for a type without a key.
+    /// - Complexity: O(log *rows*).
+    public func insertOrUpdate<R: Record>(_ record: R) throws {
+        let connection = try connection()
+        try RecordTable.of(R.self, connection).insertOrUpdate(record, connection)
+    }
+
+    /// Sets all columns of the row with the record's key.
+    ///
+    /// - Returns: `false` if there is no such row.
+    /// - Throws: As `insertOrUpdate(_:)`; `StoreError` `.notFound` if there is no table.
+    /// - Complexity: O(log *rows*).
+    @discardableResult
+    public func update<R: Record>(_ record: R) throws -> Bool {
+        let connection = try connection()
+        return try RecordTable.of(R.self, connection).update(record, connection)
+    }
+
+    /// Removes the row with the record's key.
+    ///
+    /// - Returns: `false` if there is no such row.
+    /// - Throws: `StoreError` `.constraint` if another row refers to it; `.notFound` if there is
+    ///   no table; `.misuse` for a type without a key.
+    /// - Complexity: O(log *rows*).
+    @discardableResult
+    public func delete<R: Record>(_ record: R) throws -> Bool {
+        let connection = try connection()
+        return try RecordTable.of(R.self, connection).delete(record, connection)
+    }
+
+    /// Removes the row with a key.
+    ///
+    /// - Parameters:
+    ///   - type: A record type whose key is one column.
+    ///   - key: The key's value.
+    /// - Returns: `false` if there is no such row.
+    /// - Throws: As `delete(_:)` of a record; `StoreError` `.misuse` if the key is not one column,
+    ///   `.mismatch` if the value is of another storage class than the column.
+    /// - Complexity: O(log *rows*).
+    @discardableResult
+    public func delete<R: Record>(
+        _ type: R.Type, key: some ValueConvertible
+    ) throws -> Bool {
+        let connection = try connection()
+        return try RecordTable.of(type, connection).delete(key: try key.asValue(), connection)
+    }
+
+    /// Removes the rows that a query asks for.
+    ///
+    /// - Returns: How many rows there were.
+    /// - Throws: As `fetch(_:)`; `StoreError` `.constraint` if another row refers to one of them.
+    @discardableResult
+    public func delete<R: Record>(_ query: Query<R>) throws -> Int {
+        let connection = try connection()
+        let table = try RecordTable.of(R.self, connection)
+        return try table.execute(query.deleteSQL(table.plan), connection)
+    }
+}
