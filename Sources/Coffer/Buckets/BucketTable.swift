@@ -37,7 +37,10 @@ struct BucketTable {
     /// SQLite ignores the case of ASCII letters in a table's name; buckets do not.
     private func checkCase() throws(StoreError) {
         let name = try connection.firstRow(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name = \(plan.table) COLLATE NOCASE",
+            """
+            SELECT name FROM sqlite_master
+            WHERE type = 'table' AND name = \(plan.table) COLLATE NOCASE
+            """,
             isReadOnly: false)
         guard case .text(let found)? = name?[0], SQLText(found) != SQLText(plan.table) else {
             return

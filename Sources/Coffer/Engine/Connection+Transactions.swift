@@ -95,7 +95,7 @@ extension Connection {
             try handle.run(.commit)
         } catch {
             let failure = damage(handle, under: error)
-            // After a failed COMMIT the transaction is still open. Should the ROLLBACK fail as well,
+            // After a failed COMMIT the transaction is still open. Should the ROLLBACK fail too,
             // SQLite has undone everything itself, and the first error is the one to know.
             if handle.isInTransaction { try? handle.run(.rollback) }
             throw failure

@@ -58,7 +58,7 @@ public final class Connection {
     }
     var savepointDepth = 0
     /// What other rooms keep per connection, such as a record type's statements.
-    var attachments = Attachments()
+    let attachments = Attachments()
 
     private struct WeakStatement {
         weak var statement: Statement?

@@ -15,8 +15,9 @@ struct BindingState {
     /// Whether the type asked for something that a row does not have.
     var isRefused = false
     var owner: Unmanaged<RowEncoder>?
+    /// The container for the first key type that was asked for; nearly always the only one.
     var keyType: ObjectIdentifier?
-    var holder: Unmanaged<AnyObject>?
+    var holder: UnsafeRawPointer?
 
     /// Holds the texts and blobs of one row, so that the engine need not copy them.
     private let arena = UnsafeMutablePointer<UInt8>.allocate(capacity: Self.arenaByteCount)
@@ -63,10 +64,19 @@ struct BindingState {
 
     @inline(never)
     mutating func bind(_ value: String, _ entry: Int32) throws {
-        var value = value
         let column = try column(entry, .text)
-        let code = value.withUTF8 { bytes in bindText(UnsafeRawBufferPointer(bytes), column) }
+        let known = value.utf8.withContiguousStorageIfAvailable { bytes in
+            bindText(UnsafeRawBufferPointer(bytes), column)
+        }
+        let code = known ?? bindBridged(value, column)
         guard code == SQLITE_OK else { throw failure(code, entry) }
+    }
+
+    /// A text that is not kept as UTF-8: one of Objective-C's.
+    @inline(never)
+    private mutating func bindBridged(_ value: String, _ column: Int32) -> Int32 {
+        var value = value
+        return value.withUTF8 { bytes in bindText(UnsafeRawBufferPointer(bytes), column) }
     }
 
     /// UTF-8 bytes.

@@ -40,10 +40,8 @@ struct KeyMap {
     @inline(__always)
     func entry<Key: CodingKey>(_ key: Key, _ find: (String) -> Int32) -> Int32 {
         guard isByte else { return find(key.stringValue) }
-        let byte = withUnsafePointer(to: key) {
-            // `isByte`: the key is one byte, so this reads within it.
-            UnsafeRawPointer($0).load(as: UInt8.self)
-        }
+        // `isByte`: the key is one byte, all bits of which are its value.
+        let byte = unsafeBitCast(key, to: UInt8.self)
         let entry = entries[Int(byte)]
         if entry != Self.unknown { return entry }
         return remember(find(key.stringValue), byte)
@@ -58,7 +56,7 @@ struct KeyMap {
 
 /// Keeps a container for one key type, and its key map.
 final class ContainerHolder<Container> {
-    let container: Container
+    private let container: Container
     private let map: UnsafeMutablePointer<KeyMap>
 
     init(_ container: Container, _ map: UnsafeMutablePointer<KeyMap>) {
@@ -69,4 +67,9 @@ final class ContainerHolder<Container> {
     deinit {
         KeyMap.free(map)
     }
+
+    /// The container. Never inlined: here the container's metadata is at hand, and a caller that
+    /// knows it by its key type only would look it up in a table, for every row.
+    @inline(never)
+    func copy() -> Container { container }
 }

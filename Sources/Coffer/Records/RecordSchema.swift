@@ -183,7 +183,7 @@ private struct ExistingColumn {
     }
 }
 
-/// What a column does to values: <https://www.sqlite.org/datatype3.html#determination_of_column_affinity>.
+/// What a column does to values; see section 3.1 of <https://www.sqlite.org/datatype3.html>.
 private enum Affinity {
     case integer
     case text

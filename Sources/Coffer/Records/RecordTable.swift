@@ -189,7 +189,9 @@ final class RecordTable {
     @inline(__always)
     private func insertStatement(_ connection: Connection) throws(StoreError) -> Statement {
         if let insertion { return insertion }
-        return try prepare(plan.insertSQL, connection, into: \.insertion, isCreating: true)
+        let statement = try prepare(plan.insertSQL, connection, isCreating: true)
+        insertion = statement
+        return statement
     }
 
     @inline(__always)
@@ -198,33 +200,36 @@ final class RecordTable {
     ) throws(StoreError) -> Statement {
         if let updating { return updating }
         try plan.requireKey(for: isCreating ? "insertOrUpdate" : "update")
-        return try prepare(plan.updateSQL, connection, into: \.updating, isCreating: isCreating)
+        let statement = try prepare(plan.updateSQL, connection, isCreating: isCreating)
+        updating = statement
+        return statement
     }
 
     @inline(__always)
     private func deleteStatement(_ connection: Connection) throws(StoreError) -> Statement {
         if let deletion { return deletion }
         try plan.requireKey(for: "delete")
-        return try prepare(plan.deleteSQL, connection, into: \.deletion)
+        let statement = try prepare(plan.deleteSQL, connection)
+        deletion = statement
+        return statement
     }
 
     @inline(__always)
     private func findStatement(_ connection: Connection) throws(StoreError) -> Statement {
         if let finding { return finding }
-        return try prepare(plan.findSQL, connection, into: \.finding)
+        let statement = try prepare(plan.findSQL, connection)
+        finding = statement
+        return statement
     }
 
     /// - Parameter isCreating: For statements that write values: whether to make a missing table.
     @inline(never)
     private func prepare(
-        _ sql: String, _ connection: Connection,
-        into place: ReferenceWritableKeyPath<RecordTable, Statement?>, isCreating: Bool? = nil
+        _ sql: String, _ connection: Connection, isCreating: Bool? = nil
     ) throws(StoreError) -> Statement {
         if let isCreating { try ready(connection, isCreating: isCreating) }
         do throws(StoreError) {
-            let statement = try connection.compile(sql, persistent: true)
-            self[keyPath: place] = statement
-            return statement
+            return try connection.compile(sql, persistent: true)
         } catch {
             throw try explain(error, connection)
         }
@@ -307,18 +312,18 @@ extension RowDecoder {
         }
     }
 
-    /// All rows, decoded.
+    /// All rows, decoded, each in its place.
     func all<R: Record>(_ type: R.Type, _ statement: Statement) throws(StoreError) -> [R] {
         try reading(statement) { () throws(StoreError) in
-            var records: [R] = []
+            var rows = RowBuffer<R>()
             while try statement.advance() {
                 do {
-                    records.append(try R(from: self))
+                    try rows.append { try R(from: self) }
                 } catch {
                     throw wrapped(error)
                 }
             }
-            return records
+            return rows.take()
         }
     }
 }

@@ -63,10 +63,8 @@ final class RowDecoder: Decoder {
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
         if state.pointee.keyType == ObjectIdentifier(type), let holder = state.pointee.holder {
             // The holder was made for this key type: see `makeContainer`.
-            return unsafeDowncast(
-                holder.takeUnretainedValue(),
-                to: ContainerHolder<KeyedDecodingContainer<Key>>.self
-            ).container
+            return Unmanaged<ContainerHolder<KeyedDecodingContainer<Key>>>.fromOpaque(holder)
+                ._withUnsafeGuaranteedRef { $0.copy() }
         }
         return makeContainer(type)
     }
@@ -76,16 +74,16 @@ final class RowDecoder: Decoder {
         _ type: Key.Type
     ) -> KeyedDecodingContainer<Key> {
         typealias Holder = ContainerHolder<KeyedDecodingContainer<Key>>
-        if let holder = holders[ObjectIdentifier(type)] as? Holder { return holder.container }
+        if let holder = holders[ObjectIdentifier(type)] as? Holder { return holder.copy() }
         let map = KeyMap.make(for: type, state: UnsafeMutableRawPointer(state))
         let holder = Holder(KeyedDecodingContainer(RowKeyedDecoding<Key>(keys: map)), map)
         holders[ObjectIdentifier(type)] = holder
         if state.pointee.keyType == nil {
             state.pointee.keyType = ObjectIdentifier(type)
             // Unretained: `holders` keeps it as long as the state lives.
-            state.pointee.holder = Unmanaged.passUnretained(holder)
+            state.pointee.holder = UnsafeRawPointer(Unmanaged.passUnretained(holder).toOpaque())
         }
-        return holder.container
+        return holder.copy()
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {

@@ -64,9 +64,11 @@ final class RowEncoder: Encoder {
             self.failure = nil
             throw failure
         }
-        guard allColumns != nil else { return }
-        for column in plan.columns.indices where state.pointee.bound & (1 << UInt64(column)) == 0 {
-            sqlite3_bind_null(raw, Int32(column + 1))
+        guard let allColumns else { return }
+        var missing = allColumns & ~state.pointee.bound
+        while missing != 0 {
+            sqlite3_bind_null(raw, Int32(truncatingIfNeeded: missing.trailingZeroBitCount) &+ 1)
+            missing &= missing &- 1
         }
     }
 
@@ -92,10 +94,8 @@ final class RowEncoder: Encoder {
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
         if state.pointee.keyType == ObjectIdentifier(type), let holder = state.pointee.holder {
             // The holder was made for this key type: see `makeContainer`.
-            return unsafeDowncast(
-                holder.takeUnretainedValue(),
-                to: ContainerHolder<KeyedEncodingContainer<Key>>.self
-            ).container
+            return Unmanaged<ContainerHolder<KeyedEncodingContainer<Key>>>.fromOpaque(holder)
+                ._withUnsafeGuaranteedRef { $0.copy() }
         }
         return makeContainer(type)
     }
@@ -105,16 +105,16 @@ final class RowEncoder: Encoder {
         _ type: Key.Type
     ) -> KeyedEncodingContainer<Key> {
         typealias Holder = ContainerHolder<KeyedEncodingContainer<Key>>
-        if let holder = holders[ObjectIdentifier(type)] as? Holder { return holder.container }
+        if let holder = holders[ObjectIdentifier(type)] as? Holder { return holder.copy() }
         let map = KeyMap.make(for: type, state: UnsafeMutableRawPointer(state))
         let holder = Holder(KeyedEncodingContainer(RowKeyedEncoding<Key>(keys: map)), map)
         holders[ObjectIdentifier(type)] = holder
         if state.pointee.keyType == nil {
             state.pointee.keyType = ObjectIdentifier(type)
             // Unretained: `holders` keeps it as long as the state lives.
-            state.pointee.holder = Unmanaged.passUnretained(holder)
+            state.pointee.holder = UnsafeRawPointer(Unmanaged.passUnretained(holder).toOpaque())
         }
-        return holder.container
+        return holder.copy()
     }
 
     func unkeyedContainer() -> any UnkeyedEncodingContainer {

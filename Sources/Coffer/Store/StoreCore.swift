@@ -193,7 +193,7 @@ final class StoreCore: Sendable {
 
     /// Runs `work` while nothing else uses the store.
     ///
-    /// - Throws: `.busy` if running work does not end within `waitTimeout`; `.misuse` inside a body.
+    /// - Throws: `.busy` if running work does not end within `waitTimeout`; `.misuse` in a body.
     func alone<T>(_ work: () throws(StoreError) -> T) throws(StoreError) -> T {
         guard HeldStore.current(of: id) == nil else {
             throw StoreError(

@@ -1,4 +1,4 @@
-// SQLCipher 3.4.1 crashes when a connection plays back a hot journal whose page size is not its own:
+// SQLCipher 3.4.1 crashes when a connection plays back a hot journal of another page size:
 // measured with 4096 against 1024, 6 of 6. Opening tries several profiles, so a wrong key on a
 // `.sqlcipher3` file whose writer was killed brought the whole process down. Only profiles of the
 // journal's own page size are tried now; the journal tells it in clear.

@@ -30,7 +30,7 @@ import Testing
         for source in try Self.sources(below: Self.all) {
             for (number, line) in source.lines.enumerated() where line.count > 100 {
                 // A test's name is a sentence, and cannot be broken.
-                if line.contains("func `") { continue }
+                if line.contains("func `") || line.hasPrefix("        `") { continue }
                 Issue.record("\(source.name):\(number + 1) has \(line.count) columns")
             }
         }

@@ -22,7 +22,7 @@ import Testing
             try expectNoMarker(folder)
             try tx.execute("CREATE INDEX i ON \(identifier: "bucket:" + Self.marker)(value)")
             _ = try tx.rows(
-                "SELECT value FROM \(identifier: "bucket:" + Self.marker) ORDER BY value || key DESC"
+                "SELECT value FROM \(identifier: "bucket:" + Self.marker) ORDER BY value || key"
             )
             try expectNoMarker(folder)
         }
