@@ -88,4 +88,29 @@ static inline int coffer_raw_byte_count(sqlite3 *db, int64_t *byte_count) {
     return code;
 }
 
+/// Reads raw bytes of the write-ahead log through the engine's own descriptor.
+/// SQLITE_NOTFOUND if no log is open.
+static inline int coffer_read_log(sqlite3 *db, void *buffer, int byte_count, int64_t offset) {
+    sqlite3_file *file = 0;
+    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
+    if (code != SQLITE_OK) return code;
+    if (file == 0 || file->pMethods == 0) return SQLITE_NOTFOUND;
+    return file->pMethods->xRead(file, buffer, byte_count, offset);
+}
+
+/// Copies the first header of the WAL index, 48 bytes, from the memory that the engine shares.
+/// See https://www.sqlite.org/walformat.html#the_wal_index_header. SQLITE_NOTFOUND without WAL.
+static inline int coffer_read_log_index(sqlite3 *db, void *header) {
+    sqlite3_file *file = 0;
+    void volatile *region = 0;
+    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (code != SQLITE_OK) return code;
+    if (file == 0 || file->pMethods == 0 || file->pMethods->iVersion < 2) return SQLITE_NOTFOUND;
+    code = file->pMethods->xShmMap(file, 0, 32768, 0, &region);
+    if (code != SQLITE_OK) return code;
+    if (region == 0) return SQLITE_NOTFOUND;
+    memcpy(header, (const void *)region, 48);
+    return SQLITE_OK;
+}
+
 #endif

@@ -171,6 +171,11 @@ func systemErrorText(_ number: Int32) -> String {
     String(cString: strerror(number))
 }
 
+/// Blocks the thread for 10 ms, before something is tried again.
+func sleepBriefly() {
+    usleep(10_000)
+}
+
 /// Removes a file of ours whose absence is no error.
 func unlinkIfPresent(_ path: String) {
     unlink(path)

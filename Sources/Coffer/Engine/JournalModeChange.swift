@@ -1,13 +1,5 @@
 import CSQLCipher
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 /// Sets the journal mode without losing another process's last commit.
 ///
 /// Leaving WAL by `PRAGMA journal_mode=DELETE` alone silently discarded a foreign commit in 47 of
@@ -26,7 +18,7 @@ struct JournalModeChange {
                 return try attempt(wanted)
             } catch  where error.code == .busy && ContinuousClock.now < deadline {
                 // The engine asks no busy handler for this change.
-                usleep(10_000)
+                sleepBriefly()
             }
         }
     }

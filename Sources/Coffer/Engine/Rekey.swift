@@ -123,7 +123,8 @@ struct Rekey: ~Copyable {
                 .full, "\(kept): it needs \(byteCount) free bytes, and there are \(free)",
                 hint: "Free some space and try again.")
         }
-        let damaged = try DamageScan(handle: handle, profile: profile).pages(key: key, countMax: 16)
+        let pages = RawPages(handle, key: key, profile: profile)
+        let damaged = try pages.damaged(countMax: 16)
         if !damaged.isEmpty {
             return StoreError(
                 .damaged, "\(kept): pages fail authentication",

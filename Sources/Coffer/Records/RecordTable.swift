@@ -12,6 +12,8 @@ final class RecordTable {
     private var updating: Statement?
     private var deletion: Statement?
     private var finding: Statement?
+    /// Whether the table was seen to keep the type's values as they are.
+    private var isChecked = false
 
     private init(_ plan: RecordPlan) {
         self.plan = plan
@@ -237,10 +239,15 @@ final class RecordTable {
 
     /// Before the first write of values on this connection.
     private func ready(_ connection: Connection, isCreating: Bool) throws(StoreError) {
+        guard !isChecked else { return }
         let schema = RecordSchema(plan, connection)
-        if try schema.kind() != .nothing { return try schema.requireWritable() }
-        guard isCreating else { throw notFound }
-        try schema.create()
+        if try schema.kind() == .nothing {
+            guard isCreating else { throw notFound }
+            try schema.create()
+        } else {
+            try schema.requireWritable()
+        }
+        isChecked = true
     }
 
     // MARK: Failures
@@ -302,28 +309,28 @@ extension RowEncoder {
 extension RowDecoder {
     /// The first row, decoded.
     func first<R: Record>(_ type: R.Type, _ statement: Statement) throws(StoreError) -> R? {
-        try reading(statement) { () throws(StoreError) in
-            guard try statement.advance() else { return nil }
-            do {
-                return try R(from: self)
-            } catch {
-                throw wrapped(error)
-            }
+        try begin(statement)
+        defer { end() }
+        guard try statement.advance() else { return nil }
+        do {
+            return try R(from: self)
+        } catch {
+            throw wrapped(error)
         }
     }
 
     /// All rows, decoded, each in its place.
     func all<R: Record>(_ type: R.Type, _ statement: Statement) throws(StoreError) -> [R] {
-        try reading(statement) { () throws(StoreError) in
-            var rows = RowBuffer<R>()
-            while try statement.advance() {
-                do {
-                    try rows.append { try R(from: self) }
-                } catch {
-                    throw wrapped(error)
-                }
+        try begin(statement)
+        defer { end() }
+        var rows = RowBuffer<R>()
+        while try statement.advance() {
+            do {
+                try rows.append { try R(from: self) }
+            } catch {
+                throw wrapped(error)
             }
-            return rows.take()
         }
+        return rows.take()
     }
 }

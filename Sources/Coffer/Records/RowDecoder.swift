@@ -37,18 +37,18 @@ final class RowDecoder: Decoder {
         state.deallocate()
     }
 
-    /// Runs `body` with the statement's rows as what is decoded.
-    func reading<T>(
-        _ statement: Statement, _ body: () throws(StoreError) -> T
-    ) throws(StoreError) -> T {
+    /// Makes the rows of a statement what is decoded, until `end()`.
+    func begin(_ statement: Statement) throws(StoreError) {
         guard state.pointee.statement == nil else {
             throw StoreError(
                 .misuse, "a record reads others of its own type while it decodes itself",
                 table: table)
         }
         state.pointee.statement = try statement.pointer()
-        defer { state.pointee.statement = nil }
-        return try body()
+    }
+
+    func end() {
+        state.pointee.statement = nil
     }
 
     /// An error of the user's own `init(from:)` as one of Coffer's.

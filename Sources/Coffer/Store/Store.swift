@@ -13,7 +13,7 @@ import Dispatch
 /// Writes run one at a time, first in, first out; reads run beside them on connections of their
 /// own, each on one snapshot.
 public final class Store: Sendable {
-    private let core: StoreCore
+    let core: StoreCore
 
     /// Opens or creates a store.
     ///
@@ -165,12 +165,12 @@ public final class Store: Sendable {
     var waitingWriteCount: Int { core.waitingWriteCount }
 
     /// Runs blocking work on a thread that may block.
-    private static func offPool<T: Sendable>(
-        _ work: @escaping @Sendable () throws(StoreError) -> T
-    ) async throws(StoreError) -> T {
+    static func offPool<T: Sendable, E: Error>(
+        _ work: @escaping @Sendable () throws(E) -> T
+    ) async throws(E) -> T {
         let result = await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
-                continuation.resume(returning: Result { () throws(StoreError) in try work() })
+                continuation.resume(returning: Result { () throws(E) in try work() })
             }
         }
         return try result.get()

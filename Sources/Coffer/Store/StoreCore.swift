@@ -195,11 +195,7 @@ final class StoreCore: Sendable {
     ///
     /// - Throws: `.busy` if running work does not end within `waitTimeout`; `.misuse` in a body.
     func alone<T>(_ work: () throws(StoreError) -> T) throws(StoreError) -> T {
-        guard HeldStore.current(of: id) == nil else {
-            throw StoreError(
-                .misuse, "this would wait for the transaction it is called from",
-                hint: "Call it outside of read and write.")
-        }
+        try requireOutside()
         let deadline = ContinuousClock.now + configuration.waitTimeout
         try writeGate.wait(timeout: configuration.waitTimeout, for: "running writes to end")
         defer { writeGate.leave() }
@@ -211,6 +207,15 @@ final class StoreCore: Sendable {
             readerCount += 1
         }
         return try work()
+    }
+
+    /// - Throws: `.misuse` inside a body of this store on this thread.
+    func requireOutside() throws(StoreError) {
+        guard HeldStore.current(of: id) == nil else {
+            throw StoreError(
+                .misuse, "this would wait for the transaction it is called from",
+                hint: "Call it outside of read and write.")
+        }
     }
 
     func rekey(to key: borrowing StoreKey) throws(StoreError) {

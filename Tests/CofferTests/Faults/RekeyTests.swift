@@ -62,8 +62,7 @@ import Testing
         let profile = try #require(connection.profile)
         try connection.rekey(to: .numbered(2))
         let handle = try connection.current().handle
-        let damaged = try DamageScan(handle: handle, profile: profile)
-            .pages(key: old, countMax: .max)
+        let damaged = try RawPages(handle, key: old, profile: profile).damaged(countMax: .max)
         #expect(damaged.count == (try handle.rawByteCount()) / profile.pageByteCount)
     }
 

@@ -1,0 +1,45 @@
+/// The pages of a main file as they are on disk, read through the engine's own descriptor.
+struct RawPages: ~Copyable {
+    private let handle: Handle
+    private let authenticator: PageAuthenticator
+    let byteCount: Int
+
+    init(_ handle: Handle, key: borrowing RawKey, profile: CipherProfile) {
+        self.handle = handle
+        byteCount = profile.pageByteCount
+        authenticator = PageAuthenticator(key: key, profile: profile)
+    }
+
+    /// The page at 2^30 holds SQLite's lock bytes and is never written.
+    /// See <https://www.sqlite.org/fileformat2.html#the_lock_byte_page>.
+    var lockPage: Int { (1 << 30) / byteCount + 1 }
+
+    /// A page that the file does not have (it may have shrunk meanwhile) is no damage.
+    borrowing func isAuthentic(_ number: Int) throws(StoreError) -> Bool {
+        let page: [UInt8]?
+        do throws(StoreError) {
+            page = try handle.rawBytes(at: (number - 1) * byteCount, count: byteCount)
+        } catch  where error.code == .damaged {
+            return false  // a page of zeros, on SQLCipher 3
+        }
+        guard let page else { return true }
+        return authenticates(page[...], number: number)
+    }
+
+    borrowing func authenticates(_ page: ArraySlice<UInt8>, number: Int) -> Bool {
+        page.withUnsafeBytes { authenticator.authenticates($0, number: number) }
+    }
+
+    /// Numbers of the first pages that fail.
+    ///
+    /// - Complexity: O(*pages*).
+    borrowing func damaged(countMax: Int) throws(StoreError) -> [Int] {
+        var damaged: [Int] = []
+        let pageCount = try handle.rawByteCount() / byteCount
+        for number in stride(from: 1, through: pageCount, by: 1) where number != lockPage {
+            if try !isAuthentic(number) { damaged.append(number) }
+            if damaged.count == countMax { break }
+        }
+        return damaged
+    }
+}

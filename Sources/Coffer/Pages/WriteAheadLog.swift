@@ -1,0 +1,69 @@
+/// The format of SQLite's write-ahead log: what of it is committed, and which page a frame holds.
+///
+/// See <https://www.sqlite.org/fileformat2.html#the_wal_file_format>.
+struct WriteAheadLog {
+    /// "0: Magic number … 4: File format version … 8: Database page size … 12: Checkpoint sequence
+    /// number … 16: Salt-1 … 20: Salt-2 … 24: Checksum-1 … 28: Checksum-2"
+    static let headerByteCount = 32
+    /// "0: Page number … 4: For commit records, the size of the database file in pages … 8: Salt-1
+    /// … 12: Salt-2 … 16: Checksum-1 … 20: Checksum-2"
+    static let frameHeaderByteCount = 24
+
+    let pageByteCount: Int
+    private let salt: ArraySlice<UInt8>
+    private let isBigEndian: Bool
+    private var checksum: (UInt32, UInt32)
+
+    /// Reads the header; `nil` if it is none or its checksum is wrong.
+    init?(header: [UInt8]) {
+        let magic = Self.bigEndian(header[0...])
+        guard header.count == Self.headerByteCount, magic & ~1 == 0x377f_0682 else { return nil }
+        // "If the least significant bit of the magic number is 1, the checksum words are read as
+        // big-endian"
+        isBigEndian = magic & 1 == 1
+        pageByteCount = Int(Self.bigEndian(header[8...]))
+        salt = header[16..<24]
+        checksum = (0, 0)
+        add(header[0..<24])
+        guard checksum == (Self.bigEndian(header[24...]), Self.bigEndian(header[28...])) else {
+            return nil
+        }
+    }
+
+    var frameByteCount: Int { Self.frameHeaderByteCount + pageByteCount }
+
+    /// Offset of a frame, counted from 0.
+    func offset(ofFrame index: Int) -> Int { Self.headerByteCount + index * frameByteCount }
+
+    /// The page that the next frame holds; `nil` if the frame is not what was written: its salt
+    /// or the running checksum is wrong. Frames must come in order.
+    mutating func page(ofNextFrame frame: [UInt8]) -> (number: Int, content: ArraySlice<UInt8>)? {
+        guard frame.count == frameByteCount, frame[8..<16].elementsEqual(salt) else { return nil }
+        add(frame[0..<8])
+        add(frame[Self.frameHeaderByteCount...])
+        guard checksum == (Self.bigEndian(frame[16...]), Self.bigEndian(frame[20...])) else {
+            return nil
+        }
+        return (Int(Self.bigEndian(frame[0...])), frame[Self.frameHeaderByteCount...])
+    }
+
+    /// "s0 += x(i) + s1; s1 += x(i+1) + s0" over pairs of 32-bit words.
+    private mutating func add(_ bytes: ArraySlice<UInt8>) {
+        bytes.withUnsafeBytes { words in
+            for offset in stride(from: 0, to: words.count, by: 8) {
+                let first = words.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
+                let second = words.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self)
+                checksum.0 &+= ordered(first) &+ checksum.1
+                checksum.1 &+= ordered(second) &+ checksum.0
+            }
+        }
+    }
+
+    private func ordered(_ word: UInt32) -> UInt32 {
+        isBigEndian ? UInt32(bigEndian: word) : UInt32(littleEndian: word)
+    }
+
+    private static func bigEndian(_ bytes: ArraySlice<UInt8>) -> UInt32 {
+        bytes.prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
+    }
+}
