@@ -56,8 +56,17 @@ public struct StoreError: Error, Sendable {
         resultCode: Int32? = nil, cause: (any Error)? = nil
     ) {
         storage = Storage(
-            code: code, message: message, hint: hint, sql: sql, pages: pages,
+            code: code, message: message, hint: hint, sql: sql.map(Self.redacted), pages: pages,
             table: table, column: column, resultCode: resultCode, cause: cause)
+    }
+
+    /// SQL without what may be a key: `PRAGMA key = …` and `ATTACH … KEY …` keep one word.
+    static func redacted(_ sql: String) -> String {
+        let words = sql.lowercased().split { !$0.isLetter && $0 != "_" }
+        guard words.contains(where: { $0.hasSuffix("key") }) else { return sql }
+        if words.contains("pragma") { return "PRAGMA …" }
+        if words.contains("attach") { return "ATTACH …" }
+        return sql
     }
 
     /// What kind of failure this is; compare with `==`.

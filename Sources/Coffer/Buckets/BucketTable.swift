@@ -10,7 +10,7 @@ struct BucketTable {
         self.connection = connection
         self.plan = plan
         table = try plan.quoted.get()
-        if connection.attachments[ObjectIdentifier(plan)] == nil { try checkKeyType() }
+        if try connection.attachment(ObjectIdentifier(plan)) == nil { try checkKeyType() }
     }
 
     /// Refuses a table whose keys are of another type: SQLite would convert them in silence. Asked
@@ -31,7 +31,7 @@ struct BucketTable {
                 hint: "Name the bucket with the key type that it was made with.",
                 table: plan.table, column: "key")
         }
-        connection.attachments[ObjectIdentifier(plan)] = plan
+        connection.attach(plan, as: ObjectIdentifier(plan))
     }
 
     /// SQLite ignores the case of ASCII letters in a table's name; buckets do not.

@@ -22,6 +22,10 @@ final class Authorizer {
     /// True once the statement being compiled turned out to control transactions or files, so
     /// that it must not be wrapped into a transaction.
     private(set) var sawControl = false
+    /// The verb of transaction or savepoint SQL, such as `COMMIT` or `RELEASE`.
+    private(set) var transactionVerb: String?
+    /// True once the statement being compiled turned out to change the schema.
+    private(set) var sawSchemaChange = false
     private var refusal: StoreError?
 
     func install(on db: OpaquePointer) {
@@ -39,6 +43,8 @@ final class Authorizer {
     /// Forgets what the last compilation showed.
     func begin() {
         sawControl = false
+        transactionVerb = nil
+        sawSchemaChange = false
         refusal = nil
     }
 
@@ -52,11 +58,19 @@ final class Authorizer {
         switch action {
         case SQLITE_TRANSACTION, SQLITE_SAVEPOINT:
             sawControl = true
+            transactionVerb = first ?? ""
             let isManaged = scope == .body || isInBody
             reason = isManaged ? Self.transactionReason(action, first) : nil
         case SQLITE_ATTACH, SQLITE_DETACH:
             sawControl = true
-            reason = scope == .body ? "ATTACH and DETACH are not possible in a transaction" : nil
+            // VACUUM attaches a temporary file without a name.
+            reason =
+                first?.isEmpty == true || first == "vacuum_db"
+                ? nil : "ATTACH and DETACH are off: pages of an attached file would not be probed"
+        case SQLITE_ALTER_TABLE, SQLITE_CREATE_INDEX...SQLITE_CREATE_VIEW,
+            SQLITE_DROP_INDEX...SQLITE_DROP_VIEW, SQLITE_CREATE_VTABLE, SQLITE_DROP_VTABLE:
+            sawSchemaChange = true
+            reason = nil
         case SQLITE_PRAGMA:
             sawControl = true
             reason = pragmaReason(first?.lowercased() ?? "", argument: second)
@@ -98,8 +112,9 @@ final class Authorizer {
     }
 
     private static let secretPragmas = [
-        "key": "setKey(_:)", "hexkey": "setKey(_:)", "rekey": "rekey(to:)",
-        "hexrekey": "rekey(to:)", "rekey_kdf_iter": "rekey(to:)",
+        "key": "setKey(_:)", "hexkey": "setKey(_:)", "textkey": "setKey(_:)",
+        "rekey": "rekey(to:)", "hexrekey": "rekey(to:)", "textrekey": "rekey(to:)",
+        "rekey_kdf_iter": "rekey(to:)",
         "rekey_cipher": "rekey(to:)", "cipher_store_pass": "setKey(_:)",
         "kdf_iter": "a CipherProfile", "fast_kdf_iter": "a CipherProfile",
         "cipher_migrate": "a copy into a new store",

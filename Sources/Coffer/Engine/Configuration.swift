@@ -38,7 +38,11 @@ public struct Configuration: Sendable {
     public var busyTimeout: Duration = .seconds(5)
 
     /// Most connections that a store reads with at once; more reads wait in line.
-    public var readerCountMax = 4
+    ///
+    /// From 1 to 256; each has a descriptor or three and its share of the cache.
+    public var readerCountMax = 4 {
+        didSet { readerCountMax = min(max(1, readerCountMax), 256) }
+    }
 
     /// How long a read waits for a free connection, and `rekey` and `close` for running work,
     /// before `.busy`.

@@ -80,6 +80,7 @@ extension Connection {
             if try current().handle.authorizer.scope == .connection, !statement.isControl {
                 try probe()
             }
+            if statement.changesSchema { isSchemaChecked = false }
         } catch {
             statement.rewind()
             statementFailed(statement)

@@ -52,6 +52,7 @@ extension Connection {
         let handle = try current().handle
         try handle.run(mode.control)
         isInBody = true
+        isSchemaChecked = false
         defer { isInBody = false }
         return try finish(handle) { try body() }
     }
@@ -74,13 +75,22 @@ extension Connection {
         defer { savepointDepth -= 1 }
         do {
             let result = try body()
-            guard handle.isInTransaction else { throw Self.rolledBack(cause: nil) }
+            guard handle.isInTransaction else { throw Self.ended(handle) }
             try handle.run("RELEASE \(name)")
             return result
         } catch {
             // FULL, IOERR, NOMEM and ON CONFLICT ROLLBACK end the whole transaction.
-            guard handle.isInTransaction else { throw Self.rolledBack(cause: error) }
-            try handle.run("ROLLBACK TO \(name); RELEASE \(name)")
+            guard handle.isInTransaction else {
+                throw handle.isClosed ? Self.closed : Self.rolledBack(cause: error)
+            }
+            forgetAttachments()
+            do throws(StoreError) {
+                try handle.run("ROLLBACK TO \(name); RELEASE \(name)")
+            } catch let failure {
+                // The part may not be left half done: the whole transaction goes.
+                try? handle.run(.rollback)
+                throw Self.rolledBack(cause: failure)
+            }
             throw error
         }
     }
@@ -90,7 +100,7 @@ extension Connection {
         let result: T
         do {
             result = try body()
-            guard handle.isInTransaction else { throw Self.rolledBack(cause: nil) }
+            guard handle.isInTransaction else { throw Self.ended(handle) }
             try probe()
             try handle.run(.commit)
         } catch {
@@ -98,6 +108,7 @@ extension Connection {
             // After a failed COMMIT the transaction is still open. Should the ROLLBACK fail too,
             // SQLite has undone everything itself, and the first error is the one to know.
             if handle.isInTransaction { try? handle.run(.rollback) }
+            forgetAttachments()
             throw failure
         }
         return result
@@ -109,6 +120,11 @@ extension Connection {
         guard handle.isInTransaction, let found = handle.probeFailure(), found.code == .damaged
         else { return error }
         return StoreError(found.code, found.message, hint: found.hint, cause: error)
+    }
+
+    /// Why a transaction is not open any more at the end of its body.
+    private static func ended(_ handle: Handle) -> StoreError {
+        handle.isClosed ? closed : rolledBack(cause: nil)
     }
 
     static func rolledBack(cause: (any Error)?) -> StoreError {
@@ -125,11 +141,26 @@ extension Connection {
         let handle = try current().handle
         // SQLite has undone the transaction of the body: nothing may run as if outside one.
         if isInBody, !handle.isInTransaction { throw Self.rolledBack(cause: nil) }
+        if let verb = statement.transactionVerb { try allow(verb, handle) }
         if !handle.isInTransaction, !statement.isControl {
             try handle.run(.begin)
             implicit = ImplicitTransaction(isOpen: true)
         }
         if implicit.isOpen { implicit.cursorCount += 1 }
+    }
+
+    /// Transaction SQL of the user's, also if it was compiled before the body or cursor began.
+    private func allow(_ verb: String, _ handle: Handle) throws(StoreError) {
+        guard !isInBody, !implicit.isOpen else {
+            throw StoreError(
+                .misuse, "\(verb) would end a transaction that is Coffer's to end",
+                hint: isInBody
+                    ? "Return from the body to commit, throw to roll back."
+                    : "Step the open statement to its end, or reset it.")
+        }
+        // What was read in the user's own transaction must be authentic before it is committed.
+        if verb == "COMMIT" || verb == "RELEASE", handle.isInTransaction { try probe() }
+        forgetAttachments()
     }
 
     /// Commits when the last such statement has ended, or at once when one wrote: a returned
@@ -158,11 +189,17 @@ extension Connection {
         }
     }
 
-    /// Rolls back when the last such statement has failed.
+    /// Rolls back when the last such statement has failed, or one that wrote: what it did before
+    /// it failed (`OR FAIL`) is undone. Cursors that stand at a row go on.
     func statementFailed(_ statement: Statement) {
         guard implicit.isOpen, let handle = openState?.handle else { return }
         implicit.cursorCount -= 1
-        if implicit.cursorCount == 0 || !handle.isInTransaction { abandonImplicit(handle) }
+        let cursorCount = implicit.cursorCount
+        let isOver = cursorCount == 0 || !handle.isInTransaction
+        guard isOver || !statement.isReadOnly else { return }
+        abandonImplicit(handle)
+        guard cursorCount > 0, (try? handle.run(.begin)) != nil else { return }
+        implicit = ImplicitTransaction(isOpen: true, cursorCount: cursorCount)
     }
 
     private func abandonImplicit(_ handle: Handle) {

@@ -47,7 +47,7 @@ public final class Connection {
     }
 
     var cache: StatementCache
-    /// Statements that must end before the handle may close; each removes itself when it dies.
+    /// Statements that must end before the handle may close; those that died are swept out.
     private var statements: [ObjectIdentifier: WeakStatement] = [:]
     private var statementCountToSweep = 64
     /// The transaction around statements that the user runs outside one.
@@ -58,7 +58,11 @@ public final class Connection {
     }
     var savepointDepth = 0
     /// What other rooms keep per connection, such as a record type's statements.
-    let attachments = Attachments()
+    private let attachments = Attachments()
+    /// The schema that the attachments were made for, and whether it was asked for since the
+    /// transaction began or changed the schema itself.
+    private var schemaVersion: Int64?
+    var isSchemaChecked = false
 
     private struct WeakStatement {
         weak var statement: Statement?
@@ -202,9 +206,34 @@ public final class Connection {
         for entry in statements.values { entry.statement?.finalize() }
         statements.removeAll()
         cache.removeAll()
-        attachments.removeAll()
+        forgetAttachments()
         implicit = ImplicitTransaction()
         savepointDepth = 0
+    }
+
+    /// What another room keeps for the schema as it is now; `nil` if it was made for another one.
+    @inline(__always)
+    func attachment(_ id: ObjectIdentifier) throws(StoreError) -> AnyObject? {
+        if !isSchemaChecked { try checkSchema() }
+        return attachments[id]
+    }
+
+    func attach(_ value: AnyObject, as id: ObjectIdentifier) {
+        attachments[id] = value
+    }
+
+    /// After a rollback too: a later change may give the schema the number that was taken back.
+    func forgetAttachments() {
+        attachments.removeAll()
+        isSchemaChecked = false
+    }
+
+    @inline(never)
+    private func checkSchema() throws(StoreError) {
+        let version = try current().handle.schemaVersion()
+        if version != schemaVersion { attachments.removeAll() }
+        schemaVersion = version
+        isSchemaChecked = true
     }
 
     /// - Throws: `.damaged` if a page read in this transaction failed authentication.

@@ -9,6 +9,7 @@ final class Handle {
     let authorizer = Authorizer()
     /// Compiled at the first probe and kept: it runs once in every transaction.
     var probeStatement: OpaquePointer?
+    private var schemaStatement: OpaquePointer?
     private(set) var isClosed = false
     /// BEGIN, COMMIT and ROLLBACK, compiled once: every transaction runs two of them.
     private var controls: [Control: OpaquePointer] = [:]
@@ -43,13 +44,14 @@ final class Handle {
         guard !isClosed else { return }
         isClosed = true
         sqlite3_finalize(probeStatement)
+        sqlite3_finalize(schemaStatement)
         for statement in controls.values { sqlite3_finalize(statement) }
         sqlite3_close_v2(db)
     }
 
     /// Whether a transaction is open, as SQLite itself knows it.
     /// The corresponding C function is `sqlite3_get_autocommit`.
-    var isInTransaction: Bool { sqlite3_get_autocommit(db) == 0 }
+    var isInTransaction: Bool { !isClosed && sqlite3_get_autocommit(db) == 0 }
 
     /// Captures the engine's last error at once, before another call overwrites it.
     func error(_ code: Int32, sql: String? = nil) -> StoreError {
@@ -67,8 +69,24 @@ final class Handle {
         guard code == SQLITE_OK else { throw error(code, sql: sql) }
     }
 
+    /// The number that changes with the schema; belongs to the open transaction.
+    func schemaVersion() throws(StoreError) -> Int64 {
+        guard !isClosed else { throw Connection.closed }
+        let (version, code) = authorizer.asCoffer { () -> (Int64, Int32) in
+            if schemaStatement == nil {
+                sqlite3_prepare_v2(db, "PRAGMA schema_version", -1, &schemaStatement, nil)
+            }
+            let code = sqlite3_step(schemaStatement)
+            defer { sqlite3_reset(schemaStatement) }
+            return (sqlite3_column_int64(schemaStatement, 0), code)
+        }
+        guard code == SQLITE_ROW else { throw error(code) }
+        return version
+    }
+
     /// Begins or ends a transaction.
     func run(_ control: Control) throws(StoreError) {
+        guard !isClosed else { throw Connection.closed }
         let code = authorizer.asCoffer { () -> Int32 in
             if controls[control] == nil {
                 var raw: OpaquePointer?

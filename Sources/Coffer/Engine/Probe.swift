@@ -21,7 +21,8 @@ extension Handle {
     /// Why nothing that was read in this transaction may be used; `nil` if every page of it was
     /// authentic.
     func probeFailure() -> StoreError? {
-        authorizer.asCoffer {
+        guard !isClosed else { return Connection.closed }
+        return authorizer.asCoffer {
             if probeStatement == nil {
                 sqlite3_prepare_v2(db, Probe.sql, -1, &probeStatement, nil)
             }

@@ -118,11 +118,6 @@ struct Rekey: ~Copyable {
     ) throws(StoreError) -> StoreError {
         let byteCount = try handle.rawByteCount()
         let kept = "the key of \(file.path) was not changed and the old one still holds"
-        if let free = file.freeByteCount(), free < byteCount {
-            return StoreError(
-                .full, "\(kept): it needs \(byteCount) free bytes, and there are \(free)",
-                hint: "Free some space and try again.")
-        }
         let pages = RawPages(handle, key: key, profile: profile)
         let damaged = try pages.damaged(countMax: 16)
         if !damaged.isEmpty {
@@ -130,6 +125,11 @@ struct Rekey: ~Copyable {
                 .damaged, "\(kept): pages fail authentication",
                 hint: "Copy what can be read into a new store, or restore a backup.", pages: damaged
             )
+        }
+        if let free = file.freeByteCount(), free < byteCount {
+            return StoreError(
+                .full, "\(kept): it needs \(byteCount) free bytes, and there are \(free)",
+                hint: "Free some space and try again.")
         }
         if systemError != 0 {
             return StoreError(
@@ -144,8 +144,9 @@ extension Connection {
     ///
     /// Success is proven before it is reported: a fresh connection opens with the new key and the
     /// old key no longer opens. A crash leaves the old key or the new one, never a mixture. After
-    /// a failure the connection is open under the old key, with every row. Statements that were
-    /// prepared before end.
+    /// a failure the connection is open under the old key, with every row; only if no proof was
+    /// possible it is closed, and the error says so. Statements that were prepared before end, and
+    /// so do temporary tables: the connection is opened anew.
     ///
     /// - Parameter key: The new key. Never empty. The salt is kept.
     /// - Throws: `StoreError` `.busy` if another connection or process holds the file; `.full`

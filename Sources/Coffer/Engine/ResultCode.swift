@@ -3,31 +3,25 @@ import CSQLCipher
 extension StoreError {
     /// Translates an engine's result code, with the message it left on the connection.
     static func of(_ db: OpaquePointer?, code: Int32, sql: String?) -> StoreError {
-        // Without a connection there is no message but the code's own.
+        // SQLite quotes the word that it stumbled over: with a key in the text, that may be the
+        // key. Then, and without a connection, there is no message but the code's own.
+        let isQuotable = sql.map { redacted($0) == $0 } ?? true
         let text =
-            db.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
+            db.flatMap { isQuotable ? String(cString: sqlite3_errmsg($0)) : nil }
+            ?? String(cString: sqlite3_errstr(code))
         let extended = db.map { sqlite3_extended_errcode($0) } ?? code
         let precise = extended & 0xff == code & 0xff ? extended : code
         let meaning = Meaning(code: precise, systemError: db.map { sqlite3_system_errno($0) } ?? 0)
         return StoreError(
-            meaning.code, meaning.message ?? text, hint: meaning.hint, sql: sql.map(redacted),
+            meaning.code, meaning.message ?? text, hint: meaning.hint, sql: sql,
             resultCode: precise)
     }
 
     /// The same error, naming the SQL text.
     func with(sql: String?) -> StoreError {
         StoreError(
-            code, message, hint: hint, sql: sql.map(Self.redacted), pages: pages, table: table,
+            code, message, hint: hint, sql: sql, pages: pages, table: table,
             column: column, resultCode: resultCode, cause: cause)
-    }
-
-    /// SQL without what may be a key: `PRAGMA key = …` and `ATTACH … KEY …` keep their first word.
-    private static func redacted(_ sql: String) -> String {
-        let words = sql.lowercased()
-        guard words.contains("key") else { return sql }
-        if words.contains("pragma") { return "PRAGMA …" }
-        if words.contains("attach") { return "ATTACH …" }
-        return sql
     }
 
     /// The same error, naming table and column.

@@ -36,6 +36,10 @@ public final class Statement {
     /// Whether the statement controls transactions, files or settings, so that it cannot run
     /// inside a transaction of Coffer's making.
     let isControl: Bool
+    /// The verb of transaction or savepoint SQL; `nil` for other statements.
+    let transactionVerb: String?
+    /// Whether the statement creates, alters or drops something.
+    let changesSchema: Bool
     /// Set between the first step and the reset.
     private(set) var isRunning = false
     private var names: ColumnNames?
@@ -46,6 +50,8 @@ public final class Statement {
         handle.authorizer.begin()
         raw = try Self.compile(handle, sql: sql, persistent: persistent)
         isControl = handle.authorizer.sawControl || sql.isVacuum
+        transactionVerb = handle.authorizer.transactionVerb
+        changesSchema = handle.authorizer.sawSchemaChange
         handle.authorizer.begin()
         parameterCount = Int(sqlite3_bind_parameter_count(raw))
         isReadOnly = sqlite3_stmt_readonly(raw) != 0
@@ -206,10 +212,10 @@ public final class Statement {
         }
         try connection.statementWillStep(self)
         do {
-            if try advance() {
-                try connection.probe()
-                return true
-            }
+            let isRow = try advance()
+            // Also at the end: that there is no row may be wrong as well.
+            if isRow || !isControl { try connection.probe() }
+            if isRow { return true }
         } catch {
             // An open cursor would carry the failure into the next transaction.
             rewind()
@@ -224,7 +230,11 @@ public final class Statement {
     @inline(__always)
     func advance() throws(StoreError) -> Bool {
         let raw = try pointer()
-        isRunning = true
+        if !isRunning {
+            isRunning = true
+            // The first step compiles the text again if the schema has changed.
+            names = nil
+        }
         let code = sqlite3_step(raw)
         if code == SQLITE_ROW { return true }
         if code == SQLITE_DONE {
@@ -376,6 +386,21 @@ extension String {
     var isPragma: Bool { begins(with: "pragma") }
 
     private func begins(with word: String) -> Bool {
-        drop { $0.isWhitespace }.prefix(6).lowercased() == word
+        withoutLeadingComments.prefix(6).lowercased() == word
+    }
+
+    /// See <https://www.sqlite.org/lang_comment.html>.
+    private var withoutLeadingComments: Substring {
+        var rest = self[...]
+        while true {
+            rest = rest.drop { $0.isWhitespace }
+            if rest.hasPrefix("--") {
+                rest = rest.drop { !$0.isNewline }
+            } else if rest.hasPrefix("/*"), let end = rest.dropFirst(2).firstRange(of: "*/") {
+                rest = rest[end.upperBound...]
+            } else {
+                return rest
+            }
+        }
     }
 }

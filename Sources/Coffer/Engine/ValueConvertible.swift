@@ -79,7 +79,7 @@ extension Bool: ValueConvertible {
 }
 
 extension Double: ValueConvertible {
-    /// The real; `.mismatch` for NaN, which SQLite would store as NULL.
+    /// The real; `.mismatch` for NaN, which SQLite would store as NULL. SQLite keeps -0.0 as 0.0.
     public func asValue() throws(StoreError) -> Value {
         guard !isNaN else {
             throw StoreError(.mismatch, "NaN cannot be stored: SQLite makes it NULL")

@@ -32,7 +32,8 @@ extension Reading where Self: ~Copyable {
     /// - Complexity: O(*rows*) memory.
     public func fetch<R: Record>(_ type: R.Type, sql: SQL) throws -> [R] {
         let connection = try connection()
-        return try RecordTable.of(type, connection).fetch(type, named: sql, connection)
+        return try RecordTable.of(type, connection).fetch(
+            type, named: sql, isReadOnly: isReadOnly, connection)
     }
 
     /// The first record that a query asks for, `nil` if there is none.

@@ -25,7 +25,7 @@ final class RecordTable {
     static func of<R: Record>(
         _ type: R.Type, _ connection: Connection
     ) throws(StoreError) -> RecordTable {
-        if let known = connection.attachments[ObjectIdentifier(type)] as? RecordTable {
+        if let known = try connection.attachment(ObjectIdentifier(type)) as? RecordTable {
             return known
         }
         return try make(type, connection)
@@ -36,7 +36,7 @@ final class RecordTable {
         _ type: R.Type, _ connection: Connection
     ) throws(StoreError) -> RecordTable {
         let made = RecordTable(try RecordPlan.of(type))
-        connection.attachments[ObjectIdentifier(type)] = made
+        connection.attach(made, as: ObjectIdentifier(type))
         return made
     }
 
@@ -138,13 +138,18 @@ final class RecordTable {
 
     /// The rows of a SELECT of the user's, columns by name.
     func fetch<R: Record>(
-        _ type: R.Type, named sql: SQL, _ connection: Connection
+        _ type: R.Type, named sql: SQL, isReadOnly: Bool, _ connection: Connection
     ) throws(StoreError) -> [R] {
         try run(sql, connection) { statement throws(StoreError) in
-            let names = statement.columns.names
-            guard !names.isEmpty else {
+            if isReadOnly { try statement.requireReadOnly() }
+            guard !statement.columns.names.isEmpty else {
                 throw StoreError(.misuse, "the statement returns no rows", sql: statement.sql)
             }
+            // The names are those of this run: the engine compiles the text again at the first
+            // step if the schema has changed.
+            guard try statement.advance() else { return [] }
+            let names = statement.columns.names
+            statement.rewind()
             return try RowDecoder(table: plan.table, names: names).all(type, statement)
         }
     }
@@ -289,6 +294,7 @@ final class RecordTable {
 extension RowEncoder {
     /// Binds the value of a single-column key to the column's parameter.
     func bind(key: Value, at position: Int, to statement: Statement) throws(StoreError) {
+        guard state.pointee.statement == nil else { throw nested() }
         let column = plan.columns[position]
         guard key.storage == nil || key.storage == column.storage else {
             throw StoreError(

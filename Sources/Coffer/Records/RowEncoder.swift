@@ -73,7 +73,7 @@ final class RowEncoder: Encoder {
     }
 
     @inline(never)
-    private func nested() -> StoreError {
+    func nested() -> StoreError {
         StoreError(
             .misuse, "\(plan.typeName) writes a record of its own type while it encodes itself",
             table: plan.table)

@@ -73,6 +73,8 @@ struct Verification {
             }
             if !isGood { report.damagedPages.append(number) }
         }
+        // Without WAL there is no index to ask, and asking would make one.
+        guard try open.handle.firstText("PRAGMA journal_mode") == "wal" else { return }
         try LogCheck(open: open, pages: pages).run(&report)
     }
 

@@ -114,7 +114,7 @@ public final class Store: Sendable {
     /// Waits for running reads and writes, closes every reader, and proves the change before it
     /// returns: a fresh connection opens with the new key and the old key no longer opens. A
     /// crash leaves the old key or the new one. After a failure the store goes on under the old
-    /// key, with every row.
+    /// key, with every row; only if no proof was possible it is closed, and the error says so.
     ///
     /// - Parameter key: The new key. Never empty. The salt is kept.
     /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout` or

@@ -133,6 +133,25 @@ import Testing
         }
     }
 
+    @Test func `the type of the keys is looked at again after a rollback`() throws {
+        let texts = Bucket<String, String>("b")
+        let numbers = Bucket<Int, String>("b")
+        try? store.write { tx in
+            try tx.set("first", for: "1", in: texts)
+            try tx.set("second", for: "2", in: texts)
+            throw CancellationError()
+        }
+        try store.write { tx in try tx.set("precious", for: 7, in: numbers) }
+        expect(.mismatch) { try store.write { tx in try tx.set("text", for: "0007", in: texts) } }
+        #expect(try store.read { tx in try tx.get(7, in: numbers) } == "precious")
+        try store.write { tx in
+            try tx.execute("DROP TABLE \(identifier: "bucket:b")")
+            try tx.set("text", for: "0007", in: texts)
+        }
+        expect(.mismatch) { try store.write { tx in try tx.set("x", for: 7, in: numbers) } }
+        #expect(try store.read { tx in try tx.get("0007", in: texts) } == "text")
+    }
+
     @Test func `a value of another type is .mismatch with table and column`() throws {
         try store.write { tx in try tx.set(Session(user: "ada"), for: "s1", in: sessions) }
         let other = Bucket<String, Int>("sessions")

@@ -314,14 +314,93 @@ import Testing
         #expect(other.cache.count == 4)
     }
 
-    @Test(arguments: ["key", "rekey", "hexkey", "hexrekey"])
+    @Test(arguments: ["key", "rekey", "hexkey", "hexrekey", "textkey", "textrekey"])
     func `a key in SQL text is misuse that names the verb`(pragma: String) throws {
         let error = expect(.misuse) {
-            try connection.execute(SQL(text: "PRAGMA " + pragma + " = 'secret'"))
+            try connection.execute(SQL(text: "PRAGMA " + pragma + " = 'hunter2'"))
         }
         #expect(error?.message.contains("(") == true)
         expect(.misuse) { try connection.execute("PRAGMA temp_store = FILE") }
+        expect(.misuse) { try connection.execute("PRAGMA journal_mode = WAL") }
         #expect(try count() == 0)
+    }
+
+    @Test(arguments: [
+        "PRAGMA key = 'hunter2'", "SELECT 1; PRAGMA key = 'hunter2'",
+        "ATTACH '/no/where' AS a KEY 'hunter2'", "ATTACH '/no/where' AS a KEY 'hunter2'; SELECT 1",
+        "ATTACH ? AS a KEY 'hunter2'", "/* x */ pragma rekey('hunter2')",
+        "PRAGMA key = 'hunter2", "PRAGMA key = 'hunter2' \0",
+    ])
+    func `no key of SQL text stands in an error`(sql: String) throws {
+        do {
+            try connection.execute(SQL(text: sql))
+            Issue.record("nothing was thrown")
+        } catch let error as StoreError {
+            #expect(!"\(error)".contains("hunter2"), "\(error.code)")
+            #expect(error.sql?.contains("hunter2") != true)
+        }
+    }
+
+    @Test func `a name that only looks like ATTACH and KEY stays in the error`() throws {
+        let error = expect(.sql) { try connection.execute("SELECT key FROM attachments") }
+        #expect(error?.sql == "SELECT key FROM attachments")
+    }
+
+    @Test func `attaching is off, for its pages would not be probed, and VACUUM works`() throws {
+        let error = expect(.misuse) { try connection.execute("ATTACH '/no/where' AS a") }
+        #expect(error?.message.contains("probed") == true)
+        try connection.execute("VACUUM")
+        try connection.execute("/* a comment */ -- and another\n VACUUM")
+    }
+
+    @Test(arguments: ["COMMIT", "ROLLBACK", "END"])
+    func `transaction SQL compiled before a body cannot end it`(sql: String) throws {
+        let prepared = try connection.prepare(sql)
+        #expect(throws: CancellationError.self) {
+            try connection.transaction {
+                try connection.execute("INSERT INTO t(v) VALUES (1)")
+                _ = expect(.misuse) { try prepared.step() }
+                throw CancellationError()
+            }
+        }
+        #expect(try count() == 0)
+    }
+
+    @Test func `COMMIT by SQL beside an open cursor is misuse`() throws {
+        try connection.execute("INSERT INTO t(v) VALUES (1), (2)")
+        let cursor = try connection.prepare("SELECT v FROM t")
+        #expect(try cursor.step())
+        expect(.misuse) { try connection.execute("COMMIT") }
+        #expect(try cursor.step())
+        #expect(try !cursor.step())
+    }
+
+    @Test func `a write that failed half-way is undone beside an open cursor too`() throws {
+        try connection.execute("INSERT INTO t(id, v) VALUES (1, 1), (2, 2)")
+        let cursor = try connection.prepare("SELECT v FROM t")
+        #expect(try cursor.step())
+        expect(.constraint) {
+            try connection.execute("INSERT OR FAIL INTO t(id, v) SELECT 7, 7 UNION ALL SELECT 1, 1")
+        }
+        try cursor.reset()
+        #expect(try count() == 2)
+    }
+
+    @Test func `closing inside a body ends it with .closed`() throws {
+        expect(.closed) {
+            try connection.transaction {
+                try connection.execute("INSERT INTO t(v) VALUES (1)")
+                connection.close()
+            }
+        }
+        let again = try Connection(
+            path: folder.path(), key: .numbered(1), configuration: .testing(.delete))
+        expect(.closed) {
+            try again.transaction { try again.savepoint { again.close() } }
+        }
+        let third = try Connection(
+            path: folder.path(), key: .numbered(1), configuration: .testing(.delete))
+        #expect(try third.rows("SELECT * FROM t").isEmpty)
     }
 
     @Test func `the engine says what it is`() throws {

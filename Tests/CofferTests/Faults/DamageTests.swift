@@ -60,6 +60,19 @@ import Testing
         #expect(try connection.rows("SELECT v FROM good").count == 1, "good rows can be read")
     }
 
+    @Test func `the end of a statement is probed inside a transaction of the user's own`() throws {
+        try makeWithDamagedEnd()
+        let connection = try Connection(
+            path: path, key: .numbered(1), configuration: .testing(.delete))
+        try connection.execute("BEGIN")
+        let statement = try connection.prepare("SELECT 1 FROM t WHERE flag = 7")
+        expect(.damaged) { try statement.step() }
+        expect(.damaged) { try connection.execute("INSERT INTO good VALUES ('from wrong data')") }
+        expect(.damaged) { try connection.execute("COMMIT") }
+        try connection.execute("ROLLBACK")
+        #expect(try connection.rows("SELECT v FROM good").count == 1)
+    }
+
     @Test(arguments: 0..<7, journalModes)
     func `no result over a damaged last overflow page leaves a store's body`(
         index: Int, mode: Configuration.JournalMode

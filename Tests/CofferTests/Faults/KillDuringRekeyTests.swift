@@ -18,6 +18,7 @@ import Testing
         let sum = try make(original, mode)
         let duration = try measure(original, folder, mode)
         var newKeyCount = 0
+        var interruptedCount = 0
         for round in 0..<Self.killCount {
             let path = try folder.copy(original, as: "round\(round).db")
             let peer = try Peer(["rekey", mode.description, path, "1", "2"])
@@ -25,6 +26,7 @@ import Testing
             peer.goOn()
             usleep(UInt32.random(in: 0...duration))
             peer.kill()
+            if try FileLocation(path).hasPendingChanges { interruptedCount += 1 }
             let keys = try [UInt8(1), 2].shuffled().filter { key in
                 try opens(path, key: key, mode, sum: sum)
             }
@@ -35,7 +37,8 @@ import Testing
             }
         }
         print(
-            "killed \(Self.killCount) rekeys in \(mode): \(newKeyCount) under the new key, 0 lost")
+            "killed \(Self.killCount) rekeys in \(mode): \(newKeyCount) under the new key, "
+                + "\(interruptedCount) with a journal or log left, 0 lost")
     }
 
     private func make(_ path: String, _ mode: Configuration.JournalMode) throws -> Int {

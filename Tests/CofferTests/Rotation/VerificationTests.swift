@@ -151,11 +151,11 @@ import Testing
             }
             group.addTask {
                 var count = 0
-                while ContinuousClock.now < end {
+                repeat {
                     let report = try await store.verify()
                     #expect(report.isGood, "\(report)")
                     count += 1
-                }
+                } while ContinuousClock.now < end
                 return count
             }
             return try await group.reduce(0, +)
@@ -179,6 +179,14 @@ import Testing
             #expect(try Peer.run(["insert", "delete", path, "1", "theirs"]) == ["busy"])
         }
         #expect(try holder.firstRow("SELECT count(*) FROM t")?[0] == 301)
+    }
+
+    @Test func `a verify without WAL leaves nothing behind`() throws {
+        let store = try make(.delete)
+        #expect(try store.verify().isGood)
+        try store.close()
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["store.db"])
     }
 
     @Test func `verify inside a body is misuse`() throws {

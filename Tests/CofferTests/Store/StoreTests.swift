@@ -210,6 +210,66 @@ import Testing
         #expect(try store.read { tx in try tx.firstRow("PRAGMA temp_store")?[0] } == .integer(2))
     }
 
+    @Test(.enabled(if: isEngine4), arguments: journalModes)
+    func `RETURNING changes nothing in a read of records`(
+        mode: Configuration.JournalMode
+    ) throws {
+        struct Mark: Record { var id: Int }
+        let store = try make(.testing(mode))
+        try store.write { tx in try tx.insert(Mark(id: 1)) }
+        let sql: SQL = "DELETE FROM mark RETURNING *"
+        expect(.readOnly) { try store.read { tx in try tx.fetch(Mark.self, sql: sql).count } }
+        let count = try store.write { tx -> Int in
+            _ = expect(.readOnly) {
+                try store.read { inner in try inner.fetch(Mark.self, sql: sql).count }
+            }
+            return try tx.count(Mark.all)
+        }
+        #expect(count == 1)
+    }
+
+    @Test func `records see columns that another connection has added since`() throws {
+        struct Thing: Record {
+            var id: Int
+            var extra: String?
+        }
+        let store = try make()
+        try store.write { tx in
+            try tx.execute("CREATE TABLE thing(id INTEGER PRIMARY KEY NOT NULL)")
+            try tx.execute("INSERT INTO thing VALUES (1)")
+        }
+        let sql: SQL = "SELECT * FROM thing"
+        let before = try store.read { tx in try tx.fetch(Thing.self, sql: sql).map(\.extra) }
+        try store.write { tx in
+            try tx.execute("ALTER TABLE thing ADD COLUMN extra TEXT")
+            try tx.execute("UPDATE thing SET extra = 'there'")
+        }
+        let after = try store.read { tx in try tx.fetch(Thing.self, sql: sql).map(\.extra) }
+        #expect(before == [nil] && after == ["there"])
+    }
+
+    @Test func `a pool of any size opens and closes at once`() throws {
+        var configuration = Configuration.testing()
+        configuration.readerCountMax = .max
+        #expect(configuration.readerCountMax == 256)
+        try make(configuration).close()
+        configuration.readerCountMax = -1
+        #expect(configuration.readerCountMax == 1)
+    }
+
+    @Test func `eight threads lose no write`() throws {
+        let store = try make()
+        DispatchQueue.concurrentPerform(iterations: 8) { _ in
+            for _ in 0..<25 {
+                try? store.write { tx in
+                    let count = try tx.rows("SELECT v FROM t").count
+                    try tx.execute("INSERT INTO t VALUES (\(count))")
+                }
+            }
+        }
+        #expect(try values(store) == Array(0..<200))
+    }
+
     @Test func `a deferred foreign key that fails at COMMIT undoes the write with .constraint`()
         throws
     {
@@ -500,7 +560,7 @@ import Testing
 
     private static func readSynchronously(_ store: Store) throws { try store.read { _ in } }
 
-    @Test func `64 tasks and 8 threads lose no write`() async throws {
+    @Test func `64 tasks lose no write`() async throws {
         let store = try make(.testing())
         let perWriter = isLongRun ? 200 : 20
         try await withThrowingTaskGroup(of: Void.self) { group in

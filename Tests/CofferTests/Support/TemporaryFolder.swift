@@ -60,6 +60,9 @@ let supportedProfiles: [CipherProfile] = {
     return all.filter(capabilities.supports)
 }()
 
+/// Whether the linked engine is SQLCipher 4.
+let isEngine4 = (try? Engine.capabilities.cipherMajorVersion) == 4
+
 let journalModes: [Configuration.JournalMode] = [.wal, .delete]
 
 /// Whether the long crash, fault and stress runs were asked for.
