@@ -352,7 +352,7 @@ public final class Statement {
             throw StoreError(.io, "the engine is out of memory")
         }
         let bytes = UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(raw, index)))
-        guard let text = String(validating: bytes, as: UTF8.self) else {
+        guard let text = String(exactly: bytes) else {
             throw StoreError(.mismatch, "a text in the file is not UTF-8")
         }
         return text
