@@ -45,6 +45,7 @@ extension Reading where Self: ~Copyable {
 
     /// Whether there is a value under a key.
     ///
+    /// - Throws: `StoreError` `.mismatch` if the bucket has keys of another type, `.damaged`.
     /// - Complexity: O(log *entries*).
     public func contains<K, V>(_ key: K, in bucket: Bucket<K, V>) throws -> Bool {
         try BucketTable(connection(), bucket.plan).contains(key)
@@ -52,6 +53,7 @@ extension Reading where Self: ~Copyable {
 
     /// Number of entries.
     ///
+    /// - Throws: `StoreError` `.mismatch` if the bucket has keys of another type, `.damaged`.
     /// - Complexity: O(*entries*).
     public func count<K, V>(in bucket: Bucket<K, V>) throws -> Int {
         try BucketTable(connection(), bucket.plan).count()
@@ -107,6 +109,8 @@ extension WriteTransaction {
     /// Removes a key and its value.
     ///
     /// - Returns: Whether the key was there.
+    /// - Throws: `StoreError` `.mismatch` if the bucket has keys of another type; `.full`, `.io`,
+    ///   `.damaged`.
     /// - Complexity: O(log *entries*).
     @discardableResult
     public func remove<K, V>(_ key: K, in bucket: Bucket<K, V>) throws -> Bool {
@@ -116,6 +120,7 @@ extension WriteTransaction {
     /// Removes every entry of a bucket.
     ///
     /// - Returns: How many there were.
+    /// - Throws: `StoreError` `.full`, `.io`, `.damaged`.
     /// - Complexity: O(*entries*).
     @discardableResult
     public func removeAll<K, V>(in bucket: Bucket<K, V>) throws -> Int {

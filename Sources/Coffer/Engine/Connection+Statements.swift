@@ -5,6 +5,7 @@ extension Connection {
     ///
     /// - Throws: `StoreError` `.sql` if the text does not compile or holds more than one
     ///   statement; `.misuse` for a pragma that would carry a key.
+    /// - Note: The corresponding C functions are `sqlite3_prepare_v2` and `sqlite3_prepare_v3`.
     public func prepare(_ sql: String) throws -> Statement {
         try compile(sql, persistent: true)
     }
@@ -16,6 +17,7 @@ extension Connection {
     /// - Returns: The number of rows that an INSERT, UPDATE or DELETE changed; else 0.
     /// - Throws: `StoreError` `.sql`, `.constraint`, `.busy`, `.full`, `.io`, `.damaged`,
     ///   `.misuse` if the number of arguments is wrong.
+    /// - Note: The corresponding C functions are `sqlite3_step` and `sqlite3_changes`.
     @discardableResult
     public func execute(_ sql: SQL) throws -> Int {
         try perform(sql)
@@ -37,6 +39,7 @@ extension Connection {
     ///
     /// - Complexity: O(*rows*) memory.
     /// - Throws: As `execute(_:)`; a `.damaged` result is withheld whole.
+    /// - Note: The corresponding C functions are `sqlite3_step` and `sqlite3_column_*`.
     public func rows(_ sql: SQL) throws -> [Row] {
         try rows(sql, isReadOnly: false)
     }
@@ -52,6 +55,7 @@ extension Connection {
     /// The first row of one statement, `nil` if there is none.
     ///
     /// - Throws: As `rows(_:)`.
+    /// - Note: The corresponding C functions are `sqlite3_step` and `sqlite3_column_*`.
     public func firstRow(_ sql: SQL) throws -> Row? {
         try firstRow(sql, isReadOnly: false)
     }

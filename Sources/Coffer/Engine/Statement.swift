@@ -48,7 +48,7 @@ public final class Statement {
         self.handle = handle
         self.sql = sql
         handle.authorizer.begin()
-        raw = try Self.compile(handle, sql: sql, persistent: persistent)
+        raw = try SQLCompiler.compile(handle, sql: sql, persistent: persistent)
         isControl = handle.authorizer.sawControl || sql.isVacuum
         transactionVerb = handle.authorizer.transactionVerb
         changesSchema = handle.authorizer.sawSchemaChange
@@ -80,74 +80,13 @@ public final class Statement {
         return raw
     }
 
-    // MARK: Compiling
-
-    private static func compile(
-        _ handle: Handle, sql: String, persistent: Bool
-    ) throws(StoreError) -> OpaquePointer {
-        var text = sql
-        let (result, isComplete) = text.withUTF8 { bytes in
-            compile(handle, bytes: bytes, persistent: persistent)
-        }
-        guard case .success(let raw) = result else { throw try result.error(handle, sql: sql) }
-        guard isComplete else {
-            sqlite3_finalize(raw)
-            throw StoreError(
-                .sql, "there is more than one statement, or a NUL, in the text",
-                hint: "Run one statement at a time.", sql: sql)
-        }
-        return raw
-    }
-
-    private enum Compiled {
-        case success(OpaquePointer)
-        case empty
-        case failure(Int32)
-
-        func error(_ handle: Handle, sql: String) throws(StoreError) -> StoreError {
-            guard case .failure(let code) = self else {
-                return StoreError(.sql, "the text holds no statement", sql: sql)
-            }
-            return handle.error(code, sql: sql)
-        }
-    }
-
-    /// The statement, and whether nothing but space and comments follows it.
-    private static func compile(
-        _ handle: Handle, bytes: UnsafeBufferPointer<UInt8>, persistent: Bool
-    ) -> (Compiled, Bool) {
-        guard let base = bytes.baseAddress, !bytes.isEmpty else { return (.empty, true) }
-        guard bytes.count <= Int32.max else { return (.failure(SQLITE_TOOBIG), true) }
-        let start = UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self)
-        var raw: OpaquePointer?
-        var tail: UnsafePointer<CChar>?
-        let prepare = persistent ? coffer_prepare_persistent : sqlite3_prepare_v2
-        let code = prepare(handle.db, start, Int32(bytes.count), &raw, &tail)
-        guard code == SQLITE_OK else { return (.failure(code), true) }
-        guard let raw else { return (.empty, true) }
-        let rest = UnsafeBufferPointer(rebasing: bytes[(tail.map { $0 - start } ?? bytes.count)...])
-        return (.success(raw), hasNoStatement(handle, rest))
-    }
-
-    /// Asks the engine's own parser, which knows comments and semicolons.
-    private static func hasNoStatement(
-        _ handle: Handle, _ bytes: UnsafeBufferPointer<UInt8>
-    ) -> Bool {
-        if bytes.allSatisfy({ $0 == 0x20 || $0 == 0x0a || $0 == 0x3b }) { return true }
-        guard let base = bytes.baseAddress, !bytes.contains(0) else { return false }
-        let start = UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self)
-        var raw: OpaquePointer?
-        let code = sqlite3_prepare_v2(handle.db, start, Int32(bytes.count), &raw, nil)
-        defer { sqlite3_finalize(raw) }
-        return code == SQLITE_OK && raw == nil
-    }
-
     // MARK: Binding
 
     /// Binds all arguments, in order.
     ///
     /// - Throws: `StoreError` `.misuse` if their number is not `parameterCount`, `.mismatch` for
     ///   NaN, `.tooBig` for a value above the engine's limit. The statement stays usable.
+    /// - Note: The corresponding C functions are `sqlite3_bind_*`.
     public func bind(_ arguments: [Value]) throws {
         try bindArguments(arguments)
     }
@@ -206,6 +145,7 @@ public final class Statement {
     ///
     /// - Throws: `StoreError` `.damaged` if a page failed authentication; `.busy`, `.constraint`,
     ///   `.full`, `.io`. The statement is reset and can be used again.
+    /// - Note: The corresponding C function is `sqlite3_step`.
     public func step() throws -> Bool {
         guard let connection else {
             throw StoreError(.closed, "the statement's connection is gone", sql: sql)
@@ -309,6 +249,7 @@ public final class Statement {
     ///
     /// - Throws: `StoreError` `.misuse` if there is no row or no such column, `.mismatch` for a
     ///   text that is not UTF-8.
+    /// - Note: The corresponding C functions are `sqlite3_column_*`.
     public func value(at index: Int) throws -> Value {
         try column(index)
     }
@@ -378,29 +319,3 @@ nonisolated(unsafe) private let emptyText: UnsafePointer<CChar> = {
     byte.initialize(to: 0)
     return UnsafePointer(byte)
 }()
-
-extension String {
-    /// VACUUM does not run in a transaction, and no authorizer code tells of it.
-    fileprivate var isVacuum: Bool { begins(with: "vacuum") }
-
-    var isPragma: Bool { begins(with: "pragma") }
-
-    private func begins(with word: String) -> Bool {
-        withoutLeadingComments.prefix(6).lowercased() == word
-    }
-
-    /// See <https://www.sqlite.org/lang_comment.html>.
-    private var withoutLeadingComments: Substring {
-        var rest = self[...]
-        while true {
-            rest = rest.drop { $0.isWhitespace }
-            if rest.hasPrefix("--") {
-                rest = rest.drop { !$0.isNewline }
-            } else if rest.hasPrefix("/*"), let end = rest.dropFirst(2).firstRange(of: "*/") {
-                rest = rest[end.upperBound...]
-            } else {
-                return rest
-            }
-        }
-    }
-}
