@@ -419,20 +419,18 @@ import Testing
 
     @Test func `rekey waits for a reader and gives .busy after the deadline`() async throws {
         let store = try make(.impatient())
-        let gate = DispatchSemaphore(value: 0)
-        let started = DispatchSemaphore(value: 0)
+        let hold = Hold()
         let reading = Task {
             try await store.read { tx in
-                started.signal()
-                gate.wait()
+                hold.stay()
                 return try tx.rows("SELECT * FROM t").count
             }
         }
-        await wait(for: started)
+        await hold.isEntered()
         await #expect {
             try await store.rekey(to: .numbered(2))
         } throws: { ($0 as? StoreError)?.code == .busy }
-        gate.signal()
+        hold.release()
         #expect(try await reading.value == 0)
         try await store.rekey(to: .numbered(2))
         #expect(try await store.read { tx in try tx.rows("SELECT * FROM t").count } == 0)
@@ -442,22 +440,20 @@ import Testing
 
     @Test func `writes run in the order they came`() async throws {
         let store = try make()
-        let gate = DispatchSemaphore(value: 0)
-        let started = DispatchSemaphore(value: 0)
+        let hold = Hold()
         let first = Task {
             try await store.write { _ in
-                started.signal()
-                gate.wait()
+                hold.stay()
             }
         }
-        await wait(for: started)
+        await hold.isEntered()
         var tasks: [Task<Void, any Error>] = []
         for number in 0..<20 {
             let count = store.waitingWriteCount
             tasks.append(Task { try await Self.insert(number, into: store) })
             while store.waitingWriteCount == count { await Task.yield() }
         }
-        gate.signal()
+        hold.release()
         try await first.value
         for task in tasks { try await task.value }
         #expect(try values(store) == Array(0..<20))
@@ -465,15 +461,13 @@ import Testing
 
     @Test func `a task cancelled before its turn never starts`() async throws {
         let store = try make()
-        let gate = DispatchSemaphore(value: 0)
-        let started = DispatchSemaphore(value: 0)
+        let hold = Hold()
         let holder = Task {
             try await store.write { _ in
-                started.signal()
-                gate.wait()
+                hold.stay()
             }
         }
-        await wait(for: started)
+        await hold.isEntered()
         let cancelled = Task {
             try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
         }
@@ -482,26 +476,24 @@ import Testing
         await #expect {
             _ = try await cancelled.value
         } throws: { ($0 as? StoreError)?.code == .cancelled }
-        gate.signal()
+        hold.release()
         try await holder.value
         #expect(try values(store) == [])
     }
 
     @Test func `a task cancelled inside is undone at the next verb`() async throws {
         let store = try make()
-        let gate = DispatchSemaphore(value: 0)
-        let started = DispatchSemaphore(value: 0)
+        let hold = Hold()
         let task = Task {
             try await store.write { tx in
                 try tx.execute("INSERT INTO t VALUES (1)")
-                started.signal()
-                gate.wait()
+                hold.stay()
                 try tx.execute("INSERT INTO t VALUES (2)")
             }
         }
-        await wait(for: started)
+        await hold.isEntered()
         task.cancel()
-        gate.signal()
+        hold.release()
         await #expect {
             _ = try await task.value
         } throws: { ($0 as? StoreError)?.code == .cancelled }
@@ -510,19 +502,17 @@ import Testing
 
     @Test func `a cancelled body that swallows the error commits nothing`() async throws {
         let store = try make()
-        let gate = DispatchSemaphore(value: 0)
-        let started = DispatchSemaphore(value: 0)
+        let hold = Hold()
         let task = Task {
             try await store.write { tx in
                 try tx.execute("INSERT INTO t VALUES (1)")
-                started.signal()
-                gate.wait()
+                hold.stay()
                 _ = try? tx.execute("INSERT INTO t VALUES (2)")
             }
         }
-        await wait(for: started)
+        await hold.isEntered()
         task.cancel()
-        gate.signal()
+        hold.release()
         await #expect {
             _ = try await task.value
         } throws: { ($0 as? StoreError)?.code == .cancelled }
@@ -536,15 +526,13 @@ import Testing
         var configuration = Configuration.impatient(mode)
         configuration.readerCountMax = 1
         let store = try make(configuration)
-        let gate = DispatchSemaphore(value: 0)
-        let started = DispatchSemaphore(value: 0)
+        let hold = Hold()
         let reading = Task {
             try await store.read { _ in
-                started.signal()
-                gate.wait()
+                hold.stay()
             }
         }
-        await wait(for: started)
+        await hold.isEntered()
         await #expect {
             try await store.read { _ in }
         } throws: { ($0 as? StoreError)?.code == .busy }
@@ -553,7 +541,7 @@ import Testing
             return nil
         }
         #expect(await blocked.value == .busy)
-        gate.signal()
+        hold.release()
         try await reading.value
         try await store.read { _ in }
     }
@@ -584,14 +572,5 @@ import Testing
 
     private static func insert(_ number: Int, into store: Store) async throws {
         try await store.write { tx in try tx.execute("INSERT INTO t VALUES (\(number))") }
-    }
-
-    private func wait(for semaphore: DispatchSemaphore) async {
-        await withCheckedContinuation { continuation in
-            DispatchQueue.global().async {
-                semaphore.wait()
-                continuation.resume()
-            }
-        }
     }
 }
