@@ -13,22 +13,22 @@ final class BucketPlan: Sendable {
 
     /// Returns the shared plan.
     static func shared(name: String, keyType: String, coding: ValueCoding) -> BucketPlan {
-        let identity = Identity(name: name, bytes: SQLText(name), keyType: keyType, coding: coding)
+        let identity = Identity(name: SQLText(name), keyType: keyType, coding: coding)
         return plans.withLock { plans in
             if let plan = plans[identity] { return plan }
-            let plan = BucketPlan(identity)
+            let plan = BucketPlan(name: name, keyType: keyType, coding: coding)
             plans[identity] = plan
             return plan
         }
     }
 
-    private init(_ identity: Identity) {
-        table = "bucket:\(identity.name)"
-        keyType = identity.keyType
-        coding = identity.coding
+    private init(name: String, keyType: String, coding: ValueCoding) {
+        table = "bucket:\(name)"
+        self.keyType = keyType
+        self.coding = coding
         let table = table
         quoted = Result { () throws(StoreError) in
-            guard !identity.name.isEmpty else {
+            guard !name.isEmpty else {
                 throw StoreError(.misuse, "a bucket's name is not empty")
             }
             return try table.quotedIdentifier()
@@ -36,20 +36,10 @@ final class BucketPlan: Sendable {
     }
 
     private struct Identity: Hashable {
-        let name: String
         /// Tells names apart that differ in Unicode normalisation only, as SQLite does.
-        let bytes: SQLText
+        let name: SQLText
         let keyType: String
         let coding: ValueCoding
-
-        static func == (left: Identity, right: Identity) -> Bool {
-            left.bytes == right.bytes && left.keyType == right.keyType
-                && left.coding == right.coding
-        }
-
-        func hash(into hasher: inout Hasher) {
-            hasher.combine(bytes)
-        }
     }
 
     private static let plans = Mutex<[Identity: BucketPlan]>([:])

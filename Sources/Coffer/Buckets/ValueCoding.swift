@@ -19,10 +19,8 @@ enum ValueCoding: Hashable {
         if self == .direct, let convertible = value as? any ValueConvertible {
             return try convertible.asValue()
         }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .sortedKeys
         do {
-            return .text(String(decoding: try encoder.encode(value), as: UTF8.self))
+            return .text(try JSONText.text(value))
         } catch {
             throw StoreError(.mismatch, "a value of \(V.self) could not be encoded", cause: error)
         }
@@ -35,7 +33,7 @@ enum ValueCoding: Hashable {
         }
         guard case .text(let json) = value else { throw .mismatch(value, type) }
         do {
-            return try JSONDecoder().decode(type, from: Data(json.utf8))
+            return try JSONText.decode(type, from: Data(json.utf8))
         } catch {
             throw StoreError(.mismatch, "a stored value is not a \(V.self)", cause: error)
         }

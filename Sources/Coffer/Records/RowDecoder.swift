@@ -122,7 +122,7 @@ final class RowDecoder: Decoder {
         do {
             switch coding(of: type) {
             case .json:
-                return try JSONColumn.decode(type, from: try state.pointee.textData(column, type))
+                return try JSONText.decode(type, from: try state.pointee.textData(column, type))
             case .single: return try T(from: ScalarDecoder(try state.pointee.value(column)))
             default:
                 return try ScalarDecoder(try state.pointee.value(column)).decode(type)

@@ -126,7 +126,7 @@ extension RowEncoder {
                     try state.pointee.bindBlob($0, entry: entry)
                 }
             } else if column.coding == .json, column.type == T.self {
-                try state.pointee.bindText(try JSONColumn.data(value), entry)
+                try state.pointee.bindText(try JSONText.data(value), entry)
             } else {
                 try state.pointee.bind(try scalar.encode(value: value), entry)
             }

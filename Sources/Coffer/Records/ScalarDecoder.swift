@@ -43,6 +43,6 @@ final class ScalarDecoder: Decoder, SingleValueDecodingContainer {
         }
         guard ColumnShape.of(type)?.coding == .json else { return try T(from: self) }
         guard case .text(let json) = value else { throw StoreError.mismatch(value, type) }
-        return try JSONColumn.decode(type, from: Data(json.utf8))
+        return try JSONText.decode(type, from: Data(json.utf8))
     }
 }

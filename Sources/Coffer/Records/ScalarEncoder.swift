@@ -22,7 +22,7 @@ final class ScalarEncoder: Encoder, SingleValueEncodingContainer {
         self.value = nil
         isStructured = false
         try value.encode(to: self)
-        if isStructured { return .text(try JSONColumn.text(value)) }
+        if isStructured { return .text(try JSONText.text(value)) }
         return self.value ?? .null
     }
 
@@ -84,29 +84,5 @@ extension Value {
         case .text: .text
         case .blob: .blob
         }
-    }
-}
-
-/// A column of JSON text.
-enum JSONColumn {
-    // Configured here and never again, so that all threads may use them.
-    private static let encoder: JSONEncoder = {
-        let encoder = JSONEncoder()
-        // Equal values are equal bytes: SQLite then leaves the page clean.
-        encoder.outputFormatting = .sortedKeys
-        return encoder
-    }()
-    private static let decoder = JSONDecoder()
-
-    static func data<T: Encodable>(_ value: T) throws -> Data {
-        try encoder.encode(value)
-    }
-
-    static func text<T: Encodable>(_ value: T) throws -> String {
-        String(decoding: try encoder.encode(value), as: UTF8.self)
-    }
-
-    static func decode<T: Decodable>(_ type: T.Type, from data: Data) throws -> T {
-        try decoder.decode(type, from: data)
     }
 }
