@@ -39,16 +39,6 @@ static inline int64_t coffer_changes(sqlite3 *db) {
 #endif
 }
 
-/// Byte offset in the SQL text of the last error, or -1 where the engine cannot tell.
-static inline int coffer_error_offset(sqlite3 *db) {
-#if SQLITE_VERSION_NUMBER >= 3038000
-    return sqlite3_error_offset(db);
-#else
-    (void)db;
-    return -1;
-#endif
-}
-
 /// sqlite3_db_config is variadic. Returns SQLITE_ERROR for an option that the engine does not know.
 static inline int coffer_set_option(sqlite3 *db, int option, int enabled) {
     return sqlite3_db_config(db, option, enabled, (int *)0);

@@ -54,7 +54,7 @@ extension Connection {
         isInBody = true
         isSchemaChecked = false
         defer { isInBody = false }
-        return try finish(handle) { try body() }
+        return try finish(handle, body)
     }
 
     /// Runs `body` in a savepoint: returning keeps its work, throwing undoes it alone.

@@ -38,7 +38,7 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// Bytes of page cache for each connection.
     static func cacheByteCount(_ configuration: Configuration) -> Int {
-        configuration.cacheByteCountMax / (max(1, configuration.readerCountMax) + 1)
+        configuration.cacheByteCountMax / (configuration.readerCountMax + 1)
     }
 
     /// A reader that is idle, or a new one under the store's key: no derivation.
@@ -69,7 +69,4 @@ final class ConnectionPool: @unchecked Sendable {
         }
         for reader in readers { reader.connection.close() }
     }
-
-    /// Number of readers that are open and idle.
-    var idleCount: Int { idle.withLock { $0.count } }
 }

@@ -20,7 +20,6 @@ final class StoreCore: Sendable {
     init(
         path: String, key: borrowing StoreKey, mode: OpenMode, configuration: Configuration
     ) throws(StoreError) {
-        let readerCount = max(1, configuration.readerCountMax)
         let opening = try Opening(
             path: path, mode: mode, configuration: configuration,
             cacheByteCount: ConnectionPool.cacheByteCount(configuration))
@@ -35,7 +34,7 @@ final class StoreCore: Sendable {
         claim = try OpenFiles.Claim(identity, path: opened.file.path)
         self.configuration = configuration
         pool = ConnectionPool(opened: opened, mode: mode, configuration: configuration)
-        readGate = Gate(permitCount: readerCount)
+        readGate = Gate(permitCount: configuration.readerCountMax)
         try EngineNotice.log(to: configuration.logger)
     }
 
@@ -201,7 +200,7 @@ final class StoreCore: Sendable {
         defer { writeGate.leave() }
         var readerCount = 0
         defer { for _ in 0..<readerCount { readGate.leave() } }
-        while readerCount < max(1, configuration.readerCountMax) {
+        while readerCount < configuration.readerCountMax {
             let timeLeft = deadline - ContinuousClock.now
             try readGate.wait(timeout: timeLeft, for: "running reads to end")
             readerCount += 1
