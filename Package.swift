@@ -6,7 +6,8 @@ let package = Package(
     name: "coffer",
     platforms: [.macOS(.v15), .iOS(.v18)],
     products: [
-        .library(name: "Coffer", targets: ["Coffer"])
+        .library(name: "Coffer", targets: ["Coffer"]),
+        .executable(name: "coffer", targets: ["CofferTool"]),
     ],
     traits: [
         .trait(
@@ -16,9 +17,12 @@ let package = Package(
         .default(enabledTraits: ["SystemSQLCipher"]),
     ],
     dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+        .package(url: "https://github.com/swiftcsv/SwiftCSV", from: "0.10.0"),
     ],
     targets: [
         .systemLibrary(
@@ -36,6 +40,17 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
+        // The terminal. A target may not differ from `Coffer` in case only.
+        .executableTarget(
+            name: "CofferTool",
+            dependencies: [
+                "Coffer",
+                .target(name: "CSQLCipher", condition: .when(traits: ["SystemSQLCipher"])),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "SwiftCSV", package: "SwiftCSV"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ]
+        ),
         // The program of the README, so that the tests compile and run it.
         .executableTarget(
             name: "ReadmeProgram",
@@ -50,7 +65,9 @@ let package = Package(
         ),
         .testTarget(
             name: "CofferTests",
-            dependencies: ["Coffer", "CSQLCipher", "CofferTestPeer", "ReadmeProgram"]
+            dependencies: [
+                "Coffer", "CSQLCipher", "CofferTestPeer", "CofferTool", "ReadmeProgram",
+            ]
         ),
     ],
     swiftLanguageModes: [.v6]

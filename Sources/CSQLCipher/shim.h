@@ -14,6 +14,10 @@
 #include <sqlite3.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 /// SQLITE_TRANSIENT is a cast of -1, which Swift does not import: the engine copies the bytes.
 static inline sqlite3_destructor_type coffer_transient(void) {
@@ -101,6 +105,31 @@ static inline int coffer_read_log_index(sqlite3 *db, void *header) {
     if (region == 0) return SQLITE_NOTFOUND;
     memcpy(header, (const void *)region, 48);
     return SQLITE_OK;
+}
+
+/// Forbids core dumps of this process and, on Linux, to trace it or read its memory as the same user.
+/// Returns 0 if all of it took effect.
+static inline int coffer_forbid_dumps(void) {
+    struct rlimit none = {0, 0};
+    int failed = setrlimit(RLIMIT_CORE, &none);
+#ifdef __linux__
+    failed |= prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+#endif
+    return failed;
+}
+
+/// The soft limit of core dumps, or of locked memory, in bytes; -1 for none, -2 if it is not known.
+static inline int64_t coffer_core_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_CORE, &limit) != 0) return -2;
+    return limit.rlim_cur == RLIM_INFINITY ? -1 : (int64_t)limit.rlim_cur;
+}
+
+/// See coffer_core_limit.
+static inline int64_t coffer_lock_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return -2;
+    return limit.rlim_cur == RLIM_INFINITY ? -1 : (int64_t)limit.rlim_cur;
 }
 
 #endif

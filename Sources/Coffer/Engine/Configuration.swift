@@ -13,6 +13,9 @@ public struct Configuration: Sendable {
         public static let wal = Self(description: "wal")
         /// A rollback journal: one file, no log beside it; reads wait for writes.
         public static let delete = Self(description: "delete")
+        /// The mode that the file has; ``wal`` for a new one. For tools that look after files
+        /// whose programs chose the mode.
+        public static let existing = Self(description: "existing")
     }
 
     /// What a returned write has survived.
@@ -62,6 +65,16 @@ public struct Configuration: Sendable {
 
     /// The defaults.
     public init() {}
+
+    /// The same with a journal mode that SQLite knows.
+    func resolved(_ existing: @autoclosure () throws(StoreError) -> JournalMode)
+        throws(StoreError) -> Configuration
+    {
+        guard journalMode == .existing else { return self }
+        var configuration = self
+        configuration.journalMode = try existing()
+        return configuration
+    }
 }
 
 /// What to do about the file's existence.

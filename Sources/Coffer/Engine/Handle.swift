@@ -131,6 +131,11 @@ final class Handle {
         Int(try firstText(sql) ?? "") ?? 0
     }
 
+    /// The mode that the file is in: a fresh connection knows WAL and DELETE only.
+    func journalMode() throws(StoreError) -> Configuration.JournalMode {
+        try firstText("PRAGMA journal_mode") == "wal" ? .wal : .delete
+    }
+
     /// Reads raw file bytes through the engine's own descriptor; `nil` beyond the end.
     func rawBytes(at offset: Int, count: Int) throws(StoreError) -> [UInt8]? {
         var code = SQLITE_OK

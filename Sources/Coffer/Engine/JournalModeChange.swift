@@ -10,6 +10,7 @@ struct JournalModeChange {
     let file: FileLocation
 
     func set(_ configuration: Configuration) throws(StoreError) {
+        guard configuration.journalMode != .existing else { return }
         let wanted = configuration.journalMode.description
         guard try handle.firstText("PRAGMA journal_mode") != wanted else { return }
         let deadline = ContinuousClock.now + configuration.busyTimeout

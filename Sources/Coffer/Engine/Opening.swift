@@ -40,7 +40,8 @@ struct Opening {
             }
             let profile = configuration.profile ?? capabilities.defaultProfile
             let creation = Creation(
-                file: file, profile: profile, configuration: configuration, derived: derived)
+                file: file, profile: profile, configuration: try configuration.resolved(.wal),
+                derived: derived)
             try creation.run(key: key)
         }
         return try openExisting(key: key)
@@ -119,7 +120,7 @@ struct Opening {
             throw StoreError(
                 .notAStore, "\(file.path) has \(byteCount) bytes: less than one page")
         }
-        guard salt != Array("SQLite format 3\0".utf8) else {
+        guard !FirstBytes.isPlaintext(salt) else {
             throw StoreError(
                 .notEncrypted, "\(file.path) is a plaintext SQLite database",
                 hint: "No key opens it: copy its content into a new store to encrypt it.")
@@ -159,7 +160,7 @@ struct Opening {
                     hint: "Restore the file from a backup.", pages: [1])
             }
         }
-        if let start = try handle.rawBytes(at: 0, count: 512), Self.isText(start) {
+        if let start = try handle.rawBytes(at: 0, count: 512), FirstBytes.isText(start) {
             return StoreError(.notAStore, "\(file.path) is a text file")
         }
         return StoreError(
@@ -171,11 +172,6 @@ struct Opening {
         PhysicalOpen(
             file: file, profile: profile, configuration: configuration, role: role,
             cacheByteCount: cacheByteCount)
-    }
-
-    /// Ciphertext looks random: 512 bytes of it without a control character do not occur.
-    private static func isText(_ bytes: [UInt8]) -> Bool {
-        bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 9 || $0 == 10 || $0 == 13 }
     }
 
     private static func needsNewerEngine(_ profile: CipherProfile, file: FileLocation) -> StoreError

@@ -49,6 +49,27 @@ public struct StoreKey: ~Copyable, Sendable {
         StoreKey(secret: SecretBytes(bytes), isPassphrase: false)
     }
 
+    /// A key whose bytes are written where they will live: no copy is left anywhere else.
+    ///
+    /// - Parameters:
+    ///   - isPassphrase: Whether the bytes are derived before they encrypt anything.
+    ///   - byteCountMax: Room for the bytes. The memory is locked where the system allows it.
+    ///   - body: Writes from the start and returns how many bytes are the key; what else it
+    ///     writes there is zeroed.
+    package init<E: Error>(
+        isPassphrase: Bool, byteCountMax: Int,
+        initializing body: (UnsafeMutableRawBufferPointer) throws(E) -> Int
+    ) throws(E) {
+        var byteCount = 0
+        let room = try SecretBytes(byteCount: byteCountMax) { (bytes) throws(E) in
+            byteCount = min(try body(bytes), byteCountMax)
+        }
+        let secret = room.withUnsafeBytes {
+            SecretBytes(copying: UnsafeRawBufferPointer(rebasing: $0[..<byteCount]))
+        }
+        self.init(secret: secret, isPassphrase: isPassphrase)
+    }
+
     /// The 16 bytes of salt that a raw key of 48 bytes carries. They are not secret: every file
     /// begins with its salt.
     var salt: [UInt8]? {

@@ -32,6 +32,7 @@ final class StoreCore: Sendable {
             throw StoreError(.notFound, "the file \(opened.file.path) was removed")
         }
         claim = try OpenFiles.Claim(identity, path: opened.file.path)
+        let configuration = try configuration.resolved(opened.handle.journalMode())
         self.configuration = configuration
         pool = ConnectionPool(opened: opened, mode: mode, configuration: configuration)
         readGate = Gate(permitCount: configuration.readerCountMax)

@@ -1,0 +1,43 @@
+/// What the `sqlcipher` shell has to be told to open a store.
+package enum ShellKey {
+    /// The lines in their order, each a PRAGMA: the key first, in clear, then the settings. Both
+    /// engines take them; SQLCipher 3 ignores the two that it does not know.
+    ///
+    /// - Parameter body: Gets the lines' UTF-8 bytes, which are zeroed when it returns.
+    static func withLines<R>(
+        key: borrowing RawKey, profile: CipherProfile,
+        _ body: (UnsafeRawBufferPointer) throws -> R
+    ) throws -> R {
+        let hash = profile.hash == .sha512 ? "SHA512" : "SHA1"
+        let before = "PRAGMA key = \""
+        let after = """
+            ";
+            PRAGMA cipher_page_size = \(profile.pageByteCount);
+            PRAGMA kdf_iter = \(profile.roundCount);
+            PRAGMA cipher_hmac_algorithm = HMAC_\(hash);
+            PRAGMA cipher_kdf_algorithm = PBKDF2_HMAC_\(hash);
+
+            """
+        return try key.withKeyText { text in
+            let byteCount = before.utf8.count + text.count + after.utf8.count
+            let lines = SecretBytes(byteCount: byteCount) { lines in
+                lines.copyBytes(from: before.utf8)
+                let key = UnsafeMutableRawBufferPointer(rebasing: lines[before.utf8.count...])
+                key.copyBytes(from: text)
+                let rest = UnsafeMutableRawBufferPointer(rebasing: key[text.count...])
+                rest.copyBytes(from: after.utf8)
+            }
+            return try lines.withUnsafeBytes(body)
+        }
+    }
+}
+
+extension Connection {
+    /// Lends the lines that open this file in the `sqlcipher` shell, the key in clear among them.
+    ///
+    /// - Parameter body: Gets the lines' UTF-8 bytes, which are zeroed when it returns.
+    package func withShellKey<R>(_ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
+        let open = try current()
+        return try ShellKey.withLines(key: open.key, profile: open.profile, body)
+    }
+}

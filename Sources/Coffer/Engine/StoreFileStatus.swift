@@ -1,0 +1,79 @@
+import CSQLCipher
+
+/// What can be said of a file without its key.
+///
+/// ```swift
+/// let status = try StoreFileStatus(path: "notes.db")
+/// if status.format == .plaintext { … }
+/// ```
+public struct StoreFileStatus: Sendable, Equatable {
+    /// What the first bytes look like.
+    public enum Format: String, Sendable, Codable {
+        /// No byte at all: never a store, but what is left of one.
+        case empty
+        /// Shorter than any page, or a text.
+        case notAStore
+        /// A plaintext SQLite database.
+        case plaintext
+        /// Bytes that look random: a store, or noise. Only a key tells.
+        case encrypted
+    }
+
+    /// The file's absolute path, with links resolved.
+    public let path: String
+    /// What the first bytes look like.
+    public let format: Format
+    /// Bytes of the main file.
+    public let byteCount: Int
+    /// Bytes of the write-ahead log beside it, 0 if there is none.
+    public let logByteCount: Int
+    /// Bytes of the rollback journal beside it, 0 if there is none. One that no process is
+    /// writing at the moment is what a crash left; opening the store plays it back.
+    public let journalByteCount: Int
+
+    /// Looks at a file without changing anything.
+    ///
+    /// - Parameter path: The file. It may be open in this process: it is read through SQLite,
+    ///   whose locks a descriptor of our own would drop when it is closed.
+    /// - Throws: `StoreError` `.notFound`, `.notAStore` for a folder or device, `.io`.
+    /// - Complexity: O(1).
+    public init(path: String) throws {
+        try self.init(FileLocation(path))
+    }
+
+    init(_ file: FileLocation) throws(StoreError) {
+        guard case .file(let byteCount, _) = try file.status() else {
+            throw StoreError(.notFound, "there is no file at \(file.path)")
+        }
+        self.path = file.path
+        self.byteCount = byteCount
+        logByteCount = file.companionByteCount("-wal")
+        journalByteCount = file.companionByteCount("-journal")
+        format = try Self.format(of: file, byteCount: byteCount)
+    }
+
+    private static func format(
+        of file: FileLocation, byteCount: Int
+    ) throws(StoreError) -> Format {
+        guard byteCount > 0 else { return .empty }
+        guard byteCount >= 512 else { return .notAStore }
+        let handle = try Handle(path: file.path, flags: SQLITE_OPEN_READONLY)
+        guard let start = try handle.rawBytes(at: 0, count: 512) else { return .notAStore }
+        if FirstBytes.isPlaintext(start) { return .plaintext }
+        return FirstBytes.isText(start) ? .notAStore : .encrypted
+    }
+}
+
+/// What the first bytes of a file give away.
+enum FirstBytes {
+    /// "The header string: "SQLite format 3\000"":
+    /// <https://www.sqlite.org/fileformat2.html#the_database_header>.
+    static func isPlaintext(_ bytes: some Collection<UInt8>) -> Bool {
+        bytes.starts(with: "SQLite format 3\0".utf8)
+    }
+
+    /// Ciphertext looks random: 512 bytes of it without a control character do not occur.
+    static func isText(_ bytes: some Collection<UInt8>) -> Bool {
+        bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 9 || $0 == 10 || $0 == 13 }
+    }
+}

@@ -1,0 +1,85 @@
+import ArgumentParser
+import CSQLCipher
+import Coffer
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The root command.
+struct CofferTool: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "coffer",
+        abstract: "Looks after encrypted stores: their keys, their health, their content.",
+        discussion: """
+            Every store is an ordinary SQLCipher file. A verb that needs its key asks for the \
+            passphrase on the terminal, unless a --passphrase-… or --raw-key-… option names where \
+            it comes from; never as an argument, which every user of the machine can see.
+
+            EXAMPLES
+              coffer init notes.db
+              coffer status notes.db
+              coffer rekey notes.db
+              coffer verify notes.db --passphrase-file /run/secrets/notes
+              coffer sql notes.db 'SELECT count(*) FROM note' --json
+
+            EXIT CODES
+              0 done; 1 failed; 2 wrong usage; 10 not found; 11 busy or locked; 12 wrong \
+            passphrase or key; 14 damaged or tampered; 16 format that this engine does not open; \
+            17 disk full or I/O error; 19 the secret cannot be had; 130 interrupted
+            """,
+        version: Version.text,
+        groupedSubcommands: [
+            CommandGroup(name: "Stores:", subcommands: [Init.self, Status.self, Verify.self]),
+            CommandGroup(name: "Keys:", subcommands: [Rekey.self, ShellKey.self]),
+            CommandGroup(name: "This machine:", subcommands: [Doctor.self]),
+        ]
+    )
+}
+
+@main
+enum Main {
+    static func main() async {
+        // Before anything secret is in memory.
+        let isHardened = coffer_forbid_dumps() == 0
+        // A file-size limit is then an error of the write and not the end of the process.
+        signal(SIGXFSZ, SIG_IGN)
+        do {
+            let arguments = Array(CommandLine.arguments.dropFirst())
+            try SecretInArguments.refuse(arguments)
+            var command = try CofferTool.parseAsRoot(arguments)
+            if !isHardened { Terminal.warn("core dumps could not be forbidden") }
+            if var asynchronous = command as? any AsyncParsableCommand {
+                try await asynchronous.run()
+            } else {
+                try command.run()
+            }
+        } catch {
+            exit(report(error))
+        }
+    }
+
+    /// Says what went wrong and returns the exit code.
+    private static func report(_ error: any Error) -> Int32 {
+        if let code = error as? ExitCode { return code.rawValue }
+        let code = CofferTool.exitCode(for: error)
+        if code.isSuccess {
+            // Help and version are what was asked for: data.
+            print(CofferTool.fullMessage(for: error))
+            return ExitStatus.success.rawValue
+        }
+        if code == .validationFailure {
+            Terminal.write(CofferTool.fullMessage(for: error))
+            return ExitStatus.usage.rawValue
+        }
+        let failure = Failure(error)
+        if CommandLine.arguments.contains("--json") {
+            Terminal.write(JSON.line(["error": failure]))
+        } else {
+            Terminal.fail(failure.message, hint: failure.hint)
+        }
+        return failure.exitCode
+    }
+}

@@ -1,0 +1,41 @@
+import Foundation
+import SystemPackage
+
+/// Runs a shell command whose output is the passphrase.
+///
+/// The command inherits the environment, standard input and standard error, so that it can ask
+/// for something itself.
+struct PassphraseCommand {
+    private let command: String
+
+    init(_ command: String) {
+        self.command = command
+    }
+
+    /// - Throws: `ToolError` `.secretSource` if the command fails; its own words are on standard
+    ///   error.
+    func run(into bytes: UnsafeMutableRawBufferPointer) throws -> Int {
+        let process = Process()
+        process.executableURL = URL(filePath: "/bin/sh")
+        process.arguments = ["-c", command]
+        let output = Pipe()
+        process.standardOutput = output
+        do {
+            try process.run()
+        } catch {
+            throw ToolError(.secretSource, "the passphrase command cannot be run: \(error)")
+        }
+        let descriptor = FileDescriptor(rawValue: output.fileHandleForReading.fileDescriptor)
+        let count = Result {
+            try SecretReader.readAll(descriptor, .command(command), into: bytes)
+        }
+        if case .failure = count { process.terminate() }
+        process.waitUntilExit()
+        guard process.terminationStatus == 0, process.terminationReason == .exit else {
+            throw ToolError(
+                .secretSource,
+                "the passphrase command failed with exit code \(process.terminationStatus)")
+        }
+        return try count.get()
+    }
+}

@@ -1,0 +1,81 @@
+import SystemPackage
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Asks a person on the terminal, without showing what is typed.
+///
+/// The terminal is `/dev/tty`, whatever standard input and output are, so that a pipe can carry
+/// data meanwhile.
+enum Prompt {
+    /// Asks once for each prompt; all answers must be the same.
+    ///
+    /// - Parameter bytes: Filled from the start with the answer. The answers that are compared
+    ///   stand behind each other in it, so that they are locked and wiped alike.
+    static func read(
+        _ prompts: [String], into bytes: UnsafeMutableRawBufferPointer
+    ) throws -> Int {
+        let terminal: FileDescriptor
+        do {
+            terminal = try FileDescriptor.open("/dev/tty", .readWrite, options: [.closeOnExec])
+        } catch {
+            throw ToolError(
+                .secretSource, "there is no terminal to ask for the passphrase on",
+                hint: "name a source: --passphrase-file, --passphrase-fd, --passphrase-command, "
+                    + "--passphrase-stdin or --raw-key-fd (for a new key --new-…)")
+        }
+        defer { try? terminal.close() }
+        return try withoutEcho(terminal) {
+            let room = bytes.count / prompts.count
+            var counts: [Int] = []
+            for (index, prompt) in prompts.enumerated() {
+                _ = try? terminal.writeAll(prompt.utf8)
+                defer { _ = try? terminal.writeAll("\n".utf8) }
+                let part = UnsafeMutableRawBufferPointer(rebasing: bytes[(index * room)...])
+                counts.append(try line(terminal, into: part))
+                guard counts[index] == counts[0],
+                    part[..<counts[0]].elementsEqual(bytes[..<counts[0]])
+                else { throw ToolError(.secretSource, "the two passphrases differ") }
+            }
+            return counts[0]
+        }
+    }
+
+    private static func withoutEcho<T>(
+        _ terminal: FileDescriptor, _ work: () throws -> T
+    ) throws -> T {
+        let number = terminal.rawValue
+        var settings = termios()
+        guard tcgetattr(number, &settings) == 0 else {
+            throw ToolError(.secretSource, "the terminal cannot be set not to show the passphrase")
+        }
+        let before = settings
+        settings.c_lflag &= ~tcflag_t(ECHO)
+        return try Interruption.restoring({
+            var before = before
+            tcsetattr(number, TCSAFLUSH, &before)
+        }) {
+            guard tcsetattr(number, TCSAFLUSH, &settings) == 0 else {
+                throw ToolError(
+                    .secretSource, "the terminal cannot be set not to show the passphrase")
+            }
+            return try work()
+        }
+    }
+
+    /// Reads up to the newline, which is not part of the answer.
+    private static func line(
+        _ terminal: FileDescriptor, into bytes: UnsafeMutableRawBufferPointer
+    ) throws -> Int {
+        var count = 0
+        while count < bytes.count {
+            let room = UnsafeMutableRawBufferPointer(rebasing: bytes[count..<count + 1])
+            guard try terminal.read(into: room) == 1, room[0] != 10 else { return count }
+            count += 1
+        }
+        throw ToolError(.secretSource, "the passphrase is too long")
+    }
+}

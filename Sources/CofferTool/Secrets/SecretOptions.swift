@@ -1,0 +1,122 @@
+import ArgumentParser
+import Coffer
+import Foundation
+
+/// Where the key of an existing store, or the first key of a new one, comes from.
+struct SecretOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Read the passphrase from a file; one trailing newline is stripped.",
+            valueName: "path"),
+        completion: .file())
+    var passphraseFile: String?
+
+    @Option(help: ArgumentHelp("Read it from an open descriptor.", valueName: "number"))
+    var passphraseFd: Int32?
+
+    @Option(
+        help: ArgumentHelp(
+            "Take what a shell command prints, such as 'pass show notes'.", valueName: "command"),
+        completion: .shellCommand(""))
+    var passphraseCommand: String?
+
+    @Flag(help: "Read it from standard input.")
+    var passphraseStdin = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Read a raw key from an open descriptor: 32 bytes, or 48 with the salt, or as many "
+                + "in hex digits.",
+            valueName: "number"))
+    var rawKeyFd: Int32?
+
+    func validate() throws {
+        _ = try source()
+    }
+
+    /// - Throws: `ValidationError` if more than one is named.
+    func source() throws -> SecretSource {
+        try SecretChoice.one(
+            file: passphraseFile, descriptor: passphraseFd, command: passphraseCommand,
+            standardInput: passphraseStdin, rawKeyDescriptor: rawKeyFd, prefix: "")
+    }
+}
+
+/// Where the new key comes from; strictly apart from the current one.
+struct NewSecretOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Read the new passphrase from a file; one trailing newline is stripped.",
+            valueName: "path"),
+        completion: .file())
+    var newPassphraseFile: String?
+
+    @Option(help: ArgumentHelp("Read it from an open descriptor.", valueName: "number"))
+    var newPassphraseFd: Int32?
+
+    @Option(
+        help: ArgumentHelp("Take what a shell command prints.", valueName: "command"),
+        completion: .shellCommand(""))
+    var newPassphraseCommand: String?
+
+    @Flag(help: "Read it from standard input.")
+    var newPassphraseStdin = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Read a new raw key from an open descriptor: 32 bytes, or 64 hex digits.",
+            valueName: "number"))
+    var newRawKeyFd: Int32?
+
+    func validate() throws {
+        _ = try source()
+    }
+
+    /// - Throws: `ValidationError` if more than one is named.
+    func source() throws -> SecretSource {
+        try SecretChoice.one(
+            file: newPassphraseFile, descriptor: newPassphraseFd, command: newPassphraseCommand,
+            standardInput: newPassphraseStdin, rawKeyDescriptor: newRawKeyFd, prefix: "new-")
+    }
+
+    /// - Throws: `ToolError` `.secretSource` if it is where the current one comes from: one of
+    ///   them would be read as the other.
+    func source(apartFrom current: SecretSource) throws -> SecretSource {
+        let source = try source()
+        guard source != .prompt, SecretChoice.isSame(source, current) else { return source }
+        throw ToolError(
+            .secretSource,
+            "the current and the new secret both come from \(source.description)",
+            hint: "name two sources, so that neither is taken for the other")
+    }
+}
+
+/// What both groups of options have in common.
+enum SecretChoice {
+    static func one(
+        file: String?, descriptor: Int32?, command: String?, standardInput: Bool,
+        rawKeyDescriptor: Int32?, prefix: String
+    ) throws -> SecretSource {
+        let named: [SecretSource] = [
+            file.map(SecretSource.file), descriptor.map(SecretSource.descriptor),
+            command.map(SecretSource.command), standardInput ? .standardInput : nil,
+            rawKeyDescriptor.map(SecretSource.rawKeyDescriptor),
+        ].compactMap { $0 }
+        guard named.count <= 1 else {
+            throw ValidationError("Name one source of the \(prefix)secret, not \(named.count).")
+        }
+        if let number = named.first?.descriptor, number < 0 || number == 1 || number == 2 {
+            throw ValidationError("Descriptor \(number) is not one to read a secret from.")
+        }
+        return named.first ?? .prompt
+    }
+
+    static func isSame(_ first: SecretSource, _ second: SecretSource) -> Bool {
+        if let descriptor = first.descriptor { return descriptor == second.descriptor }
+        guard case .file(let path) = first, case .file(let other) = second else {
+            return first == second
+        }
+        return URL(filePath: path).resolvingSymlinksInPath().path
+            == URL(filePath: other).resolvingSymlinksInPath().path
+    }
+}

@@ -1,0 +1,82 @@
+import Dispatch
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What Ctrl-C (SIGINT) and SIGTERM do.
+///
+/// Work that leaves something half done (a new file) is cancelled and cleans up; everything else
+/// ends at once, which no store minds: an unfinished transaction is undone by whoever opens the
+/// file next. A second signal always ends the process.
+enum Interruption {
+    private struct State {
+        /// Cancels the running work; taken by the first signal.
+        var cancel: (@Sendable () -> Void)?
+        /// Puts the terminal back in order before the process ends.
+        var restore: (@Sendable () -> Void)?
+        var isInstalled = false
+    }
+
+    private static let state = Mutex(State())
+
+    /// From here on signals are noticed. Called when all secrets are there, so that a command that
+    /// fetches one can be interrupted like any other.
+    static func install() {
+        let wasInstalled = state.withLock { state in
+            defer { state.isInstalled = true }
+            return state.isInstalled
+        }
+        guard !wasInstalled else { return }
+        for number in [SIGINT, SIGTERM] {
+            signal(number, SIG_IGN)  // the source below sees it all the same
+            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            source.setEventHandler {
+                _ = source  // keeps itself alive
+                interrupted()
+            }
+            source.resume()
+        }
+    }
+
+    /// Runs work that a signal cancels.
+    static func cancelling<T: Sendable>(
+        _ work: @escaping @Sendable () async throws -> T
+    ) async throws -> T {
+        install()
+        let task = Task { try await work() }
+        state.withLock { $0.cancel = { task.cancel() } }
+        defer { state.withLock { $0.cancel = nil } }
+        return try await task.value
+    }
+
+    /// Runs work that has changed something about the terminal.
+    static func restoring<T>(
+        _ restore: @escaping @Sendable () -> Void, _ work: () throws -> T
+    ) rethrows -> T {
+        install()
+        state.withLock { $0.restore = restore }
+        defer {
+            state.withLock { $0.restore = nil }
+            restore()
+        }
+        return try work()
+    }
+
+    private static func interrupted() {
+        let (cancel, restore) = state.withLock { state in
+            defer { state.cancel = nil }
+            return (state.cancel, state.restore)
+        }
+        if let cancel {
+            Terminal.note("interrupted; cleaning up (again to end at once)")
+            return cancel()
+        }
+        restore?()
+        Terminal.note("interrupted")
+        _exit(ExitStatus.interrupted.rawValue)
+    }
+}

@@ -1,0 +1,86 @@
+import ArgumentParser
+import Coffer
+import Foundation
+import SystemPackage
+
+/// Standard output: data, and nothing else. A write that fails is an error, not a silent loss.
+struct StandardOutput {
+    /// Bytes that are written together.
+    private static let byteCountMax = 1 << 16
+    private var buffer: [UInt8] = []
+
+    mutating func write(_ bytes: some Sequence<UInt8>) throws {
+        buffer.append(contentsOf: bytes)
+        if buffer.count >= Self.byteCountMax { try flush() }
+    }
+
+    mutating func writeLine(_ text: String) throws {
+        try write(text.utf8)
+        try write(CollectionOfOne(10))
+    }
+
+    /// Call it at the end: what is still in the buffer is not written before.
+    mutating func flush() throws {
+        do {
+            try FileDescriptor.standardOutput.writeAll(buffer)
+        } catch {
+            throw ToolError(.noSpaceOrIO, "standard output cannot be written: \(error)")
+        }
+        buffer.removeAll(keepingCapacity: true)
+    }
+}
+
+/// JSON as every verb writes it: one line, sorted keys.
+enum JSON {
+    static func line(_ value: some Encodable) -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        encoder.dateEncodingStrategy = .iso8601
+        encoder.nonConformingFloatEncodingStrategy = .convertToString(
+            positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
+        guard let data = try? encoder.encode(value) else { return "{}" }
+        return String(decoding: data, as: UTF8.self)
+    }
+}
+
+/// What a verb found out or did.
+protocol Report: Encodable {
+    /// Label and value, a line each, for people.
+    var lines: [(label: String, value: String)] { get }
+}
+
+/// Options of every verb on how it talks.
+struct OutputOptions: ParsableArguments {
+    @Flag(help: "Write one JSON object (with a failure: to standard error).")
+    var json = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Progress on standard error: auto (a bar on a terminal), bar, json, none.",
+            valueName: "style"))
+    var progress = ProgressStyle.auto
+
+    @Flag(name: .shortAndLong, help: "Say nothing but data and errors.")
+    var quiet = false
+
+    /// Writes the report to standard output.
+    func print(_ report: some Report) throws {
+        var output = StandardOutput()
+        if json {
+            try output.writeLine(JSON.line(report))
+        } else if !quiet {
+            let lines = report.lines
+            let width = (lines.map(\.label.count).max() ?? 0) + 2
+            for line in lines {
+                let label = line.label.isEmpty ? "" : line.label + ":"
+                try output.writeLine(
+                    label.padding(toLength: width, withPad: " ", startingAt: 0) + line.value)
+            }
+        }
+        try output.flush()
+    }
+
+    func reporter(_ verb: String, unit: String) -> ProgressReporter {
+        ProgressReporter(style: quiet ? .none : progress, verb: verb, unit: unit)
+    }
+}

@@ -1,0 +1,91 @@
+import ArgumentParser
+import Foundation
+import Synchronization
+
+/// How progress is shown.
+enum ProgressStyle: String, ExpressibleByArgument, CaseIterable {
+    /// A bar on a terminal, nothing elsewhere.
+    case auto
+    case bar
+    /// One JSON object a line, on standard error.
+    case json
+    case none
+}
+
+/// Shows how far a long run has come, at most ten times a second.
+final class ProgressReporter: Sendable {
+    private let style: ProgressStyle
+    private let verb: String
+    private let unit: String
+    private let start = ContinuousClock.now
+    private let state = Mutex(State())
+
+    private struct State {
+        var shown: ContinuousClock.Instant?
+        var isLineOpen = false
+    }
+
+    init(style: ProgressStyle, verb: String, unit: String) {
+        self.style = style == .auto ? (Terminal.isInteractive ? .bar : .none) : style
+        self.verb = verb
+        self.unit = unit
+    }
+
+    var isShown: Bool { style != .none }
+
+    /// - Parameter total: `nil` where nobody knows.
+    func update(_ done: Int, of total: Int?) {
+        guard style != .none else { return }
+        let now = ContinuousClock.now
+        let isDue = state.withLock { state in
+            if let shown = state.shown, now - shown < .milliseconds(100), done != total {
+                return false
+            }
+            state.shown = now
+            state.isLineOpen = style == .bar
+            return true
+        }
+        guard isDue else { return }
+        style == .json ? writeJSON(done, total) : drawBar(done, total, elapsed: now - start)
+    }
+
+    /// Takes the bar away, so that the next line starts at the left.
+    func finish() {
+        let wasOpen = state.withLock { state in
+            defer { state.isLineOpen = false }
+            return state.isLineOpen
+        }
+        if wasOpen { Terminal.writeRaw("\r\u{1b}[K") }
+    }
+
+    private struct Line: Encodable {
+        let progress: String
+        let done: Int
+        let total: Int?
+        let unit: String
+    }
+
+    private func writeJSON(_ done: Int, _ total: Int?) {
+        Terminal.write(JSON.line(Line(progress: verb, done: done, total: total, unit: unit)))
+    }
+
+    private static let barWidth = 30
+
+    private func drawBar(_ done: Int, _ total: Int?, elapsed: Duration) {
+        guard let total, total > 0 else {
+            Terminal.writeRaw("\r\u{1b}[K\(verb): \(done) \(unit)")
+            return
+        }
+        let fraction = min(1, Double(done) / Double(total))
+        let filled = Int(fraction * Double(Self.barWidth))
+        let bar =
+            String(repeating: "#", count: filled)
+            + String(repeating: "-", count: Self.barWidth - filled)
+        var text = "\(verb): [\(bar)] \(Int(fraction * 100)) %  \(done) of \(total) \(unit)"
+        if fraction > 0.02, fraction < 1 {
+            let seconds = Double(elapsed.components.seconds)
+            if seconds >= 2 { text += ", \(Int(seconds / fraction * (1 - fraction))) s left" }
+        }
+        Terminal.writeRaw("\r\u{1b}[K\(text)")
+    }
+}

@@ -1,0 +1,63 @@
+import Coffer
+
+/// A failure of the tool itself; what the library finds out is a `StoreError`.
+struct ToolError: Error {
+    let status: ExitStatus
+    /// One sentence in lower case, without a full stop.
+    let message: String
+    /// What to do next.
+    let hint: String?
+
+    init(_ status: ExitStatus, _ message: String, hint: String? = nil) {
+        self.status = status
+        self.message = message
+        self.hint = hint
+    }
+}
+
+/// What is said about an error, and how the program ends.
+struct Failure: Encodable {
+    let code: String
+    let message: String
+    let hint: String?
+    /// Numbers of damaged pages, as far as they are known.
+    let pages: [Int]
+    let exitCode: Int32
+
+    init(_ error: any Error) {
+        if let error = error as? StoreError {
+            code = "\(error.code)"
+            message = Self.message(of: error)
+            hint = error.hint
+            pages = error.pages
+            exitCode = ExitStatus(error.code).rawValue
+        } else {
+            let error = Self.toolError(error)
+            code = "\(error.status)"
+            message = error.message
+            hint = error.hint
+            pages = []
+            exitCode = error.status.rawValue
+        }
+    }
+
+    private static func toolError(_ error: any Error) -> ToolError {
+        switch error {
+        case let error as ToolError: error
+        case is CancellationError: ToolError(.interrupted, "interrupted")
+        default: ToolError(.failure, "\(error)")
+        }
+    }
+
+    private static func message(of error: StoreError) -> String {
+        var message = error.message
+        if let table = error.table {
+            message += " (table \(table)\(error.column.map { ", column \($0)" } ?? ""))"
+        }
+        if !error.pages.isEmpty {
+            let pages = error.pages.map(String.init).joined(separator: ", ")
+            message += error.pages.count == 1 ? " (page \(pages))" : " (pages \(pages))"
+        }
+        return message
+    }
+}

@@ -1,0 +1,146 @@
+import ArgumentParser
+import CSQLCipher
+import Coffer
+import Foundation
+
+/// `coffer doctor`
+struct Doctor: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Looks at the machine, and at a store's file, for what weakens encryption.",
+        discussion: """
+            Needs no secret. Exit code 0 also with warnings; 1 if the engine cannot be used.
+
+            EXAMPLES
+              coffer doctor
+              coffer doctor notes.db --json
+            """)
+
+    @Argument(help: "A store's file, to look at its permissions too.", completion: .file())
+    var path: String?
+    @OptionGroup(title: "Output") var output: OutputOptions
+
+    func run() async throws {
+        var checks = Examination.machine()
+        if let path { checks += try Examination.file(path) }
+        try output.print(DoctorReport(checks: checks))
+        if checks.contains(where: { $0.state == .bad }) {
+            throw ExitCode(ExitStatus.failure.rawValue)
+        }
+    }
+}
+
+/// What `doctor` says.
+struct DoctorReport: Report {
+    struct Check: Encodable {
+        enum State: String, Encodable {
+            case good, warning, bad
+        }
+
+        let name: String
+        let state: State
+        let message: String
+    }
+
+    let checks: [Check]
+
+    var lines: [(label: String, value: String)] {
+        checks.map { check in
+            (check.name, check.state == .good ? check.message : "\(check.state): \(check.message)")
+        }
+    }
+}
+
+/// The single checks.
+private enum Examination {
+    typealias Check = DoctorReport.Check
+
+    static func machine() -> [Check] {
+        [engine(), coreDumps(), memoryLock(), swap()]
+    }
+
+    private static func engine() -> Check {
+        do {
+            let engine = try Engine.capabilities
+            let name = "SQLCipher \(engine.cipherVersion), SQLite \(engine.sqliteVersion)"
+            guard let notice = engine.ageNotice else {
+                return Check(name: "engine", state: .good, message: name)
+            }
+            return Check(name: "engine", state: .warning, message: notice)
+        } catch {
+            return Check(name: "engine", state: .bad, message: Failure(error).message)
+        }
+    }
+
+    /// This process has forbidden them to itself already; what matters is that it took effect.
+    private static func coreDumps() -> Check {
+        coffer_core_limit() == 0
+            ? Check(name: "core dumps", state: .good, message: "none of this process")
+            : Check(
+                name: "core dumps", state: .warning,
+                message: "this process may leave one, with keys in it")
+    }
+
+    /// A key takes a page or two, and each connection has one.
+    private static let lockByteCountMin = 1 << 16
+
+    private static func memoryLock() -> Check {
+        let limit = coffer_lock_limit()
+        if limit == -1 || limit >= lockByteCountMin {
+            let text = limit == -1 ? "without limit" : "up to \(limit) bytes"
+            return Check(name: "memory lock", state: .good, message: text)
+        }
+        return Check(
+            name: "memory lock", state: .warning,
+            message: "only \(max(0, limit)) bytes: keys may be swapped out (raise ulimit -l)")
+    }
+
+    private static func swap() -> Check {
+        // The first line is a heading.
+        guard let table = try? FileHandle(forReadingFrom: URL(filePath: "/proc/swaps")).readToEnd()
+        else { return Check(name: "swap", state: .warning, message: "cannot be asked here") }
+        let areas = String(decoding: table, as: UTF8.self).split(separator: "\n").dropFirst()
+        return areas.isEmpty
+            ? Check(name: "swap", state: .good, message: "none")
+            : Check(
+                name: "swap", state: .warning,
+                message: "\(areas.count) in use: pages of data are not locked; encrypt it")
+    }
+
+    // MARK: A file
+
+    static func file(_ path: String) throws -> [Check] {
+        let status = try StoreFileStatus(path: path)
+        var checks = [permissions("file", status.path, mask: 0o077, "chmod 600")]
+        let folder = URL(filePath: status.path).deletingLastPathComponent().path
+        checks.append(permissions("folder", folder, mask: 0o022, "chmod go-w"))
+        if status.format == .plaintext {
+            checks.append(
+                Check(
+                    name: "format", state: .warning,
+                    message: "a plaintext SQLite database: coffer encrypt makes a store of it"))
+        }
+        if status.journalByteCount > 0 {
+            checks.append(
+                Check(
+                    name: "journal", state: .warning,
+                    message: "\(status.journalByteCount) bytes: in use, or left by a crash; the "
+                        + "next program that opens the store plays it back"))
+        }
+        return checks
+    }
+
+    private static func permissions(
+        _ name: String, _ path: String, mask: UInt32, _ remedy: String
+    ) -> Check {
+        let facts = try? FileManager.default.attributesOfItem(atPath: path)
+        guard let mode = (facts?[.posixPermissions] as? NSNumber)?.uint32Value else {
+            return Check(name: name, state: .warning, message: "its permissions cannot be asked")
+        }
+        let text = "mode \(String(mode, radix: 8))"
+        return mode & mask == 0
+            ? Check(name: name, state: .good, message: text)
+            : Check(
+                name: name, state: .warning,
+                message: "\(text): open to other users (\(remedy) \(path))")
+    }
+}

@@ -1,0 +1,48 @@
+import ArgumentParser
+import Coffer
+
+/// `coffer init`
+struct Init: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Makes a new, empty store.",
+        discussion: """
+            EXAMPLES
+              coffer init notes.db
+              coffer init shared.db --profile portable --passphrase-file /run/secrets/shared
+              head -c 32 /dev/urandom > key && coffer init fast.db --raw-key-fd 3 3< key
+            """)
+
+    enum Journal: String, ExpressibleByArgument, CaseIterable {
+        case wal, delete
+    }
+
+    @OptionGroup var store: StoreOptions
+    @OptionGroup var profile: ProfileOption
+    @Option(help: "wal (readers and the writer do not wait for each other) or delete (one file).")
+    var journalMode = Journal.wal
+    @OptionGroup(title: "Secret") var secret: SecretOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
+
+    struct Result: Report {
+        let path: String
+        let profile: String
+        let journalMode: String
+
+        var lines: [(label: String, value: String)] {
+            [("store", path), ("profile", profile), ("journal mode", journalMode)]
+        }
+    }
+
+    func run() async throws {
+        try NewFile.requireFree(store.path)
+        var configuration = store.configuration
+        configuration.profile = profile.profile?.profile
+        configuration.journalMode = journalMode == .wal ? .wal : .delete
+        let key = try SecretReader.new(try secret.source(), for: store.path)
+        let made = try await Store(path: store.path, key: key, configuration: configuration)
+        let result = Result(
+            path: made.path, profile: made.profile.description, journalMode: journalMode.rawValue)
+        try await made.close()
+        try output.print(result)
+    }
+}

@@ -1,0 +1,127 @@
+import ArgumentParser
+import Coffer
+
+/// `coffer status`
+struct Status: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Says what a file is; with its key also what is in it.",
+        discussion: """
+            Without a secret it tells what can be seen from outside. With one (--prompt or a \
+            --passphrase-… or --raw-key-… option) it proves the key and counts rows. It never \
+            changes the file.
+
+            EXAMPLES
+              coffer status notes.db
+              coffer status notes.db --prompt
+              coffer status notes.db --passphrase-fd 3 --json 3< secret
+            """)
+
+    @OptionGroup var store: StoreOptions
+    @Flag(help: "Ask for the passphrase on the terminal.")
+    var prompt = false
+    @OptionGroup(title: "Secret") var secret: SecretOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
+
+    func run() async throws {
+        let file = try StoreFileStatus(path: store.path)
+        var result = StatusReport(file: file, engine: try Engine.capabilities)
+        if try prompt || secret.source() != .prompt {
+            let opened = try store.open(secret, mode: .readOnly)
+            result.content = try StatusReport.Content(of: opened)
+            try await opened.close()
+        }
+        try output.print(result)
+    }
+}
+
+/// What `status` says.
+struct StatusReport: Report {
+    let path: String
+    let format: StoreFileStatus.Format
+    let byteCount: Int
+    let logByteCount: Int
+    let journalByteCount: Int
+    let engine: String
+    let engineNotice: String?
+    var content: Content?
+
+    /// What only the key tells.
+    struct Content: Encodable {
+        let profile: String
+        let journalMode: String
+        let pageByteCount: Int
+        let pageCount: Int
+        let freePageCount: Int
+        let tables: [Table]
+
+        struct Table: Encodable {
+            let name: String
+            let rowCount: Int
+        }
+
+        init(of store: Store) throws {
+            profile = store.profile.description
+            pageByteCount = store.profile.pageByteCount
+            (journalMode, pageCount, freePageCount, tables) = try store.read { tx in
+                let mode: String = try tx.firstRow("PRAGMA journal_mode")?.get(0) ?? ""
+                let pages: Int = try tx.firstRow("PRAGMA page_count")?.get(0) ?? 0
+                let free: Int = try tx.firstRow("PRAGMA freelist_count")?.get(0) ?? 0
+                let names = try tx.rows(
+                    """
+                    SELECT name FROM sqlite_master
+                    WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name
+                    """)
+                let tables = try names.map { row in
+                    let name: String = try row.get(0)
+                    let count = try tx.firstRow("SELECT count(*) FROM \(identifier: name)")
+                    return Table(name: name, rowCount: try count?.get(0) ?? 0)
+                }
+                return (mode, pages, free, tables)
+            }
+        }
+    }
+
+    init(file: StoreFileStatus, engine: Engine.Capabilities) {
+        path = file.path
+        format = file.format
+        byteCount = file.byteCount
+        logByteCount = file.logByteCount
+        journalByteCount = file.journalByteCount
+        self.engine = "SQLCipher \(engine.cipherVersion), SQLite \(engine.sqliteVersion)"
+        engineNotice = engine.ageNotice
+    }
+
+    var lines: [(label: String, value: String)] {
+        var lines = [
+            ("file", path), ("format", content.map { "store, \($0.profile)" } ?? formatText),
+            ("size", "\(byteCount) bytes"), ("log", Self.bytes(logByteCount)),
+            ("journal", Self.bytes(journalByteCount)),
+        ]
+        if let content {
+            lines += [
+                ("key", "opens it"), ("journal mode", content.journalMode),
+                (
+                    "pages",
+                    "\(content.pageCount) of \(content.pageByteCount) bytes, "
+                        + "\(content.freePageCount) free"
+                ),
+                ("tables", "\(content.tables.count)"),
+            ]
+            lines += content.tables.map { ("  \($0.name)", "\($0.rowCount) rows") }
+        }
+        lines.append(("engine", engine))
+        if let engineNotice { lines.append(("", engineNotice)) }
+        return lines
+    }
+
+    private var formatText: String {
+        switch format {
+        case .empty: "empty: not a store, but what is left of one"
+        case .notAStore: "not a store"
+        case .plaintext: "plaintext SQLite database: not encrypted"
+        case .encrypted: "encrypted, or noise: only the key tells"
+        }
+    }
+
+    private static func bytes(_ count: Int) -> String { count == 0 ? "none" : "\(count) bytes" }
+}

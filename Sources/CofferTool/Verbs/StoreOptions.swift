@@ -1,0 +1,73 @@
+import ArgumentParser
+import Coffer
+
+/// Which file, and how it is opened.
+struct StoreOptions: ParsableArguments {
+    @Argument(help: "The store's file.", completion: .file())
+    var path: String
+
+    @Option(
+        help: ArgumentHelp(
+            "Seconds to wait for another process's lock, before exit code 11.",
+            valueName: "seconds"))
+    var busyTimeout = 5.0
+
+    func validate() throws {
+        guard busyTimeout >= 0, busyTimeout <= 86_400 else {
+            throw ValidationError("--busy-timeout is from 0 to 86400 seconds.")
+        }
+    }
+
+    /// The tool looks after files whose programs chose the journal mode, and leaves it alone.
+    var configuration: Configuration {
+        var configuration = Configuration()
+        configuration.journalMode = .existing
+        configuration.busyTimeout = .milliseconds(Int(busyTimeout * 1000))
+        configuration.readerCountMax = 1
+        configuration.cacheByteCountMax = 64 << 20
+        return configuration
+    }
+
+    /// Reads the secret and opens the store.
+    func open(_ secret: SecretOptions, mode: OpenMode = .mustExist) throws -> Store {
+        let source = try secret.source()
+        // Known before anybody types a passphrase.
+        _ = try StoreFileStatus(path: path)
+        let key = try SecretReader.current(source, for: path)
+        return try Store(path: path, key: key, mode: mode, configuration: configuration)
+    }
+
+    /// The same with a connection, whose statements give row after row.
+    func connect(_ secret: SecretOptions, mode: OpenMode = .mustExist) throws -> Connection {
+        let source = try secret.source()
+        _ = try StoreFileStatus(path: path)
+        let key = try SecretReader.current(source, for: path)
+        return try Connection(path: path, key: key, mode: mode, configuration: configuration)
+    }
+}
+
+/// How the pages of a new file are laid out.
+struct ProfileOption: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Layout of the new file: sqlcipher4, portable (both engines read it) or sqlcipher3; "
+                + "the engine's own if not given.",
+            valueName: "name"),
+        completion: .list(ProfileName.allCases.map(\.rawValue)))
+    var profile: ProfileName?
+}
+
+/// The profiles by the names that the documentation gives them.
+enum ProfileName: String, ExpressibleByArgument, CaseIterable {
+    case sqlcipher4
+    case portable
+    case sqlcipher3
+
+    var profile: CipherProfile {
+        switch self {
+        case .sqlcipher4: .sqlcipher4
+        case .portable: .portable
+        case .sqlcipher3: .sqlcipher3
+        }
+    }
+}
