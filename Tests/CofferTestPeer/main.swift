@@ -5,6 +5,7 @@
 
 import CSQLCipher
 import Foundation
+import Synchronization
 
 @testable import Coffer
 
@@ -172,6 +173,35 @@ case "insert":
         let connection = try connection(next())
         try connection.execute("INSERT INTO t(v) VALUES (\(next()))")
         return "inserted"
+    }
+case "write-reopening":
+    // Opens, writes one row, closes, until a line comes; tells each row whose write returned.
+    let path = next()
+    let key = UInt8(next()) ?? 0
+    var configuration = configuration("wal")
+    configuration.journalMode = .existing
+    configuration.busyTimeout = .seconds(5)
+    let isToEnd = Atomic(false)
+    Thread.detachNewThread {
+        waitForInput()
+        isToEnd.store(true, ordering: .relaxed)
+    }
+    var number = 0
+    while !isToEnd.load(ordering: .relaxed) {
+        number += 1
+        do {
+            let connection = try Connection(
+                path: path, key: .raw([UInt8](repeating: key, count: 32)), mode: .mustExist,
+                configuration: configuration)
+            try connection.execute("UPDATE t SET n = n + 1 WHERE id = 1")
+            connection.close()
+            say("wrote")
+        } catch let error as StoreError where error.code == .busy {
+            continue
+        } catch {
+            say("\(error)")
+            break
+        }
     }
 default:
     say("unknown verb")

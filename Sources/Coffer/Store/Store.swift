@@ -161,6 +161,9 @@ public final class Store: Sendable {
     /// The file's cipher settings.
     public var profile: CipherProfile { core.pool.profile }
 
+    /// The file's journal mode, as found or as configured.
+    public var journalMode: Configuration.JournalMode { core.configuration.journalMode }
+
     /// How many writes stand in line behind the one that runs.
     var waitingWriteCount: Int { core.waitingWriteCount }
 

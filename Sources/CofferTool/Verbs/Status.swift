@@ -62,8 +62,8 @@ struct StatusReport: Report {
         init(of store: Store) throws {
             profile = store.profile.description
             pageByteCount = store.profile.pageByteCount
-            (journalMode, pageCount, freePageCount, tables) = try store.read { tx in
-                let mode: String = try tx.firstRow("PRAGMA journal_mode")?.get(0) ?? ""
+            journalMode = store.journalMode.description
+            (pageCount, freePageCount, tables) = try store.read { tx in
                 let pages: Int = try tx.firstRow("PRAGMA page_count")?.get(0) ?? 0
                 let free: Int = try tx.firstRow("PRAGMA freelist_count")?.get(0) ?? 0
                 let names = try tx.rows(
@@ -76,7 +76,7 @@ struct StatusReport: Report {
                     let count = try tx.firstRow("SELECT count(*) FROM \(identifier: name)")
                     return Table(name: name, rowCount: try count?.get(0) ?? 0)
                 }
-                return (mode, pages, free, tables)
+                return (pages, free, tables)
             }
         }
     }

@@ -1,0 +1,63 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+
+@Suite struct StoreFileStatusTests {
+    private let folder: TemporaryFolder
+    private let path: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        path = folder.path()
+    }
+
+    private func write(_ bytes: [UInt8]) throws {
+        try Data(bytes).write(to: URL(filePath: path))
+    }
+
+    @Test(arguments: [
+        (0, StoreFileStatus.Format.empty), (1, .notAStore), (511, .notAStore), (512, .encrypted),
+        (5000, .encrypted),
+    ])
+    func `random bytes are told by their number`(
+        count: Int, format: StoreFileStatus.Format
+    ) throws {
+        try write((0..<count).map { _ in UInt8.random(in: 0...0xff) })
+        let status = try StoreFileStatus(path: path)
+        #expect(status.format == format)
+        #expect(status.byteCount == count)
+        #expect(status.logByteCount == 0)
+        #expect(status.journalByteCount == 0)
+    }
+
+    @Test func `text and plaintext databases are told`() throws {
+        try write(Array(String(repeating: "Liberty, equality. ", count: 60).utf8))
+        #expect(try StoreFileStatus(path: path).format == .notAStore)
+        try FileManager.default.removeItem(atPath: path)
+        let raw = try RawConnection(path)
+        raw.run("CREATE TABLE t(v)")
+        #expect(try StoreFileStatus(path: path).format == .plaintext)
+    }
+
+    @Test func `an open store is told with its log, and loses no lock`() throws {
+        let connection = try Connection(
+            path: path, key: .numbered(1), configuration: .testing())
+        try connection.execute("CREATE TABLE t(v)")
+        let status = try connection.transaction(.immediate) {
+            let status = try StoreFileStatus(path: path)
+            // The lock is still ours: another process gets none.
+            let peer = try Peer(["hold-write", "wal", path, "1"])
+            #expect(peer.finish() == ["busy"])
+            return status
+        }
+        #expect(status.format == .encrypted)
+        #expect(status.logByteCount > 0)
+        #expect(status.path == URL(filePath: path).resolvingSymlinksInPath().path)
+    }
+
+    @Test func `a missing file is .notFound and a folder .notAStore`() throws {
+        expect(.notFound) { try StoreFileStatus(path: path) }
+        expect(.notAStore) { try StoreFileStatus(path: folder.url.path) }
+    }
+}
