@@ -29,8 +29,10 @@ struct PassphraseCommand {
         let count = Result {
             try SecretReader.readAll(descriptor, .command(command), into: bytes)
         }
-        if case .failure = count { process.terminate() }
+        // A command that writes on, without end maybe, is stopped by that nobody reads.
+        try? output.fileHandleForReading.close()
         process.waitUntilExit()
+        if case .failure = count { return try count.get() }
         guard process.terminationStatus == 0, process.terminationReason == .exit else {
             throw ToolError(
                 .secretSource,

@@ -54,10 +54,11 @@ enum Prompt {
         }
         let before = settings
         settings.c_lflag &= ~tcflag_t(ECHO)
-        return try Interruption.restoring({
+        let restore = { @Sendable [before] in
             var before = before
-            tcsetattr(number, TCSAFLUSH, &before)
-        }) {
+            _ = tcsetattr(number, TCSAFLUSH, &before)
+        }
+        return try Interruption.restoring(restore) {
             guard tcsetattr(number, TCSAFLUSH, &settings) == 0 else {
                 throw ToolError(
                     .secretSource, "the terminal cannot be set not to show the passphrase")

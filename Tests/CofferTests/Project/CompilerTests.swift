@@ -4,11 +4,8 @@ import Testing
 /// What the compiler must refuse: each file of `Tests/MustNotCompile` begins with the error that it
 /// must get.
 @Suite struct CompilerTests {
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
     private static let files: [String] = {
-        let folder = root.appending(path: "Tests/MustNotCompile").path
+        let folder = Repository.root.appending(path: "Tests/MustNotCompile").path
         return (try? FileManager.default.contentsOfDirectory(atPath: folder))?.sorted() ?? []
     }()
 
@@ -18,7 +15,7 @@ import Testing
 
     @Test(.timeLimit(.minutes(3)), arguments: files)
     func `misuse that types can stop does not compile`(file: String) throws {
-        let source = Self.root.appending(path: "Tests/MustNotCompile").appending(path: file)
+        let source = Repository.root.appending(path: "Tests/MustNotCompile").appending(path: file)
         let text = try String(contentsOf: source, encoding: .utf8)
         let expected = try #require(text.split(separator: "\n").first).dropFirst("// ".count)
         let output = try Self.compile(source)
@@ -29,7 +26,7 @@ import Testing
     private static func compile(_ source: URL) throws -> String {
         let modules = URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath()
             .deletingLastPathComponent().appending(path: "Modules").path
-        let map = root.appending(path: "Sources/CSQLCipher/module.modulemap").path
+        let map = Repository.root.appending(path: "Sources/CSQLCipher/module.modulemap").path
         let headers = try run(["pkg-config", "--cflags-only-I", "sqlcipher"])
             .split(whereSeparator: \.isWhitespace).flatMap { ["-Xcc", String($0)] }
         return try run(

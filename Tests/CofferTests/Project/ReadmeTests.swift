@@ -2,16 +2,9 @@ import Foundation
 import Testing
 
 @Suite struct ReadmeTests {
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
-    private static func text(_ path: String) throws -> String {
-        try String(contentsOf: root.appending(path: path), encoding: .utf8)
-    }
-
     @Test func `the README's program is the one that the tests compile`() throws {
-        let program = try Self.text("Tests/ReadmeProgram/Notes.swift")
-        #expect(try Self.text("README.md").contains("```swift\n\(program)```\n"))
+        let program = try Repository.text("Tests/ReadmeProgram/Notes.swift")
+        #expect(try Repository.text("README.md").contains("```swift\n\(program)```\n"))
     }
 
     @Test func `the README's program runs, twice`() throws {

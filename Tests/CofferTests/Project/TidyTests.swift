@@ -8,12 +8,9 @@ import Testing
         let lines: [String]
     }
 
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
     private static func sources(below folders: [String]) throws -> [Source] {
         try folders.flatMap { folder -> [Source] in
-            let base = root.appending(path: folder)
+            let base = Repository.root.appending(path: folder)
             let files = try #require(FileManager.default.enumerator(atPath: base.path))
             return try files.compactMap { $0 as? String }.filter { $0.hasSuffix(".swift") }.sorted()
                 .map { name in

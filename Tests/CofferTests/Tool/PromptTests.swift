@@ -1,0 +1,100 @@
+import Coffer
+import Foundation
+import Testing
+
+/// The tool on a terminal: a child process with a pseudo-terminal plays the person.
+@Suite struct PromptTests {
+    private let folder: TemporaryFolder
+    private let path: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        path = folder.path()
+    }
+
+    /// Answers each prompt (a line that ends in `: `) with the next line; `^C` is Ctrl-C. Prints
+    /// what the terminal showed, then whether it echoes again, then the exit code.
+    private static let player = """
+        import os, pty, select, sys, termios
+        answers = sys.argv[1].split('|')
+        child, terminal = pty.fork()
+        if child == 0:
+            os.execv(sys.argv[2], sys.argv[2:])
+        shown = b''
+        asked = 0
+        while True:
+            ready, _, _ = select.select([terminal], [], [], 60)
+            if not ready:
+                os.kill(child, 9)
+            try:
+                more = os.read(terminal, 4096)
+            except OSError:
+                break
+            if not more:
+                break
+            shown += more
+            if shown.endswith(b': ') and shown.count(b': ') > asked and answers:
+                asked = shown.count(b': ')
+                answer = answers.pop(0)
+                while termios.tcgetattr(terminal)[3] & termios.ECHO:
+                    pass
+                os.write(terminal, b'\\x03' if answer == '^C' else answer.encode() + b'\\n')
+        try:
+            echoes = bool(termios.tcgetattr(terminal)[3] & termios.ECHO)
+        except termios.error:
+            echoes = 'unknown'
+        _, status = os.waitpid(child, 0)
+        sys.stdout.write(shown.decode())
+        print('\\nechoes', echoes)
+        print('exit', os.waitstatus_to_exitcode(status))
+        """
+
+    private func play(_ arguments: [String], answers: String) throws -> String {
+        let script = folder.path("player.py")
+        try Data(Self.player.utf8).write(to: URL(filePath: script))
+        let output = try Tool.runProgram(
+            ["python3", script, answers, Tool.executable.path] + arguments)
+        #expect(output.errorText.isEmpty)
+        return output.text
+    }
+
+    @Test func `a new passphrase is asked for twice, and nothing typed is shown`() throws {
+        let shown = try play(
+            ["init", path, "--profile", "sqlcipher3"], answers: "open sesame|open sesame")
+        #expect(shown.contains("New passphrase for"))
+        #expect(shown.contains("once more"))
+        #expect(shown.contains("exit 0"))
+        #expect(!shown.contains("sesame"))
+        let store = try Store(path: path, key: .passphrase("open sesame"), mode: .mustExist)
+        try store.close()
+    }
+
+    @Test func `two different new passphrases make no store`() throws {
+        let shown = try play(["init", path], answers: "open sesame|open sesamy")
+        #expect(shown.contains("differ"))
+        #expect(shown.contains("exit 19"))
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test func `the current and the new passphrase are asked for apart`() throws {
+        let store = try Store(
+            path: path, key: .passphrase("one"), configuration: .testing(profile: .sqlcipher3))
+        try store.close()
+        let shown = try play(["rekey", path], answers: "one|two|two")
+        #expect(shown.contains("exit 0"), "\(shown)")
+        let again = try Store(path: path, key: .passphrase("two"), mode: .mustExist)
+        try again.close()
+    }
+
+    @Test func `an empty answer is refused`() throws {
+        let shown = try play(["init", path], answers: "|")
+        #expect(shown.contains("empty"))
+        #expect(shown.contains("exit 19"))
+    }
+
+    @Test func `Ctrl-C at the prompt ends with 130 and the terminal echoes again`() throws {
+        let shown = try play(["init", path], answers: "^C")
+        #expect(shown.contains("exit 130"), "\(shown)")
+        #expect(!shown.contains("echoes False"))
+    }
+}
