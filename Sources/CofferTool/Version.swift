@@ -3,7 +3,9 @@ import Coffer
 /// What `coffer --version` says.
 enum Version {
     static var text: String {
-        guard let engine = try? Engine.capabilities else { return "coffer, without a usable engine" }
+        guard let engine = try? Engine.capabilities else {
+            return "coffer, without a usable engine"
+        }
         return "coffer, on SQLCipher \(engine.cipherVersion) with SQLite \(engine.sqliteVersion)"
     }
 }

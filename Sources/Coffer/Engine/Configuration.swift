@@ -67,7 +67,9 @@ public struct Configuration: Sendable {
     public init() {}
 
     /// The same with a journal mode that SQLite knows.
-    func resolved(_ existing: @autoclosure () throws(StoreError) -> JournalMode)
+    func resolved(
+        _ existing: @autoclosure () throws(StoreError) -> JournalMode
+    )
         throws(StoreError) -> Configuration
     {
         guard journalMode == .existing else { return self }

@@ -69,7 +69,8 @@ struct Rekey: AsyncParsableCommand {
 
 /// Watches how the journal or log grows to the size of the file: the engine tells nothing.
 private enum RekeyProgress {
-    static func watch(_ status: StoreFileStatus, _ reporter: ProgressReporter) -> Task<Void, Never> {
+    static func watch(_ status: StoreFileStatus, _ reporter: ProgressReporter) -> Task<Void, Never>
+    {
         Task {
             defer { reporter.finish() }
             guard reporter.isShown else { return }
