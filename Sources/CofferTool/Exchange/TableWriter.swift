@@ -14,7 +14,7 @@ struct TableWriter: RowWriter {
     }
 
     mutating func begin(_ columns: [String], _ output: inout StandardOutput) {
-        sample = [columns.map(Self.visible)]
+        sample = [columns.map { VisibleText.of($0) }]
     }
 
     mutating func write(_ row: [Value], _ output: inout StandardOutput) throws {
@@ -49,27 +49,5 @@ struct TableWriter: RowWriter {
         try output.writeLine(line)
     }
 
-    private func cell(_ value: Value) -> String {
-        switch value {
-        case .null: null
-        case .integer(let integer): String(integer)
-        case .real(let real): real.description
-        case .text(let text): Self.visible(text)
-        case .blob(let data):
-            "x'" + data.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + "'"
-        }
-    }
-
-    /// A terminal obeys control characters, and a newline would break the table.
-    private static func visible(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
-        else { return text }
-        return text.unicodeScalars.reduce(into: "") { visible, scalar in
-            if scalar.properties.generalCategory == .control {
-                visible += scalar.escaped(asASCII: true)
-            } else {
-                visible.unicodeScalars.append(scalar)
-            }
-        }
-    }
+    private func cell(_ value: Value) -> String { VisibleText.of(value, null: null) }
 }

@@ -1,0 +1,202 @@
+import ArgumentParser
+import Coffer
+import Foundation
+
+/// `coffer kv`
+struct KeyValue: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "kv",
+        abstract: "Reads and writes the entries of buckets.",
+        discussion: """
+            Keys are text, integers, UUIDs or bytes, as the bucket was made; bytes are written \
+            hex:00ff. Values are text as it is, or typed by a prefix: int:5, real:1.5, \
+            text:int:5, hex:00ff, file:PATH; a value - is read from standard input, as text. What \
+            a program keeps of Codable types is JSON text.
+
+            EXAMPLES
+              coffer kv put notes.db settings home /home/ada
+              coffer kv get notes.db settings home
+              coffer kv list notes.db settings --prefix ho --json
+              coffer kv delete notes.db settings home
+            """,
+        subcommands: [Get.self, Put.self, Delete.self, List.self, Count.self])
+}
+
+/// What every verb about a bucket needs.
+struct BucketOptions: ParsableArguments {
+    @OptionGroup var store: StoreOptions
+    @Argument(help: "The bucket's name.")
+    var bucket: String
+}
+
+extension KeyValue {
+    struct Get: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Writes the value of a key; exit code 10 if there is none.",
+            discussion: "Bytes are written as they are, everything else with a newline.")
+
+        @OptionGroup var options: BucketOptions
+        @Argument(help: "The key.")
+        var key: String
+        @OptionGroup(title: "Secret") var secret: SecretOptions
+        @OptionGroup(title: "Output") var output: OutputOptions
+
+        func run() async throws {
+            let opened = try options.store.open(secret, mode: .readOnly)
+            let bucket = StoredBucket(options.bucket)
+            let value = try await opened.read { [key] tx in try bucket.get(key, tx) }
+            try await opened.close()
+            guard let value else {
+                throw ToolError(.notFound, "the bucket \(options.bucket) has no such key")
+            }
+            var standardOutput = StandardOutput()
+            if output.json {
+                try EntryWriter.write(.text(key), value, &standardOutput)
+            } else {
+                try standardOutput.write(EntryWriter.bytes(of: value))
+                if case .blob = value {} else { try standardOutput.write(CollectionOfOne(10)) }
+            }
+            try standardOutput.flush()
+        }
+    }
+
+    struct Put: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Puts a value under a key, in place of the one that may be there.",
+            discussion: """
+                A bucket that is not there is made, with text keys unless --key-type says \
+                otherwise. The argument list is seen by every user of the machine: what should \
+                not stand there comes by - or file:PATH.
+                """)
+
+        @OptionGroup var options: BucketOptions
+        @Argument(help: "The key.")
+        var key: String
+        @Argument(help: "The value, or - for standard input.")
+        var value: String
+        @Option(help: "Keys of a bucket that is made: text, integer or bytes.")
+        var keyType = StoredBucket.KeyType.text
+        @OptionGroup(title: "Secret") var secret: SecretOptions
+        @OptionGroup(title: "Output") var output: OutputOptions
+
+        func validate() throws {
+            try StandardInput.claim(value == "-" ? "the value" : nil, secret)
+        }
+
+        struct Result: Report {
+            let bucket: String
+            var lines: [(label: String, value: String)] { [("put into", bucket)] }
+        }
+
+        func run() async throws {
+            let path = options.store.path
+            let stored: Value =
+                try value == "-"
+                ? .text(StandardInput.text("value"))
+                : BoundValue.parse(value, apartFrom: path)
+            guard stored != .null else {
+                throw ToolError(.usage, "a value is not null", hint: "coffer kv delete removes it")
+            }
+            let opened = try options.store.open(secret)
+            let bucket = StoredBucket(options.bucket)
+            try await opened.write { [key, keyType] tx in
+                try bucket.put(stored, key, making: keyType, &tx)
+            }
+            try await opened.close()
+            try output.print(Result(bucket: options.bucket))
+        }
+    }
+
+    struct Delete: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Removes a key and its value; exit code 10 if there is none.")
+
+        @OptionGroup var options: BucketOptions
+        @Argument(help: "The key.")
+        var key: String
+        @OptionGroup(title: "Secret") var secret: SecretOptions
+        @OptionGroup(title: "Output") var output: OutputOptions
+
+        struct Result: Report {
+            let bucket: String
+            var lines: [(label: String, value: String)] { [("deleted from", bucket)] }
+        }
+
+        func run() async throws {
+            let opened = try options.store.open(secret)
+            let bucket = StoredBucket(options.bucket)
+            let wasThere = try await opened.write { [key] tx in try bucket.delete(key, &tx) }
+            try await opened.close()
+            guard wasThere else {
+                throw ToolError(.notFound, "the bucket \(options.bucket) has no such key")
+            }
+            try output.print(Result(bucket: options.bucket))
+        }
+    }
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Lists the buckets of a store, or the entries of one, in the order of keys.",
+            discussion: """
+                An entry is a line with key, tab and value; control characters are shown as \
+                escapes. --json writes one object a line.
+                """)
+
+        @OptionGroup var store: StoreOptions
+        @Argument(help: "The bucket's name; without it the buckets are listed.")
+        var bucket: String?
+        @Option(help: ArgumentHelp("Only text keys that begin with it.", valueName: "text"))
+        var prefix: String?
+        @Option(help: ArgumentHelp("Most entries to list.", valueName: "number"))
+        var limit: Int?
+        @Flag(help: "Leave the values out.")
+        var keysOnly = false
+        @OptionGroup(title: "Secret") var secret: SecretOptions
+        @OptionGroup(title: "Output") var output: OutputOptions
+
+        func validate() throws {
+            guard limit ?? 0 >= 0 else { throw ValidationError("--limit is not negative.") }
+        }
+
+        func run() async throws {
+            let connection = try store.connect(secret, mode: .readOnly)
+            defer { connection.close() }
+            var standardOutput = StandardOutput()
+            if let bucket {
+                try StoredBucket(bucket).entries(connection, prefix: prefix, limit: limit) {
+                    try EntryWriter.write(
+                        $0, keysOnly ? Value?.none : $1, isJSON: output.json, &standardOutput)
+                }
+            } else {
+                for name in try StoredBucket.names(connection) {
+                    try EntryWriter.write(
+                        .text(name), nil, isJSON: output.json, member: "bucket", &standardOutput)
+                }
+            }
+            try standardOutput.flush()
+        }
+    }
+
+    struct Count: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Counts the entries of a bucket.")
+
+        @OptionGroup var options: BucketOptions
+        @OptionGroup(title: "Secret") var secret: SecretOptions
+        @OptionGroup(title: "Output") var output: OutputOptions
+
+        struct Result: Encodable {
+            let count: Int
+        }
+
+        func run() async throws {
+            let opened = try options.store.open(secret, mode: .readOnly)
+            let bucket = StoredBucket(options.bucket)
+            let count = try await opened.read { tx in try bucket.count(tx) }
+            try await opened.close()
+            var standardOutput = StandardOutput()
+            try standardOutput.writeLine(
+                output.json ? JSON.line(Result(count: count)) : String(count))
+            try standardOutput.flush()
+        }
+    }
+}

@@ -1,0 +1,115 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+
+@Suite struct KeyValueTests {
+    private let folder: TemporaryFolder
+    private let path: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        path = folder.path()
+        try Store(path: path, key: .numbered(1), configuration: .testing()).close()
+    }
+
+    private func kv(_ arguments: String..., input: Data = Data()) throws -> Tool.Output {
+        var all = ["kv", arguments[0], path] + arguments.dropFirst()
+        all += ["--raw-key-fd", "3"]
+        return try Tool.run(all, input: input, descriptors: [3: Tool.key(1)])
+    }
+
+    private func write(_ body: (inout WriteTransaction) throws -> Void) throws {
+        let store = try Store(path: path, key: .numbered(1), mode: .mustExist)
+        try store.write(body)
+        try store.close()
+    }
+
+    private func get<K, V: Equatable>(_ key: K, _ bucket: Bucket<K, V>) throws -> V? {
+        let store = try Store(path: path, key: .numbered(1), mode: .mustExist)
+        let value = try store.read { tx in try tx.get(key, in: bucket) }
+        try store.close()
+        return value
+    }
+
+    @Test func `what the tool puts, a program gets, with its type`() throws {
+        #expect(try kv("put", "settings", "home", "/home/ada").exitCode == 0)
+        #expect(try kv("put", "counts", "7", "int:42", "--key-type", "integer").exitCode == 0)
+        #expect(try kv("put", "reals", "pi", "real:3.5").exitCode == 0)
+        #expect(try kv("put", "blobs", "hex:00ff", "hex:0a", "--key-type", "bytes").exitCode == 0)
+        #expect(try get("home", Bucket<String, String>("settings")) == "/home/ada")
+        #expect(try get(7, Bucket<Int, Int>("counts")) == 42)
+        #expect(try get("pi", Bucket<String, Double>("reals")) == 3.5)
+        #expect(try get(Data([0, 255]), Bucket<Data, Data>("blobs")) == Data([10]))
+    }
+
+    @Test func `what a program sets, the tool gets`() throws {
+        let id = UUID()
+        try write { tx in
+            try tx.set("grün\nblau", for: "é", in: Bucket<String, String>("text"))
+            try tx.set(["a": 1], for: id, in: Bucket<UUID, [String: Int]>("json"))
+            try tx.set(Data([1, 10, 0]), for: -3, in: Bucket<Int, Data>("data"))
+        }
+        #expect(try kv("get", "text", "é").text == "grün\nblau\n")
+        #expect(try kv("get", "json", id.uuidString).text == "{\"a\":1}\n")
+        #expect(try kv("get", "data", "--", "-3").exitCode == 2)  // the options are behind --
+        let output = try Tool.run(
+            ["kv", "get", path, "data", "--raw-key-fd", "3", "--", "-3"],
+            descriptors: [3: Tool.key(1)])
+        #expect(output.stdout == Data([1, 10, 0]))
+        #expect(
+            try kv("get", "text", "é", "--json").text
+                == "{\"key\":\"é\",\"value\":\"grün\\nblau\"}\n")
+    }
+
+    @Test func `put replaces, delete removes, count counts`() throws {
+        for value in ["one", "two"] { #expect(try kv("put", "b", "k", value).exitCode == 0) }
+        #expect(try kv("put", "b", "-", "-", input: Data("from input".utf8)).exitCode == 0)
+        #expect(try kv("get", "b", "k").text == "two\n")
+        #expect(try kv("get", "b", "-").text == "from input\n")
+        #expect(try kv("count", "b").text == "2\n")
+        #expect(try kv("count", "b", "--json").text == "{\"count\":2}\n")
+        #expect(try kv("delete", "b", "k").exitCode == 0)
+        #expect(try kv("delete", "b", "k").exitCode == 10)
+        #expect(try kv("count", "b").text == "1\n")
+    }
+
+    @Test func `list goes in the order of keys, by prefix and up to a limit`() throws {
+        try write { tx in
+            for key in ["b", "aa", "a\t", "ab", "A"] {
+                try tx.set(key.count, for: key, in: Bucket<String, Int>("b"))
+            }
+            for key in [10, 9, -1] { try tx.set("x", for: key, in: Bucket<Int, String>("n")) }
+        }
+        #expect(try kv("list").text == "b\nn\n")
+        #expect(try kv("list", "--json").text == "{\"bucket\":\"b\"}\n{\"bucket\":\"n\"}\n")
+        #expect(try kv("list", "b").text == "A\t1\na\\t\t2\naa\t2\nab\t2\nb\t1\n")
+        #expect(try kv("list", "b", "--prefix", "a", "--keys-only").text == "a\\t\naa\nab\n")
+        #expect(
+            try kv("list", "b", "--limit", "1", "--json").text == "{\"key\":\"A\",\"value\":1}\n")
+        #expect(try kv("list", "n", "--keys-only").text == "-1\n9\n10\n")
+        #expect(try kv("list", "n", "--prefix", "1").exitCode == 2)
+    }
+
+    @Test func `what is not there is exit code 10, and nothing is made by asking`() throws {
+        for verb in [
+            ["get", "none", "k"], ["delete", "none", "k"], ["count", "none"], ["list", "none"],
+        ] {
+            let output = try Tool.run(
+                ["kv", verb[0], path] + verb.dropFirst()
+                    + ["--raw-key-fd", "3"], descriptors: [3: Tool.key(1)])
+            #expect(output.exitCode == 10, "\(verb): \(output.errorText)")
+            #expect(output.stdout.isEmpty)
+        }
+        #expect(try kv("list").text == "")
+    }
+
+    @Test func `keys and values of the wrong kind are wrong usage`() throws {
+        #expect(try kv("put", "n", "1", "x", "--key-type", "integer").exitCode == 0)
+        #expect(try kv("put", "n", "one", "x").exitCode == 2)
+        #expect(try kv("put", "n", "2", "int:two").exitCode == 2)
+        #expect(try kv("put", "n", "2", "null:").exitCode == 2)
+        #expect(try kv("put", "n", "2", "-", "--passphrase-stdin").exitCode == 2)
+        #expect(try kv("count", "n").text == "1\n")
+    }
+}
