@@ -21,7 +21,9 @@ struct StoredBucket: Sendable {
 
     static func names(_ connection: Connection) throws -> [String] {
         try connection.rows(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB 'bucket:*' ORDER BY 1"
+            """
+            SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB 'bucket:*' ORDER BY 1
+            """
         ).map { String(try $0.get(0, as: String.self).dropFirst(prefix.count)) }
     }
 
