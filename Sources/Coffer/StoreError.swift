@@ -111,6 +111,10 @@ extension StoreError.Code {
     public static let damaged = Self("damaged")
     /// The file's format needs SQLCipher 4.
     public static let needsNewerEngine = Self("needsNewerEngine")
+    /// The file is in the format of SQLCipher 1 or 2: migrate it with `Store.migrate`.
+    public static let needsMigration = Self("needsMigration")
+    /// Something stands at the path of a new file already: choose another path.
+    public static let alreadyExists = Self("alreadyExists")
     /// The linked library is not SQLCipher, or not the one Coffer was compiled for.
     public static let engine = Self("engine")
     /// Another connection or process holds the lock: try again.

@@ -33,8 +33,11 @@ struct CofferTool: AsyncParsableCommand {
         version: Version.text,
         groupedSubcommands: [
             CommandGroup(name: "Stores:", subcommands: [Init.self, Status.self, Verify.self]),
-            CommandGroup(name: "Content:", subcommands: [KeyValue.self, RunSQL.self]),
             CommandGroup(name: "Keys:", subcommands: [Rekey.self, ShellKey.self]),
+            CommandGroup(
+                name: "Copies:",
+                subcommands: [Backup.self, Migrate.self, Encrypt.self, Decrypt.self]),
+            CommandGroup(name: "Content:", subcommands: [KeyValue.self, RunSQL.self]),
             CommandGroup(name: "This machine:", subcommands: [Doctor.self]),
         ]
     )

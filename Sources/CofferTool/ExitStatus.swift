@@ -30,7 +30,7 @@ enum ExitStatus: Int32 {
         case .busy, .alreadyOpen: self = .busy
         case .wrongKey: self = .wrongCredential
         case .damaged, .truncated: self = .damaged
-        case .notEncrypted, .notAStore, .needsNewerEngine, .unsupported:
+        case .notEncrypted, .notAStore, .needsNewerEngine, .needsMigration, .unsupported:
             self = .unsupportedFormat
         case .full, .io: self = .noSpaceOrIO
         case .cancelled: self = .interrupted

@@ -82,6 +82,19 @@ func writeUntilFull(_ connection: Connection) throws -> String {
     }
 }
 
+func copy(_ kind: String, _ path: String, _ target: String) throws {
+    switch kind {
+    case "encrypt":
+        try Store.encrypt(plaintextAt: path, to: target, key: nextKey())
+    case "migrate":
+        try Store.migrate(from: path, key: nextKey(), to: target)
+    case "decrypt":
+        try Store(path: path, key: nextKey()).decrypt(to: target)
+    default:
+        try Store(path: path, key: nextKey()).backup(to: target)
+    }
+}
+
 func rekey(_ connection: Connection) throws -> String {
     let key = nextKey()
     do {
@@ -167,6 +180,19 @@ case "spill":
             waitForInput()
         }
         return "released"
+    }
+case "copy":
+    // A copy of any kind into the folder of the second path; tells what is left there.
+    report {
+        let kind = next()
+        let (path, target) = (next(), next())
+        defer {
+            let folder = URL(filePath: target).deletingLastPathComponent().path
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+            say("files \(names.sorted().joined(separator: " "))")
+        }
+        try copy(kind, path, target)
+        return "copied"
     }
 case "insert":
     report {

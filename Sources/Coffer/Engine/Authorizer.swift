@@ -117,7 +117,7 @@ final class Authorizer {
         "rekey_kdf_iter": "rekey(to:)",
         "rekey_cipher": "rekey(to:)", "cipher_store_pass": "setKey(_:)",
         "kdf_iter": "a CipherProfile", "fast_kdf_iter": "a CipherProfile",
-        "cipher_migrate": "a copy into a new store",
+        "cipher_migrate": "Store.migrate",
     ]
 
     private static let unsafePragmas: Set = [

@@ -14,20 +14,12 @@ struct Creation {
 
     /// - Throws: `.damaged` if a log without its file stands at the path; `.full`, `.io`.
     func run(key: borrowing StoreKey) throws(StoreError) {
-        // SQLite would replay it into the new file.
-        guard !file.hasPendingChanges else {
-            throw StoreError(
-                .damaged, "\(file.path) is missing, but its log or journal is there",
-                hint: "Restore the file beside its log, or move the log away if it is of no use.")
-        }
-        let suffix = KeyDerivation.randomSalt().prefix(6).map { String($0, radix: 36) }.joined()
-        let temporary = try FileLocation("\(file.path).new-\(suffix)")
-        defer { remove(temporary) }
+        let new = try NewFile(at: file)
         let salt = key.salt ?? KeyDerivation.randomSalt()
         let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
-        try write(temporary, key: rawKey)
+        try write(new.temporary, key: rawKey)
         // Another creator was faster: its file is opened like any other.
-        _ = try file.adopt(temporary.path)
+        _ = try new.adopt()
     }
 
     private func write(_ temporary: FileLocation, key: borrowing RawKey) throws(StoreError) {
@@ -55,9 +47,5 @@ struct Creation {
                 .engine, "the engine did not encrypt the new file \(file.path); it was removed",
                 hint: "The linked library is not a working SQLCipher.")
         }
-    }
-
-    private func remove(_ temporary: FileLocation) {
-        for suffix in ["", "-wal", "-shm", "-journal"] { unlinkIfPresent(temporary.path + suffix) }
     }
 }

@@ -13,9 +13,10 @@ public enum Engine {
 
         /// Whether the library reads and writes files of this profile.
         ///
-        /// SQLCipher 3 knows HMAC-SHA1 only, so `.sqlcipher4` needs SQLCipher 4.
+        /// SQLCipher 3 knows HMAC-SHA1 only, so `.sqlcipher4` needs SQLCipher 4, whatever its
+        /// page size.
         public func supports(_ profile: CipherProfile) -> Bool {
-            cipherMajorVersion >= 4 || profile != .sqlcipher4
+            cipherMajorVersion >= 4 || profile.hash == .sha1
         }
 
         /// The profile of new stores: `.sqlcipher4` on SQLCipher 4, `.portable` on SQLCipher 3.

@@ -15,6 +15,8 @@ struct Opening {
     let configuration: Configuration
     let role: PhysicalOpen.Role
     let cacheByteCount: Int
+    /// Whether the file is read to be copied: then the older formats are opened as well.
+    private let isSource: Bool
     private let derived = DerivedKeys()
 
     init(
@@ -25,14 +27,33 @@ struct Opening {
         self.configuration = configuration
         self.cacheByteCount = cacheByteCount
         role = mode == .readOnly ? .readOnly : .writer
+        isSource = false
+    }
+
+    /// For a file that is read to be copied: in the older formats too, whatever the
+    /// configuration's profile, and nothing of it is changed.
+    init(
+        source: FileLocation, configuration: Configuration, cacheByteCount: Int
+    ) {
+        file = source
+        mode = .mustExist
+        var configuration = configuration
+        configuration.profile = nil
+        self.configuration = configuration
+        self.cacheByteCount = cacheByteCount
+        role = source.sourceRole
+        isSource = true
     }
 
     /// Opens the file, or creates it where the mode says so.
     func open(key: borrowing StoreKey) throws(StoreError) -> Opened {
         try key.check()
         let capabilities = try Engine.capabilities
-        if let profile = configuration.profile, !capabilities.supports(profile) {
-            throw Self.needsNewerEngine(profile, file: file)
+        if let profile = configuration.profile {
+            try profile.requireOpenable()
+            guard capabilities.supports(profile) else {
+                throw needsNewerEngine(profile)
+            }
         }
         if case .missing = try file.status() {
             guard mode == .createIfMissing else {
@@ -54,12 +75,26 @@ struct Opening {
         }
         let handle = try Handle(path: file.path, flags: role.flags)
         let salt = try readSalt(handle)
-        guard let profile = try matchingProfile(handle, key: key, salt: salt) else {
-            return try openBesideLog(key: key, salt: salt, unopened: handle)
+        let diagnosis = Diagnosis(
+            file: file, handle: handle, salt: salt, derived: derived,
+            profiles: profiles(try Engine.capabilities))
+        var found = try matchingProfile(handle, key: key, salt: salt)
+        if found == nil, let other = try diagnosis.otherPageSize(key: key) {
+            guard configuration.profile == nil else {
+                throw StoreError(
+                    .misuse, "\(file.path) has pages of \(other.pageByteCount) bytes",
+                    hint: "Name a profile with that page size in the configuration, or none.")
+            }
+            found = other
         }
-        guard try Engine.capabilities.supports(profile) else {
-            throw Self.needsNewerEngine(profile, file: file)
+        if found == nil, let older = try diagnosis.olderFormat(key: key) {
+            guard isSource else { throw Diagnosis.needsMigration(older, file: file) }
+            found = older
         }
+        guard let profile = found else {
+            return try openBesideLog(key: key, salt: salt, diagnosis)
+        }
+        guard try Engine.capabilities.supports(profile) else { throw needsNewerEngine(profile) }
         let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
         try physical(profile).prepare(handle, key: rawKey)
         return Opened(handle: handle, key: rawKey, file: file, profile: profile)
@@ -75,7 +110,7 @@ struct Opening {
         for _ in 0..<3 {
             for profile in profiles(try Engine.capabilities) {
                 let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
-                if try authenticates(page: 1, of: handle, key: rawKey, profile: profile) {
+                if try handle.authenticates(page: 1, key: rawKey, profile: profile) {
                     return profile
                 }
             }
@@ -87,14 +122,13 @@ struct Opening {
     /// Page 1 does not authenticate. With a log or hot journal beside the file the newest page 1
     /// may stand there (a key change that was cut short), so the engine has to say.
     private func openBesideLog(
-        key: borrowing StoreKey, salt: [UInt8], unopened handle: Handle
+        key: borrowing StoreKey, salt: [UInt8], _ diagnosis: Diagnosis
     ) throws(StoreError) -> Opened {
-        guard file.hasPendingChanges else { throw try diagnosis(handle, key: key, salt: salt) }
-        // SQLCipher 3.4.1 crashes when it plays back a journal of another page size.
+        guard file.hasPendingChanges else { throw try diagnosis.error(key: key) }
         let pageByteCount = file.pendingPageByteCount()
         for profile in profiles(try Engine.capabilities) {
-            guard try Engine.capabilities.supports(profile),
-                pageByteCount == nil || pageByteCount == profile.pageByteCount
+            guard let profile = pending(profile, pageByteCount),
+                try Engine.capabilities.supports(profile)
             else { continue }
             let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
             do throws(StoreError) {
@@ -104,7 +138,14 @@ struct Opening {
                 continue
             }
         }
-        throw try diagnosis(handle, key: key, salt: salt)
+        throw try diagnosis.error(key: key)
+    }
+
+    /// The profile with the page size of the journal, `nil` if another one is asked for: SQLCipher
+    /// 3.4.1 crashes when it plays back a journal of another page size.
+    private func pending(_ profile: CipherProfile, _ pageByteCount: Int?) -> CipherProfile? {
+        guard let pageByteCount, pageByteCount != profile.pageByteCount else { return profile }
+        return configuration.profile == nil ? profile.resized(to: pageByteCount) : nil
     }
 
     /// Reads the salt, after the checks that need no key.
@@ -123,7 +164,7 @@ struct Opening {
         guard !FirstBytes.isPlaintext(salt) else {
             throw StoreError(
                 .notEncrypted, "\(file.path) is a plaintext SQLite database",
-                hint: "No key opens it: copy its content into a new store to encrypt it.")
+                hint: "No key opens it: copy it into a new store with Store.encrypt.")
         }
         return salt
     }
@@ -137,47 +178,35 @@ struct Opening {
             : [.portable, .sqlcipher3, .sqlcipher4]
     }
 
-    private func authenticates(
-        page number: Int, of handle: Handle, key: borrowing RawKey, profile: CipherProfile
-    ) throws(StoreError) -> Bool {
-        let size = profile.pageByteCount
-        guard let page = try handle.rawBytes(at: (number - 1) * size, count: size) else {
-            return false
-        }
-        let authenticator = PageAuthenticator(key: key, profile: profile)
-        return page.withUnsafeBytes { authenticator.authenticates($0, number: number) }
-    }
-
-    /// Why the key did not open the file: page 2 decides between a wrong key and a bad page 1.
-    private func diagnosis(
-        _ handle: Handle, key: borrowing StoreKey, salt: [UInt8]
-    ) throws(StoreError) -> StoreError {
-        for profile in profiles(try Engine.capabilities) {
-            let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
-            if try authenticates(page: 2, of: handle, key: rawKey, profile: profile) {
-                return StoreError(
-                    .damaged, "the key is right, but the first page of \(file.path) is damaged",
-                    hint: "Restore the file from a backup.", pages: [1])
-            }
-        }
-        if let start = try handle.rawBytes(at: 0, count: 512), FirstBytes.isText(start) {
-            return StoreError(.notAStore, "\(file.path) is a text file")
-        }
-        return StoreError(
-            .wrongKey, "the key does not open \(file.path)",
-            hint: "Check the key. A file that is no store at all looks the same to any key.")
-    }
-
     private func physical(_ profile: CipherProfile) -> PhysicalOpen {
         PhysicalOpen(
             file: file, profile: profile, configuration: configuration, role: role,
             cacheByteCount: cacheByteCount)
     }
 
-    private static func needsNewerEngine(_ profile: CipherProfile, file: FileLocation) -> StoreError
-    {
+    private func needsNewerEngine(_ profile: CipherProfile) -> StoreError {
         StoreError(
             .needsNewerEngine, "\(file.path) is in the profile \(profile), which needs SQLCipher 4",
             hint: "Install SQLCipher 4 and build against it; .portable files work on both.")
     }
+}
+
+extension CipherProfile {
+    /// - Throws: `.misuse` for a profile that is read only to be migrated.
+    func requireOpenable() throws(StoreError) {
+        guard isOpenable else {
+            throw StoreError(
+                .misuse, "no store is opened or made in the profile \(self)",
+                hint: "Copy the file into a new store with Store.migrate, or `coffer migrate`.")
+        }
+    }
+}
+
+extension FileLocation {
+    /// How to open the file so that reading leaves it as it is.
+    ///
+    /// The last connection to close a log with content moves it into the file, unless it may not
+    /// write. Without such a log a connection that may write changes nothing either: it rolls back
+    /// a hot journal, as any reader must, and leaves no empty log behind.
+    var sourceRole: PhysicalOpen.Role { companionByteCount("-wal") > 0 ? .readOnly : .source }
 }

@@ -12,6 +12,9 @@ struct PhysicalOpen {
         case reader
         /// Opened for reading only.
         case readOnly
+        /// Read to be copied, and left as it is: `query_only`, in its own journal mode. Opened for
+        /// writing as far as the system allows, because only so a hot journal is rolled back.
+        case source
 
         var flags: Int32 { self == .readOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE }
     }
@@ -50,6 +53,12 @@ struct PhysicalOpen {
         guard code == SQLITE_OK else { throw handle.error(code) }
         try handle.run("PRAGMA cipher_page_size = \(profile.pageByteCount)")
         try handle.run("PRAGMA kdf_iter = \(profile.roundCount)")
+        // Settings of one connection on both engines: the defaults of others do not change.
+        switch profile.pageMAC {
+        case .none: try handle.run("PRAGMA cipher_use_hmac = OFF")
+        case .bigEndian: try handle.run("PRAGMA cipher_hmac_pgno = be")
+        case .littleEndian: break
+        }
         guard try Engine.capabilities.cipherMajorVersion >= 4 else { return }
         let hash = profile.hash == .sha512 ? "SHA512" : "SHA1"
         try handle.run("PRAGMA cipher_hmac_algorithm = HMAC_\(hash)")
@@ -63,9 +72,25 @@ struct PhysicalOpen {
     private func prove(_ handle: Handle, key: borrowing RawKey) throws(StoreError) {
         do throws(StoreError) {
             _ = try handle.firstText("SELECT count(*) FROM sqlite_master")
-        } catch  where error.code == .damaged {
-            throw try truncation(handle, key: key) ?? error
+        } catch  where error.code == .damaged || error.code == .sql {
+            // A page whose MAC is wrong fails with SQLITE_ERROR, and this SQL is right.
+            if let truncation = try truncation(handle, key: key) { throw truncation }
+            throw try damage(handle, key: key, cause: error)
         }
+    }
+
+    /// The error to report if the schema cannot be read: page 1 opened with this key.
+    private func damage(
+        _ handle: Handle, key: borrowing RawKey, cause: StoreError
+    ) throws(StoreError) -> StoreError {
+        var damaged: [Int] = []
+        if profile.pageMAC != .none {
+            damaged = try RawPages(handle, key: key, profile: profile).damaged(countMax: 16)
+        }
+        return StoreError(
+            .damaged, "the key is right, but the schema of \(file.path) cannot be read",
+            hint: "Restore the file from a backup.", pages: damaged,
+            resultCode: cause.resultCode, cause: cause)
     }
 
     /// The error to report if the file is shorter than its authentic first page says.
@@ -97,7 +122,7 @@ struct PhysicalOpen {
         // Unknown to SQLCipher 3, where the authorizer stands in.
         _ = coffer_set_option(handle.db, Int32(coffer_option_defensive), 1)
         _ = coffer_set_option(handle.db, Int32(coffer_option_trusted_schema), 0)
-        if role != .readOnly { try requireWritable(handle) }
+        if role == .writer || role == .reader { try requireWritable(handle) }
         if role == .writer { try JournalModeChange(handle: handle, file: file).set(configuration) }
         let synchronous = configuration.durability == .power ? "FULL" : "NORMAL"
         try handle.run("PRAGMA synchronous = \(synchronous)")

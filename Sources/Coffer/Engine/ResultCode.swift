@@ -24,6 +24,13 @@ extension StoreError {
             column: column, resultCode: resultCode, cause: cause)
     }
 
+    /// The same error, naming pages.
+    func with(pages: [Int]) -> StoreError {
+        StoreError(
+            code, message, hint: hint, sql: sql, pages: pages, table: table,
+            column: column, resultCode: resultCode, cause: cause)
+    }
+
     /// The same error, naming table and column.
     func with(table: String, column: String? = nil) -> StoreError {
         StoreError(

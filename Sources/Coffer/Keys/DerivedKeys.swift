@@ -22,7 +22,8 @@ final class DerivedKeys {
     func rawKey(
         from key: borrowing StoreKey, salt: [UInt8], profile: CipherProfile
     ) throws(StoreError) -> RawKey {
-        for known in kept where known.profile == profile && known.key.salt == key.salt ?? salt {
+        for known in kept
+        where known.profile.derivesLike(profile) && known.key.salt == key.salt ?? salt {
             return known.key.copy()
         }
         let derived = try KeyDerivation.rawKey(from: key, salt: salt, profile: profile)

@@ -49,28 +49,33 @@ struct PageAuthenticator: ~Copyable {
     ///   - page: One page as it is in the file. A buffer of another size is not authentic.
     ///   - number: The page's number, from 1.
     /// - Returns: `true` if the MAC is right; compared in constant time. A page of zeros is not
-    ///   authentic here, although SQLCipher may pass it as an empty page.
+    ///   authentic here, although SQLCipher may pass it as an empty page. Nothing is authentic
+    ///   in a profile without MACs.
     /// - Complexity: O(*bytes of a page*).
     borrowing func authenticates(_ page: UnsafeRawBufferPointer, number: Int) -> Bool {
-        guard page.count == profile.pageByteCount, let number = UInt32(exactly: number), number > 0
+        guard page.count == profile.pageByteCount, profile.pageMAC != .none,
+            let number = UInt32(exactly: number), number > 0
         else { return false }
+        let numberBytes =
+            profile.pageMAC == .littleEndian ? number.littleEndian : number.bigEndian
         let start = profile.ciphertextOffset(ofPage: Int(number))
         let covered = page[start..<profile.macOffset]
         let mac = page[profile.macOffset...].prefix(profile.macByteCount)
         switch code {
-        case .sha1(let code): return Self.matches(code, covered, number, mac)
-        case .sha512(let code): return Self.matches(code, covered, number, mac)
+        case .sha1(let code): return Self.matches(code, covered, numberBytes, mac)
+        case .sha512(let code): return Self.matches(code, covered, numberBytes, mac)
         }
     }
 
-    /// Tells whether the MAC over the covered bytes and the page's number is `mac`.
+    /// Tells whether the MAC over the covered bytes and the page's number is `mac`. The number is
+    /// in the byte order that is covered.
     private static func matches<H: HashFunction>(
         _ keyed: HMAC<H>, _ covered: Slice<UnsafeRawBufferPointer>, _ number: UInt32,
         _ mac: Slice<UnsafeRawBufferPointer>
     ) -> Bool {
         var code = keyed
         code.update(data: UnsafeRawBufferPointer(rebasing: covered))
-        withUnsafeBytes(of: number.littleEndian) { code.update(data: $0) }
+        withUnsafeBytes(of: number) { code.update(data: $0) }
         return code.finalize() == UnsafeRawBufferPointer(rebasing: mac)
     }
 }

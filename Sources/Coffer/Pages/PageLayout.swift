@@ -5,6 +5,8 @@
 /// page 2...            ciphertext | IV 16 | MAC 20 or 64 | padding 12 or 0
 /// ```
 ///
+/// SQLCipher 1 ends its pages with the IV.
+///
 /// > "hmac will be written immediately after the initialization vector. the remainder of the page
 /// > reserve will contain random bytes"
 /// > <https://github.com/sqlcipher/sqlcipher/blob/v4.6.1/src/sqlcipher.c#L1203>

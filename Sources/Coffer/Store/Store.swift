@@ -181,7 +181,7 @@ public final class Store: Sendable {
 }
 
 /// Carries a key to another thread; the key is wiped when the last holder lets go.
-private final class KeyBox: Sendable {
+final class KeyBox: Sendable {
     let key: StoreKey
 
     init(_ key: consuming StoreKey) {

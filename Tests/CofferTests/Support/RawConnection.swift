@@ -21,6 +21,11 @@ final class RawConnection {
         sqlite3_close_v2(db)
     }
 
+    /// A file as an older SQLCipher makes it, left open.
+    static func older(_ path: String, _ version: OlderVersion, key: UInt8) throws -> RawConnection {
+        try RawConnection(path, key: key, pragmas: version.pragmas)
+    }
+
     @discardableResult
     func run(_ sql: String) -> Int32 {
         sqlite3_exec(db, sql, nil, nil, nil)
@@ -44,5 +49,26 @@ final class RawConnection {
     static func keyText(_ key: UInt8) -> String {
         let digits = String(repeating: "0", count: key < 16 ? 1 : 0) + String(key, radix: 16)
         return "x'" + String(repeating: digits, count: 32) + "'"
+    }
+}
+
+/// The formats that Coffer reads only to migrate them.
+enum OlderVersion: CaseIterable {
+    case one
+    case two
+    case twoBigEndian
+
+    var pragmas: [String] {
+        // SQLCipher 3 ignores the settings that it does not know.
+        let common = [
+            "PRAGMA cipher_page_size = 1024", "PRAGMA kdf_iter = 4000",
+            "PRAGMA cipher_hmac_algorithm = HMAC_SHA1",
+            "PRAGMA cipher_kdf_algorithm = PBKDF2_HMAC_SHA1",
+        ]
+        return switch self {
+        case .one: common + ["PRAGMA cipher_use_hmac = OFF"]
+        case .two: common
+        case .twoBigEndian: common + ["PRAGMA cipher_hmac_pgno = be"]
+        }
     }
 }

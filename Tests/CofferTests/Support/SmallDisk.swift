@@ -40,4 +40,15 @@ enum SmallDisk {
             [verb, mode.description, mount + "/small.db", "1", "2"],
             under: ["unshare", "-Urm", "sh", "-c", script, "sh", mount, path])
     }
+
+    /// Runs a program of the peer where `$mount` is a disk of this size.
+    static func run(
+        _ folder: TemporaryFolder, byteCount: Int, _ arguments: (_ mount: String) -> [String]
+    ) throws -> [String] {
+        let mount = folder.path("mount")
+        try FileManager.default.createDirectory(atPath: mount, withIntermediateDirectories: true)
+        let script = "mount -t tmpfs -o size=\(byteCount) tmpfs \"$1\" && shift && exec \"$@\""
+        return try Peer.run(
+            arguments(mount), under: ["unshare", "-Urm", "sh", "-c", script, "sh", mount])
+    }
 }

@@ -1,0 +1,108 @@
+import CSQLCipher
+
+/// What a database consists of, as far as a copy row by row has to know.
+struct CopiedSchema: Equatable {
+    /// A row of `sqlite_master`, without the root page, which differs between copies.
+    struct Entry: Hashable {
+        let type: String
+        let name: String
+        let table: String
+        /// `nil` for an index that a constraint makes.
+        let sql: String?
+    }
+
+    /// A table that has pages of its own: no view and no virtual table.
+    struct Table: Equatable {
+        let entry: Entry
+        /// What is selected and inserted: an alias of the row id if there is one, then every
+        /// column that can be written. Ready for SQL.
+        let columns: [String]
+
+        var name: String { entry.name }
+        var quotedName: String { CopiedSchema.quoted(name) }
+
+        /// `NOT INDEXED`, so that rows come from the table itself and in its own order.
+        var select: String {
+            "SELECT \(columns.joined(separator: ", ")) FROM \(quotedName) NOT INDEXED"
+        }
+
+        /// `OR ABORT` overrides what a constraint says of conflicts: no row is dropped or replaced.
+        var insert: String {
+            let values = columns.map { _ in "?" }.joined(separator: ", ")
+            return "INSERT OR ABORT INTO \(quotedName)(\(columns.joined(separator: ", "))) "
+                + "VALUES (\(values))"
+        }
+
+        /// Whether SQLite keeps it for itself: `sqlite_sequence`, `sqlite_stat1`.
+        var isInternal: Bool { name.hasPrefix("sqlite_") }
+    }
+
+    /// Everything in `sqlite_master`, in its order.
+    let entries: [Entry]
+    /// `sqlite_sequence` comes last: making rows of other tables changes it.
+    let tables: [Table]
+    /// Made again from their SQL when the rows are there.
+    let indexes: [Entry]
+    /// Views, triggers and virtual tables: rows of `sqlite_master` and nothing else.
+    let textOnly: [Entry]
+
+    /// Reads the schema; in a transaction, so that it stays as it is.
+    ///
+    /// - Throws: `.unsupported` for a table whose row ids cannot be named; `.damaged`.
+    init(of handle: Handle) throws(StoreError) {
+        let rows = try CopyStatement(
+            handle, "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master ORDER BY rowid")
+        var entries: [Entry] = []
+        var tables: [Entry] = []
+        var indexes: [Entry] = []
+        var textOnly: [Entry] = []
+        while try rows.step() {
+            let entry = Entry(
+                type: rows.text(0) ?? "", name: rows.text(1) ?? "", table: rows.text(2) ?? "",
+                sql: rows.text(4))
+            entries.append(entry)
+            switch entry.type {
+            case "table" where rows.integer(3) > 0: tables.append(entry)
+            case "index": if entry.sql != nil { indexes.append(entry) }
+            default: textOnly.append(entry)
+            }
+        }
+        let last = tables.filter { $0.name == "sqlite_sequence" }
+        var read: [Table] = []
+        for entry in tables.filter({ $0.name != "sqlite_sequence" }) + last {
+            read.append(Table(entry: entry, columns: try Self.columns(of: entry.name, handle)))
+        }
+        self.entries = entries
+        self.tables = read
+        self.indexes = indexes
+        self.textOnly = textOnly
+    }
+
+    private static func columns(of table: String, _ handle: Handle) throws(StoreError) -> [String] {
+        var names: Set<String> = []
+        var columns: [String] = []
+        // SQLite 3.15 has no table_xinfo and returns no row; it has no generated columns either.
+        for pragma in ["table_xinfo", "table_info"] where columns.isEmpty {
+            let rows = try CopyStatement(handle, "PRAGMA \(pragma)(\(quoted(table)))")
+            while try rows.step() {
+                let name = rows.text(1) ?? ""
+                names.insert(name.lowercased())
+                // 2 and 3: generated columns, which are computed and cannot be written.
+                if pragma == "table_info" || rows.integer(6) == 0 { columns.append(quoted(name)) }
+            }
+        }
+        let free = ["rowid", "_rowid_", "oid"].first { !names.contains($0) }
+        guard let free else {
+            throw StoreError(
+                .unsupported, "\(table) has columns named rowid, _rowid_ and oid",
+                hint: "Rename one of them: the row ids cannot be copied otherwise.", table: table)
+        }
+        // A table WITHOUT ROWID has no such column. The name is not quoted: that might be a text.
+        let rowID = "SELECT \(free) FROM \(quoted(table)) NOT INDEXED"
+        return try CopyStatement.compiles(handle, rowID) ? [free] + columns : columns
+    }
+
+    static func quoted(_ name: String) -> String {
+        "\"" + name.replacing("\"", with: "\"\"") + "\""
+    }
+}

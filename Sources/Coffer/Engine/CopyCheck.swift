@@ -1,0 +1,107 @@
+/// Checks a finished copy before it gets its name.
+struct CopyCheck {
+    let handle: Handle
+    /// `nil` for a plaintext database, whose pages carry no MAC.
+    let cipher: FileCipher?
+    let monitor: CopyMonitor
+
+    struct Result {
+        let tableCount: Int
+        let rowCount: Int
+        let pageCount: Int
+    }
+
+    /// - Parameter content: What the source holds; `nil` where the pages were copied as they are.
+    /// - Throws: `.damaged`, `.cancelled`.
+    func run(_ content: DatabaseCopy.Content?) throws(StoreError) -> Result {
+        try requireAuthenticPages()
+        try handle.run(.begin)
+        defer { try? handle.run(.rollback) }
+        try Self.requireSound(handle, "the copy")
+        let schema = try CopiedSchema(of: handle)
+        let rowCount: Int
+        if let content {
+            rowCount = try requireSame(schema, as: content)
+        } else {
+            var count = 0
+            for table in schema.tables where !table.isInternal {
+                count += try handle.firstInteger("SELECT count(*) FROM \(table.quotedName)")
+            }
+            rowCount = count
+        }
+        if let failure = handle.probeFailure() { throw failure }
+        return Result(
+            tableCount: schema.tables.count { !$0.isInternal }, rowCount: rowCount,
+            pageCount: try handle.firstInteger("PRAGMA page_count"))
+    }
+
+    /// Every page of the file, through the descriptor that the engine has it open with.
+    private func requireAuthenticPages() throws(StoreError) {
+        guard let cipher else { return }
+        let pages = RawPages(handle, key: cipher.key, profile: cipher.profile)
+        let pageCount = try handle.rawByteCount() / pages.byteCount
+        for number in stride(from: 1, through: pageCount, by: 1) where number != pages.lockPage {
+            if number % CopyMonitor.interval == 0 {
+                try monitor.report(.verifyingPages, number, of: pageCount)
+            }
+            guard try pages.isAuthentic(number) else {
+                throw StoreError(
+                    .damaged, "page \(number) of the copy failed authentication; it was removed",
+                    hint: "The disk or the engine does not keep what it was given.",
+                    pages: [number])
+            }
+        }
+    }
+
+    /// - Throws: `.damaged` with the first things that `integrity_check` says.
+    static func requireSound(_ handle: Handle, _ what: String) throws(StoreError) {
+        var problems: [String] = []
+        do throws(StoreError) {
+            let rows = try CopyStatement(handle, "PRAGMA integrity_check(10)")
+            while try rows.step() {
+                if let text = rows.text(0), text != "ok" { problems.append(text) }
+            }
+        } catch  where error.code == .sql || error.code == .damaged {
+            // SQLCipher 4 fails the pragma itself.
+            problems.append(error.message)
+        }
+        guard let first = problems.first else { return }
+        throw StoreError(
+            .damaged, "the structure of \(what) is not sound: \(first)",
+            hint: "Run integrity_check on the source, and mend or restore it.")
+    }
+
+    private func requireSame(
+        _ schema: CopiedSchema, as content: DatabaseCopy.Content
+    ) throws(StoreError) -> Int {
+        guard Set(schema.entries) == Set(content.schema.entries),
+            schema.entries.count == content.schema.entries.count,
+            try DatabaseCopy.settings(of: handle) == content.settings
+        else { throw different("its schema") }
+        let isUTF16 = content.settings["encoding"]?.hasPrefix("UTF-16") ?? false
+        let countTotal = content.digests.reduce(0) { $0 + $1.rowCount }
+        var count = 0
+        var rowCount = 0
+        for (table, expected) in zip(content.schema.tables, content.digests) {
+            var digest = RowDigest(isUTF16: isUTF16)
+            let select = try CopyStatement(handle, table.select)
+            while try select.step() {
+                digest.add(select)
+                count += 1
+                if count % CopyMonitor.interval == 0 {
+                    try monitor.report(.verifyingRows, count, of: countTotal)
+                }
+            }
+            guard digest == expected else { throw different("table \(table.name)") }
+            if !table.isInternal { rowCount += digest.rowCount }
+        }
+        try monitor.report(.verifyingRows, count, of: countTotal)
+        return rowCount
+    }
+
+    private func different(_ what: String) -> StoreError {
+        StoreError(
+            .damaged, "\(what) came out different in the copy, which was removed",
+            hint: "The source may hold values that its own columns would not keep; report this.")
+    }
+}

@@ -1,0 +1,111 @@
+import CSQLCipher
+
+/// A key with the settings that it encrypts a file with.
+final class FileCipher: Sendable {
+    let key: RawKey
+    let profile: CipherProfile
+
+    init(key: consuming RawKey, profile: CipherProfile) {
+        self.key = key
+        self.profile = profile
+    }
+
+    /// The cipher of a new file; a key without a salt gets a random one.
+    convenience init(
+        new key: borrowing StoreKey, profile: CipherProfile
+    ) throws(StoreError) {
+        let salt = key.salt ?? KeyDerivation.randomSalt()
+        self.init(
+            key: try KeyDerivation.rawKey(from: key, salt: salt, profile: profile),
+            profile: profile)
+    }
+}
+
+/// The new file that a copy is written to: it appears under its name when it was checked.
+struct CopyTarget: ~Copyable {
+    private let new: NewFile
+    /// `nil` for a plaintext database.
+    private let cipher: FileCipher?
+    private let configuration: Configuration
+
+    init(
+        at file: FileLocation, cipher: FileCipher?, configuration: Configuration
+    ) throws(StoreError) {
+        new = try NewFile(at: file)
+        self.cipher = cipher
+        self.configuration = configuration
+    }
+
+    /// Refuses a path that something stands at, before any work is done.
+    ///
+    /// - Throws: `.alreadyExists`; `.notFound` if the folder is missing; `.misuse`.
+    static func location(_ path: String) throws(StoreError) -> FileLocation {
+        let file = try FileLocation(path)
+        do throws(StoreError) {
+            if case .missing = try file.status() { return file }
+        } catch  where error.code == .notAStore {
+            // A folder or a device.
+        }
+        throw alreadyExists(file)
+    }
+
+    private static func alreadyExists(_ file: FileLocation) -> StoreError {
+        StoreError(
+            .alreadyExists, "there is something at \(file.path) already, and it was left alone",
+            hint: "Choose another path, or move what is there away.")
+    }
+
+    /// Opens the file to be filled in one transaction.
+    ///
+    /// Without a journal: on any failure the file is removed. COMMIT syncs it.
+    borrowing func openEmpty() throws(StoreError) -> Handle {
+        let handle = try Handle(
+            path: new.temporary.path, flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
+        if let cipher { try physical(cipher).unlock(handle, key: cipher.key) }
+        try handle.run("PRAGMA journal_mode = OFF")
+        try handle.run("PRAGMA synchronous = FULL")
+        try handle.run("PRAGMA temp_store = MEMORY")
+        try handle.run("PRAGMA cache_size = -\(Self.cacheByteCount >> 10)")
+        return handle
+    }
+
+    /// Checks what was written over a connection that has not seen it before.
+    ///
+    /// - Parameter content: What it must hold; `nil` where the pages were copied as they are.
+    /// - Throws: `.damaged` if the copy is not sound, or not the same.
+    borrowing func check(
+        against content: DatabaseCopy.Content?, _ monitor: CopyMonitor
+    ) throws(StoreError) -> CopyCheck.Result {
+        let handle = try openWhole()
+        defer { handle.close() }
+        return try CopyCheck(handle: handle, cipher: cipher, monitor: monitor).run(content)
+    }
+
+    /// Gives the checked file its name.
+    ///
+    /// - Throws: `.alreadyExists` if something has got the name meanwhile; `.io`.
+    borrowing func adopt() throws(StoreError) {
+        guard try new.adopt() else { throw Self.alreadyExists(new.file) }
+    }
+
+    /// In the journal mode of the configuration; a plaintext file stays without a log.
+    private borrowing func openWhole() throws(StoreError) -> Handle {
+        guard let cipher else {
+            let handle = try Handle(path: new.temporary.path, flags: SQLITE_OPEN_READWRITE)
+            try PlaintextFile.configure(handle, configuration)
+            return handle
+        }
+        let handle = try physical(cipher).open(key: cipher.key)
+        try handle.run("PRAGMA wal_checkpoint(TRUNCATE)")
+        return handle
+    }
+
+    private borrowing func physical(_ cipher: FileCipher) -> PhysicalOpen {
+        PhysicalOpen(
+            file: new.temporary, profile: cipher.profile, configuration: configuration,
+            role: .writer, cacheByteCount: Self.cacheByteCount)
+    }
+
+    /// Enough for the inner pages of any table: rows come in order.
+    static let cacheByteCount = 32 << 20
+}

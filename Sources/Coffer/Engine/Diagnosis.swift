@@ -1,0 +1,102 @@
+/// Finds out what a file is whose first page fits none of the profiles as they usually are.
+///
+/// It reads raw pages only: the engine has not seen the key yet.
+struct Diagnosis {
+    let file: FileLocation
+    let handle: Handle
+    let salt: [UInt8]
+    let derived: DerivedKeys
+    /// The profiles that were tried, in order.
+    let profiles: [CipherProfile]
+
+    /// One of the profiles with another page size, if page 1 is authentic so.
+    ///
+    /// - Complexity: O(1). Nothing is derived that was not before: neither the key nor that of the
+    ///   MAC depends on the page size.
+    func otherPageSize(key: borrowing StoreKey) throws(StoreError) -> CipherProfile? {
+        for profile in profiles {
+            let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
+            for other in Self.resized(profile) where other != profile {
+                if try handle.authenticates(page: 1, key: rawKey, profile: other) { return other }
+            }
+        }
+        return nil
+    }
+
+    /// The profile of SQLCipher 1 or 2 that page 1 is in, `nil` if it is in neither.
+    ///
+    /// - Complexity: One derivation of 4 000 rounds for a passphrase, about 2 ms.
+    func olderFormat(key: borrowing StoreKey) throws(StoreError) -> CipherProfile? {
+        let rawKey = try derived.rawKey(from: key, salt: salt, profile: .sqlcipher2)
+        for family in [CipherProfile.sqlcipher2, .sqlcipher2BigEndian] {
+            for profile in Self.resized(family)
+            where try handle.authenticates(page: 1, key: rawKey, profile: profile) {
+                return profile
+            }
+        }
+        // Without a MAC the header has to convince: six bytes of it are known.
+        for profile in Self.resized(.sqlcipher1) {
+            guard let page = try handle.rawPage(1, byteCount: profile.pageByteCount) else { break }
+            let first = page.withUnsafeBytes {
+                FirstPage(decrypting: $0, key: rawKey, profile: profile)
+            }
+            if let first, first.pageByteCount == profile.pageByteCount,
+                first.reserveByteCount == profile.reserveByteCount
+            {
+                return profile
+            }
+        }
+        return nil
+    }
+
+    /// Why the key did not open the file: page 2 decides between a wrong key and a bad page 1.
+    func error(key: borrowing StoreKey) throws(StoreError) -> StoreError {
+        for profile in profiles {
+            let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
+            for other in Self.resized(profile)
+            where try handle.authenticates(page: 2, key: rawKey, profile: other) {
+                return StoreError(
+                    .damaged, "the key is right, but the first page of \(file.path) is damaged",
+                    hint: "Restore the file from a backup.", pages: [1])
+            }
+        }
+        if let start = try handle.rawBytes(at: 0, count: 512), FirstBytes.isText(start) {
+            return StoreError(.notAStore, "\(file.path) is a text file")
+        }
+        return StoreError(
+            .wrongKey, "the key does not open \(file.path)",
+            hint: "Check the key. A file that is no store at all looks the same to any key.")
+    }
+
+    static func needsMigration(_ profile: CipherProfile, file: FileLocation) -> StoreError {
+        let version = profile.pageMAC == .none ? 1 : 2
+        return StoreError(
+            .needsMigration, "\(file.path) is in the format of SQLCipher \(version)",
+            hint: "The key is right: copy the file into a new store with Store.migrate, or with "
+                + "`coffer migrate`.")
+    }
+
+    /// The profile in every page size, its own first.
+    private static func resized(_ profile: CipherProfile) -> [CipherProfile] {
+        [profile]
+            + CipherProfile.pageByteCounts.compactMap(profile.resized).filter { $0 != profile }
+    }
+}
+
+extension Handle {
+    /// A page as it is in the file, `nil` beyond its end.
+    func rawPage(_ number: Int, byteCount: Int) throws(StoreError) -> [UInt8]? {
+        try rawBytes(at: (number - 1) * byteCount, count: byteCount)
+    }
+
+    /// Whether a page of the file is authentic; one that the file does not have is not.
+    func authenticates(
+        page number: Int, key: borrowing RawKey, profile: CipherProfile
+    ) throws(StoreError) -> Bool {
+        guard let page = try rawPage(number, byteCount: profile.pageByteCount) else {
+            return false
+        }
+        let authenticator = PageAuthenticator(key: key, profile: profile)
+        return page.withUnsafeBytes { authenticator.authenticates($0, number: number) }
+    }
+}

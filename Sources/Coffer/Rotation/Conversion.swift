@@ -1,0 +1,156 @@
+/// One copy of a whole database into a new file: reads, writes, checks, and then gives the name.
+///
+/// Whatever fails, the source is as it was, and nothing stands at the path of the copy.
+struct Conversion {
+    let configuration: Configuration
+    let monitor: CopyMonitor
+
+    /// A plaintext database into a store.
+    func encrypt(
+        plaintextAt path: String, to newPath: String, key: borrowing StoreKey
+    ) throws(StoreError) -> CopyReport {
+        try key.check()
+        let profile = try newProfile()
+        let location = try CopyTarget.location(newPath)
+        let source = try PlaintextFile.openSource(try FileLocation(path), configuration)
+        let cipher = try FileCipher(new: key, profile: profile)
+        let target = try CopyTarget(at: location, cipher: cipher, configuration: configuration)
+        try source.run(.begin)
+        let content = try fill(target, from: source, cipher: nil)
+        source.close()
+        return try finish(target, content, profile: profile)
+    }
+
+    /// An encrypted database in whatever format into a store.
+    func migrate(
+        from path: String, key: borrowing StoreKey, to newPath: String,
+        newKey: borrowing StoreKey
+    ) throws(StoreError) -> CopyReport {
+        try newKey.check()
+        let profile = try newProfile()
+        let location = try CopyTarget.location(newPath)
+        let opening = Opening(
+            source: try FileLocation(path), configuration: configuration,
+            cacheByteCount: CopyTarget.cacheByteCount)
+        let source = Connection.OpenState(try opening.open(key: key))
+        let cipher = try FileCipher(new: newKey, profile: profile)
+        let target = try CopyTarget(at: location, cipher: cipher, configuration: configuration)
+        try source.handle.run(.begin)
+        let content = try fill(
+            target, from: source.handle,
+            cipher: FileCipher(key: source.key.copy(), profile: source.profile))
+        source.handle.close()
+        return try finish(target, content, profile: profile)
+    }
+
+    /// A store, in a read transaction of its own, into a plaintext database.
+    func decrypt(_ core: StoreCore, to newPath: String) throws -> CopyReport {
+        try core.requireOutside()
+        let location = try CopyTarget.location(newPath)
+        let target = try CopyTarget(at: location, cipher: nil, configuration: configuration)
+        let content = try core.read { tx in
+            let open = try tx.connection().current()
+            return try fill(
+                target, from: open.handle,
+                cipher: FileCipher(key: open.key.copy(), profile: open.profile))
+        }
+        return try finish(target, content, profile: nil)
+    }
+
+    /// A store, in a read transaction of its own, into a store of the same profile, page by page.
+    func backUp(
+        _ core: StoreCore, to newPath: String, key: borrowing StoreKey?
+    ) throws -> CopyReport {
+        try core.requireOutside()
+        let location = try CopyTarget.location(newPath)
+        let profile = core.pool.profile
+        var cipher: FileCipher?
+        switch key {
+        case .some(let key):
+            try key.check()
+            cipher = try FileCipher(new: key, profile: profile)
+        case .none: break
+        }
+        let other = cipher
+        let target = try core.read { tx in
+            let open = try tx.connection().current()
+            let cipher = other ?? FileCipher(key: open.key.copy(), profile: profile)
+            let target = CopyTargetBox(
+                try CopyTarget(at: location, cipher: cipher, configuration: configuration))
+            // Takes the snapshot.
+            _ = try open.handle.firstText(Probe.sql)
+            let handle = try target.target.openEmpty()
+            defer { handle.close() }
+            try namingPages(of: open.handle, cipher) { () throws(StoreError) in
+                try PageCopy(source: open.handle, target: handle, monitor: monitor).run()
+            }
+            return target
+        }
+        return try finish(target.target, nil, profile: profile)
+    }
+
+    // MARK: Steps
+
+    private func newProfile() throws(StoreError) -> CipherProfile {
+        let capabilities = try Engine.capabilities
+        let profile = configuration.profile ?? capabilities.defaultProfile
+        try profile.requireOpenable()
+        guard capabilities.supports(profile) else {
+            throw StoreError(
+                .needsNewerEngine, "the profile \(profile) needs SQLCipher 4",
+                hint: "Install SQLCipher 4 and build against it; .portable files work on both.")
+        }
+        return profile
+    }
+
+    /// - Parameter source: In a read transaction.
+    private func fill(
+        _ target: borrowing CopyTarget, from source: Handle, cipher: FileCipher?
+    ) throws(StoreError) -> DatabaseCopy.Content {
+        // The rows' own statements may be compiled again while they run.
+        let wasCoffer = source.authorizer.isCoffer
+        source.authorizer.isCoffer = true
+        defer { source.authorizer.isCoffer = wasCoffer }
+        let handle = try target.openEmpty()
+        defer { handle.close() }
+        let content = try namingPages(of: source, cipher) { () throws(StoreError) in
+            try DatabaseCopy(source: source, target: handle, monitor: monitor).run()
+        }
+        // Nothing but the structure tells whether pages without a MAC are as they were. Last,
+        // because an index that this process cannot read is reported better by the copy.
+        if cipher == nil || cipher?.profile.pageMAC == CipherProfile.PageMAC.none {
+            try CopyCheck.requireSound(source, "the source")
+        }
+        return content
+    }
+
+    private func finish(
+        _ target: borrowing CopyTarget, _ content: DatabaseCopy.Content?, profile: CipherProfile?
+    ) throws(StoreError) -> CopyReport {
+        let result = try target.check(against: content, monitor)
+        try target.adopt()
+        return CopyReport(result, profile: profile)
+    }
+
+    /// Adds to an error about damage which pages of the main file it is.
+    private func namingPages<T>(
+        of source: Handle, _ cipher: FileCipher?, _ work: () throws(StoreError) -> T
+    ) throws(StoreError) -> T {
+        do throws(StoreError) {
+            return try work()
+        } catch  where error.code == .damaged && error.pages.isEmpty {
+            guard let cipher, cipher.profile.pageMAC != .none else { throw error }
+            let pages = RawPages(source, key: cipher.key, profile: cipher.profile)
+            throw error.with(pages: (try? pages.damaged(countMax: 16)) ?? [])
+        }
+    }
+}
+
+/// Carries a target out of a transaction's body.
+private final class CopyTargetBox {
+    let target: CopyTarget
+
+    init(_ target: consuming CopyTarget) {
+        self.target = target
+    }
+}

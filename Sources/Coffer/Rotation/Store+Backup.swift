@@ -1,0 +1,59 @@
+extension Store {
+    /// Copies the store into a new one, while reads and writes go on.
+    ///
+    /// One snapshot is copied, page by page, in a single read transaction, so that commits of
+    /// others do not start it anew; without WAL writes wait meanwhile. Then every page of the copy
+    /// is authenticated and its structure checked, and only then it appears at `to`.
+    ///
+    /// - Parameters:
+    ///   - newPath: The path of the copy, at which there is nothing yet.
+    ///   - key: The key of the copy; `nil` for key and salt of the store. With another key the
+    ///     copy has another salt as well.
+    ///   - progress: Called on the working thread, about once for every 256 pages.
+    /// - Returns: What was copied and checked. The copy has the store's profile.
+    /// - Throws: `StoreError` `.alreadyExists`; `.notFound` for a missing folder; `.damaged` with
+    ///   page numbers where they are known, if a page of the store fails authentication or the
+    ///   copy is not sound; `.busy`, `.full`, `.io`, `.closed`; `.misuse` inside a body or for an
+    ///   empty key.
+    /// - Complexity: O(*pages*) time; O(1) memory. In WAL mode the log grows meanwhile.
+    /// - Note: The corresponding C functions are `sqlite3_backup_*`.
+    @discardableResult
+    public func backup(
+        to newPath: String, key: consuming StoreKey? = nil,
+        progress: ((CopyProgress) -> Void)? = nil
+    ) throws -> CopyReport {
+        let monitor = CopyMonitor(progress: progress) { false }
+        return try Conversion(configuration: core.configuration, monitor: monitor)
+            .backUp(core, to: newPath, key: key)
+    }
+
+    /// Copies the store into a new one, while reads and writes go on, off the cooperative pool.
+    ///
+    /// - Parameters:
+    ///   - newPath: The path of the copy, at which there is nothing yet.
+    ///   - key: The key of the copy; `nil` for key and salt of the store.
+    ///   - progress: Called on the working thread, about once for every 256 pages.
+    /// - Returns: What was copied and checked. The copy has the store's profile.
+    /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task is cancelled, and
+    ///   then there is nothing at `newPath`.
+    @discardableResult
+    public func backup(
+        to newPath: String, key: consuming StoreKey? = nil,
+        progress: (@Sendable (CopyProgress) -> Void)? = nil
+    ) async throws -> CopyReport {
+        let key = OptionalKeyBox(key)
+        return try await Self.cancellable(progress) { [core] monitor in
+            try Conversion(configuration: core.configuration, monitor: monitor)
+                .backUp(core, to: newPath, key: key.key)
+        }
+    }
+}
+
+/// Carries a key, or none, to another thread; the key is wiped when the last holder lets go.
+private final class OptionalKeyBox: Sendable {
+    let key: StoreKey?
+
+    init(_ key: consuming StoreKey?) {
+        self.key = key
+    }
+}

@@ -1,0 +1,184 @@
+extension Store {
+    // MARK: Plaintext to store
+
+    /// Copies a plaintext SQLite database into a new store.
+    ///
+    /// Everything is copied: tables with their row ids, indexes, triggers, views, virtual tables
+    /// with what they store, `user_version`, `application_id`, `auto_vacuum` and the encoding. The
+    /// copy is compared with the source row by row, every page is authenticated and the structure
+    /// checked before it appears at `to`; until then there is nothing. The source is not changed,
+    /// but for a hot journal, which SQLite rolls back as for any reader. It stays plaintext: delete
+    /// it when you have opened the copy.
+    ///
+    /// - Parameters:
+    ///   - path: The plaintext database. Others may read it meanwhile, and in WAL mode write it.
+    ///   - newPath: The path of the new store, at which there is nothing yet.
+    ///   - key: The key of the new store. Never empty.
+    ///   - configuration: Its `profile` is that of the new store, the engine's default if `nil`.
+    ///   - progress: Called on the working thread, about once for every 256 rows or pages.
+    /// - Returns: What was copied and checked.
+    /// - Throws: `StoreError` `.alreadyExists`; `.notFound`; `.notAStore` if the source is no
+    ///   plaintext database; `.damaged` if its structure is not sound; `.unsupported` naming what
+    ///   cannot be copied; `.needsNewerEngine`, `.truncated`, `.busy`, `.full`, `.io`; `.misuse`
+    ///   for an empty key.
+    /// - Complexity: O(*bytes*) time; memory for the largest index.
+    @discardableResult
+    public static func encrypt(
+        plaintextAt path: String, to newPath: String, key: consuming StoreKey,
+        configuration: Configuration = .init(), progress: ((CopyProgress) -> Void)? = nil
+    ) throws -> CopyReport {
+        let monitor = CopyMonitor(progress: progress) { false }
+        return try Conversion(configuration: configuration, monitor: monitor)
+            .encrypt(plaintextAt: path, to: newPath, key: key)
+    }
+
+    /// Copies a plaintext SQLite database into a new store, off the cooperative pool.
+    ///
+    /// - Parameters:
+    ///   - path: The plaintext database.
+    ///   - newPath: The path of the new store, at which there is nothing yet.
+    ///   - key: The key of the new store. Never empty.
+    ///   - configuration: Its `profile` is that of the new store, the engine's default if `nil`.
+    ///   - progress: Called on the working thread, about once for every 256 rows or pages.
+    /// - Returns: What was copied and checked.
+    /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task is cancelled, and
+    ///   then there is nothing at `newPath`.
+    @discardableResult
+    public static func encrypt(
+        plaintextAt path: String, to newPath: String, key: consuming StoreKey,
+        configuration: Configuration = .init(),
+        progress: (@Sendable (CopyProgress) -> Void)? = nil
+    ) async throws -> CopyReport {
+        let key = KeyBox(key)
+        return try await cancellable(progress) { monitor in
+            try Conversion(configuration: configuration, monitor: monitor)
+                .encrypt(plaintextAt: path, to: newPath, key: key.key)
+        }
+    }
+
+    // MARK: Other formats to store
+
+    /// Copies an encrypted database of another format into a new store of today's.
+    ///
+    /// Reads the formats of SQLCipher 1, 2 and 3 and, where the engine can, 4, with pages of any
+    /// size. Copies and checks as ``encrypt(plaintextAt:to:key:configuration:progress:)`` does.
+    /// The source is kept as it is. What SQLCipher 1 wrote has no MAC: there only the structure
+    /// can be checked, not whether a value was changed on the disk.
+    ///
+    /// - Parameters:
+    ///   - path: The file to read. Others may read it meanwhile, and in WAL mode write it.
+    ///   - key: The key of that file.
+    ///   - newPath: The path of the new store, at which there is nothing yet.
+    ///   - newKey: The key of the new store; `nil` for the same key.
+    ///   - configuration: Its `profile` is that of the new store, the engine's default if `nil`.
+    ///   - progress: Called on the working thread, about once for every 256 rows or pages.
+    /// - Returns: What was copied and checked.
+    /// - Throws: `StoreError` `.alreadyExists`; `.notFound`; `.wrongKey`, `.notEncrypted`,
+    ///   `.notAStore`, `.truncated`, `.needsNewerEngine` for the source; `.damaged` with page
+    ///   numbers where they are known; `.unsupported` naming what cannot be copied; `.busy`,
+    ///   `.full`, `.io`; `.misuse` for an empty key.
+    /// - Complexity: O(*bytes*) time; memory for the largest index.
+    @discardableResult
+    public static func migrate(
+        from path: String, key: consuming StoreKey, to newPath: String,
+        newKey: consuming StoreKey? = nil, configuration: Configuration = .init(),
+        progress: ((CopyProgress) -> Void)? = nil
+    ) throws -> CopyReport {
+        let newKey = newKey ?? key.copy()
+        let monitor = CopyMonitor(progress: progress) { false }
+        return try Conversion(configuration: configuration, monitor: monitor)
+            .migrate(from: path, key: key, to: newPath, newKey: newKey)
+    }
+
+    /// Copies an encrypted database of another format into a new store of today's, off the
+    /// cooperative pool.
+    ///
+    /// - Parameters:
+    ///   - path: The file to read.
+    ///   - key: The key of that file.
+    ///   - newPath: The path of the new store, at which there is nothing yet.
+    ///   - newKey: The key of the new store; `nil` for the same key.
+    ///   - configuration: Its `profile` is that of the new store, the engine's default if `nil`.
+    ///   - progress: Called on the working thread, about once for every 256 rows or pages.
+    /// - Returns: What was copied and checked.
+    /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task is cancelled, and
+    ///   then there is nothing at `newPath`.
+    @discardableResult
+    public static func migrate(
+        from path: String, key: consuming StoreKey, to newPath: String,
+        newKey: consuming StoreKey? = nil, configuration: Configuration = .init(),
+        progress: (@Sendable (CopyProgress) -> Void)? = nil
+    ) async throws -> CopyReport {
+        let newKey = KeyBox(newKey ?? key.copy())
+        let key = KeyBox(key)
+        return try await cancellable(progress) { monitor in
+            try Conversion(configuration: configuration, monitor: monitor)
+                .migrate(from: path, key: key.key, to: newPath, newKey: newKey.key)
+        }
+    }
+
+    // MARK: Store to plaintext
+
+    /// Copies the store into a new plaintext SQLite database.
+    ///
+    /// - Warning: Whoever can read that file, or the disk after it was deleted, can read all of the
+    ///   store. Write it to a place that you would trust with the key.
+    ///
+    /// One snapshot is copied; reads, and in WAL mode writes, go on meanwhile. The copy is compared
+    /// with the store row by row and its structure checked before it appears at `to`. The store
+    /// stays as it is.
+    ///
+    /// - Parameters:
+    ///   - newPath: The path of the new file, at which there is nothing yet.
+    ///   - progress: Called on the working thread, about once for every 256 rows.
+    /// - Returns: What was copied and checked; its `profile` is `nil`.
+    /// - Throws: `StoreError` `.alreadyExists`; `.notFound` for a missing folder; `.damaged` with
+    ///   page numbers where they are known; `.unsupported` naming what cannot be copied; `.busy`,
+    ///   `.full`, `.io`, `.closed`; `.misuse` inside a body.
+    /// - Complexity: O(*bytes*) time; memory for the largest index.
+    @discardableResult
+    public func decrypt(
+        to newPath: String, progress: ((CopyProgress) -> Void)? = nil
+    ) throws -> CopyReport {
+        let monitor = CopyMonitor(progress: progress) { false }
+        return try Conversion(configuration: core.configuration, monitor: monitor)
+            .decrypt(core, to: newPath)
+    }
+
+    /// Copies the store into a new plaintext SQLite database, off the cooperative pool.
+    ///
+    /// - Warning: Whoever can read that file, or the disk after it was deleted, can read all of the
+    ///   store. Write it to a place that you would trust with the key.
+    /// - Parameters:
+    ///   - newPath: The path of the new file, at which there is nothing yet.
+    ///   - progress: Called on the working thread, about once for every 256 rows.
+    /// - Returns: What was copied and checked; its `profile` is `nil`.
+    /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task is cancelled, and
+    ///   then there is nothing at `newPath`.
+    @discardableResult
+    public func decrypt(
+        to newPath: String, progress: (@Sendable (CopyProgress) -> Void)? = nil
+    ) async throws -> CopyReport {
+        try await Self.cancellable(progress) { [core] monitor in
+            try Conversion(configuration: core.configuration, monitor: monitor)
+                .decrypt(core, to: newPath)
+        }
+    }
+
+    // MARK: Inside
+
+    /// Runs a copy on a thread that may block; the task's cancellation stops it between two rows.
+    static func cancellable(
+        _ progress: (@Sendable (CopyProgress) -> Void)?,
+        _ work: @escaping @Sendable (CopyMonitor) throws -> CopyReport
+    ) async throws -> CopyReport {
+        let cancellation = Cancellation()
+        return try await withTaskCancellationHandler {
+            try await offPool {
+                try work(CopyMonitor(progress: progress) { cancellation.isCancelled })
+            }
+        } onCancel: {
+            cancellation.cancel()
+        }
+    }
+}

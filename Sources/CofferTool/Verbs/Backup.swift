@@ -1,0 +1,38 @@
+import ArgumentParser
+import Coffer
+
+/// `coffer backup`
+struct Backup: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Copies a store while it is in use, and verifies the copy.",
+        discussion: """
+            The copy is one moment of the store. It has the store's key, or another one if a \
+            --new-… option or --new-prompt names it. Every page of it is authenticated before it \
+            appears under its name.
+
+            EXAMPLES
+              coffer backup notes.db notes-2026-11.db
+              coffer backup notes.db offsite.db --passphrase-file a --new-passphrase-file b
+            """)
+
+    @OptionGroup var copy: CopyOptions
+    @Flag(help: "Ask for another passphrase for the copy on the terminal.")
+    var newPrompt = false
+    @OptionGroup(title: "Secret of the store") var secret: SecretOptions
+    @OptionGroup(title: "Another secret of the copy") var newSecret: NewSecretOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
+
+    func run() async throws {
+        try copy.requireFree()
+        let newSource = try newSecret.source(apartFrom: try secret.source())
+        let opened = try copy.store.open(secret)
+        let hasNewKey = newPrompt || newSource != .prompt
+        let newKey = KeyHolder(
+            hasNewKey ? try SecretReader.new(newSource, for: copy.newPath) : nil)
+        let report = try await output.copying("backup") { [copy] progress in
+            try await opened.backup(to: copy.newPath, key: newKey.take(), progress: progress)
+        }
+        try await opened.close()
+        try output.print(CopyResult(copy, report))
+    }
+}

@@ -1,0 +1,68 @@
+import ArgumentParser
+import Coffer
+
+/// From which file to which.
+struct CopyOptions: ParsableArguments {
+    @OptionGroup var store: StoreOptions
+    @Argument(help: "The file to make. Nothing is ever written over.", completion: .file())
+    var newPath: String
+
+    func requireFree() throws {
+        try NewFile.requireFree(newPath)
+    }
+}
+
+/// What every verb that copies says.
+struct CopyResult: Report {
+    let source: String
+    let copy: String
+    let profile: String?
+    let tableCount: Int
+    let rowCount: Int
+    let pageCount: Int
+
+    init(_ options: CopyOptions, _ report: CopyReport) {
+        source = options.store.path
+        copy = options.newPath
+        profile = report.profile?.description
+        tableCount = report.tableCount
+        rowCount = report.rowCount
+        pageCount = report.pageCount
+    }
+
+    var lines: [(label: String, value: String)] {
+        [
+            ("source", "\(source), kept as it is"), ("copy", copy),
+            ("profile", profile ?? "none: plaintext"),
+            ("content", "\(tableCount) tables, \(rowCount) rows, \(pageCount) pages"),
+            ("proof", "read back and compared or authenticated, and its structure checked"),
+        ]
+    }
+}
+
+extension OutputOptions {
+    /// Runs a copy that a signal cancels, with its progress shown.
+    func copying(
+        _ verb: String,
+        _ work:
+            @escaping @Sendable (@escaping @Sendable (CopyProgress) -> Void) async throws
+            -> CopyReport
+    ) async throws -> CopyReport {
+        let rows = reporter(verb, unit: "rows")
+        let pages = reporter("\(verb): check", unit: "pages")
+        return try await Interruption.cancelling {
+            defer {
+                rows.finish()
+                pages.finish()
+            }
+            return try await work { progress in
+                switch progress.step {
+                case .copyingRows, .verifyingRows:
+                    rows.update(progress.count, of: progress.countTotal)
+                case .copyingPages, .verifyingPages:
+                    pages.update(progress.count, of: progress.countTotal)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import ArgumentParser
+import Coffer
+
+/// `coffer decrypt`
+struct Decrypt: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Makes a plaintext SQLite database of a store.",
+        discussion: """
+            Anybody who can read the new file reads everything. The store is kept as it is.
+
+            EXAMPLES
+              coffer decrypt notes.db plain.db --write-plaintext
+            """)
+
+    @OptionGroup var copy: CopyOptions
+    @Flag(help: "Really write everything in the clear.")
+    var writePlaintext = false
+    @OptionGroup(title: "Secret") var secret: SecretOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
+
+    func validate() throws {
+        guard writePlaintext else {
+            throw ValidationError(
+                "This writes everything in the clear: say --write-plaintext if you mean it.")
+        }
+    }
+
+    func run() async throws {
+        try copy.requireFree()
+        let opened = try copy.store.open(secret)
+        let report = try await output.copying("decrypt") { [copy] progress in
+            try await opened.decrypt(to: copy.newPath, progress: progress)
+        }
+        try await opened.close()
+        if !output.quiet { Terminal.warn("\(copy.newPath) is not encrypted") }
+        try output.print(CopyResult(copy, report))
+    }
+}

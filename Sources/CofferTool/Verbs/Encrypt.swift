@@ -1,0 +1,39 @@
+import ArgumentParser
+import Coffer
+
+/// `coffer encrypt`
+struct Encrypt: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Makes a store of a plaintext SQLite database.",
+        discussion: """
+            The database is kept as it is: delete it when the copy serves you. The secret is that \
+            of the new store.
+
+            EXAMPLES
+              coffer encrypt plain.db notes.db
+              coffer encrypt plain.db notes.db --passphrase-file secret --profile portable
+            """)
+
+    @OptionGroup var copy: CopyOptions
+    @OptionGroup var profile: ProfileOption
+    @OptionGroup(title: "Secret") var secret: SecretOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
+
+    func run() async throws {
+        try copy.requireFree()
+        guard try StoreFileStatus(path: copy.store.path).format == .plaintext else {
+            throw ToolError(
+                .unsupportedFormat, "\(copy.store.path) is no plaintext SQLite database",
+                hint: "coffer migrate copies encrypted databases of other formats")
+        }
+        var configuration = copy.store.configuration
+        configuration.profile = profile.profile?.profile
+        let key = KeyHolder(try SecretReader.new(try secret.source(), for: copy.newPath))
+        let report = try await output.copying("encrypt") { [copy, configuration] progress in
+            try await Store.encrypt(
+                plaintextAt: copy.store.path, to: copy.newPath, key: try key.takeOne(),
+                configuration: configuration, progress: progress)
+        }
+        try output.print(CopyResult(copy, report))
+    }
+}

@@ -1,0 +1,44 @@
+import ArgumentParser
+import Coffer
+
+/// `coffer migrate`
+struct Migrate: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Copies a file of SQLCipher 1, 2, 3 or 4 into a store of today's profile.",
+        discussion: """
+            The original is kept as it is. The copy is compared with it row by row before it \
+            appears under its name. It has the same passphrase or key, or another one if a --new-… \
+            option or --new-prompt names it.
+
+            EXAMPLES
+              coffer migrate old.db notes.db
+              coffer migrate notes4.db shared.db --profile portable
+            """)
+
+    @OptionGroup var copy: CopyOptions
+    @OptionGroup var profile: ProfileOption
+    @Flag(help: "Ask for another passphrase for the copy on the terminal.")
+    var newPrompt = false
+    @OptionGroup(title: "Secret of the original") var secret: SecretOptions
+    @OptionGroup(title: "Another secret of the copy") var newSecret: NewSecretOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
+
+    func run() async throws {
+        try copy.requireFree()
+        let source = try secret.source()
+        let newSource = try newSecret.source(apartFrom: source)
+        _ = try StoreFileStatus(path: copy.store.path)
+        var configuration = copy.store.configuration
+        configuration.profile = profile.profile?.profile
+        let key = KeyHolder(try SecretReader.current(source, for: copy.store.path))
+        let hasNewKey = newPrompt || newSource != .prompt
+        let newKey = KeyHolder(
+            hasNewKey ? try SecretReader.new(newSource, for: copy.newPath) : nil)
+        let report = try await output.copying("migrate") { [copy, configuration] progress in
+            try await Store.migrate(
+                from: copy.store.path, key: try key.takeOne(), to: copy.newPath,
+                newKey: newKey.take(), configuration: configuration, progress: progress)
+        }
+        try output.print(CopyResult(copy, report))
+    }
+}

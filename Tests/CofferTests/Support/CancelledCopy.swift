@@ -1,0 +1,27 @@
+import Synchronization
+
+@testable import Coffer
+
+/// Starts a copy, cancels its task when it comes to a step, and returns its error.
+func cancelled(
+    at step: CopyProgress.Step,
+    _ copy: @escaping @Sendable (@escaping @Sendable (CopyProgress) -> Void) async throws -> Void
+) async -> StoreError? {
+    let hold = Hold()
+    let isHeld = Atomic(false)
+    let task = Task {
+        try await copy { progress in
+            guard progress.step == step, !isHeld.exchange(true, ordering: .relaxed) else { return }
+            hold.stay()
+        }
+    }
+    await hold.isEntered()
+    task.cancel()
+    hold.release()
+    do {
+        try await task.value
+        return nil
+    } catch {
+        return error as? StoreError
+    }
+}
