@@ -74,17 +74,9 @@ struct Verification {
     ) throws {
         let open = try lockedState(of: connection)
         let pages = RawPages(open.handle, key: open.key, profile: open.profile)
-        var damaged: [Int] = []
-        for number in suspects {
-            var isGood = false
-            for attempt in 0..<Self.tryCount where !isGood {
-                if attempt > 0 { sleepBriefly() }
-                isGood = try pages.isAuthentic(number)
-            }
-            if !isGood { damaged.append(number) }
-        }
         // Without WAL there is no index to ask, and asking would make one.
         let isWAL = try open.handle.firstText("PRAGMA journal_mode") == "wal"
+        let damaged = try damaged(suspects, pages, tryCount: isWAL ? Self.tryCount : 1)
         let log = isWAL ? LogFile(open: open) : nil
         let damagedFrames = log.map { LogCheck(log: $0).run(pages, &report) } ?? []
         guard !damaged.isEmpty || !damagedFrames.isEmpty else { return }
@@ -92,6 +84,22 @@ struct Verification {
             .contents(of: Set(damaged + damagedFrames))
         report.damagedPages = damaged.map { DamagedPage($0, contents) }
         report.damagedFramePages = damagedFrames.map { DamagedPage($0, contents) }
+    }
+
+    /// The suspects that fail each time. All are read before one is read again, so that many
+    /// damaged pages do not keep the lock for long.
+    private func damaged(
+        _ suspects: [Int], _ pages: borrowing RawPages, tryCount: Int
+    ) throws -> [Int] {
+        var damaged = suspects
+        for attempt in 0..<tryCount where !damaged.isEmpty {
+            if attempt > 0 { sleepBriefly() }
+            guard !isCancelled() else { throw Self.cancelled }
+            var failing: [Int] = []
+            for number in damaged where try !pages.isAuthentic(number) { failing.append(number) }
+            damaged = failing
+        }
+        return damaged
     }
 
     // MARK: Structure
