@@ -8,10 +8,13 @@
 ///
 /// Memory: one bit for each page, what is sought, and one entry for each table and index.
 struct PageOwners {
-    /// Returns the usable bytes of a page in the clear; `nil` if it is damaged or not there.
+    /// Returns a page in the clear, without what the cipher reserves; `nil` if it is damaged or not
+    /// there.
     typealias Read = (Int) throws(StoreError) -> [UInt8]?
 
-    private let read: Read
+    private let readPage: Read
+    /// Bytes of a page that SQLite uses.
+    private var usableByteCount = Int.max
     private var sought: Set<Int>
     private var contents: [Int: PageContent] = [:]
     private var walked: PageSet
@@ -36,7 +39,7 @@ struct PageOwners {
     }
 
     private init(read: @escaping Read, sought: Set<Int>, walked: PageSet) {
-        self.read = read
+        readPage = read
         self.sought = sought
         self.walked = walked
     }
@@ -47,7 +50,8 @@ struct PageOwners {
             found(1, .schema)
             return
         }
-        let header = PageBytes(first)
+        usableByteCount = Self.usableByteCount(first)
+        let header = PageBytes(Array(first.prefix(usableByteCount)))
         encoding = header.integer(at: 56, byteCount: 4).flatMap(SchemaRow.Encoding.init) ?? .utf8
         findPointerMaps(header)
         var schema = Tree(root: 1) { _ in .schema }
@@ -63,6 +67,26 @@ struct PageOwners {
             }
             _ = try walk(&tree)
         }
+    }
+
+    /// "The "usable size" of a database page is the page size specified by the 2-byte integer at
+    /// offset 16 in the header less the "reserved" space size recorded in the 1-byte integer at
+    /// offset 20 in the header." <https://www.sqlite.org/fileformat2.html#reserved_bytes_per_page>
+    ///
+    /// SQLCipher 4 records 80 also in files whose MAC and IV take 48, so the profile does not tell.
+    private static func usableByteCount(_ first: [UInt8]) -> Int {
+        let header = PageBytes(first)
+        guard let size = header.integer(at: 16, byteCount: 2),
+            let reserved = header.integer(at: 20, byteCount: 1)
+        else { return first.count }
+        // "or the value 1 representing a page size of 65536"
+        let usable = (size == 1 ? 65536 : size) - reserved
+        return (480...max(480, first.count)).contains(usable) ? usable : first.count
+    }
+
+    private func read(_ number: Int) throws(StoreError) -> [UInt8]? {
+        guard let page = try readPage(number) else { return nil }
+        return page.count > usableByteCount ? Array(page.prefix(usableByteCount)) : page
     }
 
     private mutating func found(_ number: Int, _ content: PageContent) {

@@ -16,8 +16,9 @@ import Testing
     /// 30 000 pages over all profiles; in a long run 30 000 of each.
     private static let pageCount = isLongRun ? 30_000 : 30_000 / supportedProfiles.count
 
-    /// Writes a file of exactly so many pages: leaves, interior pages, an index, and overflow.
-    private func write(_ pageCount: Int, _ profile: CipherProfile) throws {
+    /// Writes a file of at least so many pages: leaves, interior pages, an index, and overflow.
+    /// Returns how many the engine counts.
+    private func write(_ pageCount: Int, _ profile: CipherProfile) throws -> Int {
         let connection = try Connection(
             path: path, key: .numbered(1), configuration: .testing(.delete, profile: profile))
         try connection.execute("CREATE TABLE rows(id INTEGER PRIMARY KEY, v, w)")
@@ -34,20 +35,22 @@ import Testing
         let handle = try connection.current().handle
         let missingCount = pageCount - (try handle.firstInteger("PRAGMA page_count"))
         try #require(missingCount > 0)
-        // So many overflow pages, and an end that stands on the page of the row.
+        // So many overflow pages, or more where the engine reserves more of each.
         let overflowByteCount = profile.pageByteCount - profile.reserveByteCount - 4
         try connection.execute(
             "INSERT INTO rest VALUES (zeroblob(\(missingCount * overflowByteCount + 500)))")
-        try #require(handle.firstInteger("PRAGMA page_count") == pageCount)
+        let writtenCount = try handle.firstInteger("PRAGMA page_count")
         connection.close()
+        return writtenCount
     }
 
     @Test(arguments: supportedProfiles)
     func `30 000 pages that the engine wrote are authentic`(profile: CipherProfile) throws {
-        try write(Self.pageCount, profile)
+        let pageCount = try write(Self.pageCount, profile)
+        #expect(pageCount >= Self.pageCount)
         let file = try Data(contentsOf: URL(filePath: path), options: .alwaysMapped)
         let size = profile.pageByteCount
-        #expect(file.count == Self.pageCount * size)
+        #expect(file.count == pageCount * size)
         let key = RawKey(
             bytes: KeyVectors.secret([UInt8](repeating: 1, count: 32)),
             salt: [UInt8](file.prefix(RawKey.saltByteCount)))
@@ -59,6 +62,6 @@ import Testing
                 return authenticator.authenticates(page, number: index + 1)
             }
         }
-        #expect(authenticCount == Self.pageCount)
+        #expect(authenticCount == pageCount)
     }
 }
