@@ -16,15 +16,23 @@ struct RawPages: ~Copyable {
 
     /// A page that the file does not have (it may have shrunk meanwhile) is no damage.
     borrowing func isAuthentic(_ number: Int) throws(StoreError) -> Bool {
-        let page: [UInt8]?
         do throws(StoreError) {
-            page = try handle.rawBytes(at: (number - 1) * byteCount, count: byteCount)
+            guard let page = try bytes(of: number) else { return true }
+            return authenticates(page[...], number: number)
         } catch  where error.code == .damaged {
-            return false  // a page of zeros, on SQLCipher 3
+            return false
         }
-        guard let page else { return true }
-        return authenticates(page[...], number: number)
     }
+
+    /// The page as it is in the file, authentic or not; `nil` if the file does not have it.
+    ///
+    /// - Throws: `.damaged` for a page of zeros on SQLCipher 3; what reading throws.
+    borrowing func bytes(of number: Int) throws(StoreError) -> [UInt8]? {
+        try handle.rawBytes(at: (number - 1) * byteCount, count: byteCount)
+    }
+
+    /// Pages of the file, without a part at its end.
+    borrowing func count() throws(StoreError) -> Int { try handle.rawByteCount() / byteCount }
 
     borrowing func authenticates(_ page: ArraySlice<UInt8>, number: Int) -> Bool {
         page.withUnsafeBytes { authenticator.authenticates($0, number: number) }
@@ -35,7 +43,7 @@ struct RawPages: ~Copyable {
     /// - Complexity: O(*pages*).
     borrowing func damaged(countMax: Int) throws(StoreError) -> [Int] {
         var damaged: [Int] = []
-        let pageCount = try handle.rawByteCount() / byteCount
+        let pageCount = try count()
         for number in stride(from: 1, through: pageCount, by: 1) where number != lockPage {
             if try !isAuthentic(number) { damaged.append(number) }
             if damaged.count == countMax { break }

@@ -1,6 +1,3 @@
-import Crypto
-import CryptoExtras
-
 /// What the database header on page 1 says about the file, read without the engine.
 ///
 /// The header is not secret, and the key is borrowed. Authenticate the page first.
@@ -21,9 +18,9 @@ struct FirstPage {
     /// - Returns: `nil` if the buffer is not one page, or if it does not decrypt to a header:
     ///   then the key is another one.
     init?(decrypting page: UnsafeRawBufferPointer, key: borrowing RawKey, profile: CipherProfile) {
-        guard let header = Self.decryptHeader(of: page, key: key, profile: profile) else {
-            return nil
-        }
+        guard
+            let header = profile.decrypt(page, number: 1, upTo: Self.headerByteCount, key: key)
+        else { return nil }
         // "Maximum embedded payload fraction. Must be 64. Minimum embedded payload fraction. Must
         // be 32. Leaf payload fraction. Must be 32."
         // https://www.sqlite.org/fileformat2.html#the_database_header
@@ -41,21 +38,6 @@ struct FirstPage {
 
     /// Bytes of the header that are decrypted: up to offset 96, a whole number of AES blocks.
     private static let headerByteCount = 96
-
-    /// Returns the header at SQLite's own offsets, with zeros in place of its first 16 bytes,
-    /// which are the salt in the file.
-    private static func decryptHeader(
-        of page: UnsafeRawBufferPointer, key: borrowing RawKey, profile: CipherProfile
-    ) -> [UInt8]? {
-        guard page.count == profile.pageByteCount else { return nil }
-        let start = profile.ciphertextOffset(ofPage: 1)
-        let iv = page[profile.ivOffset..<profile.macOffset]
-        let ciphertext = UnsafeRawBufferPointer(rebasing: page[start..<headerByteCount])
-        let plaintext = try? AES._CBC.decrypt(
-            ciphertext, using: key.bytes.withUnsafeBytes { SymmetricKey(data: $0) },
-            iv: AES._CBC.IV(ivBytes: iv), noPadding: true)
-        return plaintext.map { [UInt8](repeating: 0, count: start) + $0 }
-    }
 
     /// Reads four bytes, big-endian.
     private static func integer(_ header: [UInt8], at offset: Int) -> Int {

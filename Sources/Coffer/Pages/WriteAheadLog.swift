@@ -33,7 +33,14 @@ struct WriteAheadLog {
     var frameByteCount: Int { Self.frameHeaderByteCount + pageByteCount }
 
     /// Offset of a frame, counted from 0.
-    func offset(ofFrame index: Int) -> Int { Self.headerByteCount + index * frameByteCount }
+    func offset(ofFrame index: Int) -> Int {
+        Self.offset(ofFrame: index, pageByteCount: pageByteCount)
+    }
+
+    /// Offset of a frame, counted from 0.
+    static func offset(ofFrame index: Int, pageByteCount: Int) -> Int {
+        headerByteCount + index * (frameHeaderByteCount + pageByteCount)
+    }
 
     /// The page that the next frame holds; `nil` if the frame is not what was written: its salt
     /// or the running checksum is wrong. Frames must come in order.
@@ -44,7 +51,12 @@ struct WriteAheadLog {
         guard checksum == (Self.bigEndian(frame[16...]), Self.bigEndian(frame[20...])) else {
             return nil
         }
-        return (Int(Self.bigEndian(frame[0...])), frame[Self.frameHeaderByteCount...])
+        return (Self.pageNumber(ofFrame: frame[...]), frame[Self.frameHeaderByteCount...])
+    }
+
+    /// The page that a frame says it holds, which may be damaged.
+    static func pageNumber(ofFrame header: ArraySlice<UInt8>) -> Int {
+        Int(bigEndian(header))
     }
 
     /// "s0 += x(i) + s1; s1 += x(i+1) + s0" over pairs of 32-bit words.

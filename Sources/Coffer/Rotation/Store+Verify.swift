@@ -4,32 +4,50 @@ extension Store {
     /// Covers the whole main file, free pages too, and every committed frame of the write-ahead
     /// log; then `integrity_check` and `foreign_key_check`. Reads and writes go on meanwhile: a
     /// page that fails is read again under the write lock before it is reported, and the log is
-    /// checked under it.
+    /// checked under it. If there is damage, the lock is kept until it is known which tables it
+    /// concerns, which takes about as long again as the check of the pages.
     ///
-    /// - Parameter progress: Called on the working thread, about once for every 256 pages.
+    /// ```swift
+    /// let report = try store.verify()
+    /// for page in report.damagedPages { print(page) }  // page 17: a leaf of table note
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - scope: How much is checked. A sample covers the pages drawn and the whole log, and
+    ///     leaves out the structure.
+    ///   - progress: Called on the working thread, about once for every 256 pages.
     /// - Returns: What was found; damage is reported, not thrown.
     /// - Throws: `StoreError` `.busy` if no connection or lock became free in time, `.wrongKey` if
-    ///   another process changed the key, `.closed`, `.io`; `.misuse` inside a body.
-    /// - Complexity: O(*pages*) time; O(1) memory.
+    ///   another process changed the key, `.damaged` if the list of tables itself cannot be read,
+    ///   `.closed`, `.io`; `.misuse` inside a body, or for an impossible sample.
+    /// - Complexity: O(*pages to check*) time; O(1) memory, or O(*pages of the sample*). If there
+    ///   is damage: O(*pages*) time, one bit for each page and one number for each in the log.
     public func verify(
+        _ scope: VerificationScope = .everything,
         progress: ((VerificationProgress) -> Void)? = nil
     ) throws -> VerificationReport {
         try core.requireOutside()
-        return try Verification(core: core, progress: progress).run { false }
+        return try Verification(core: core, scope: scope, progress: progress) { false }.run()
     }
 
     /// Checks every page's authentication, then the structure, off the cooperative pool.
     ///
-    /// - Parameter progress: Called on the working thread, about once for every 256 pages.
+    /// - Parameters:
+    ///   - scope: How much is checked, as in the synchronous form.
+    ///   - progress: Called on the working thread, about once for every 256 pages.
     /// - Returns: What was found; damage is reported, not thrown.
     /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task is cancelled.
+    /// - Complexity: As the synchronous form.
     public func verify(
+        _ scope: VerificationScope = .everything,
         progress: (@Sendable (VerificationProgress) -> Void)? = nil
     ) async throws -> VerificationReport {
         let cancellation = Cancellation()
         return try await withTaskCancellationHandler {
             try await Self.offPool { [core] in
-                try Verification(core: core, progress: progress).run { cancellation.isCancelled }
+                try Verification(core: core, scope: scope, progress: progress) {
+                    cancellation.isCancelled
+                }.run()
             }
         } onCancel: {
             cancellation.cancel()

@@ -1,33 +1,34 @@
-import CSQLCipher
-
 /// One run of `verify`.
 ///
-/// 1. In a read transaction, every page of the main file is read through the engine's own
+/// 1. In a read transaction, the pages of the main file are read through the engine's own
 ///    descriptor and authenticated. Without WAL the transaction's lock keeps writers out; in WAL a
 ///    checkpoint may be half-way through a page, so a page that fails is only suspected.
 /// 2. In WAL, in a write transaction, the suspects are read again and the log is checked: nobody
 ///    appends to it or starts it anew while the write lock is held. Without WAL no lock is asked
-///    for that would make others wait.
+///    for that would make others wait. If there is damage, what it concerns is found out here.
 /// 3. In another read transaction SQLite checks the structure.
 struct Verification {
     let core: StoreCore
+    let scope: VerificationScope
     let progress: ((VerificationProgress) -> Void)?
+    let isCancelled: () -> Bool
 
     private static let pagesPerStep = 256
     /// A checkpoint of another process writes a page in far less time than all tries take.
     private static let tryCount = 20
 
-    func run(isCancelled: () -> Bool) throws -> VerificationReport {
+    static let cancelled = StoreError(.cancelled, "the task was cancelled while it verified")
+
+    func run() throws -> VerificationReport {
+        try scope.requireValid()
         var report = VerificationReport()
-        let suspects = try core.read { tx in
-            try checkMainFile(try tx.connection(), &report, isCancelled)
-        }
+        let suspects = try core.read { tx in try checkMainFile(try tx.connection(), &report) }
         if core.configuration.journalMode == .wal, core.pool.mode != .readOnly {
             try core.write { tx in try recheck(suspects, try tx.connection(), &report) }
         } else {
             try core.read { tx in try recheck(suspects, try tx.connection(), &report) }
         }
-        try checkStructure(&report)
+        if scope.coversStructure { try checkStructure(&report) }
         return report
     }
 
@@ -35,47 +36,70 @@ struct Verification {
 
     /// Numbers of the pages that failed at the first look.
     private func checkMainFile(
-        _ connection: Connection, _ report: inout VerificationReport, _ isCancelled: () -> Bool
+        _ connection: Connection, _ report: inout VerificationReport
     ) throws -> [Int] {
-        // The first read takes the transaction's lock.
-        _ = try connection.firstRow(SQL(text: Probe.sql), isReadOnly: true)
-        let open = try connection.current()
+        let open = try lockedState(of: connection)
         let pages = RawPages(open.handle, key: open.key, profile: open.profile)
-        let byteCount = try open.handle.rawByteCount()
-        let pageCount = byteCount / pages.byteCount
-        report.trailingByteCount = byteCount % pages.byteCount
+        let fileCount = try pages.count()
+        report.trailingByteCount = try open.handle.rawByteCount() % pages.byteCount
+        report.pageCountTotal = fileCount < pages.lockPage ? fileCount : fileCount - 1
+        var generator = SystemRandomNumberGenerator()
+        let chosen = scope.pages(of: fileCount, lockPage: pages.lockPage, using: &generator)
         var suspects: [Int] = []
-        for number in stride(from: 1, through: pageCount, by: 1) where number != pages.lockPage {
-            if number % Self.pagesPerStep == 0 {
-                guard !isCancelled() else {
-                    throw StoreError(.cancelled, "the task was cancelled while it verified")
-                }
-                progress?(VerificationProgress(pageCount: number, pageCountTotal: pageCount))
+        for number in chosen {
+            if report.pageCount % Self.pagesPerStep == Self.pagesPerStep - 1 {
+                guard !isCancelled() else { throw Self.cancelled }
+                tellProgress(report, of: chosen.count)
             }
             if try !pages.isAuthentic(number) { suspects.append(number) }
             report.pageCount += 1
         }
-        progress?(VerificationProgress(pageCount: pageCount, pageCountTotal: pageCount))
+        tellProgress(report, of: chosen.count)
         return suspects
+    }
+
+    private func tellProgress(_ report: VerificationReport, of count: Int) {
+        progress?(VerificationProgress(pageCount: report.pageCount, pageCountTotal: count))
+    }
+
+    /// The first read takes the transaction's lock.
+    private func lockedState(of connection: Connection) throws -> Connection.OpenState {
+        _ = try connection.firstRow(SQL(text: Probe.sql), isReadOnly: true)
+        return try connection.current()
     }
 
     /// Runs under the write lock in WAL, under a read lock without.
     private func recheck(
         _ suspects: [Int], _ connection: Connection, _ report: inout VerificationReport
     ) throws {
-        let open = try connection.current()
+        let open = try lockedState(of: connection)
         let pages = RawPages(open.handle, key: open.key, profile: open.profile)
-        for number in suspects {
-            var isGood = false
-            for attempt in 0..<Self.tryCount where !isGood {
-                if attempt > 0 { sleepBriefly() }
-                isGood = try pages.isAuthentic(number)
-            }
-            if !isGood { report.damagedPages.append(number) }
-        }
         // Without WAL there is no index to ask, and asking would make one.
-        guard try open.handle.firstText("PRAGMA journal_mode") == "wal" else { return }
-        try LogCheck(open: open, pages: pages).run(&report)
+        let isWAL = try open.handle.firstText("PRAGMA journal_mode") == "wal"
+        let damaged = try damaged(suspects, pages, tryCount: isWAL ? Self.tryCount : 1)
+        let log = isWAL ? LogFile(open: open) : nil
+        let damagedFrames = log.map { LogCheck(log: $0).run(pages, &report) } ?? []
+        guard !damaged.isEmpty || !damagedFrames.isEmpty else { return }
+        let contents = try CommittedPages(open: open, log: log, isCancelled: isCancelled)
+            .contents(of: Set(damaged + damagedFrames))
+        report.damagedPages = damaged.map { DamagedPage($0, contents) }
+        report.damagedFramePages = damagedFrames.map { DamagedPage($0, contents) }
+    }
+
+    /// The suspects that fail each time. All are read before one is read again, so that many
+    /// damaged pages do not keep the lock for long.
+    private func damaged(
+        _ suspects: [Int], _ pages: borrowing RawPages, tryCount: Int
+    ) throws -> [Int] {
+        var damaged = suspects
+        for attempt in 0..<tryCount where !damaged.isEmpty {
+            if attempt > 0 { sleepBriefly() }
+            guard !isCancelled() else { throw Self.cancelled }
+            var failing: [Int] = []
+            for number in damaged where try !pages.isAuthentic(number) { failing.append(number) }
+            damaged = failing
+        }
+        return damaged
     }
 
     // MARK: Structure
@@ -98,5 +122,6 @@ struct Verification {
             problems.append("the structure could not be checked to its end: \(error.message)")
         }
         report.problems = problems
+        report.isStructureChecked = true
     }
 }

@@ -2,20 +2,29 @@
 public struct VerificationReport: Sendable, Equatable {
     /// Pages of the main file whose authentication was checked, free pages among them.
     public internal(set) var pageCount = 0
+    /// Pages of the main file in all: as many as were checked, unless a sample was asked for.
+    public internal(set) var pageCountTotal = 0
     /// Committed frames of the write-ahead log whose authentication was checked.
     public internal(set) var frameCount = 0
-    /// Numbers, from 1, of the pages of the main file that fail authentication.
-    public internal(set) var damagedPages: [Int] = []
-    /// Numbers of the pages whose frames in the write-ahead log fail, as far as the frame tells;
-    /// 0 where it does not.
-    public internal(set) var damagedFramePages: [Int] = []
+    /// Pages of the main file that fail authentication, by number.
+    public internal(set) var damagedPages: [DamagedPage] = []
+    /// Pages whose frames in the write-ahead log fail, in the order of the log.
+    public internal(set) var damagedFramePages: [DamagedPage] = []
     /// Bytes behind the last whole page of the main file.
     public internal(set) var trailingByteCount = 0
-    /// What SQLite's `integrity_check` and `foreign_key_check` say; empty if all is well. Names
-    /// tables, indexes and row ids, never a value.
+    /// Whether SQLite's `integrity_check` and `foreign_key_check` ran; not for a sample.
+    public internal(set) var isStructureChecked = false
+    /// What SQLite's `integrity_check` and `foreign_key_check` say; empty if all is well, or if
+    /// they did not run. Names tables, indexes and row ids, never a value.
     public internal(set) var problems: [String] = []
 
-    /// Whether every page is authentic and the structure sound.
+    /// Whether nothing wrong was found in what was checked.
+    ///
+    /// After ``VerificationScope/everything`` it means that every page is authentic and the
+    /// structure sound. After a sample it means that the drawn pages and the log are authentic and
+    /// the file ends with a whole page; ``pageCount`` of ``pageCountTotal`` tells what that is
+    /// worth. Of a store with *d* damaged pages, a sample of a part *p* misses all of them with a
+    /// chance of about (1 - *p*)^*d*.
     public var isGood: Bool {
         damagedPages.isEmpty && damagedFramePages.isEmpty && problems.isEmpty
             && trailingByteCount == 0

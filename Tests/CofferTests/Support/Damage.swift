@@ -21,6 +21,18 @@ enum Damage {
         try file.write(contentsOf: Data(repeating: 0, count: count))
     }
 
+    /// Changes bytes of a file that this process has open, in another process.
+    static func overwriteFromOutside(_ path: String, at offset: Int) throws {
+        let process = Process()
+        process.executableURL = URL(filePath: "/bin/sh")
+        // Eight bytes: the chance that they were so before is none.
+        let script = "printf damaged! | dd of=\"$1\" bs=1 seek=$2 conv=notrunc 2>/dev/null"
+        process.arguments = ["-c", script, "sh", path, "\(offset)"]
+        try process.run()
+        process.waitUntilExit()
+        try #require(process.terminationStatus == 0)
+    }
+
     static func truncate(_ path: String, to byteCount: Int) throws {
         let file = try FileHandle(forUpdating: URL(filePath: path))
         defer { try? file.close() }

@@ -1,0 +1,117 @@
+/// One page of a b-tree: which pages it refers to.
+///
+/// Nothing in it is believed: a pointer that leads out of the page is passed over.
+/// See <https://www.sqlite.org/fileformat2.html#b_tree_pages>.
+struct BTreePage {
+    /// "A value of 2 (0x02) means the page is an interior index b-tree page. A value of 5 (0x05)
+    /// means the page is an interior table b-tree page. A value of 10 (0x0a) means the page is a
+    /// leaf index b-tree page. A value of 13 (0x0d) means the page is a leaf table b-tree page. Any
+    /// other value for the b-tree page type is an error."
+    enum Kind: Int {
+        case indexInterior = 2
+        case tableInterior = 5
+        case indexLeaf = 10
+        case tableLeaf = 13
+    }
+
+    /// The content of a cell, and where the rest of it is.
+    struct Payload {
+        /// Bytes in all.
+        let byteCount: Int
+        /// What stands in the cell itself.
+        let local: ArraySlice<UInt8>
+        /// The first page of the rest; `nil` if there is none.
+        let overflowPage: Int?
+    }
+
+    let kind: Kind
+    private let page: PageBytes
+    /// Page 1 begins with the database header.
+    private let headerOffset: Int
+
+    /// - Parameters:
+    ///   - bytes: The usable bytes of a page.
+    ///   - number: The page's number, from 1.
+    /// - Returns: `nil` if the page is not one of a b-tree.
+    init?(_ bytes: [UInt8], number: Int) {
+        page = PageBytes(bytes)
+        // "The 100-byte database file header is found only on page 1, which is always a table
+        // b-tree page."
+        headerOffset = number == 1 ? 100 : 0
+        // "the usable size is not allowed to be less than 480"
+        guard bytes.count >= 480,
+            let kind = page.integer(at: headerOffset, byteCount: 1).flatMap(Kind.init)
+        else { return nil }
+        self.kind = kind
+    }
+
+    var isLeaf: Bool { kind == .tableLeaf || kind == .indexLeaf }
+
+    /// Numbers of the pages one level below; not every one need exist.
+    var children: [Int] {
+        guard !isLeaf else { return [] }
+        // "The four-byte page number at offset 8 is the right-most pointer. This value appears in
+        // the header of interior b-tree pages only"
+        let pointers = cellOffsets + [headerOffset + 8]
+        return pointers.compactMap { page.integer(at: $0, byteCount: 4) }
+    }
+
+    /// The contents of the cells, as far as they can be read.
+    var payloads: [Payload] {
+        guard kind != .tableInterior else { return [] }
+        return cellOffsets.compactMap(payload)
+    }
+
+    /// "The two-byte integer at offset 3 gives the number of cells on the page."
+    /// "The cell pointer array of a b-tree page immediately follows the b-tree page header. Let K
+    /// be the number of cells on the btree. The cell pointer array consists of K 2-byte integer
+    /// offsets to the cell contents."
+    private var cellOffsets: [Int] {
+        let cellCount = page.integer(at: headerOffset + 3, byteCount: 2) ?? 0
+        let start = headerOffset + (isLeaf ? 8 : 12)
+        // No more than fit on the page.
+        let end = min(start + 2 * cellCount, page.bytes.count)
+        return stride(from: start, to: end, by: 2).compactMap {
+            page.integer(at: $0, byteCount: 2)
+        }
+    }
+
+    /// "Table B-Tree Leaf Cell (header 0x0d): A varint which is the total number of bytes of
+    /// payload, including any overflow. A varint which is the integer key … The initial portion of
+    /// the payload that does not spill to overflow pages. A 4-byte big-endian integer page number
+    /// for the first page of the overflow page list - omitted if all payload fits on the b-tree
+    /// page." A cell of an index has no integer key, but begins with "a 4-byte big-endian page
+    /// number which is the left child pointer" if it is an interior one.
+    private func payload(ofCellAt cellOffset: Int) -> Payload? {
+        var offset = cellOffset
+        if kind == .indexInterior { offset += 4 }
+        guard let byteCount = page.varint(at: &offset), byteCount <= Int32.max else { return nil }
+        if kind == .tableLeaf {
+            // The row id may be negative, which is no number to `varint`: only its end counts.
+            _ = page.varint(at: &offset)
+        }
+        let localByteCount = localByteCount(of: byteCount)
+        let end = offset + localByteCount
+        guard end <= page.bytes.count else { return nil }
+        var overflowPage: Int?
+        if localByteCount < byteCount {
+            guard let number = page.integer(at: end, byteCount: 4) else { return nil }
+            overflowPage = number
+        }
+        return Payload(
+            byteCount: byteCount, local: page.bytes[offset..<end], overflowPage: overflowPage)
+    }
+
+    /// "Let X be U-35. If the payload size P is less than or equal to X then the entire payload is
+    /// stored on the b-tree leaf page. Let M be ((U-12)*32/255)-23 and let K be M+((P-M)%(U-4)). If
+    /// P is greater than X then the number of bytes stored on the table b-tree leaf page is K if K
+    /// is less or equal to X or M otherwise." On an index page: "Let X be ((U-12)*64/255)-23."
+    private func localByteCount(of byteCount: Int) -> Int {
+        let usable = page.bytes.count
+        let most = kind == .tableLeaf ? usable - 35 : (usable - 12) * 64 / 255 - 23
+        guard byteCount > most else { return byteCount }
+        let least = (usable - 12) * 32 / 255 - 23
+        let fitting = least + (byteCount - least) % (usable - 4)
+        return fitting <= most ? fitting : least
+    }
+}

@@ -1,0 +1,18 @@
+/// A page that fails authentication, and what is lost with it.
+public struct DamagedPage: Sendable, Hashable, CustomStringConvertible {
+    /// The page's number, from 1; 0 if the log does not tell it.
+    public let number: Int
+    /// What the page holds, as far as the readable pages tell. Names a table or an index, never a
+    /// value.
+    public let content: PageContent
+
+    init(_ number: Int, _ contents: [Int: PageContent]) {
+        self.number = number
+        content = contents[number] ?? .unknown
+    }
+
+    /// In words: `page 17: a leaf of table note`.
+    public var description: String {
+        number == 0 ? "a page whose number is unknown" : "page \(number): \(content)"
+    }
+}
