@@ -25,14 +25,14 @@ struct Backup: AsyncParsableCommand {
     func run() async throws {
         try copy.requireFree()
         let newSource = try newSecret.source(apartFrom: try secret.source())
-        let opened = try copy.store.open(secret)
         let hasNewKey = newPrompt || newSource != .prompt
-        let newKey = KeyHolder(
-            hasNewKey ? try SecretReader.new(newSource, for: copy.newPath) : nil)
-        let report = try await output.copying("backup") { [copy] progress in
-            try await opened.backup(to: copy.newPath, key: newKey.take(), progress: progress)
+        let report = try await copy.store.withStore(secret) { opened in
+            let newKey = KeyHolder(
+                hasNewKey ? try SecretReader.new(newSource, for: copy.newPath) : nil)
+            return try await output.copying("backup") { [copy] progress in
+                try await opened.backup(to: copy.newPath, key: newKey.take(), progress: progress)
+            }
         }
-        try await opened.close()
         try output.print(CopyResult(copy, report))
     }
 }

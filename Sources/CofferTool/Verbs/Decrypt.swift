@@ -27,11 +27,11 @@ struct Decrypt: AsyncParsableCommand {
 
     func run() async throws {
         try copy.requireFree()
-        let opened = try copy.store.open(secret)
-        let report = try await output.copying("decrypt") { [copy] progress in
-            try await opened.decrypt(to: copy.newPath, progress: progress)
+        let report = try await copy.store.withStore(secret) { opened in
+            try await output.copying("decrypt") { [copy] progress in
+                try await opened.decrypt(to: copy.newPath, progress: progress)
+            }
         }
-        try await opened.close()
         if !output.quiet { Terminal.warn("\(copy.newPath) is not encrypted") }
         try output.print(CopyResult(copy, report))
     }

@@ -42,10 +42,10 @@ extension KeyValue {
         @OptionGroup(title: "Output") var output: OutputOptions
 
         func run() async throws {
-            let opened = try options.store.open(secret, mode: .readOnly)
             let bucket = StoredBucket(options.bucket)
-            let value = try await opened.read { [key] tx in try bucket.get(key, tx) }
-            try await opened.close()
+            let value = try await options.store.withStore(secret, mode: .readOnly) { opened in
+                try await opened.read { [key] tx in try bucket.get(key, tx) }
+            }
             guard let value else {
                 throw ToolError(.notFound, "the bucket \(options.bucket) has no such key")
             }
@@ -97,12 +97,12 @@ extension KeyValue {
             guard stored != .null else {
                 throw ToolError(.usage, "a value is not null", hint: "coffer kv delete removes it")
             }
-            let opened = try options.store.open(secret)
             let bucket = StoredBucket(options.bucket)
-            try await opened.write { [key, keyType] tx in
-                try bucket.put(stored, key, making: keyType, &tx)
+            try await options.store.withStore(secret) { opened in
+                try await opened.write { [key, keyType] tx in
+                    try bucket.put(stored, key, making: keyType, &tx)
+                }
             }
-            try await opened.close()
             try output.print(Result(bucket: options.bucket))
         }
     }
@@ -123,10 +123,10 @@ extension KeyValue {
         }
 
         func run() async throws {
-            let opened = try options.store.open(secret)
             let bucket = StoredBucket(options.bucket)
-            let wasThere = try await opened.write { [key] tx in try bucket.delete(key, &tx) }
-            try await opened.close()
+            let wasThere = try await options.store.withStore(secret) { opened in
+                try await opened.write { [key] tx in try bucket.delete(key, &tx) }
+            }
             guard wasThere else {
                 throw ToolError(.notFound, "the bucket \(options.bucket) has no such key")
             }
@@ -189,10 +189,10 @@ extension KeyValue {
         }
 
         func run() async throws {
-            let opened = try options.store.open(secret, mode: .readOnly)
             let bucket = StoredBucket(options.bucket)
-            let count = try await opened.read { tx in try bucket.count(tx) }
-            try await opened.close()
+            let count = try await options.store.withStore(secret, mode: .readOnly) { opened in
+                try await opened.read { tx in try bucket.count(tx) }
+            }
             var standardOutput = StandardOutput()
             try standardOutput.writeLine(
                 output.json ? JSON.line(Result(count: count)) : String(count))

@@ -42,12 +42,18 @@ struct Rekey: AsyncParsableCommand {
 
     func run() async throws {
         let newSource = try newSecret.source(apartFrom: try secret.source())
-        let opened = try store.open(secret)
-        let newKey = try SecretReader.new(newSource, for: store.path)
-        let status = try StoreFileStatus(path: store.path)
+        let result = try await store.withStore(secret) { opened in
+            let newKey = try SecretReader.new(newSource, for: store.path)
+            return try await rekey(opened, to: newKey)
+        }
+        try output.print(result)
+    }
+
+    private func rekey(_ opened: Store, to newKey: consuming StoreKey) async throws -> Result {
         let pageCount = try await opened.read { tx in
             try tx.firstRow("PRAGMA page_count")?.get(0, as: Int.self) ?? 0
         }
+        let status = try StoreFileStatus(path: store.path)
         let progress = RekeyProgress.watch(status, output.reporter("rekey", unit: "bytes"))
         let start = ContinuousClock.now
         do {
@@ -60,10 +66,8 @@ struct Rekey: AsyncParsableCommand {
         progress.cancel()
         await progress.value
         let seconds = (ContinuousClock.now - start) / .seconds(1)
-        try await opened.close()
-        try output.print(
-            Result(
-                path: status.path, pageCount: pageCount, seconds: (seconds * 100).rounded() / 100))
+        return Result(
+            path: status.path, pageCount: pageCount, seconds: (seconds * 100).rounded() / 100)
     }
 }
 

@@ -26,9 +26,9 @@ struct Status: AsyncParsableCommand {
         let file = try StoreFileStatus(path: store.path)
         var result = StatusReport(file: file, engine: try Engine.capabilities)
         if try prompt || secret.source() != .prompt {
-            let opened = try store.open(secret, mode: .readOnly)
-            result.content = try StatusReport.Content(of: opened)
-            try await opened.close()
+            result.content = try await store.withStore(secret, mode: .readOnly) { opened in
+                try StatusReport.Content(of: opened)
+            }
         }
         try output.print(result)
     }

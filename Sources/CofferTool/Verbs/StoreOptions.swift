@@ -28,13 +28,25 @@ struct StoreOptions: ParsableArguments {
         return configuration
     }
 
-    /// Reads the secret and opens the store.
-    func open(_ secret: SecretOptions, mode: OpenMode = .mustExist) throws -> Store {
+    /// Reads the secret, opens the store, and closes it whatever `body` does.
+    func withStore<T: Sendable>(
+        _ secret: SecretOptions, mode: OpenMode = .mustExist, _ body: (Store) async throws -> T
+    ) async throws -> T {
         let source = try secret.source()
         // Known before anybody types a passphrase.
         _ = try StoreFileStatus(path: path)
         let key = try SecretReader.current(source, for: path)
-        return try Store(path: path, key: key, mode: mode, configuration: configuration)
+        let opened = try await Store(
+            path: path, key: key, mode: mode, configuration: configuration)
+        let result: T
+        do {
+            result = try await body(opened)
+        } catch {
+            try? await opened.close()
+            throw error
+        }
+        try await opened.close()
+        return result
     }
 
     /// The same with a connection, whose statements give row after row.

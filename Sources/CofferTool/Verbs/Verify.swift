@@ -7,27 +7,32 @@ struct Verify: AsyncParsableCommand {
         abstract: "Checks every page's authentication, then the structure.",
         discussion: """
             Covers free pages and the write-ahead log too, and may run beside programs that use \
-            the store. Exit code 14 if anything is damaged.
+            the store. Exit code 14 if anything is damaged. With --sample only so many pages, \
+            drawn anew each time, and the log are checked, and the structure is not.
 
             EXAMPLES
               coffer verify notes.db
               coffer verify notes.db --passphrase-file secret --json --progress json
+              coffer verify large.db --sample 10000
             """)
 
     @OptionGroup var store: StoreOptions
+    @Option(help: ArgumentHelp("Check so many pages, drawn at random.", valueName: "pages"))
+    var sample: Int?
     @OptionGroup(title: "Secret") var secret: SecretOptions
     @OptionGroup(title: "Output") var output: OutputOptions
 
     func run() async throws {
-        let opened = try store.open(secret)
         let reporter = output.reporter("verify", unit: "pages")
-        let found = try await Interruption.cancelling {
-            defer { reporter.finish() }
-            return try await opened.verify { progress in
-                reporter.update(progress.pageCount, of: progress.pageCountTotal)
+        let scope = sample.map(VerificationScope.sample(pageCountMax:)) ?? .everything
+        let found = try await store.withStore(secret) { opened in
+            try await Interruption.cancelling {
+                defer { reporter.finish() }
+                return try await opened.verify(scope) { progress in
+                    reporter.update(progress.pageCount, of: progress.pageCountTotal)
+                }
             }
         }
-        try await opened.close()
         try output.print(VerifyResult(path: store.path, found))
         guard found.isGood else { throw ExitCode(ExitStatus.damaged.rawValue) }
     }
@@ -38,31 +43,49 @@ struct VerifyResult: Report {
     let path: String
     let isGood: Bool
     let pageCount: Int
+    let pageCountTotal: Int
+    let isStructureChecked: Bool
     let frameCount: Int
-    let damagedPages: [Int]
-    let damagedFramePages: [Int]
+    let damagedPages: [Damaged]
+    let damagedFramePages: [Damaged]
     let trailingByteCount: Int
     let problems: [String]
+
+    /// A page and what it holds.
+    struct Damaged: Encodable {
+        let page: Int
+        let content: String
+
+        init(_ page: DamagedPage) {
+            self.page = page.number
+            content = page.content.description
+        }
+
+        var text: String { page == 0 ? content : "page \(page): \(content)" }
+    }
 
     init(path: String, _ report: VerificationReport) {
         self.path = path
         isGood = report.isGood
         pageCount = report.pageCount
+        pageCountTotal = report.pageCountTotal
+        isStructureChecked = report.isStructureChecked
         frameCount = report.frameCount
-        damagedPages = report.damagedPages
-        damagedFramePages = report.damagedFramePages
+        damagedPages = report.damagedPages.map(Damaged.init)
+        damagedFramePages = report.damagedFramePages.map(Damaged.init)
         trailingByteCount = report.trailingByteCount
         problems = report.problems
     }
 
     var lines: [(label: String, value: String)] {
         var lines = [
-            ("store", path), ("pages", "\(pageCount) checked"),
+            ("store", path), ("pages", "\(pageCount) of \(pageCountTotal) checked"),
             ("log", "\(frameCount) committed frames checked"),
+            ("structure", isStructureChecked ? "checked" : "not checked"),
             ("result", isGood ? "all good" : "DAMAGED: restore from a backup"),
         ]
-        lines += damagedPages.map { ("damaged page", "\($0)") }
-        lines += damagedFramePages.map { ("damaged frame", $0 == 0 ? "?" : "of page \($0)") }
+        lines += damagedPages.map { ("damaged", $0.text) }
+        lines += damagedFramePages.map { ("damaged in the log", $0.text) }
         if trailingByteCount > 0 { lines.append(("trailing", "\(trailingByteCount) bytes")) }
         lines += problems.map { ("problem", $0) }
         return lines

@@ -17,8 +17,10 @@ import Testing
     private func make(rowCount: Int = 30) throws {
         let connection = try Connection(path: path, key: .numbered(1), configuration: .testing())
         try connection.execute("CREATE TABLE note(id INTEGER PRIMARY KEY, body)")
-        for number in 0..<rowCount {
-            try connection.execute("INSERT INTO note VALUES (\(number), randomblob(2000))")
+        try connection.transaction {
+            for number in 0..<rowCount {
+                try connection.execute("INSERT INTO note VALUES (\(number), randomblob(2000))")
+            }
         }
         connection.close()
     }

@@ -181,14 +181,28 @@ import Testing
         #expect(quiet.stderr.isEmpty)
     }
 
+    @Test func `verify of a sample says how much it saw`() throws {
+        try make()
+        let output = try coffer("verify", "--sample", "3", "--json")
+        let said = try json(output.stdout)
+        #expect(said["pageCount"] as? Int == 3)
+        #expect(said["pageCountTotal"] as? Int ?? 0 > 3)
+        #expect(said["isStructureChecked"] as? Bool == false)
+        #expect(try coffer("verify", "--sample", "0").exitCode == 1)
+    }
+
     @Test func `verify of a damaged store names the page and exits with 14`() throws {
         try make()
         try Damage.flip(path, at: 5 * 4096 + 100)
         let output = try coffer("verify", "--json")
         #expect(output.exitCode == 14)
-        #expect(try json(output.stdout)["isGood"] as? Bool == false)
-        #expect(output.text.contains("6"))
-        #expect(try coffer("verify").text.contains("DAMAGED"))
+        let said = try json(output.stdout)
+        #expect(said["isGood"] as? Bool == false)
+        let damaged = try #require(said["damagedPages"] as? [[String: Any]])
+        #expect(damaged.count == 1)
+        #expect(damaged.first?["page"] as? Int == 6)
+        #expect(damaged.first?["content"] as? String == "a leaf of table note")
+        #expect(try coffer("verify").text.contains("page 6: a leaf of table note"))
     }
 
     // MARK: shell-key
