@@ -186,7 +186,7 @@ public final class Connection {
         state = .open(open)
     }
 
-    /// Compiles a statement and remembers it, weakly, to end it before the file closes.
+    /// Compiles a statement of this connection.
     func compile(_ sql: String, persistent: Bool) throws(StoreError) -> Statement {
         let handle = try current().handle
         // A schema pragma is compiled from what the connection knows of the schema and never
@@ -194,13 +194,18 @@ public final class Connection {
         if sql.isPragma { _ = handle.probeFailure() }
         let statement = try Statement(
             handle: handle, sql: sql, persistent: persistent)
+        adopt(statement)
+        return statement
+    }
+
+    /// Remembers a statement, weakly, to end it before the file closes.
+    func adopt(_ statement: Statement) {
         statement.connection = self
         if statements.count >= statementCountToSweep {
             statements = statements.filter { $0.value.statement != nil }
             statementCountToSweep = max(64, statements.count * 2)
         }
         statements[ObjectIdentifier(statement)] = WeakStatement(statement: statement)
-        return statement
     }
 
     func finalizeStatements() {

@@ -35,20 +35,26 @@ public final class Statement {
     var isInUse = false
     /// Whether the statement controls transactions, files or settings, so that it cannot run
     /// inside a transaction of Coffer's making.
-    let isControl: Bool
+    package let isControl: Bool
     /// The verb of transaction or savepoint SQL; `nil` for other statements.
-    let transactionVerb: String?
+    package let transactionVerb: String?
     /// Whether the statement creates, alters or drops something.
     let changesSchema: Bool
     /// Set between the first step and the reset.
     private(set) var isRunning = false
     private var names: ColumnNames?
 
-    init(handle: Handle, sql: String, persistent: Bool) throws(StoreError) {
+    convenience init(handle: Handle, sql: String, persistent: Bool) throws(StoreError) {
+        handle.authorizer.begin()
+        let raw = try SQLCompiler.compile(handle, sql: sql, persistent: persistent)
+        self.init(handle: handle, sql: sql, compiled: raw)
+    }
+
+    /// Takes over what was compiled right before: the authorizer still knows what it saw.
+    init(handle: Handle, sql: String, compiled: OpaquePointer) {
         self.handle = handle
         self.sql = sql
-        handle.authorizer.begin()
-        raw = try SQLCompiler.compile(handle, sql: sql, persistent: persistent)
+        raw = compiled
         isControl = handle.authorizer.sawControl || sql.isVacuum
         transactionVerb = handle.authorizer.transactionVerb
         changesSchema = handle.authorizer.sawSchemaChange

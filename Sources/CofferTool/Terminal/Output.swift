@@ -3,11 +3,19 @@ import Coffer
 import Foundation
 import SystemPackage
 
-/// Standard output: data, and nothing else. A write that fails is an error, not a silent loss.
+/// Standard output, or a file in its place: data, and nothing else. A write that fails is an
+/// error, not a silent loss.
 struct StandardOutput {
     /// Bytes that are written together.
     private static let byteCountMax = 1 << 16
     private var buffer: [UInt8] = []
+    private let descriptor: FileDescriptor
+    private let name: String
+
+    init(_ descriptor: FileDescriptor = .standardOutput, name: String = "standard output") {
+        self.descriptor = descriptor
+        self.name = name
+    }
 
     mutating func write(_ bytes: some Sequence<UInt8>) throws {
         buffer.append(contentsOf: bytes)
@@ -22,9 +30,9 @@ struct StandardOutput {
     /// Call it at the end: what is still in the buffer is not written before.
     mutating func flush() throws {
         do {
-            try FileDescriptor.standardOutput.writeAll(buffer)
+            try descriptor.writeAll(buffer)
         } catch {
-            throw ToolError(.noSpaceOrIO, "standard output cannot be written: \(error)")
+            throw ToolError(.noSpaceOrIO, "\(name) cannot be written: \(error)")
         }
         buffer.removeAll(keepingCapacity: true)
     }

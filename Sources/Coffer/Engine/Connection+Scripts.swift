@@ -1,0 +1,45 @@
+import CSQLCipher
+
+/// For texts of many statements, such as a dump, and for tools that say what a statement changed.
+extension Connection {
+    /// Compiles the first statement of a text and tells where the rest begins.
+    ///
+    /// Unlike `prepare(_:)` it takes transaction SQL also in the body of a transaction: the caller
+    /// looks at `transactionVerb` and does not step what would end the body's transaction (which
+    /// fails with `.misuse`).
+    ///
+    /// - Parameter text: Ends with NUL, so that the engine neither measures nor copies the rest.
+    /// - Returns: No statement if there are only spaces, comments or a semicolon; a count of 0 at
+    ///   the end of the text. The statement's own `sql` leaves out the text, which holds data.
+    /// - Throws: `StoreError` `.sql`, `.misuse` as `prepare(_:)`.
+    /// - Note: The corresponding C function is `sqlite3_prepare_v2`.
+    package func prepareFirst(
+        of text: UnsafePointer<CChar>
+    ) throws -> (statement: Statement?, byteCount: Int) {
+        let handle = try current().handle
+        handle.authorizer.begin()
+        handle.authorizer.isInBody = false
+        defer { handle.authorizer.isInBody = isInBody }
+        var raw: OpaquePointer?
+        var tail: UnsafePointer<CChar>?
+        let code = sqlite3_prepare_v2(handle.db, text, -1, &raw, &tail)
+        guard code == SQLITE_OK else { throw handle.error(code) }
+        let byteCount = tail.map { $0 - text } ?? 0
+        guard let raw else { return (nil, byteCount) }
+        let statement = Statement(handle: handle, sql: "", compiled: raw)
+        adopt(statement)
+        return (statement, byteCount)
+    }
+
+    /// Rows changed since the connection was opened, those of triggers and foreign keys too.
+    /// The corresponding C function is `sqlite3_total_changes`.
+    package var totalChangeCount: Int {
+        openState.map { Int(sqlite3_total_changes($0.handle.db)) } ?? 0
+    }
+
+    /// Rows that the last INSERT, UPDATE or DELETE changed itself.
+    /// The corresponding C function is `sqlite3_changes`.
+    package var lastChangeCount: Int {
+        openState.map { Int(coffer_changes($0.handle.db)) } ?? 0
+    }
+}

@@ -1,0 +1,51 @@
+import Coffer
+import Foundation
+
+/// A value of `--bind`: text, or typed by a prefix.
+enum BoundValue {
+    /// - Parameter store: Path of the store, which no value is read from.
+    /// - Throws: `ToolError` `.usage`, which repeats the prefix and not the value.
+    static func parse(_ argument: String, apartFrom store: String) throws -> Value {
+        guard let colon = argument.firstIndex(of: ":") else { return .text(argument) }
+        let rest = String(argument[argument.index(after: colon)...])
+        switch argument[..<colon] {
+        case "text": return .text(rest)
+        case "null":
+            guard rest.isEmpty else { throw unusable("null:", "stands alone") }
+            return .null
+        case "int":
+            guard let integer = Int64(rest) else {
+                throw unusable("int:", "wants an integer of 64 bits")
+            }
+            return .integer(integer)
+        case "real":
+            guard let real = Double(rest), !real.isNaN else {
+                throw unusable("real:", "wants a number")
+            }
+            return .real(real)
+        case "hex":
+            guard let bytes = bytes(hex: rest) else {
+                throw unusable("hex:", "wants an even number of hex digits")
+            }
+            return .blob(bytes)
+        case "file":
+            let file = try InputFile(rest, apartFrom: store)
+            return .blob(Data(try file.readAll(countMax: 1_000_000_000)))
+        default: return .text(argument)
+        }
+    }
+
+    private static func unusable(_ prefix: String, _ reason: String) -> ToolError {
+        ToolError(.usage, "--bind \(prefix) \(reason)", hint: "text: takes everything as it is")
+    }
+
+    private static func bytes(hex: String) -> Data? {
+        let digits = hex.utf8.map { Character(Unicode.Scalar($0)).hexDigitValue }
+        guard digits.count.isMultiple(of: 2), !digits.contains(nil) else { return nil }
+        let nibbles = digits.compactMap { $0 }
+        return Data(
+            stride(from: 0, to: nibbles.count, by: 2).map {
+                UInt8(nibbles[$0] << 4 | nibbles[$0 + 1])
+            })
+    }
+}

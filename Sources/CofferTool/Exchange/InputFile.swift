@@ -1,0 +1,104 @@
+import Foundation
+import SystemPackage
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A file that is read from its start to its end, or standard input (`-`).
+final class InputFile {
+    /// How messages call it.
+    let name: String
+    /// Size of an ordinary file; `nil` for pipes.
+    let byteCount: Int?
+    private(set) var readCount = 0
+    private let descriptor: FileDescriptor
+
+    /// - Parameter store: Path of the store that will be open meanwhile. It is refused as input:
+    ///   closing a second descriptor of its file would drop SQLite's locks.
+    init(_ path: String, apartFrom store: String) throws {
+        guard path != "-" else {
+            name = "standard input"
+            descriptor = .standardInput
+            byteCount = nil
+            return
+        }
+        name = path
+        guard !Self.isSame(path, store) else {
+            throw ToolError(.usage, "\(path) is the store itself")
+        }
+        do {
+            descriptor = try FileDescriptor.open(FilePath(path), .readOnly, options: .closeOnExec)
+        } catch {
+            let isMissing = error as? Errno == .noSuchFileOrDirectory
+            throw ToolError(
+                isMissing ? .notFound : .noSpaceOrIO, "\(path) cannot be opened: \(error)")
+        }
+        var facts = stat()
+        let isFile =
+            fstat(descriptor.rawValue, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG
+        byteCount = isFile ? Int(facts.st_size) : nil
+    }
+
+    deinit {
+        if descriptor != .standardInput { try? descriptor.close() }
+    }
+
+    private static func isSame(_ path: String, _ other: String) -> Bool {
+        var first = stat()
+        var second = stat()
+        guard stat(path, &first) == 0, stat(other, &second) == 0 else { return false }
+        return first.st_dev == second.st_dev && first.st_ino == second.st_ino
+    }
+
+    /// Appends what comes next, at most `countMax` bytes; `false` at the end.
+    ///
+    /// - Throws: `CancellationError` also while nothing comes.
+    func read(_ countMax: Int, into bytes: inout [UInt8]) throws -> Bool {
+        let start = bytes.count
+        bytes.append(contentsOf: repeatElement(0, count: countMax))
+        var filled = 0
+        defer { bytes.removeLast(countMax - filled) }
+        while filled < countMax {
+            try waitForBytes()
+            let count: Int
+            do {
+                count = try bytes.withUnsafeMutableBytes { buffer in
+                    try descriptor.read(
+                        into: UnsafeMutableRawBufferPointer(
+                            rebasing: buffer[(start + filled)..<(start + countMax)]))
+                }
+            } catch {
+                throw ToolError(.noSpaceOrIO, "\(name) cannot be read: \(error)")
+            }
+            if count == 0 { break }
+            filled += count
+        }
+        readCount += filled
+        return filled > 0
+    }
+
+    /// All of it.
+    func readAll(countMax: Int) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        if let byteCount { bytes.reserveCapacity(min(byteCount, countMax) + 2) }
+        while try read(1 << 20, into: &bytes) {
+            guard bytes.count <= countMax else {
+                throw ToolError(.failure, "\(name) has more than \(countMax) bytes")
+            }
+        }
+        return bytes
+    }
+
+    /// A pipe may be silent for long, and a read of it does not notice the signal.
+    private func waitForBytes() throws {
+        while true {
+            try Task.checkCancellation()
+            guard byteCount == nil else { return }
+            var wanted = pollfd(fd: descriptor.rawValue, events: Int16(POLLIN), revents: 0)
+            if poll(&wanted, 1, 200) != 0 { return }
+        }
+    }
+}

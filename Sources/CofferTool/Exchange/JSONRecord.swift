@@ -1,0 +1,214 @@
+import Coffer
+
+/// What is wrong with a line of JSON.
+struct JSONProblem: Error {
+    let message: String
+}
+
+/// Reads one JSON object whose values a table can hold, with its members in their order.
+///
+/// Our own scanner, because Foundation's loses what an import has to know: the order of the keys,
+/// that a key is there twice, and (in `JSONSerialization`) 1 from 1.0.
+struct JSONRecord {
+    private let bytes: UnsafeBufferPointer<UInt8>
+    private var index = 0
+
+    /// The members of the object that the bytes spell.
+    ///
+    /// - Throws: `JSONProblem`, which repeats keys and no values.
+    static func members(
+        of bytes: UnsafeBufferPointer<UInt8>
+    ) throws(JSONProblem) -> [(key: String, value: Value)] {
+        var record = JSONRecord(bytes: bytes)
+        return try record.object()
+    }
+
+    private init(bytes: UnsafeBufferPointer<UInt8>) {
+        self.bytes = bytes
+    }
+
+    private mutating func object() throws(JSONProblem) -> [(key: String, value: Value)] {
+        var members: [(key: String, value: Value)] = []
+        var keys: Set<String> = []
+        skipSpace()
+        guard take(0x7b) else { throw problem("an object is expected on each line") }
+        skipSpace()
+        if !take(0x7d) {
+            repeat {
+                skipSpace()
+                let key = try string()
+                guard keys.insert(key).inserted else {
+                    throw problem("the key \(key) is there twice")
+                }
+                skipSpace()
+                guard take(0x3a) else { throw problem("a colon is missing after the key \(key)") }
+                skipSpace()
+                members.append((key, try value(of: key)))
+                skipSpace()
+            } while take(0x2c)
+            guard take(0x7d) else { throw problem("the object does not end") }
+        }
+        skipSpace()
+        guard index == bytes.count else { throw problem("something follows the object") }
+        return members
+    }
+
+    private mutating func value(of key: String) throws(JSONProblem) -> Value {
+        guard index < bytes.count else { throw problem("the line ends too early") }
+        switch bytes[index] {
+        case 0x22: return .text(try string())
+        case 0x7b: return try special(of: key)
+        case 0x5b: throw problem("the value of \(key) is an array, which no column holds")
+        case 0x2d, 0x30...0x39: return try number(of: key)
+        default:
+            if take("null") { return .null }
+            // SQLite has no type for them; this is what its own JSON functions make of them.
+            if take("true") { return .integer(1) }
+            if take("false") { return .integer(0) }
+            throw problem("the value of \(key) is not JSON")
+        }
+    }
+
+    private mutating func special(of key: String) throws(JSONProblem) -> Value {
+        let unusable = problem(
+            "the value of \(key) is an object other than {\"$base64\":…} and {\"$real\":…}")
+        index += 1
+        skipSpace()
+        guard index < bytes.count, bytes[index] == 0x22 else { throw unusable }
+        let member = try string()
+        skipSpace()
+        guard take(0x3a) else { throw unusable }
+        skipSpace()
+        guard index < bytes.count, bytes[index] == 0x22 else { throw unusable }
+        let text = try string()
+        skipSpace()
+        guard take(0x7d), let value = JSONValue.special(member: member, text: text) else {
+            throw unusable
+        }
+        return value
+    }
+
+    // MARK: Numbers
+
+    private mutating func number(of key: String) throws(JSONProblem) -> Value {
+        let start = index
+        _ = take(0x2d)
+        let digitCount = skipDigits(from: index)
+        var isWellFormed = digitCount == 1 || (digitCount > 1 && bytes[index - digitCount] != 0x30)
+        var isReal = false
+        if take(0x2e) {
+            isReal = true
+            isWellFormed = skipDigits(from: index) > 0 && isWellFormed
+        }
+        if take(0x65) || take(0x45) {
+            isReal = true
+            if !take(0x2b) { _ = take(0x2d) }
+            isWellFormed = skipDigits(from: index) > 0 && isWellFormed
+        }
+        guard isWellFormed else { throw problem("the value of \(key) is not a JSON number") }
+        let text = String(decoding: bytes[start..<index], as: UTF8.self)
+        if isReal {
+            guard let real = Double(text), real.isFinite else {
+                throw problem("the number of \(key) is too large for a real")
+            }
+            return .real(real)
+        }
+        guard let integer = Int64(text) else {
+            throw problem("the integer of \(key) needs more than 64 bits")
+        }
+        return .integer(integer)
+    }
+
+    private mutating func skipDigits(from start: Int) -> Int {
+        while index < bytes.count, bytes[index] >= 0x30, bytes[index] <= 0x39 { index += 1 }
+        return index - start
+    }
+
+    // MARK: Text
+
+    private mutating func string() throws(JSONProblem) -> String {
+        guard take(0x22) else { throw problem("a key or text in quotes is expected") }
+        var text: [UInt8] = []
+        while index < bytes.count {
+            let byte = bytes[index]
+            index += 1
+            switch byte {
+            case 0x22:
+                guard let string = String(validating: text, as: UTF8.self) else {
+                    throw problem("a text is not UTF-8")
+                }
+                return string
+            case 0x5c: try escape(into: &text)
+            case ..<0x20: throw problem("a text holds a control character that is not escaped")
+            default: text.append(byte)
+            }
+        }
+        throw problem("a text does not end")
+    }
+
+    private mutating func escape(into text: inout [UInt8]) throws(JSONProblem) {
+        guard index < bytes.count else { throw problem("a text does not end") }
+        let byte = bytes[index]
+        index += 1
+        switch byte {
+        case 0x22, 0x5c, 0x2f: text.append(byte)
+        case 0x62: text.append(0x08)
+        case 0x66: text.append(0x0c)
+        case 0x6e: text.append(0x0a)
+        case 0x72: text.append(0x0d)
+        case 0x74: text.append(0x09)
+        case 0x75: try text.append(contentsOf: scalar())
+        default: throw problem("a text holds an unknown escape")
+        }
+    }
+
+    /// The scalar of `\uXXXX`, or of two of them that are a surrogate pair.
+    private mutating func scalar() throws(JSONProblem) -> UTF8.EncodedScalar {
+        var code = try codeUnit()
+        if code & 0xfc00 == 0xd800, take("\\u") {
+            let low = try codeUnit()
+            guard low & 0xfc00 == 0xdc00 else { throw problem("half a surrogate pair") }
+            code = 0x10000 + (code & 0x3ff) << 10 + low & 0x3ff
+        }
+        guard let scalar = Unicode.Scalar(code), let encoded = UTF8.encode(scalar) else {
+            throw problem("half a surrogate pair")
+        }
+        return encoded
+    }
+
+    private mutating func codeUnit() throws(JSONProblem) -> UInt32 {
+        guard index + 4 <= bytes.count else { throw problem("a text does not end") }
+        var code: UInt32 = 0
+        for byte in bytes[index..<index + 4] {
+            guard let digit = Character(Unicode.Scalar(byte)).hexDigitValue else {
+                throw problem("\\u wants four hex digits")
+            }
+            code = code << 4 | UInt32(digit)
+        }
+        index += 4
+        return code
+    }
+
+    // MARK: Bytes
+
+    private mutating func skipSpace() {
+        while index < bytes.count, [0x20, 0x09, 0x0d, 0x0a].contains(bytes[index]) { index += 1 }
+    }
+
+    private mutating func take(_ byte: UInt8) -> Bool {
+        guard index < bytes.count, bytes[index] == byte else { return false }
+        index += 1
+        return true
+    }
+
+    private mutating func take(_ word: StaticString) -> Bool {
+        let word = UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount)
+        guard bytes[index...].starts(with: word) else { return false }
+        index += word.count
+        return true
+    }
+
+    private func problem(_ message: String) -> JSONProblem {
+        JSONProblem(message: message)
+    }
+}

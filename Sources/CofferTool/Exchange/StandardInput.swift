@@ -1,0 +1,20 @@
+import ArgumentParser
+
+/// Standard input as data.
+enum StandardInput {
+    /// - Throws: `ValidationError` if the secret comes from there as well.
+    static func claim(_ data: String?, _ secret: SecretOptions) throws {
+        guard let data, try secret.source().isStandardInput else { return }
+        throw ValidationError(
+            "Standard input cannot be both \(data) and the secret: name another source of one.")
+    }
+
+    /// All of it, in UTF-8.
+    static func text(_ what: String) throws -> String {
+        let bytes = try InputFile("-", apartFrom: "").readAll(countMax: 64 << 20)
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw ToolError(.failure, "the \(what) from standard input is not UTF-8")
+        }
+        return text
+    }
+}

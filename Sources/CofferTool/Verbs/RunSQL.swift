@@ -1,0 +1,110 @@
+import ArgumentParser
+import Coffer
+import Foundation
+
+/// `coffer sql`
+struct RunSQL: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sql",
+        abstract: "Runs one SQL statement and writes its rows.",
+        discussion: """
+            Read-only without --write; with it the statement is a transaction of its own. \
+            A dash (-) in place of the SQL reads it from standard input. The argument list is \
+            seen by every user of the machine: what should not stand there comes by - or by \
+            --bind file:PATH.
+
+            --bind takes the values of ? in their order: text as it is, or typed by a prefix: \
+            int:5, real:1.5, text:int:5, null:, hex:00ff (a blob), file:PATH (its bytes, a blob).
+
+            table is for people: control characters are shown as escapes. csv has a header; a \
+            blob or an infinite number is an error there. jsonl has one object a line: reals \
+            always with a point or exponent, {"$real":"Infinity"}, {"$base64":"…"} for blobs. A \
+            column whose name is there twice is called a:2.
+
+            EXAMPLES
+              coffer sql notes.db 'SELECT * FROM note WHERE id = ?' --bind int:7
+              coffer sql notes.db 'DELETE FROM note WHERE pinned = 0' --write
+              coffer sql notes.db - --json < query.sql
+              coffer sql notes.db 'INSERT INTO photo VALUES (?)' --bind file:a.jpg --write
+            """)
+
+    @OptionGroup var store: StoreOptions
+    @Argument(help: "One statement, or - for standard input.")
+    var statement: String
+    @Flag(help: "Let the statement change the store.")
+    var write = false
+    @Option(
+        parsing: .unconditionalSingleValue,
+        help: ArgumentHelp("The next ? is this value; may be repeated.", valueName: "value"))
+    var bind: [String] = []
+    @Option(help: ArgumentHelp("table (if not given), csv or jsonl.", valueName: "format"))
+    var format: RowFormat?
+    @Option(help: ArgumentHelp("What stands for NULL in csv and table.", valueName: "text"))
+    var null = ""
+    @OptionGroup(title: "Secret") var secret: SecretOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
+
+    func validate() throws {
+        try StandardInput.claim(statement == "-" ? "the SQL" : nil, secret)
+        if output.json, let format, format != .jsonl {
+            throw ValidationError("--json is --format jsonl, not \(format.rawValue).")
+        }
+    }
+
+    struct Result: Report {
+        let changedRowCount: Int
+
+        var lines: [(label: String, value: String)] { [("changed", "\(changedRowCount) rows")] }
+    }
+
+    func run() async throws {
+        let text = try statement == "-" ? StandardInput.text("SQL") : statement
+        let arguments = try bind.map { try BoundValue.parse($0, apartFrom: store.path) }
+        let connection = try store.connect(secret, mode: write ? .mustExist : .readOnly)
+        defer { connection.close() }
+        let prepared = try connection.prepare(text)
+        try check(prepared, arguments.count)
+        try prepared.bind(arguments)
+        let before = connection.totalChangeCount
+        // Settings and VACUUM do not work in a transaction.
+        if prepared.isControl || prepared.isReadOnly {
+            try writeRows(of: prepared)
+        } else {
+            try connection.transaction { try writeRows(of: prepared) }
+        }
+        guard !prepared.isReadOnly, prepared.columnNames.isEmpty else { return }
+        let isChanged = connection.totalChangeCount != before
+        try output.print(Result(changedRowCount: isChanged ? connection.lastChangeCount : 0))
+    }
+
+    private func check(_ prepared: Statement, _ argumentCount: Int) throws {
+        guard prepared.parameterCount == argumentCount else {
+            throw ToolError(
+                .usage,
+                "the statement has \(prepared.parameterCount) places for values and --bind is "
+                    + "given \(argumentCount) times")
+        }
+        guard prepared.transactionVerb == nil else {
+            throw ToolError(
+                .usage, "\(prepared.transactionVerb ?? "") would control a transaction",
+                hint: "every call is one transaction; coffer import takes many statements")
+        }
+        guard write || prepared.isReadOnly else {
+            throw ToolError(
+                .failure, "the statement would change the store", hint: "--write lets it")
+        }
+    }
+
+    /// Row after row: memory does not grow with their number.
+    private func writeRows(of prepared: Statement) throws {
+        var standardOutput = StandardOutput()
+        var writer = (format ?? (output.json ? .jsonl : .table)).writer(null: null)
+        let columns = prepared.columnNames
+        if !columns.isEmpty { try writer.begin(columns, &standardOutput) }
+        while try prepared.step() {
+            try writer.write(try columns.indices.map(prepared.value), &standardOutput)
+        }
+        if !columns.isEmpty { try writer.end(&standardOutput) }
+        try standardOutput.flush()
+    }
+}
