@@ -103,7 +103,8 @@ struct CSVLayout {
         if isLast, part.byteCount < bytes.count {
             guard state.place != .quoted else {
                 throw RecordProblem(
-                    line: state.recordLine, message: "a quote that begins in this record never ends")
+                    line: state.recordLine, message: "a quote that begins in this record never ends"
+                )
             }
             output[count] = 0x0a
             completeCount = count + 1

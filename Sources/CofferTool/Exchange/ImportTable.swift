@@ -115,7 +115,8 @@ struct ImportRun {
             return ToolError(
                 .failure, "\(input.name), line \(problem.line): \(problem.message)",
                 hint: problem.hint)
-        case let error as StoreError where [.constraint, .sql, .tooBig, .mismatch].contains(error.code):
+        case let error as StoreError
+        where [.constraint, .sql, .tooBig, .mismatch].contains(error.code):
             return ToolError(
                 .failure, "\(input.name), line \(line): \(Failure(error).message)",
                 hint: error.hint)

@@ -21,7 +21,8 @@ struct ScriptImport {
         if bytes.starts(with: [0xef, 0xbb, 0xbf]) { bytes.removeFirst(3) }
         if let index = bytes.firstIndex(of: 0) {
             let line = bytes[..<index].count { $0 == 0x0a } + 1
-            throw ToolError(.failure, "\(input.name), line \(line): a NUL, which would end the text")
+            throw ToolError(
+                .failure, "\(input.name), line \(line): a NUL, which would end the text")
         }
         bytes.append(0)
         self.bytes = bytes
