@@ -66,13 +66,22 @@ enum CanonicalNumber {
         return integer
     }
 
-    /// The finite number that the text spells in decimal, unless it is an integer that no double
-    /// holds.
+    /// The finite number that the text spells as JSON does (not `007`, `+5` or `.5`), unless it is
+    /// an integer that no double holds.
     static func real(_ text: String) -> Double? {
-        guard isDecimal(text), let real = Double(text), real.isFinite else { return nil }
+        guard isDecimal(text), isPlain(text), let real = Double(text), real.isFinite else {
+            return nil
+        }
         if hasPoint(text) || abs(real) < 9_007_199_254_740_992 { return real }
-        let digits = text.drop { $0 == "+" || $0 == "-" }.drop { $0 == "0" }
-        return String(format: "%.0f", abs(real)) == digits ? real : nil
+        return String(format: "%.0f", abs(real)) == text.drop { $0 == "-" } ? real : nil
+    }
+
+    private static func isPlain(_ text: String) -> Bool {
+        let isDigit: (UInt8) -> Bool = { $0 >= 0x30 && $0 <= 0x39 }
+        let digits = text.utf8.drop { $0 == 0x2d }
+        guard let first = digits.first, isDigit(first), text != "-0" else { return false }
+        let second = digits.dropFirst().first ?? 0x2e
+        return (first != 0x30 || !isDigit(second)) && text.utf8.last != 0x2e
     }
 
     static func hasPoint(_ text: String) -> Bool {

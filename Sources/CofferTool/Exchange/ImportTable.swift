@@ -89,7 +89,8 @@ struct ImportResult: Report {
         var lines = [("store", path)]
         if let table { lines.append(("table", isTableMade == true ? "\(table), made" : table)) }
         if let columns { lines.append(("columns", columns.joined(separator: ", "))) }
-        lines.append(("imported", "\(rowCount) rows"))
+        // SQL deletes and updates as well.
+        lines.append((table == nil ? "changed" : "imported", "\(rowCount) rows"))
         return lines
     }
 }
