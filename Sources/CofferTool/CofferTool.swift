@@ -37,7 +37,9 @@ struct CofferTool: AsyncParsableCommand {
             CommandGroup(
                 name: "Copies:",
                 subcommands: [Backup.self, Migrate.self, Encrypt.self, Decrypt.self]),
-            CommandGroup(name: "Content:", subcommands: [KeyValue.self, RunSQL.self]),
+            CommandGroup(
+                name: "Content:",
+                subcommands: [KeyValue.self, RunSQL.self, Import.self, Export.self]),
             CommandGroup(name: "This machine:", subcommands: [Doctor.self]),
         ]
     )
