@@ -65,7 +65,8 @@ import Testing
             Run(verb: ["sql", path, "PRAGMA key = 'x'", "--write"], options: first, exitCode: 1),
             Run(verb: ["export", path, "--format", "sql"], options: first),
             Run(
-                verb: ["export", path, "--table", "note", "--output", out("o.csv")], options: first),
+                verb: ["export", path, "--table", "note", "--output", out("o.csv")],
+                options: first),
             Run(verb: ["kv", "put", path, "b", "k", "v"], options: first),
             Run(verb: ["kv", "get", path, "b", "k"], options: first),
             Run(verb: ["kv", "list", path, "b"], options: first),
@@ -139,9 +140,8 @@ import Testing
     private func files() throws -> [(String, Data)] {
         let found = FileManager.default.enumerator(at: folder.url, includingPropertiesForKeys: nil)
         return try (found?.allObjects as? [URL] ?? []).compactMap { url in
-            var isFolder: ObjCBool = false
-            FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder)
-            return isFolder.boolValue ? nil : (url.lastPathComponent, try Data(contentsOf: url))
+            guard !url.hasDirectoryPath else { return nil }
+            return (url.lastPathComponent, try Data(contentsOf: url))
         }
     }
 
