@@ -163,7 +163,7 @@ import Testing
         try make(kind, rowCount: 1500)
         let steps: [CopyProgress.Step] =
             switch kind {
-            case .backup: [.copyingPages, .verifyingPages]
+            case .backup: [.copyingPages, .verifyingPages, .verifyingRows]
             case .decrypt: [.copyingRows, .verifyingRows]
             default: [.copyingRows, .verifyingPages, .verifyingRows]
             }
