@@ -20,6 +20,12 @@ PROFILES = {
     "portable": ("sha1", 4096, 48),
     "sqlcipher3": ("sha1", 1024, 48),
 }
+# Formats that are only migrated. SQLCipher 1 has no MAC; early 2.0 has the page number big-endian.
+OLDER = {
+    "sqlcipher1": (None, 1024, 16),
+    "sqlcipher2": ("sha1", 1024, 48),
+    "sqlcipher2BigEndian": ("sha1", 1024, 48),
+}
 
 
 def noise(label: str, count: int) -> bytes:
@@ -50,20 +56,23 @@ def free_page(usable: int) -> bytes:
 
 
 def encrypt(profile: str, number: int, plaintext: bytes, key: bytes, salt: bytes) -> bytes:
-    digest, page_size, reserve = PROFILES[profile]
+    digest, page_size, reserve = (PROFILES | OLDER)[profile]
     start = 16 if number == 1 else 0
     iv = noise(f"iv of {profile}, {number}", 16)
     cipher = Cipher(algorithms.AES(key), modes.CBC(iv)).encryptor()
     covered = cipher.update(plaintext[start:]) + cipher.finalize() + iv
+    if digest is None:
+        return (salt if number == 1 else b"") + covered
     mac_salt = bytes(byte ^ 0x3A for byte in salt)
+    order = ">I" if profile.endswith("BigEndian") else "<I"
     mac_key = hashlib.pbkdf2_hmac(digest, key, mac_salt, 2, 32)
-    mac = hmac.new(mac_key, covered + struct.pack("<I", number), digest).digest()
+    mac = hmac.new(mac_key, covered + struct.pack(order, number), digest).digest()
     page = (salt if number == 1 else b"") + covered + mac
     return page + noise(f"padding of {profile}, {number}", page_size - len(page))
 
 
 def vector(profile: str) -> dict:
-    _, page_size, reserve = PROFILES[profile]
+    _, page_size, reserve = (PROFILES | OLDER)[profile]
     key = noise(f"key of {profile}", 32)
     salt = noise(f"salt of {profile}", 16)
     plain = [first_page(page_size, reserve, valid_for=7), free_page(page_size - reserve)]
@@ -85,5 +94,9 @@ def stale_vector() -> dict:
 
 
 target = pathlib.Path(__file__).with_suffix(".json")
-document = {"stores": [vector(profile) for profile in PROFILES], "stale": stale_vector()}
+document = {
+    "stores": [vector(profile) for profile in PROFILES],
+    "stale": stale_vector(),
+    "older": [vector(profile) for profile in OLDER],
+}
 target.write_text(json.dumps(document, indent=1) + "\n")

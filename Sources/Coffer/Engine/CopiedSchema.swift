@@ -48,8 +48,9 @@ struct CopiedSchema: Equatable {
 
     /// Reads the schema; in a transaction, so that it stays as it is.
     ///
+    /// - Parameter withColumns: Whether rows will be selected, or only counted.
     /// - Throws: `.unsupported` for a table whose row ids cannot be named; `.damaged`.
-    init(of handle: Handle) throws(StoreError) {
+    init(of handle: Handle, withColumns: Bool = true) throws(StoreError) {
         let rows = try CopyStatement(
             handle, "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master ORDER BY rowid")
         var entries: [Entry] = []
@@ -70,7 +71,8 @@ struct CopiedSchema: Equatable {
         let last = tables.filter { $0.name == "sqlite_sequence" }
         var read: [Table] = []
         for entry in tables.filter({ $0.name != "sqlite_sequence" }) + last {
-            read.append(Table(entry: entry, columns: try Self.columns(of: entry.name, handle)))
+            let columns = withColumns ? try Self.columns(of: entry.name, handle) : []
+            read.append(Table(entry: entry, columns: columns))
         }
         self.entries = entries
         self.tables = read

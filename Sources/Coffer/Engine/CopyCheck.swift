@@ -18,7 +18,7 @@ struct CopyCheck {
         try handle.run(.begin)
         defer { try? handle.run(.rollback) }
         try Self.requireSound(handle, "the copy")
-        let schema = try CopiedSchema(of: handle)
+        let schema = try CopiedSchema(of: handle, withColumns: content != nil)
         let rowCount: Int
         if let content {
             rowCount = try requireSame(schema, as: content)
@@ -28,6 +28,7 @@ struct CopyCheck {
                 count += try handle.firstInteger("SELECT count(*) FROM \(table.quotedName)")
             }
             rowCount = count
+            try monitor.report(.verifyingRows, rowCount, of: rowCount)
         }
         if let failure = handle.probeFailure() { throw failure }
         return Result(
@@ -51,6 +52,7 @@ struct CopyCheck {
                     pages: [number])
             }
         }
+        try monitor.report(.verifyingPages, pageCount, of: pageCount)
     }
 
     /// - Throws: `.damaged` with the first things that `integrity_check` says.

@@ -32,9 +32,9 @@ struct CopyMonitor {
     func report(
         _ step: CopyProgress.Step, _ count: Int, of countTotal: Int
     ) throws(StoreError) {
+        progress?(CopyProgress(step: step, count: count, countTotal: countTotal))
         guard !isCancelled() else {
             throw StoreError(.cancelled, "the task was cancelled while it copied")
         }
-        progress?(CopyProgress(step: step, count: count, countTotal: countTotal))
     }
 }

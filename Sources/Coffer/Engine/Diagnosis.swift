@@ -34,24 +34,15 @@ struct Diagnosis {
                 return profile
             }
         }
-        // Without a MAC the header has to convince: six bytes of it are known.
-        for profile in Self.resized(.sqlcipher1) {
-            guard let page = try handle.rawPage(1, byteCount: profile.pageByteCount) else { break }
-            let first = page.withUnsafeBytes {
-                FirstPage(decrypting: $0, key: rawKey, profile: profile)
-            }
-            if let first, first.pageByteCount == profile.pageByteCount,
-                first.reserveByteCount == profile.reserveByteCount
-            {
-                return profile
-            }
+        for profile in Self.resized(.sqlcipher1) where try hasHeader(of: profile, key: key) {
+            return profile
         }
         return nil
     }
 
     /// Why the key did not open the file: page 2 decides between a wrong key and a bad page 1.
     func error(key: borrowing StoreKey) throws(StoreError) -> StoreError {
-        for profile in profiles {
+        for profile in profiles + [.sqlcipher2, .sqlcipher2BigEndian] {
             let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
             for other in Self.resized(profile)
             where try handle.authenticates(page: 2, key: rawKey, profile: other) {
@@ -60,12 +51,37 @@ struct Diagnosis {
                     hint: "Restore the file from a backup.", pages: [1])
             }
         }
+        if try hasHeader(of: .sqlcipher2, key: key) {
+            return StoreError(
+                .unsupported,
+                "\(file.path) is of a test version of SQLCipher 2, or no page of it is authentic",
+                hint: "The key is right: export the data with the program that wrote the file.")
+        }
         if let start = try handle.rawBytes(at: 0, count: 512), FirstBytes.isText(start) {
             return StoreError(.notAStore, "\(file.path) is a text file")
         }
         return StoreError(
             .wrongKey, "the key does not open \(file.path)",
             hint: "Check the key. A file that is no store at all looks the same to any key.")
+    }
+
+    /// Whether page 1 decrypts to a header of this layout. Without a MAC the header has to
+    /// convince: five bytes of it are known, and nearly a sixth.
+    private func hasHeader(
+        of profile: CipherProfile, key: borrowing StoreKey
+    ) throws(StoreError) -> Bool {
+        let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
+        guard let page = try handle.rawPage(1, byteCount: profile.pageByteCount) else {
+            return false
+        }
+        let first = page.withUnsafeBytes {
+            FirstPage(decrypting: $0, key: rawKey, profile: profile)
+        }
+        guard let first else { return false }
+        // SQLCipher 1 reserved 16 bytes and 2 reserved 48; SQLCipher 4, in its way of writing such
+        // files, leaves the 80 that it began with.
+        return first.pageByteCount == profile.pageByteCount
+            && [16, 48, 80].contains(first.reserveByteCount)
     }
 
     static func needsMigration(_ profile: CipherProfile, file: FileLocation) -> StoreError {

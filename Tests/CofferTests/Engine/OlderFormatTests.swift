@@ -21,7 +21,8 @@ import Testing
         try #require(raw.run("CREATE TABLE t(v); INSERT INTO t VALUES (zeroblob(9000))") == 0)
     }
 
-    private func open(_ passphrase: String, _ profile: CipherProfile? = nil) throws {
+    /// Named, so that a passphrase is derived once and not for every profile.
+    private func open(_ passphrase: String, _ profile: CipherProfile? = .sqlcipher3) throws {
         _ = try Connection(
             path: path, key: .passphrase(passphrase), mode: .mustExist,
             configuration: .testing(.delete, profile: profile))
@@ -37,13 +38,32 @@ import Testing
         #expect(error?.message.contains(version == .one ? "SQLCipher 1" : "SQLCipher 2") == true)
         #expect(error?.hint?.contains("Store.migrate") == true)
         #expect(error?.hint?.contains("coffer migrate") == true)
-        expect(.needsMigration) { try open("open sesame", .sqlcipher3) }
+        if version == .one { expect(.needsMigration) { try open("open sesame", nil) } }
         #expect(try Data(contentsOf: URL(filePath: path)) == before)
     }
 
     @Test(arguments: OlderVersion.allCases)
     func `a wrong key for an older file is .wrongKey`(version: OlderVersion) throws {
         try make(version)
+        expect(.wrongKey) { try open("open says me") }
+    }
+
+    @Test func `a damaged first page of an older file is told from a wrong key`() throws {
+        try make(.two)
+        try Damage.flip(path, at: 500)
+        let error = expect(.damaged) { try open("open sesame") }
+        #expect(error?.pages == [1])
+        expect(.wrongKey) { try open("open says me") }
+    }
+
+    /// The test versions of SQLCipher 2 had another key for the MAC; here no MAC fits at all.
+    @Test func `a file of a test version of SQLCipher 2 is .unsupported, not a wrong key`() throws {
+        try make(.two)
+        for page in 0..<(try Damage.byteCount(path) / 1024) {
+            try Damage.flip(path, at: (page + 1) * 1024 - 20)
+        }
+        let error = expect(.unsupported) { try open("open sesame") }
+        #expect(error?.hint != nil)
         expect(.wrongKey) { try open("open says me") }
     }
 

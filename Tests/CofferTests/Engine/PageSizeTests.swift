@@ -76,7 +76,8 @@ import Testing
             FirstPage(decrypting: $0, key: open.key, profile: open.profile)
         }
         #expect(first?.pageByteCount == profile.pageByteCount)
-        #expect(first?.reserveByteCount == profile.reserveByteCount)
+        // SQLCipher 4 keeps the reserve of SHA-512, which it begins with, whatever is set later.
+        #expect(first?.reserveByteCount == (isEngine4 ? 80 : 48))
     }
 
     @Test func `a passphrase is derived no more often for another page size`() throws {

@@ -118,7 +118,7 @@ import Testing
         let size = profile.pageByteCount
         let pages = try Damage.byteCount(original) / size
         let good = try Data(contentsOf: URL(filePath: path))
-        for page in 2...pages {
+        for page in stride(from: 2, through: pages, by: isLongRun ? 1 : 3) {
             try Damage.flip(path, at: (page - 1) * size + size / 3)
             let error = expect(.damaged) { try copy(kind) }
             #expect(error?.pages == [page])
@@ -149,10 +149,10 @@ import Testing
 
     // MARK: No room, no time
 
-    @Test(.enabled(if: SmallDisk.isAvailable), arguments: Kind.allCases, [200_000, 1_000_000])
-    func `a full disk gives .full and leaves no file behind`(kind: Kind, byteCount: Int) throws {
-        try make(kind, rowCount: 3000)
-        let lines = try SmallDisk.run(folder, byteCount: byteCount) { mount in
+    @Test(.enabled(if: SmallDisk.isAvailable), arguments: Kind.allCases)
+    func `a full disk gives .full and leaves no file behind`(kind: Kind) throws {
+        try make(kind, rowCount: 1000)
+        let lines = try SmallDisk.run(folder, byteCount: 300_000) { mount in
             ["copy", kind.rawValue, path, mount + "/target.db", "1"]
         }
         #expect(lines == ["files ", "full"])
@@ -160,10 +160,10 @@ import Testing
 
     @Test(arguments: Kind.allCases)
     func `a cancelled copy leaves nothing behind, whatever it was at`(kind: Kind) async throws {
-        try make(kind, rowCount: 3000)
+        try make(kind, rowCount: 1500)
         let steps: [CopyProgress.Step] =
             switch kind {
-            case .backup: [.copyingPages, .verifyingPages]
+            case .backup: [.copyingPages, .verifyingPages, .verifyingRows]
             case .decrypt: [.copyingRows, .verifyingRows]
             default: [.copyingRows, .verifyingPages, .verifyingRows]
             }

@@ -9,9 +9,10 @@ import Testing
         return page.withUnsafeBytes { FirstPage(decrypting: $0, key: key, profile: profile) }
     }
 
-    @Test(arguments: PageVectors.stores)
-    func `the header tells pages and page size`(store: PageVectors.Store) throws {
+    @Test(arguments: PageVectors.stores + PageVectors.older)
+    func `the header tells pages, page size and reserve`(store: PageVectors.Store) throws {
         let first = try #require(try read(try store.page(1), store))
+        #expect(first.reserveByteCount == (try store.cipherProfile().reserveByteCount))
         #expect(first.pageCount == 2)
         #expect(first.pageByteCount == (try store.cipherProfile().pageByteCount))
     }

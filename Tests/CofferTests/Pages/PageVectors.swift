@@ -15,7 +15,12 @@ struct PageVectors: Decodable {
         var testDescription: String { profile }
 
         func cipherProfile() throws -> CipherProfile {
-            try KeyVectors.profile(named: profile)
+            switch profile {
+            case "sqlcipher1": .sqlcipher1
+            case "sqlcipher2": .sqlcipher2
+            case "sqlcipher2BigEndian": .sqlcipher2BigEndian
+            default: try KeyVectors.profile(named: profile)
+            }
         }
 
         func rawKey() throws -> RawKey {
@@ -31,9 +36,11 @@ struct PageVectors: Decodable {
 
     let stores: [Store]
     let stale: Store
+    let older: [Store]
 
     private static let file: PageVectors? = KeyVectors.decode("pages.json")
 
     static let stores = file?.stores ?? []
     static let stale = file?.stale
+    static let older = file?.older ?? []
 }

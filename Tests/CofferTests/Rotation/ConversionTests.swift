@@ -115,9 +115,9 @@ import Testing
 
     @Test func `an empty database is copied`() throws {
         try makePlain("", "CREATE TABLE t(v); DROP TABLE t")
-        let report = try Store.encrypt(plaintextAt: plain, to: path, key: .passphrase("p"))
+        let report = try Store.encrypt(plaintextAt: plain, to: path, key: .numbered(1))
         #expect(report.tableCount == 0 && report.rowCount == 0)
-        let store = try Store(path: path, key: .passphrase("p"))
+        let store = try Store(path: path, key: .numbered(1))
         #expect(try store.verify().isGood)
         try store.decrypt(to: folder.path("back.db"))
     }

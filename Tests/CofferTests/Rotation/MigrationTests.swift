@@ -23,14 +23,12 @@ import Testing
     func `a file of SQLCipher 1 or 2 becomes a store, and the old file stays`(
         version: OlderVersion, mode: Configuration.JournalMode
     ) throws {
-        let raw = try RawConnection(old)
-        sqlite3_key_v2(raw.db, "main", "open sesame", 11)
-        for pragma in version.pragmas { raw.run(pragma) }
+        let raw = try RawConnection.older(old, version, key: 1)
         try #require(raw.run(OddSchema.sql) == SQLITE_OK)
         let expected = try Dump.lines(raw.db)
         let before = try Data(contentsOf: URL(filePath: old))
         let report = try Store.migrate(
-            from: old, key: .passphrase("open sesame"), to: path, newKey: .numbered(7),
+            from: old, key: .numbered(1), to: path, newKey: .numbered(7),
             configuration: .testing(mode))
         #expect(try report.profile == Engine.capabilities.defaultProfile)
         #expect(report.rowCount > 20)
@@ -42,6 +40,20 @@ import Testing
         try store.close()
         #expect(try Dump.store(path, key: 7) == expected)
         #expect(raw.first("SELECT count(*) FROM loose") == "4", "the old file goes on")
+    }
+
+    @Test func `a passphrase opens an older file and is the key of the new one`() throws {
+        let raw = try RawConnection(old)
+        sqlite3_key_v2(raw.db, "main", "open sesame", 11)
+        for pragma in OlderVersion.two.pragmas { raw.run(pragma) }
+        try #require(raw.run("CREATE TABLE t(v); INSERT INTO t VALUES (42)") == SQLITE_OK)
+        try Store.migrate(
+            from: old, key: .passphrase("open sesame"), to: path,
+            configuration: .testing(profile: .sqlcipher3))
+        let connection = try Connection(
+            path: path, key: .passphrase("open sesame"), mode: .mustExist,
+            configuration: .testing(profile: .sqlcipher3))
+        #expect(try connection.firstRow("SELECT v FROM t")?[0] == 42)
     }
 
     @Test(arguments: supportedProfiles, supportedProfiles)

@@ -36,7 +36,8 @@ enum OddSchema {
         CREATE TRIGGER logged AFTER INSERT ON loose BEGIN INSERT INTO log(line) VALUES (new.b); END;
         CREATE TRIGGER guarded BEFORE DELETE ON parent BEGIN SELECT RAISE(ABORT, 'no'); END;
         CREATE VIEW seen AS SELECT l.b, p.name FROM loose l JOIN parent p ON p.id = l.c;
-        CREATE TRIGGER through INSTEAD OF INSERT ON seen BEGIN INSERT INTO log(line) VALUES ('v'); END;
+        CREATE TRIGGER through INSTEAD OF INSERT ON seen
+            BEGIN INSERT INTO log(line) VALUES ('v'); END;
         CREATE VIRTUAL TABLE words USING fts4(body, tokenize=porter);
         INSERT INTO words(docid, body) VALUES (12, 'running dogs'), (30, 'a lazy cat');
         CREATE VIRTUAL TABLE boxes USING rtree(id, x0, x1);
