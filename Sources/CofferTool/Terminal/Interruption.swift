@@ -1,5 +1,6 @@
-import Dispatch
+import Foundation
 import Synchronization
+import SystemPackage
 
 #if canImport(Glibc)
 import Glibc
@@ -30,15 +31,20 @@ enum Interruption {
             defer { state.isInstalled = true }
             return state.isInstalled
         }
-        guard !wasInstalled else { return }
-        for number in [SIGINT, SIGTERM] {
-            signal(number, SIG_IGN)  // the source below sees it all the same
-            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-            source.setEventHandler {
-                _ = source  // keeps itself alive
-                interrupted()
+        guard !wasInstalled, let (reading, writing) = try? FileDescriptor.pipe() else { return }
+        signalPipe = writing.rawValue
+        Thread.detachNewThread {
+            withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { byte in
+                while (try? reading.read(into: byte)) == 1 { interrupted() }
             }
-            source.resume()
+        }
+        // A pipe loses no signal, whenever the thread comes to read it. Of all that there is to do
+        // a handler may only write: https://man7.org/linux/man-pages/man7/signal-safety.7.html
+        for number in [SIGINT, SIGTERM] {
+            signal(number) { _ in
+                var byte: UInt8 = 0
+                _ = write(signalPipe, &byte, 1)
+            }
         }
     }
 
@@ -80,3 +86,8 @@ enum Interruption {
         _exit(ExitStatus.interrupted.rawValue)
     }
 }
+
+/// The end of the pipe that the signal handler writes to.
+///
+/// nonisolated(unsafe): written once, before there is a handler that reads it.
+nonisolated(unsafe) private var signalPipe: Int32 = -1
