@@ -12,7 +12,7 @@ scratch := --scratch-path .build$(suffix)
 demo := -c release --package-path Examples --scratch-path '$(CURDIR)/.build-examples$(suffix)'
 sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports
 
-.PHONY: help setup build test demo lint format clean
+.PHONY: help setup data build test demo lint format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -24,10 +24,13 @@ help: ## this list
 setup: ## install what is missing of SQLCipher and pkg-config
 	@Scripts/setup
 
+data: ## fetch the table of flights that the tests import
+	@Scripts/flights
+
 build: setup ## build library, tool and test helpers, for debugging
 	@$(select) swift build $(scratch)
 
-test: setup ## build and run the tests
+test: setup data ## build and run the tests
 	@$(select) $(if $(filter 1,$(LONG)),COFFER_LONG_TESTS=1) \
 		swift test $(scratch) $(if $(FILTER),--filter '$(FILTER)')
 
