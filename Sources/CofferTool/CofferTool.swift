@@ -33,7 +33,7 @@ struct CofferTool: AsyncParsableCommand {
         version: Version.text,
         groupedSubcommands: [
             CommandGroup(name: "Stores:", subcommands: [Init.self, Status.self, Verify.self]),
-            CommandGroup(name: "Content:", subcommands: [RunSQL.self]),
+            CommandGroup(name: "Content:", subcommands: [RunSQL.self, Import.self, Export.self]),
             CommandGroup(name: "Keys:", subcommands: [Rekey.self, ShellKey.self]),
             CommandGroup(name: "This machine:", subcommands: [Doctor.self]),
         ]

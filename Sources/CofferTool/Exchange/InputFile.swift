@@ -57,27 +57,30 @@ final class InputFile {
     ///
     /// - Throws: `CancellationError` also while nothing comes.
     func read(_ countMax: Int, into bytes: inout [UInt8]) throws -> Bool {
-        let start = bytes.count
-        bytes.append(contentsOf: repeatElement(0, count: countMax))
         var filled = 0
-        defer { bytes.removeLast(countMax - filled) }
-        while filled < countMax {
-            try waitForBytes()
-            let count: Int
-            do {
-                count = try bytes.withUnsafeMutableBytes { buffer in
-                    try descriptor.read(
-                        into: UnsafeMutableRawBufferPointer(
-                            rebasing: buffer[(start + filled)..<(start + countMax)]))
-                }
-            } catch {
-                throw ToolError(.noSpaceOrIO, "\(name) cannot be read: \(error)")
+        // Not in place: to grow an array by so many zeros is slow in a debug build.
+        let chunk = try [UInt8](unsafeUninitializedCapacity: countMax) { buffer, initialized in
+            while filled < countMax {
+                try waitForBytes()
+                let room = UnsafeMutableRawBufferPointer(
+                    UnsafeMutableBufferPointer(rebasing: buffer[filled...]))
+                let count = try read(into: room)
+                if count == 0 { break }
+                filled += count
             }
-            if count == 0 { break }
-            filled += count
+            initialized = filled
         }
+        bytes += chunk
         readCount += filled
         return filled > 0
+    }
+
+    private func read(into room: UnsafeMutableRawBufferPointer) throws -> Int {
+        do {
+            return try descriptor.read(into: room)
+        } catch {
+            throw ToolError(.noSpaceOrIO, "\(name) cannot be read: \(error)")
+        }
     }
 
     /// All of it.

@@ -1,0 +1,131 @@
+import Coffer
+
+/// Fills a table from CSV.
+struct CSVImport {
+    let run: ImportRun
+    let table: String
+    let delimiter: Character
+    /// The field that stands for NULL.
+    let null: String
+    /// Whether a table that is made holds nothing but text.
+    let isTextOnly: Bool
+
+    /// Call it in a transaction.
+    func callAsFunction() throws -> ImportResult {
+        var line = 1
+        do {
+            return try insert(&line)
+        } catch {
+            throw run.failure(error, line: line)
+        }
+    }
+
+    private func insert(_ line: inout Int) throws -> ImportResult {
+        var records = CSVRecords(run.input, delimiter: delimiter)
+        var batch = try records.next()[...]
+        guard let header = batch.popFirst() else {
+            throw RecordProblem(line: 1, message: "there is no header")
+        }
+        if batch.isEmpty { batch = try records.next()[...] }
+        let table = try target(header, batch)
+        let columns = try columns(of: header, table)
+        let insertion = try table.insertion(columns.map(\.name), in: run.connection)
+        var values = [Value](repeating: .null, count: columns.count)
+        var count = 0
+        while !batch.isEmpty {
+            for record in batch {
+                line = record.line
+                guard record.fields.count == columns.count else {
+                    throw RecordProblem(
+                        line: line,
+                        message: "\(record.fields.count) fields, but the header has "
+                            + "\(columns.count)")
+                }
+                for (index, field) in record.fields.enumerated() {
+                    values[index] = try value(field, columns[index], line, table)
+                }
+                try insertion.bind(values)
+                _ = try insertion.step()
+                count += 1
+                try run.passed(count)
+            }
+            batch = try records.next()[...]
+        }
+        return ImportResult(
+            path: run.path, table: table.name, isTableMade: table.isMade,
+            columns: columns.map(\.name), rowCount: count)
+    }
+
+    private func value(
+        _ field: String, _ column: ImportTable.Column, _ line: Int, _ table: ImportTable
+    ) throws -> Value {
+        if field == null { return .null }
+        if let value = column.affinity.value(of: field) { return value }
+        let kind = column.affinity == .real ? "reals" : "numbers"
+        throw RecordProblem(
+            line: line,
+            message: "column \(column.name) holds \(kind) and would change a field of "
+                + "\(field.utf8.count) bytes",
+            hint: table.isMade
+                ? "--text makes all columns text, --null TEXT names what stands for NULL; or "
+                    + "make the table beforehand"
+                : "--null TEXT names what stands for NULL; or give the column another type")
+    }
+
+    private func columns(
+        of header: CSVRecords.Record, _ table: ImportTable
+    ) throws -> [ImportTable.Column] {
+        var seen: Set<String> = []
+        return try header.fields.map { name in
+            guard let column = table.column(name) else {
+                throw RecordProblem(
+                    line: 1, message: "the table \(table.name) has no column named \(name)")
+            }
+            guard seen.insert(name.lowercased()).inserted else {
+                throw RecordProblem(line: 1, message: "the column \(name) is there twice")
+            }
+            return column
+        }
+    }
+
+    /// The table that exists, or a new one whose types fit the first records.
+    private func target(
+        _ header: CSVRecords.Record, _ batch: ArraySlice<CSVRecords.Record>
+    ) throws -> ImportTable {
+        if let existing = try ImportTable.existing(table, in: run.connection) {
+            guard !isTextOnly else {
+                throw ToolError(
+                    .usage, "the table \(table) exists: --text is for a table that is made")
+            }
+            return existing
+        }
+        let types = header.fields.indices.map { index in
+            isTextOnly
+                ? "TEXT"
+                : Self.type(
+                    of: batch.lazy.filter { $0.fields.indices.contains(index) }
+                        .map { $0.fields[index] }.filter { $0 != null })
+        }
+        return try ImportTable.make(table, header.fields, types: types, in: run.connection)
+    }
+
+    private static func type(of fields: some Sequence<String>) -> String {
+        var isInteger = true
+        var isReal = true
+        var isEmpty = true
+        for field in fields {
+            isEmpty = false
+            if let integer = CanonicalNumber.integer(field) {
+                // An integer may stand among reals, if a double holds it.
+                if Double(exactly: integer) == nil { isReal = false }
+            } else {
+                isInteger = false
+                if isReal, CanonicalNumber.real(field) == nil { isReal = false }
+            }
+            if !isInteger, !isReal { return "TEXT" }
+        }
+        if isEmpty { return "TEXT" }
+        if isInteger { return "INTEGER" }
+        return "REAL"
+    }
+}

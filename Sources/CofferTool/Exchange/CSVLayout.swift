@@ -1,0 +1,142 @@
+/// What is wrong with a record, and where.
+struct RecordProblem: Error {
+    /// From 1.
+    let line: Int
+    let message: String
+    var hint: String?
+}
+
+/// Finds where the records of a CSV text end, checks its quotes, and makes it safe for SwiftCSV.
+///
+/// SwiftCSV reads a text by Character and asks Unicode what a newline or a space is. Given UTF-8 it
+/// would merge a delimiter with a combining mark behind it; given bytes as Latin-1 it would end a
+/// record at the second byte of `Å` (0x85, a newline there) and drop spaces at the start of a
+/// field. It also takes `ab""c` for `ab"c`, and a quote that never ends for one that does. So it is
+/// given a text in which every byte that is not printable ASCII is the letter U+0100 plus that
+/// byte, which is no newline, no space and combines with nothing; `CSVRecords` turns them back.
+/// The quotes are checked here, where the line is known.
+struct CSVLayout {
+    let delimiter: UInt8
+
+    /// A run of whole records.
+    struct Part {
+        /// UTF-8 for SwiftCSV; every record ends with LF.
+        var text: [UInt8] = []
+        /// Line, from 1, on which each record begins.
+        var lines: [Int] = []
+        /// Bytes of the input that the records took.
+        var byteCount = 0
+        /// Lines of the input that the records took.
+        var lineCount = 0
+        /// Whether a letter stands for a byte somewhere.
+        var isMapped = false
+    }
+
+    private enum Place {
+        case fieldStart, plain, quoted
+        /// Behind a quote in a quoted field: its end, or the first of two.
+        case quote
+    }
+
+    /// What the scan knows at a byte.
+    private struct State {
+        var place = Place.fieldStart
+        var recordLine: Int
+        var line: Int
+    }
+
+    /// The whole records at the start of the bytes.
+    ///
+    /// - Parameters:
+    ///   - line: Number of the first line.
+    ///   - isLast: Whether nothing follows the bytes, so that what is left is a record as well.
+    /// - Throws: `RecordProblem` for quotes that are not as RFC 4180 has them.
+    func part(
+        of bytes: UnsafeBufferPointer<UInt8>, line: Int, isLast: Bool
+    ) throws(RecordProblem) -> Part {
+        var part = Part()
+        let output = UnsafeMutablePointer<UInt8>.allocate(capacity: 2 * bytes.count + 1)
+        defer { output.deallocate() }
+        var count = 0
+        var completeCount = 0
+        var state = State(recordLine: line, line: line)
+        var index = 0
+        while index < bytes.count {
+            let byte = bytes[index]
+            if byte == 0x0d, state.place != .quoted {
+                // CR LF ends a record as LF does; the next chunk may begin with the LF.
+                if index + 1 == bytes.count, !isLast { break }
+                guard index + 1 < bytes.count, bytes[index + 1] == 0x0a else {
+                    throw RecordProblem(
+                        line: state.line, message: "a carriage return without a line feed",
+                        hint: "put the field in quotes, or end the lines with LF or CR LF")
+                }
+                index += 1
+                continue
+            }
+            index += 1
+            if byte == 0x0a {
+                state.line += 1
+                if state.place != .quoted {
+                    output[count] = byte
+                    count += 1
+                    completeCount = count
+                    part.lines.append(state.recordLine)
+                    part.byteCount = index
+                    state.place = .fieldStart
+                    state.recordLine = state.line
+                    continue
+                }
+            } else {
+                try state.place = next(state.place, byte, state.line)
+            }
+            if byte > 0x20 && byte < 0x7f || byte == delimiter {
+                output[count] = byte
+                count += 1
+            } else {
+                part.isMapped = true
+                output[count] = 0xc4 | byte >> 6
+                output[count + 1] = 0x80 | byte & 0x3f
+                count += 2
+            }
+        }
+        if isLast, part.byteCount < bytes.count {
+            guard state.place != .quoted else {
+                throw RecordProblem(
+                    line: state.recordLine, message: "a quote that begins in this record never ends"
+                )
+            }
+            output[count] = 0x0a
+            completeCount = count + 1
+            part.lines.append(state.recordLine)
+            part.byteCount = bytes.count
+            state.recordLine = state.line + 1
+        }
+        part.lineCount = state.recordLine - line
+        part.text = Array(UnsafeBufferPointer(start: output, count: completeCount))
+        return part
+    }
+
+    /// Where the scan is behind a byte that ends no line.
+    private func next(_ place: Place, _ byte: UInt8, _ line: Int) throws(RecordProblem) -> Place {
+        switch place {
+        case .fieldStart:
+            if byte == 0x22 { return .quoted }
+            return byte == delimiter ? .fieldStart : .plain
+        case .plain:
+            if byte == 0x22 {
+                throw RecordProblem(
+                    line: line, message: "a quote inside a field that does not begin with one",
+                    hint: "put the whole field in quotes and double the quotes in it")
+            }
+            return byte == delimiter ? .fieldStart : .plain
+        case .quoted: return byte == 0x22 ? .quote : .quoted
+        case .quote:
+            if byte == 0x22 { return .quoted }
+            if byte == delimiter { return .fieldStart }
+            throw RecordProblem(
+                line: line, message: "something stands between a closing quote and the delimiter",
+                hint: "a quote inside a quoted field is doubled")
+        }
+    }
+}

@@ -1,0 +1,129 @@
+import SwiftCSV
+
+/// The records of a CSV file, a chunk at a time; SwiftCSV takes them apart.
+struct CSVRecords {
+    /// One record with the line it begins on.
+    struct Record {
+        let line: Int
+        let fields: [String]
+    }
+
+    /// Bytes that are read at once.
+    static let chunkByteCount = 1 << 20
+    /// Longest record; without a bound a quote that never ends would fill the memory.
+    static let recordByteCountMax = 256 << 20
+
+    private let input: InputFile
+    private let layout: CSVLayout
+    private let delimiter: CSVDelimiter
+    private var bytes: [UInt8] = []
+    private var isAtEnd = false
+    private var isAtStart = true
+    private var line = 1
+
+    init(_ input: InputFile, delimiter: Character) {
+        self.input = input
+        self.delimiter = .character(delimiter)
+        layout = CSVLayout(delimiter: delimiter.asciiValue ?? 0x2c)
+    }
+
+    /// The next records; none at the end.
+    ///
+    /// - Throws: `RecordProblem` for what is not CSV or not UTF-8.
+    mutating func next() throws -> [Record] {
+        var countMax = Self.chunkByteCount
+        while true {
+            if !isAtEnd { isAtEnd = try !input.read(countMax, into: &bytes) }
+            skipByteOrderMark()
+            let part = try bytes.withUnsafeBufferPointer {
+                try layout.part(of: $0, line: line, isLast: isAtEnd)
+            }
+            bytes.removeFirst(part.byteCount)
+            if !part.lines.isEmpty {
+                line += part.lineCount
+                return try records(of: part)
+            }
+            if isAtEnd { return [] }
+            guard bytes.count <= Self.recordByteCountMax else {
+                throw RecordProblem(
+                    line: line,
+                    message: "the record is longer than \(Self.recordByteCountMax) bytes",
+                    hint: "is there a quote that never ends?")
+            }
+            // A record longer than a chunk: twice as much, so that it is not scanned too often.
+            countMax = max(countMax, bytes.count)
+        }
+    }
+
+    /// Spreadsheets put it before UTF-8; it is no part of the first name.
+    private mutating func skipByteOrderMark() {
+        guard isAtStart else { return }
+        isAtStart = false
+        if bytes.starts(with: [0xef, 0xbb, 0xbf]) { bytes.removeFirst(3) }
+    }
+
+    private func records(of part: CSVLayout.Part) throws -> [Record] {
+        let csv: CSV<Nothing>
+        var records: [Record] = []
+        records.reserveCapacity(part.lines.count)
+        var failure: RecordProblem?
+        do {
+            csv = try CSV<Nothing>(
+                string: String(decoding: part.text, as: UTF8.self), delimiter: delimiter)
+            try csv.enumerateAsArray(startAt: 0, rowLimit: nil) { fields in
+                let line = records.count < part.lines.count ? part.lines[records.count] : 0
+                guard part.isMapped else {
+                    return records.append(Record(line: line, fields: fields))
+                }
+                let texts = fields.map { Self.unmapped($0) }
+                if let index = texts.firstIndex(of: nil) {
+                    failure =
+                        failure
+                        ?? RecordProblem(line: line, message: "field \(index + 1) is not UTF-8")
+                }
+                records.append(Record(line: line, fields: texts.map { $0 ?? "" }))
+            }
+        } catch {
+            throw RecordProblem(
+                line: part.lines[min(records.count, part.lines.count - 1)],
+                message: "the record cannot be taken apart")
+        }
+        if let failure { throw failure }
+        guard records.count == part.lines.count else {
+            throw RecordProblem(line: line, message: "records are not taken apart as counted")
+        }
+        return records
+    }
+
+    /// The bytes that a field stands for, as text; `nil` if they are not UTF-8.
+    private static func unmapped(_ field: String) -> String? {
+        var isMapped = false
+        var bytes: [UInt8] = []
+        var lead: UInt8 = 0
+        for byte in field.utf8 {
+            if byte < 0x80 {
+                bytes.append(byte)
+            } else if byte >= 0xc0 {
+                isMapped = true
+                lead = byte
+            } else {
+                bytes.append(lead << 6 | byte & 0x3f)
+            }
+        }
+        return isMapped ? String(validating: bytes, as: UTF8.self) : field
+    }
+
+    /// SwiftCSV gives rows one by one only through a CSV with a view of everything: this one is of
+    /// nothing.
+    private struct Nothing: CSVView {
+        let rows: [[String]] = []
+        let columns: [String]? = nil
+
+        init(
+            header: [String], text: String, delimiter: CSVDelimiter, loadColumns: Bool,
+            rowLimit: Int?
+        ) {}
+
+        func serialize(header: [String], delimiter: CSVDelimiter) -> String { "" }
+    }
+}

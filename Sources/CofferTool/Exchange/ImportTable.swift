@@ -1,0 +1,127 @@
+import Coffer
+
+/// The table that an import fills: one that exists, or one that it makes.
+struct ImportTable {
+    struct Column {
+        let name: String
+        let affinity: Affinity
+    }
+
+    let name: String
+    let columns: [Column]
+    /// Whether the import has made it; then every value keeps its storage class.
+    let isMade: Bool
+    /// Position by lower-case name: to SQLite names differ by more than their case.
+    private let positions: [String: Int]
+
+    private init(name: String, columns: [Column], isMade: Bool) {
+        self.name = name
+        self.columns = columns
+        self.isMade = isMade
+        positions = Dictionary(
+            columns.enumerated().map { ($0.element.name.lowercased(), $0.offset) },
+            uniquingKeysWith: { first, _ in first })
+    }
+
+    /// The table of this name; `nil` if there is none.
+    static func existing(_ name: String, in connection: Connection) throws -> ImportTable? {
+        let rows = try connection.rows("PRAGMA table_info(\(identifier: name))")
+        guard !rows.isEmpty else { return nil }
+        let columns = try rows.map { row in
+            Column(
+                name: try row.get("name"), affinity: Affinity(declared: try row.get("type")))
+        }
+        return ImportTable(name: name, columns: columns, isMade: false)
+    }
+
+    /// Makes the table.
+    ///
+    /// - Parameter types: `INTEGER`, `REAL`, `TEXT`, `BLOB` or nothing, for each name.
+    static func make(
+        _ name: String, _ names: [String], types: [String], in connection: Connection
+    ) throws -> ImportTable {
+        var sql: SQL = "CREATE TABLE \(identifier: name)("
+        for (index, column) in names.enumerated() {
+            if index > 0 { sql.append(SQL(text: ", ")) }
+            sql.append("\(identifier: column)")
+            if !types[index].isEmpty { sql.append(SQL(text: " " + types[index])) }
+        }
+        sql.append(SQL(text: ")"))
+        try connection.execute(sql)
+        let columns = zip(names, types).map {
+            Column(name: $0, affinity: Affinity(declared: $1))
+        }
+        return ImportTable(name: name, columns: columns, isMade: true)
+    }
+
+    /// The column of a name.
+    func column(_ name: String) -> Column? {
+        positions[name.lowercased()].map { columns[$0] }
+    }
+
+    /// A statement that inserts into these columns.
+    func insertion(_ names: [String], in connection: Connection) throws -> Statement {
+        var sql: SQL = "INSERT INTO \(identifier: name)"
+        if names.isEmpty {
+            sql.append(SQL(text: " DEFAULT VALUES"))
+        } else {
+            for (index, column) in names.enumerated() {
+                sql.append(SQL(text: index == 0 ? "(" : ", "))
+                sql.append("\(identifier: column)")
+            }
+            let places = names.map { _ in "?" }.joined(separator: ", ")
+            sql.append(SQL(text: ") VALUES (\(places))"))
+        }
+        return try connection.prepare(sql.text)
+    }
+}
+
+/// What an import did.
+struct ImportResult: Report {
+    let path: String
+    /// Not for SQL, which names its tables itself.
+    var table: String?
+    var isTableMade: Bool?
+    var columns: [String]?
+    var rowCount: Int
+
+    var lines: [(label: String, value: String)] {
+        var lines = [("store", path)]
+        if let table { lines.append(("table", isTableMade == true ? "\(table), made" : table)) }
+        if let columns { lines.append(("columns", columns.joined(separator: ", "))) }
+        // SQL deletes and updates as well.
+        lines.append((table == nil ? "changed" : "imported", "\(rowCount) rows"))
+        return lines
+    }
+}
+
+/// How an import reports and stops.
+struct ImportRun {
+    let path: String
+    let connection: Connection
+    let input: InputFile
+    let reporter: ProgressReporter
+
+    /// Called for every record; looks up now and then.
+    func passed(_ count: Int) throws {
+        guard count.isMultiple(of: 1024) else { return }
+        try Task.checkCancellation()
+        reporter.update(input.readCount, of: input.byteCount)
+    }
+
+    /// What is said about a record: the engine's error with its line.
+    func failure(_ error: any Error, line: Int) -> any Error {
+        switch error {
+        case let problem as RecordProblem:
+            return ToolError(
+                .failure, "\(input.name), line \(problem.line): \(problem.message)",
+                hint: problem.hint)
+        case let error as StoreError
+        where [.constraint, .sql, .tooBig, .mismatch].contains(error.code):
+            return ToolError(
+                .failure, "\(input.name), line \(line): \(Failure(error).message)",
+                hint: error.hint)
+        default: return error
+        }
+    }
+}

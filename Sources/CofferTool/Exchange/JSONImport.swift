@@ -1,0 +1,119 @@
+import Coffer
+
+/// Fills a table from JSON lines.
+struct JSONImport {
+    /// Longest line: the engine's own limit for a value is not much larger.
+    private static let lineByteCountMax = 1 << 30
+
+    let run: ImportRun
+    let table: String
+
+    /// Call it in a transaction.
+    func callAsFunction() throws -> ImportResult {
+        var line = 0
+        do {
+            return try insert(&line)
+        } catch {
+            throw run.failure(error, line: line)
+        }
+    }
+
+    private func insert(_ line: inout Int) throws -> ImportResult {
+        var target = try ImportTable.existing(table, in: run.connection)
+        var insertions: [[String]: Statement] = [:]
+        var lines = Lines(input: run.input)
+        var count = 0
+        while let bytes = try lines.next() {
+            line += 1
+            let members = try members(of: bytes, line)
+            let table = try target ?? make(members)
+            target = table
+            try check(members, table, line)
+            let names = members.map(\.key)
+            let insertion =
+                try insertions[names] ?? table.insertion(names, in: run.connection)
+            insertions[names] = insertion
+            try insertion.bind(members.map(\.value))
+            _ = try insertion.step()
+            count += 1
+            try run.passed(count)
+        }
+        guard let target else {
+            throw RecordProblem(line: 1, message: "there is no object to take the columns from")
+        }
+        return ImportResult(
+            path: run.path, table: target.name, isTableMade: target.isMade,
+            columns: target.columns.map(\.name), rowCount: count)
+    }
+
+    private func members(
+        of bytes: [UInt8], _ line: Int
+    ) throws -> [(key: String, value: Value)] {
+        do {
+            return try bytes.withUnsafeBufferPointer { bytes throws(JSONProblem) in
+                try JSONRecord.members(of: bytes)
+            }
+        } catch {
+            throw RecordProblem(line: line, message: error.message)
+        }
+    }
+
+    private func make(_ members: [(key: String, value: Value)]) throws -> ImportTable {
+        guard !members.isEmpty else {
+            throw RecordProblem(line: 1, message: "the first object has no keys to make columns of")
+        }
+        // A column without a type keeps every value as it is.
+        let types = members.map { $0.value == .null ? "" : $0.value.storageClass }
+        return try ImportTable.make(table, members.map(\.key), types: types, in: run.connection)
+    }
+
+    private func check(
+        _ members: [(key: String, value: Value)], _ table: ImportTable, _ line: Int
+    ) throws {
+        for member in members {
+            guard let column = table.column(member.key) else {
+                throw RecordProblem(
+                    line: line,
+                    message: "the table \(table.name) has no column named \(member.key)")
+            }
+            guard column.affinity.keeps(member.value, isStrict: table.isMade) else {
+                throw RecordProblem(
+                    line: line,
+                    message: "column \(column.name) would change a value of the class "
+                        + member.value.storageClass,
+                    hint: "make the table beforehand with a column that has no type: it keeps "
+                        + "every value as it is")
+            }
+        }
+    }
+
+    /// The lines of a file, without their LF or CR LF.
+    private struct Lines {
+        let input: InputFile
+        var bytes: [UInt8] = []
+        var start = 0
+        var isAtEnd = false
+
+        mutating func next() throws -> [UInt8]? {
+            var searched = start
+            while true {
+                if let end = bytes[searched...].firstIndex(of: 0x0a) {
+                    defer { start = end + 1 }
+                    return Array(bytes[start..<end])
+                }
+                if isAtEnd {
+                    guard start < bytes.count else { return nil }
+                    defer { start = bytes.count }
+                    return Array(bytes[start...])
+                }
+                bytes.removeFirst(start)
+                start = 0
+                searched = bytes.count
+                guard bytes.count <= JSONImport.lineByteCountMax else {
+                    throw ToolError(.failure, "\(input.name) has a line of more than 1 GiB")
+                }
+                isAtEnd = try !input.read(max(1 << 20, bytes.count), into: &bytes)
+            }
+        }
+    }
+}

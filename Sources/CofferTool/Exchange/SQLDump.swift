@@ -1,0 +1,169 @@
+import Coffer
+
+/// Writes the whole database, or some tables, as SQL.
+///
+/// In the order of `sqlite3`'s own `.dump`: tables with their rows, then indexes, triggers and
+/// views, so that nothing fires while the rows come back.
+struct SQLDump {
+    let connection: Connection
+    /// Only these tables, with their indexes and triggers; all if it is empty.
+    let tables: [String]
+    let reporter: ProgressReporter
+    private var rowCountTotal = 0
+    private var rowCount = 0
+
+    init(_ connection: Connection, tables: [String], reporter: ProgressReporter) {
+        self.connection = connection
+        self.tables = tables
+        self.reporter = reporter
+    }
+
+    private struct Object {
+        let type: String
+        let name: String
+        let table: String
+        let sql: String
+    }
+
+    /// Call it in a transaction. Returns the number of rows.
+    mutating func write(_ output: inout StandardOutput) throws -> Int {
+        let objects = try objects()
+        let ordinary = objects.filter { $0.type == "table" }
+        try Self.refuseVirtual(ordinary)
+        for table in ordinary where reporter.isShown {
+            rowCountTotal += try Self.rowCount(of: table.name, in: connection)
+        }
+        try output.writeLine("PRAGMA foreign_keys=OFF;")
+        try output.writeLine("BEGIN TRANSACTION;")
+        if tables.isEmpty { try writeNumbers(&output) }
+        for table in ordinary {
+            try write(table, &output)
+            try writeRows(of: table.name, &output)
+        }
+        try writeSequences(of: ordinary, &output)
+        for object in objects where object.type != "table" { try write(object, &output) }
+        try output.writeLine("COMMIT;")
+        return rowCount
+    }
+
+    static func rowCount(of table: String, in connection: Connection) throws -> Int {
+        try connection.firstRow("SELECT count(*) FROM \(identifier: table)")?.get(0) ?? 0
+    }
+
+    /// Statistics (sqlite_stat…) are left out: ANALYZE makes them anew.
+    private func objects() throws -> [Object] {
+        let rows = try connection.rows(
+            """
+            SELECT type, name, tbl_name, sql FROM sqlite_master
+            WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid
+            """)
+        let all = try rows.map { row in
+            Object(
+                type: try row.get(0), name: try row.get(1), table: try row.get(2),
+                sql: try row.get(3))
+        }
+        guard !tables.isEmpty else { return all }
+        let wanted = Set(tables.map { $0.lowercased() })
+        for name in tables {
+            let isThere = all.contains {
+                $0.type == "table" && $0.name.lowercased() == name.lowercased()
+            }
+            guard isThere else { throw ToolError(.notFound, "there is no table \(name)") }
+        }
+        return all.filter { wanted.contains($0.table.lowercased()) && $0.type != "view" }
+    }
+
+    /// What is in their tables is for their module alone to write.
+    private static func refuseVirtual(_ tables: [Object]) throws {
+        for table in tables {
+            let words = table.sql.split(maxSplits: 2) { $0.isWhitespace }
+            guard words.count > 1, words[1].lowercased() == "virtual" else { continue }
+            throw ToolError(
+                .failure, "\(table.name) is a virtual table, which SQL text cannot hold",
+                hint: "name the other tables: --table NAME")
+        }
+    }
+
+    private func writeNumbers(_ output: inout StandardOutput) throws {
+        for name in ["user_version", "application_id"] {
+            let number: Int = try connection.firstRow(SQL(text: "PRAGMA \(name)"))?.get(0) ?? 0
+            if number != 0 { try output.writeLine("PRAGMA \(name)=\(number);") }
+        }
+    }
+
+    private func write(_ object: Object, _ output: inout StandardOutput) throws {
+        // A comment at the end would swallow the semicolon.
+        try output.writeLine(object.sql + (object.sql.contains("--") ? "\n;" : ";"))
+    }
+
+    // MARK: Rows
+
+    private mutating func writeRows(of table: String, _ output: inout StandardOutput) throws {
+        let columns = try columns(of: table)
+        let quoted = columns.names.map { SQL("\(identifier: $0)").text }
+        var names = quoted
+        if let rowID = columns.rowID { names.insert(rowID, at: 0) }
+        let list = names.joined(separator: ",")
+        let name = SQL("\(identifier: table)").text
+        let order = columns.rowID.map { " ORDER BY \($0)" } ?? ""
+        let statement = try connection.prepare("SELECT \(list) FROM \(name)\(order)")
+        let literal = try SQLLiteral(connection)
+        // Generated columns are not among those that are read, so the list has to be there.
+        let start = Array("INSERT INTO \(name)(\(list)) VALUES(".utf8)
+        while try statement.step() {
+            var line = start
+            for index in names.indices {
+                if index > 0 { line.append(0x2c) }
+                try literal.append(try statement.value(at: index), to: &line)
+            }
+            line += Array(");\n".utf8)
+            try output.write(line)
+            rowCount += 1
+            if rowCount.isMultiple(of: 1024) {
+                try Task.checkCancellation()
+                reporter.update(rowCount, of: rowCountTotal)
+            }
+        }
+    }
+
+    /// The columns that can be written, and the name of the row id where no column is the row id.
+    private func columns(of table: String) throws -> (names: [String], rowID: String?) {
+        let rows = try connection.rows("PRAGMA table_info(\(identifier: table))")
+        let names: [String] = try rows.map { try $0.get("name") }
+        let keys = try rows.filter { try $0.get("pk", as: Int.self) > 0 }
+        let isInteger =
+            try keys.count == 1
+            && keys[0].get("type", as: String.self)
+                .uppercased() == "INTEGER"
+        // INTEGER PRIMARY KEY DESC has an index of its own, and is not the row id.
+        let hasIndex = try connection.rows("PRAGMA index_list(\(identifier: table))")
+            .contains { try $0.get("origin", as: String.self) == "pk" }
+        if isInteger, !hasIndex { return (names, nil) }
+        let taken = Set(names.map { $0.lowercased() })
+        let free = ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
+        guard let free else { return (names, nil) }
+        // It does not compile for a table WITHOUT ROWID.
+        let probe = SQL("SELECT \(SQL(text: free)) FROM \(identifier: table)").text
+        return (names, (try? connection.prepare(probe)) == nil ? nil : free)
+    }
+
+    /// The highest row id that an AUTOINCREMENT table ever had.
+    private func writeSequences(
+        of tables: [Object], _ output: inout StandardOutput
+    ) throws {
+        guard try ImportTable.existing("sqlite_sequence", in: connection) != nil else { return }
+        let literal = try SQLLiteral(connection)
+        for row in try connection.rows("SELECT name, seq FROM sqlite_sequence ORDER BY rowid") {
+            let name: String = try row.get(0)
+            guard tables.contains(where: { $0.name == name }) else { continue }
+            var line = Array("DELETE FROM sqlite_sequence WHERE name=".utf8)
+            try literal.append(row[0], to: &line)
+            line += Array(";\nINSERT INTO sqlite_sequence(name,seq) VALUES(".utf8)
+            try literal.append(row[0], to: &line)
+            line.append(0x2c)
+            try literal.append(row[1], to: &line)
+            line += Array(");\n".utf8)
+            try output.write(line)
+        }
+    }
+}

@@ -1,0 +1,143 @@
+import ArgumentParser
+import Coffer
+import Foundation
+
+/// `coffer export`
+struct Export: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Writes a table as CSV or JSON lines, or everything as SQL.",
+        discussion: """
+            What is written is plaintext. All of it is one snapshot, and coffer import reads it \
+            back. A file appears under its name when it is complete, for its owner alone; one \
+            that exists is never replaced.
+
+            sql (if not given): schema and rows, also for the shells sqlcipher and sqlite3. \
+            Virtual tables are refused; statistics are left out. jsonl: one object a line; reals \
+            always with a point or exponent, {"$real":"Infinity"}, {"$base64":"…"} for blobs. csv \
+            has a header; a blob or an infinite number is an error there, and --null names what \
+            stands for NULL, so that it differs from an empty text.
+
+            EXAMPLES
+              coffer export notes.db --output notes.sql
+              coffer export notes.db --table note --format jsonl | gzip > note.jsonl.gz
+              coffer export notes.db --format csv --sql 'SELECT title FROM note' --null '\\N'
+            """)
+
+    @OptionGroup var store: StoreOptions
+    @Option(help: ArgumentHelp("The table; for sql it may be repeated.", valueName: "name"))
+    var table: [String] = []
+    @Option(help: ArgumentHelp("csv or jsonl: the rows of a SELECT.", valueName: "select"))
+    var sql: String?
+    @Option(help: ArgumentHelp("csv, jsonl or sql (if not given).", valueName: "format"))
+    var format = ExchangeFormat.sql
+    @Option(help: ArgumentHelp("csv: what stands for NULL.", valueName: "text"))
+    var null: String?
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp(
+            "A new file; else standard output.",
+            valueName: "path"),
+        completion: .file())
+    var output: String?
+    @OptionGroup(title: "Secret") var secret: SecretOptions
+    @OptionGroup(title: "Output") var talk: OutputOptions
+
+    func validate() throws {
+        guard null == nil || format == .csv else { throw ValidationError("--null is for csv.") }
+        if format == .sql {
+            guard sql == nil else { throw ValidationError("--sql is for csv and jsonl.") }
+        } else if table.count + (sql == nil ? 0 : 1) != 1 {
+            throw ValidationError(
+                "\(format.rawValue) holds the rows of one table or --sql, not "
+                    + "\(table.count + (sql == nil ? 0 : 1)).")
+        }
+    }
+
+    struct Result: Report {
+        let path: String
+        let rowCount: Int
+
+        var lines: [(label: String, value: String)] {
+            [("file", path), ("exported", "\(rowCount) rows, in plaintext")]
+        }
+    }
+
+    func run() async throws {
+        if let output { try NewFile.requireFree(output) }
+        let connection = try store.connect(secret, mode: .readOnly)
+        defer { connection.close() }
+        guard let output else {
+            var standardOutput = StandardOutput()
+            let reporter = talk.reporter("export", unit: "rows")
+            defer { reporter.finish() }
+            _ = try connection.transaction(.deferred) {
+                try write(connection, &standardOutput, reporter)
+            }
+            return try standardOutput.flush()
+        }
+        if !talk.quiet { Terminal.warn("\(output) will hold the content in plaintext") }
+        // Only the task below uses it until the task has ended.
+        nonisolated(unsafe) let work = { try write(connection, to: output) }
+        let rowCount = try await Interruption.cancelling { try work() }
+        try talk.print(Result(path: output, rowCount: rowCount))
+    }
+
+    private func write(_ connection: Connection, to path: String) throws -> Int {
+        let file = try OutputFile(path)
+        let reporter = talk.reporter("export", unit: "rows")
+        defer { reporter.finish() }
+        var output = StandardOutput(file.descriptor, name: path)
+        let rowCount = try connection.transaction(.deferred) {
+            try write(connection, &output, reporter)
+        }
+        try output.flush()
+        try file.finish()
+        return rowCount
+    }
+
+    private func write(
+        _ connection: Connection, _ output: inout StandardOutput, _ reporter: ProgressReporter
+    ) throws -> Int {
+        guard format != .sql else {
+            var dump = SQLDump(connection, tables: table, reporter: reporter)
+            return try dump.write(&output)
+        }
+        let (select, total) = try select(connection, isCounted: reporter.isShown)
+        var writer = (format == .csv ? RowFormat.csv : .jsonl).writer(null: null ?? "")
+        let columns = select.columnNames
+        try writer.begin(columns, &output)
+        var count = 0
+        while try select.step() {
+            try writer.write(try columns.indices.map(select.value), &output)
+            count += 1
+            if count.isMultiple(of: 1024) {
+                try Task.checkCancellation()
+                reporter.update(count, of: total)
+            }
+        }
+        try writer.end(&output)
+        return count
+    }
+
+    /// The rows to write, and how many there are where that is cheap to know.
+    private func select(
+        _ connection: Connection, isCounted: Bool
+    ) throws -> (Statement, total: Int?) {
+        if let sql {
+            let select = try connection.prepare(sql)
+            guard select.isReadOnly, select.parameterCount == 0, !select.columnNames.isEmpty else {
+                throw ToolError(.usage, "--sql is one SELECT without ?")
+            }
+            return (select, nil)
+        }
+        let name = table[0]
+        guard let found = try ImportTable.existing(name, in: connection) else {
+            throw ToolError(.notFound, "there is no table \(name)")
+        }
+        let columns = found.columns.map { SQL("\(identifier: $0.name)").text }
+        let from = SQL("\(identifier: name)").text
+        let select = try connection.prepare(
+            "SELECT \(columns.joined(separator: ",")) FROM \(from)")
+        return (select, isCounted ? try SQLDump.rowCount(of: name, in: connection) : nil)
+    }
+}

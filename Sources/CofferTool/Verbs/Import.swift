@@ -1,0 +1,114 @@
+import ArgumentParser
+import Coffer
+import Foundation
+
+/// `coffer import`
+struct Import: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Fills a table from CSV or JSON lines, or runs an SQL file.",
+        discussion: """
+            Everything is one transaction: an error imports nothing and names its line. The \
+            format is that of the file's ending if --format is not given.
+
+            A table that does not exist is made. From CSV its columns are INTEGER or REAL where \
+            every field of the first megabyte is such a number in its plain form, else TEXT; from \
+            JSON lines they have the types of the first object's values. Nothing is altered in \
+            silence: 007 in a column of integers is an error, and --text the remedy.
+
+            csv: RFC 4180 in UTF-8, with a header. An empty field is NULL, unless --null names \
+            another text. jsonl: one object a line, as coffer export writes it; a key that is \
+            missing gets the column's default, true and false are 1 and 0. sql: up to 1 GB, held \
+            in memory; BEGIN and COMMIT in it are skipped.
+
+            EXAMPLES
+              coffer import notes.db flights.csv --table flight --null NA
+              coffer import notes.db notes.jsonl --table note --passphrase-file secret
+              sqlite3 plain.db .dump | coffer import notes.db - --format sql
+            """)
+
+    @OptionGroup var store: StoreOptions
+    @Argument(help: "The file, or - for standard input.", completion: .file())
+    var file: String
+    @Option(help: ArgumentHelp("The table to fill (not for sql).", valueName: "name"))
+    var table: String?
+    @Option(help: ArgumentHelp("csv, jsonl or sql.", valueName: "format"))
+    var format: ExchangeFormat?
+    @Option(help: ArgumentHelp("csv: the field that stands for NULL.", valueName: "text"))
+    var null: String?
+    @Flag(help: "csv: make all columns of a new table TEXT.")
+    var text = false
+    @Option(help: ArgumentHelp("csv: a comma (if not given), tab or semicolon.", valueName: "name"))
+    var delimiter: Delimiter?
+    @OptionGroup(title: "Secret") var secret: SecretOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
+
+    enum Delimiter: String, ExpressibleByArgument, CaseIterable {
+        case comma = ","
+        case tab
+        case semicolon = ";"
+
+        var character: Character { self == .tab ? "\t" : Character(rawValue) }
+    }
+
+    func validate() throws {
+        try StandardInput.claim(file == "-" ? "the file" : nil, secret)
+        let format = try chosenFormat()
+        guard (format == .sql) == (table == nil) else {
+            throw ValidationError(
+                format == .sql
+                    ? "An SQL file names its tables itself: leave --table out."
+                    : "Name the table to fill: --table NAME.")
+        }
+        guard format == .csv || (null == nil && !text && delimiter == nil) else {
+            throw ValidationError("--null, --text and --delimiter are for csv.")
+        }
+    }
+
+    private func chosenFormat() throws -> ExchangeFormat {
+        if let format { return format }
+        let ending = URL(filePath: file).pathExtension.lowercased()
+        guard let format = ExchangeFormat(rawValue: ending) else {
+            throw ValidationError("Name the format of \(file): --format csv, jsonl or sql.")
+        }
+        return format
+    }
+
+    func run() async throws {
+        let input = try InputFile(file, apartFrom: store.path)
+        let run = ImportRun(
+            path: store.path, connection: try store.connect(secret), input: input,
+            reporter: output.reporter("import", unit: "bytes"))
+        defer { run.connection.close() }
+        // Only the task below uses it until the task has ended.
+        nonisolated(unsafe) let work = try work(run, chosenFormat())
+        let reporter = run.reporter
+        let result = try await Interruption.cancelling {
+            defer { reporter.finish() }
+            return try work()
+        }
+        try output.print(result)
+    }
+
+    private func work(
+        _ run: ImportRun, _ format: ExchangeFormat
+    ) -> () throws -> ImportResult {
+        let connection = run.connection
+        let name = table ?? ""
+        switch format {
+        case .csv:
+            let job = CSVImport(
+                run: run, table: name, delimiter: (delimiter ?? .comma).character,
+                null: null ?? "", isTextOnly: text)
+            return { try connection.transaction { try job() } }
+        case .jsonl:
+            let job = JSONImport(run: run, table: name)
+            return { try connection.transaction { try job() } }
+        case .sql: return { try ScriptImport(run)() }
+        }
+    }
+}
+
+/// The formats of files.
+enum ExchangeFormat: String, ExpressibleByArgument, CaseIterable {
+    case csv, jsonl, sql
+}
