@@ -1,0 +1,240 @@
+import Coffer
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct CSVImportTests {
+    /// Imports a text and returns the rows of the table `t`, or nothing if it fails.
+    private func rows(
+        _ text: String, _ options: [String] = [], sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> [[Value]] {
+        let store = try ToolStore()
+        let arguments = ["-", "--format", "csv", "--table", "t"] + options
+        try store.succeed(
+            "import", arguments, input: Data(text.utf8), sourceLocation: sourceLocation)
+        return try store.rows("SELECT * FROM t")
+    }
+
+    /// Expects that a text is refused, with these words, and leaves nothing.
+    private func refuse(
+        _ data: Data, _ options: [String] = [], saying words: String...,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let store = try ToolStore()
+        let arguments = ["-", "--format", "csv", "--table", "t"] + options
+        let output = try store.run("import", arguments, input: data)
+        #expect(output.exitCode == 1, "\(output.errorText)", sourceLocation: sourceLocation)
+        for word in words where !word.isEmpty {
+            #expect(
+                output.errorText.contains(word), "\(output.errorText)",
+                sourceLocation: sourceLocation)
+        }
+        #expect(try store.tables() == [], sourceLocation: sourceLocation)
+    }
+
+    private func refuse(
+        _ text: String, _ options: [String] = [], saying word: String, and other: String = "",
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        try refuse(
+            Data(text.utf8), options, saying: word, other, sourceLocation: sourceLocation)
+    }
+
+    @Test func `columns get the type that all their fields have`() throws {
+        let store = try ToolStore()
+        let text = "i,r,t,n,m\n1,1,1,,1\n-5,1.5,007,,1e3\n,,,,\n9223372036854775807,-2,x,,2\n"
+        try store.succeed(
+            "import", ["-", "--format", "csv", "--table", "t"], input: Data(text.utf8))
+        #expect(
+            try store.rows("SELECT sql FROM sqlite_master") == [
+                [
+                    .text(
+                        "CREATE TABLE \"t\"(\"i\" INTEGER, \"r\" REAL, \"t\" TEXT, \"n\" TEXT, "
+                            + "\"m\" REAL)")
+                ]
+            ])
+        #expect(
+            try store.rows("SELECT * FROM t") == [
+                [1, 1.0, "1", nil, 1.0], [-5, 1.5, "007", nil, 1000.0], [nil, nil, nil, nil, nil],
+                [.integer(.max), -2.0, "x", nil, 2.0],
+            ])
+    }
+
+    @Test func `what is no plain number makes a column text`() throws {
+        let fields = [
+            "007", "+5", "-0", " 5", "5 ", "0x10", "inf", "nan", "1_000", ".5", "5.", "--5",
+        ]
+        for field in fields {
+            let stored = try rows("a\n\(field)\n1\n")
+            #expect(stored == [[.text(field)], ["1"]])
+        }
+        #expect(try rows("a\n9007199254740993.5\n")[0][0] == .real(9007199254740993.5))
+        #expect(try rows("a\n9007199254740993\n1.5\n")[0][0] == "9007199254740993")
+        #expect(try rows("a\n90000000000000000000\n")[0][0] == .real(9e19))
+        #expect(try rows("a\n90000000000000000001\n")[0][0] == "90000000000000000001")
+    }
+
+    @Test func `--text and --null are obeyed`() throws {
+        #expect(try rows("a,b\n007,\n", ["--text"]) == [["007", nil]])
+        #expect(try rows("a,b\nNA,\n1,x\n", ["--null", "NA"]) == [[nil, ""], [1, "x"]])
+    }
+
+    @Test func `delimiters and line ends of all kinds are read`() throws {
+        #expect(try rows("a;b\n1;x,y\n", ["--delimiter", ";"]) == [[1, "x,y"]])
+        #expect(try rows("a\tb\n\t x \n", ["--delimiter", "tab"]) == [[nil, " x "]])
+        #expect(try rows("a,b\r\n1,2\r\n3,\r\n") == [[1, 2], [3, nil]])
+        #expect(try rows("a,b\n1,2") == [[1, 2]])
+        #expect(try rows("a,b\n1,") == [[1, nil]])
+        #expect(try rows("\u{feff}a,b\n1,2\n") == [[1, 2]])
+        #expect(try rows("a\n\nx\n") == [[nil], ["x"]])
+        #expect(try rows("a,b\n") == [])
+    }
+
+    @Test(arguments: [
+        "\u{301}", "a\u{301}", "Å", "à", "…", "\u{85}", "\u{2028}", "\u{a0}x", " x ", "\t", "🧪",
+        "\u{0}", "\u{b}", "\u{c}", "'", "\\", "\u{feff}x", "\u{200d}", "é,", "x\ny", "x\r\ny", "\r",
+        "\"", "\"\"", "a\"b", ",", "\n", "\"\n\"", "Ā", "Ŀ",
+    ])
+    func `no text is altered`(text: String) throws {
+        let quoted = "\"" + text.replacingQuotes() + "\""
+        let isPlain = !text.utf8.contains { [0x22, 0x2c, 0x0a, 0x0d].contains($0) }
+        var fields = [quoted + "," + quoted]
+        if isPlain { fields.append(text + "," + text) }
+        for field in fields {
+            for end in ["\n", "\r\n", ""] {
+                let rows = try rows("a,b\n\(field)\(end)")
+                try #require(rows.count == 1 && rows[0].count == 2)
+                for value in rows[0] { #expect(isIdentical(value, .text(text)), "\(value)") }
+            }
+        }
+    }
+
+    @Test func `what is not CSV is refused with its line`() throws {
+        try refuse("a,b\n1,2\n3\n", saying: "line 3", and: "1 fields")
+        try refuse("a,b\n1,2,3\n", saying: "line 2", and: "3 fields")
+        try refuse("a,b\n1,2\n\n", saying: "line 3", and: "1 fields")
+        try refuse("a,b\n1,\"x\n2,3\n", saying: "line 2", and: "never ends")
+        try refuse("a\n\"x\"y\n", saying: "line 2", and: "closing quote")
+        try refuse("a\n\"x\" \n", saying: "line 2", and: "closing quote")
+        try refuse("a\nx\"y\"\n", saying: "line 2", and: "inside a field")
+        try refuse("a\nx\"\"y\n", saying: "line 2", and: "inside a field")
+        try refuse("a\n \"y\"\n", saying: "line 2", and: "inside a field")
+        try refuse("a\nx\ry\n", saying: "line 2", and: "carriage return")
+        try refuse("a\n1\r", saying: "line 2", and: "carriage return")
+        try refuse("a,a\n1,2\n", saying: "duplicate")
+        try refuse("a,\n1,2\n", saying: "name")
+        try refuse("", saying: "no header")
+    }
+
+    @Test func `what is not UTF-8 is refused with its line`() throws {
+        try refuse(Data("a,b\n1,2\n1,".utf8) + [0xff, 0x0a], saying: "line 3", "field 2", "UTF-8")
+        // Cut through a character: the delimiter may not be eaten.
+        try refuse(Data("a,b\n".utf8) + [0xe2, 0x82, 0x2c, 0x31, 0x0a], saying: "line 2", "UTF-8")
+    }
+
+    @Test func `a later field that would lose digits is refused, and never shown`() throws {
+        // More than the first chunk, from which the types are taken.
+        let many = "a,b\n" + String(repeating: "1,1.5\n", count: 300_000)
+        for field in ["007", "1.5", "secret", "9223372036854775808"] {
+            try refuse(many + "\(field),1\n", saying: "line 300002: column a", and: "--text")
+        }
+        try refuse(many + "1,nan\n", saying: "column b")
+        try refuse(many + "1,9007199254740993\n", saying: "16 bytes")
+        let output = try ToolStore().run(
+            "import", ["-", "--format", "csv", "--table", "t"],
+            input: Data((many + "secret,1\n").utf8))
+        #expect(!output.errorText.contains("secret"))
+    }
+
+    @Test func `a record may be longer than a chunk`() throws {
+        let long = String(repeating: "é\n", count: 2_000_000)
+        let rows = try rows("a,b\n1,\"\(long)\"\n2,x\n")
+        #expect(rows == [[1, .text(long)], [2, "x"]])
+    }
+
+    @Test func `an existing table takes fields by its own types`() throws {
+        let store = try ToolStore()
+        try store.execute(
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, r REAL, d DATE, x, s TEXT NOT NULL DEFAULT 'd')"
+        )
+        let arguments = ["-", "--format", "csv", "--table", "T"]
+        let text = "X,R,D,ID\n007,2,2013-01-01,\ny,1.5,5,9\n"
+        try store.succeed("import", arguments, input: Data(text.utf8))
+        #expect(
+            try store.rows("SELECT * FROM t ORDER BY id") == [
+                [1, 2.0, "2013-01-01", "007", "d"], [9, 1.5, 5, "y", "d"],
+            ])
+        for (text, words) in [
+            ("id,nix\n1,2\n", "no column named nix"), ("id,ID\n1,2\n", "there twice"),
+            ("id\n007\n", "column id"), ("id\nx\n", "column id"), ("d\n007\n", "column d"),
+            ("r\n9007199254740993\n", "column r"), ("id\n9\n", "line 2: UNIQUE"),
+            ("id,s\n10,\n", "NOT NULL"),
+        ] {
+            try store.fail("import", arguments, input: Data(text.utf8), saying: words)
+        }
+        try store.fail("import", arguments + ["--text"], input: Data("x\n1\n".utf8), exitCode: 2)
+        #expect(try store.rows("SELECT count(*) FROM t") == [[2]])
+    }
+
+    @Test func `the format and the table have to be known`() throws {
+        let store = try ToolStore()
+        let file = try store.write(Data("a\n1\n".utf8), as: "x.csv")
+        try store.fail("import", [file], exitCode: 2, saying: "--table")
+        try store.fail("import", ["-", "--table", "t"], exitCode: 2, saying: "--format")
+        try store.fail("import", ["/no/such.csv", "--table", "t"], exitCode: 10)
+        try store.fail("import", [store.path, "--format", "sql"], exitCode: 2, saying: "itself")
+        try store.fail(
+            "import", [file, "--table", "t", "--format", "jsonl", "--text"], exitCode: 2)
+        let both = try Tool.run(
+            ["import", store.path, "-", "--format", "sql", "--passphrase-stdin"])
+        #expect(both.exitCode == 2)
+        let report = try store.succeed("import", [file, "--table", "t", "--json"])
+        #expect(report.text.contains("\"rowCount\":1"))
+        #expect(report.text.contains("\"isTableMade\":true"))
+    }
+
+    @Test func `Ctrl-C imports nothing and is exit code 130`() async throws {
+        let store = try ToolStore()
+        let tool = try Tool.start(
+            [
+                "import", store.path, "-", "--format", "csv", "--table", "t", "--progress", "json",
+                "--raw-key-fd", "3",
+            ], descriptors: [3: Tool.key(1)])
+        try tool.write(Data(("a\n" + String(repeating: "1\n", count: 600_000)).utf8))
+        // It stands in the middle of its transaction, and waits for more.
+        try await tool.waitForError("\"done\"")
+        tool.send(SIGINT)
+        let output = try tool.finish()
+        #expect(output.exitCode == 130, "\(output.errorText)")
+        #expect(output.stdout.isEmpty)
+        #expect(try store.tables() == [])
+    }
+
+    @Test(.enabled(if: SmallDisk.isAvailable))
+    func `a full disk imports nothing and is exit code 17`() throws {
+        let store = try ToolStore()
+        try store.execute("CREATE TABLE t(a)", "INSERT INTO t VALUES (1)")
+        let file = try store.write(
+            Data(("a\n" + String(repeating: "0123456789abcdefghij\n", count: 200_000)).utf8),
+            as: "big.csv")
+        let mount = store.folder.path("mount")
+        try FileManager.default.createDirectory(atPath: mount, withIntermediateDirectories: true)
+        let output = try Tool.run(
+            ["import", mount + "/small.db", file, "--table", "t", "--raw-key-fd", "3"],
+            descriptors: [3: Tool.key(1)],
+            under: [
+                "unshare", "-Urm", "sh", "-c",
+                "mount -t tmpfs -o size=1500k tmpfs \"$1\" && cp \"$2\" \"$1/small.db\" && shift 2 "
+                    + "&& exec \"$@\"",
+                "sh", mount, store.path,
+            ])
+        #expect(output.exitCode == 17, "\(output.errorText)")
+        #expect(output.stdout.isEmpty)
+    }
+}
+
+extension String {
+    fileprivate func replacingQuotes() -> String {
+        // By scalar: a mark behind a quote is a part of its Character.
+        unicodeScalars.map { $0 == "\"" ? "\"\"" : String($0) }.joined()
+    }
+}

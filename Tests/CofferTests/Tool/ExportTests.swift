@@ -1,0 +1,65 @@
+import Coffer
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct ExportTests {
+    @Test func `a file that exists is never replaced, and a failure leaves none`() throws {
+        let store = try ToolStore()
+        try store.execute("CREATE TABLE t(a)", "INSERT INTO t VALUES (1), (x'00')")
+        let file = try store.write(Data("mine".utf8), as: "there.sql")
+        try store.fail("export", ["--output", file], saying: "exists already")
+        #expect(try Data(contentsOf: URL(filePath: file)) == Data("mine".utf8))
+        let before = try FileManager.default.contentsOfDirectory(atPath: store.folder.url.path)
+        try store.fail(
+            "export",
+            ["--table", "t", "--format", "csv", "--output", store.folder.path("new.csv")],
+            saying: "blob")
+        let after = try FileManager.default.contentsOfDirectory(atPath: store.folder.url.path)
+        #expect(
+            before.filter { !$0.hasPrefix("store.db-") }.sorted()
+                == after.filter { !$0.hasPrefix("store.db-") }.sorted())
+        try store.fail("export", ["--output", "/no/such/folder/x.sql"], exitCode: 17)
+    }
+
+    @Test func `tables are named, and one that is missing is exit code 10`() throws {
+        let store = try ToolStore()
+        try store.execute(
+            "CREATE TABLE a(x)", "CREATE TABLE b(x)", "CREATE INDEX ia ON a(x)",
+            "CREATE INDEX ib ON b(x)", "CREATE VIEW v AS SELECT 7 AS seven")
+        let dump = try store.succeed("export", ["--table", "A"]).text
+        #expect(dump.contains("CREATE TABLE a(x);") && dump.contains("INDEX ia"))
+        #expect(!dump.contains(" b(") && !dump.contains("VIEW"))
+        let view = try store.succeed("export", ["--table", "v", "--format", "csv"]).text
+        #expect(view == "seven\n7\n")
+        let select = try store.succeed("export", ["--sql", "SELECT 1 AS a", "--format", "jsonl"])
+        #expect(select.text == "{\"a\":1}\n")
+        try store.fail("export", ["--table", "nix"], exitCode: 10, saying: "nix")
+        try store.fail("export", ["--table", "nix", "--format", "csv"], exitCode: 10)
+        for arguments in [
+            ["--format", "csv"], ["--format", "csv", "--table", "a", "--table", "b"],
+            ["--sql", "SELECT 1"], ["--null", "x"], ["--format", "csv", "--sql", "DELETE FROM a"],
+        ] {
+            try store.fail("export", arguments, exitCode: 2)
+        }
+    }
+
+    @Test func `a virtual table is refused, since SQL text cannot hold it`() throws {
+        let store = try ToolStore()
+        try store.execute("CREATE VIRTUAL TABLE f USING fts3(x)", "CREATE TABLE t(a)")
+        try store.fail("export", saying: "f is a virtual table")
+        try store.succeed("export", ["--table", "t"])
+    }
+
+    @Test func `progress goes to standard error, with the total`() throws {
+        let store = try ToolStore()
+        try store.execute(
+            "CREATE TABLE t(a)",
+            """
+            INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 5000)
+            SELECT i FROM n
+            """)
+        let output = try store.succeed("export", ["--progress", "json"])
+        #expect(output.errorText.contains("\"total\":5000"))
+        #expect(output.text.split(separator: "\n").count == 5004)
+    }
+}

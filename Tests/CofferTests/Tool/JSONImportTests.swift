@@ -1,0 +1,80 @@
+import Coffer
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct JSONImportTests {
+    private let arguments = ["-", "--format", "jsonl", "--table", "t"]
+
+    @Test func `a table is made of the first object, in its order`() throws {
+        let store = try ToolStore()
+        let lines = """
+            {"z":1, "a":1.0, "m":"x", "b":{"$base64":"AP8="}, "n":null, "f":true}\r
+            {"a":{"$real":"-Infinity"},"z":9223372036854775807}
+            {"n":"\\u0000\\ud83e\\uddea\\u00e9\\/","m":null,"f":false}
+            """
+        try store.succeed("import", arguments, input: Data(lines.utf8))
+        #expect(
+            try store.rows("SELECT sql FROM sqlite_master") == [
+                [
+                    .text(
+                        "CREATE TABLE \"t\"(\"z\" INTEGER, \"a\" REAL, \"m\" TEXT, \"b\" BLOB, "
+                            + "\"n\", \"f\" INTEGER)")
+                ]
+            ])
+        #expect(
+            try store.rows("SELECT * FROM t") == [
+                [1, 1.0, "x", .blob(Data([0, 255])), nil, 1],
+                [.integer(.max), .real(-.infinity), nil, nil, nil, nil],
+                [nil, nil, nil, nil, "\u{0}🧪é/", 0],
+            ])
+    }
+
+    @Test(arguments: [
+        ("{\"a\":1,\"a\":2}", "twice"), ("{\"a\":[1]}", "array"), ("{\"a\":{\"b\":1}}", "object"),
+        ("{\"a\":{\"$base64\":\"%\"}}", "object"), ("{\"a\":{\"$real\":\"NaN\"}}", "object"),
+        ("{\"a\":9223372036854775808}", "64 bits"), ("{\"a\":1e999}", "too large"),
+        ("{\"a\":01}", "number"), ("{\"a\":1.}", "number"), ("{\"a\":-}", "number"),
+        ("{\"a\":+1}", "not JSON"), ("{\"a\":NaN}", "not JSON"), ("{\"a\":\"x}", "end"),
+        ("{\"a\":\"\\ud800\"}", "surrogate"), ("{\"a\":\"\\x\"}", "escape"),
+        ("{\"a\":\"\t\"}", "control"), ("{\"a\":1} {}", "follows"), ("{\"a\":1,}", "quotes"),
+        ("{\"a\" 1}", "colon"), ("[1]", "object"), ("", "object"), ("{\"a\":1", "end"),
+        ("{\"b\":1}", "no column named b"), ("{\"a\":1.5}", ""),
+    ])
+    func `what is no record is refused with its line, and nothing is imported`(
+        line: String, words: String
+    ) throws {
+        let store = try ToolStore()
+        let text = "{\"a\":1}\n\(line)\n{\"a\":3}\n"
+        let output = try store.run("import", arguments, input: Data(text.utf8))
+        if words.isEmpty { return #expect(output.exitCode == 0) }
+        #expect(output.exitCode == 1)
+        #expect(output.errorText.contains("line 2"), "\(output.errorText)")
+        #expect(output.errorText.contains(words), "\(output.errorText)")
+        #expect(try store.tables() == [])
+    }
+
+    @Test func `a value that the column would change is refused`() throws {
+        for (first, second) in [
+            ("1", "\"5\""), ("1", "2.0"), ("1.5", "2"), ("\"x\"", "1"), ("\"x\"", "1.5"),
+        ] {
+            let store = try ToolStore()
+            let text = "{\"a\":\(first)}\n{\"a\":\(second)}\n"
+            try store.fail(
+                "import", arguments, input: Data(text.utf8), saying: "line 2", "column a")
+            #expect(try store.tables() == [])
+        }
+        // A program that writes 2.0 as 2 may fill a column of reals that is there.
+        let store = try ToolStore()
+        try store.execute("CREATE TABLE t(a REAL, b TEXT DEFAULT 'd')")
+        try store.succeed("import", arguments, input: Data("{\"A\":2}\n{}\n".utf8))
+        #expect(try store.rows("SELECT * FROM t") == [[2.0, "d"], [nil, "d"]])
+        let big = Data("{\"a\":9007199254740993}\n".utf8)
+        try store.fail("import", arguments, input: big, saying: "column a")
+    }
+
+    @Test func `text that is not UTF-8 is refused`() throws {
+        let store = try ToolStore()
+        let data = Data("{\"a\":\"".utf8) + [0xc3] + Data("\"}\n".utf8)
+        try store.fail("import", arguments, input: data, saying: "line 1", "UTF-8")
+    }
+}

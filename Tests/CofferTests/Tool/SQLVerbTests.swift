@@ -1,0 +1,126 @@
+import Coffer
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct SQLVerbTests {
+    @Test func `a statement reads, and changes only with --write`() throws {
+        let store = try ToolStore()
+        try store.execute("CREATE TABLE t(a, b)", "INSERT INTO t VALUES (1, 'x'), (NULL, 2.0)")
+        try store.fail("sql", ["DELETE FROM t"], saying: "--write")
+        try store.fail("sql", ["PRAGMA user_version = 5"], saying: "--write")
+        #expect(try store.rows("SELECT count(*) FROM t") == [[2]])
+        let read = try store.succeed("sql", ["SELECT * FROM t"])
+        #expect(read.text == "a  b\n-  ---\n1  x\n   2.0\n")
+        let changed = try store.succeed("sql", ["DELETE FROM t WHERE a = 1", "--write"])
+        #expect(changed.text == "changed: 1 rows\n")
+        let json = try store.succeed("sql", ["DELETE FROM t", "--write", "--json"])
+        #expect(json.text == "{\"changedRowCount\":1}\n")
+        #expect(try store.rows("SELECT count(*) FROM t") == [[0]])
+    }
+
+    @Test func `values are bound by their prefix`() throws {
+        let store = try ToolStore()
+        let file = try store.write(Data([0, 1, 255]), as: "bytes")
+        let arguments = [
+            "int:-9223372036854775808", "real:1", "real:-inf", "text:int:5", "null:", "hex:00fF",
+            "file:\(file)", "plain", "-5", "http://x",
+        ].flatMap { ["--bind", $0] }
+        let places = Array(repeating: "?", count: 10).joined(separator: ",")
+        try store.execute("CREATE TABLE t(a, b, c, d, e, f, g, h, i, j)")
+        try store.succeed("sql", ["INSERT INTO t VALUES (\(places))", "--write"] + arguments)
+        #expect(
+            try store.rows("SELECT * FROM t") == [
+                [
+                    .integer(.min), .real(1), .real(-.infinity), "int:5", nil,
+                    .blob(Data([0, 255])), .blob(Data([0, 1, 255])), "plain", "-5", "http://x",
+                ]
+            ])
+    }
+
+    @Test func `what cannot be bound is wrong usage`() throws {
+        let store = try ToolStore()
+        for value in [
+            "int:1.5", "int:9223372036854775808", "real:x", "real:nan", "hex:0", "null:x",
+        ] {
+            try store.fail("sql", ["SELECT ?", "--bind", value], exitCode: 2, saying: "--bind")
+        }
+        try store.fail("sql", ["SELECT ?"], exitCode: 2, saying: "1 places", "0 times")
+        try store.fail("sql", ["SELECT 1", "--bind", "x"], exitCode: 2)
+        try store.fail(
+            "sql", ["SELECT ?", "--bind", "file:\(store.path)"], exitCode: 2, saying: "itself")
+        try store.fail("sql", ["SELECT ?", "--bind", "file:/no/such"], exitCode: 10)
+    }
+
+    @Test func `exactly one statement runs, and none that controls transactions`() throws {
+        let store = try ToolStore()
+        try store.fail("sql", ["SELECT 1; SELECT 2"], saying: "more than one")
+        try store.fail("sql", [""])
+        try store.fail("sql", ["BEGIN", "--write"], exitCode: 2, saying: "BEGIN")
+        try store.fail("sql", ["PRAGMA key = 'x'", "--write"])
+    }
+
+    @Test func `SQL comes from standard input, which cannot be the secret too`() throws {
+        let store = try ToolStore()
+        let output = try store.succeed("sql", ["-", "--json"], input: Data("SELECT 1 AS a\n".utf8))
+        #expect(output.text == "{\"a\":1}\n")
+        let both = try Tool.run(["sql", store.path, "-", "--passphrase-stdin"])
+        #expect(both.exitCode == 2)
+        let invalid = try store.run("sql", ["-"], input: Data([0xff]))
+        #expect(invalid.exitCode == 1)
+    }
+
+    @Test func `JSON keeps every value and every column`() throws {
+        let store = try ToolStore()
+        let output = try store.succeed(
+            "sql",
+            [
+                "SELECT 1 AS a, 1.0 AS a, 'x' || char(0) || char(10) AS \"a:2\", x'00ff', 9e999, "
+                    + "NULL, -9223372036854775807 - 1 AS m",
+                "--json",
+            ])
+        #expect(
+            output.text == """
+                {"a":1,"a:3":1.0,"a:2":"x\\u0000\\n","x'00ff'":{"$base64":"AP8="},\
+                "9e999":{"$real":"Infinity"},"NULL":null,"m":-9223372036854775808}
+
+                """)
+    }
+
+    @Test func `a table shows control characters and does not obey them`() throws {
+        let store = try ToolStore()
+        let output = try store.succeed("sql", ["SELECT char(27) || '[31m' || char(10) AS a"])
+        #expect(!output.stdout.contains(0x1b))
+        #expect(output.text.split(separator: "\n").count == 3)
+    }
+
+    @Test func `CSV says what it cannot say`() throws {
+        let store = try ToolStore()
+        let output = try store.succeed(
+            "sql", ["SELECT NULL AS a, 'x,y' AS b, 'q\"' AS c", "--format", "csv", "--null", "NA"])
+        #expect(output.text == "a,b,c\nNA,\"x,y\",\"q\"\"\"\n")
+        try store.fail("sql", ["SELECT x'00' AS a", "--format", "csv"], saying: "a holds a blob")
+        try store.fail("sql", ["SELECT 9e999", "--format", "csv"], saying: "infinite")
+        try store.fail(
+            "sql", ["SELECT 'NA'", "--format", "csv", "--null", "NA"], saying: "--null")
+        let empty = try store.succeed("sql", ["SELECT ''", "--format", "csv"])
+        #expect(empty.errorText.contains("--null"))
+    }
+
+    @Test func `a store that is not there is exit code 10, without asking for its key`() throws {
+        let output = try Tool.run(["sql", "/no/such.db", "SELECT 1"])
+        #expect(output.exitCode == 10)
+    }
+
+    @Test func `a foreign lock is exit code 11 and nothing is changed`() throws {
+        let store = try ToolStore()
+        try store.execute("CREATE TABLE t(a)")
+        let connection = try store.connect()
+        defer { connection.close() }
+        try connection.transaction {
+            try store.fail(
+                "sql", ["INSERT INTO t VALUES (1)", "--write", "--busy-timeout", "0.1"],
+                exitCode: 11)
+        }
+        #expect(try store.rows("SELECT count(*) FROM t") == [[0]])
+    }
+}
