@@ -175,6 +175,19 @@ import Testing
         #expect(try store.rows("SELECT count(*) FROM t") == [[2]])
     }
 
+    @Test func `names are told apart as SQLite does it`() throws {
+        let store = try ToolStore()
+        try store.execute("CREATE TABLE t(\u{c9}, \u{e9}, e\u{301}, a)")
+        let arguments = ["-", "--format", "csv", "--table", "t"]
+        let text = "e\u{301},\u{e9},\u{c9},A\n1,2,3,4\n"
+        try store.succeed("import", arguments, input: Data(text.utf8))
+        #expect(try store.rows("SELECT * FROM t") == [["3", "2", "1", "4"]])
+        let null = ["--null", "\u{e9}"]
+        try store.succeed("import", arguments + null, input: Data("a\ne\u{301}\n\u{e9}\n".utf8))
+        #expect(
+            try store.rows("SELECT a FROM t") == [["4"], [.text("e\u{301}")], [nil]])
+    }
+
     @Test func `the format and the table have to be known`() throws {
         let store = try ToolStore()
         let file = try store.write(Data("a\n1\n".utf8), as: "x.csv")
