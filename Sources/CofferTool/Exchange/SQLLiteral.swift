@@ -57,8 +57,8 @@ struct SQLLiteral {
     /// engine: the shortest, one with digits to spare, then an exact product.
     private func text(of real: Double) throws -> String {
         guard real.isFinite else { return real < 0 ? "-1e999" : "1e999" }
-        // Below the normal numbers the engines' versions read one decimal differently.
-        if real.isSubnormal { return Self.product(real) }
+        // Near the smallest numbers the engines' versions read one decimal differently.
+        if real != 0, abs(real) < 1e-270 { return Self.product(real) }
         let short = real.description
         if try isRead(short, as: real) { return short }
         let long = String(format: "%.19e", real)
