@@ -59,7 +59,7 @@ struct CSVImport {
     private func value(
         _ field: String, _ column: ImportTable.Column, _ line: Int, _ table: ImportTable
     ) throws -> Value {
-        if field == null { return .null }
+        if isNull(field) { return .null }
         if let value = column.affinity.value(of: field) { return value }
         let kind = column.affinity == .real ? "reals" : "numbers"
         throw RecordProblem(
@@ -72,19 +72,24 @@ struct CSVImport {
                 : "--null TEXT names what stands for NULL; or give the column another type")
     }
 
+    /// To a `String` texts are equal that differ in how their accents are composed.
+    private func isNull(_ field: String) -> Bool {
+        field == null && field.utf8.elementsEqual(null.utf8)
+    }
+
     private func columns(
         of header: CSVRecords.Record, _ table: ImportTable
     ) throws -> [ImportTable.Column] {
-        var seen: Set<String> = []
+        var seen: Set<Int> = []
         return try header.fields.map { name in
-            guard let column = table.column(name) else {
+            guard let position = table.position(name) else {
                 throw RecordProblem(
                     line: 1, message: "the table \(table.name) has no column named \(name)")
             }
-            guard seen.insert(name.lowercased()).inserted else {
+            guard seen.insert(position).inserted else {
                 throw RecordProblem(line: 1, message: "the column \(name) is there twice")
             }
-            return column
+            return table.columns[position]
         }
     }
 
@@ -104,19 +109,25 @@ struct CSVImport {
                 ? "TEXT"
                 : Self.type(
                     of: batch.lazy.filter { $0.fields.indices.contains(index) }
-                        .map { $0.fields[index] }.filter { $0 != null })
+                        .map { $0.fields[index] }.filter { !isNull($0) })
         }
         return try ImportTable.make(table, header.fields, types: types, in: run.connection)
     }
 
     private static func type(of fields: some Sequence<String>) -> String {
         var isInteger = true
+        var isReal = true
         var isEmpty = true
         for field in fields {
             isEmpty = false
-            if isInteger, CanonicalNumber.integer(field) == nil { isInteger = false }
-            // An integer may stand among reals, if a double holds it.
-            if !isInteger, CanonicalNumber.real(field) == nil { return "TEXT" }
+            if let integer = CanonicalNumber.integer(field) {
+                // An integer may stand among reals, if a double holds it.
+                if Double(exactly: integer) == nil { isReal = false }
+            } else {
+                isInteger = false
+                if isReal, CanonicalNumber.real(field) == nil { isReal = false }
+            }
+            if !isInteger, !isReal { return "TEXT" }
         }
         if isEmpty { return "TEXT" }
         if isInteger { return "INTEGER" }

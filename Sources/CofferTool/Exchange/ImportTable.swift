@@ -11,15 +11,14 @@ struct ImportTable {
     let columns: [Column]
     /// Whether the import has made it; then every value keeps its storage class.
     let isMade: Bool
-    /// Position by lower-case name: to SQLite names differ by more than their case.
-    private let positions: [String: Int]
+    private let positions: [ColumnKey: Int]
 
     private init(name: String, columns: [Column], isMade: Bool) {
         self.name = name
         self.columns = columns
         self.isMade = isMade
         positions = Dictionary(
-            columns.enumerated().map { ($0.element.name.lowercased(), $0.offset) },
+            columns.enumerated().map { (ColumnKey($0.element.name), $0.offset) },
             uniquingKeysWith: { first, _ in first })
     }
 
@@ -54,9 +53,9 @@ struct ImportTable {
         return ImportTable(name: name, columns: columns, isMade: true)
     }
 
-    /// The column of a name.
-    func column(_ name: String) -> Column? {
-        positions[name.lowercased()].map { columns[$0] }
+    /// The position of a column.
+    func position(_ name: String) -> Int? {
+        positions[ColumnKey(name)]
     }
 
     /// A statement that inserts into these columns.
@@ -73,6 +72,16 @@ struct ImportTable {
             sql.append(SQL(text: ") VALUES (\(places))"))
         }
         return try connection.prepare(sql.text)
+    }
+}
+
+/// A name as SQLite compares it: byte by byte, but for the case of ASCII letters. A `String` would
+/// take names for one that differ in how their accents are composed.
+struct ColumnKey: Hashable {
+    private let bytes: [UInt8]
+
+    init(_ name: String) {
+        bytes = name.utf8.map { (0x41...0x5a).contains($0) ? $0 | 0x20 : $0 }
     }
 }
 

@@ -20,7 +20,7 @@ struct JSONImport {
 
     private func insert(_ line: inout Int) throws -> ImportResult {
         var target = try ImportTable.existing(table, in: run.connection)
-        var insertions: [[String]: Statement] = [:]
+        var insertions: [[Int]: Statement] = [:]
         var lines = Lines(input: run.input)
         var count = 0
         while let bytes = try lines.next() {
@@ -28,11 +28,12 @@ struct JSONImport {
             let members = try members(of: bytes, line)
             let table = try target ?? make(members)
             target = table
-            try check(members, table, line)
-            let names = members.map(\.key)
+            let positions = try positions(of: members, table, line)
             let insertion =
-                try insertions[names] ?? table.insertion(names, in: run.connection)
-            insertions[names] = insertion
+                try insertions[positions]
+                ?? table.insertion(
+                    positions.map { table.columns[$0].name }, in: run.connection)
+            insertions[positions] = insertion
             try insertion.bind(members.map(\.value))
             _ = try insertion.step()
             count += 1
@@ -67,15 +68,22 @@ struct JSONImport {
         return try ImportTable.make(table, members.map(\.key), types: types, in: run.connection)
     }
 
-    private func check(
-        _ members: [(key: String, value: Value)], _ table: ImportTable, _ line: Int
-    ) throws {
-        for member in members {
-            guard let column = table.column(member.key) else {
+    /// The columns of an object, each of which takes its value as it is.
+    private func positions(
+        of members: [(key: String, value: Value)], _ table: ImportTable, _ line: Int
+    ) throws -> [Int] {
+        var seen: Set<Int> = []
+        return try members.map { member in
+            guard let position = table.position(member.key) else {
                 throw RecordProblem(
                     line: line,
                     message: "the table \(table.name) has no column named \(member.key)")
             }
+            guard seen.insert(position).inserted else {
+                throw RecordProblem(
+                    line: line, message: "the column \(member.key) is there twice")
+            }
+            let column = table.columns[position]
             guard column.affinity.keeps(member.value, isStrict: table.isMade) else {
                 throw RecordProblem(
                     line: line,
@@ -84,6 +92,7 @@ struct JSONImport {
                     hint: "make the table beforehand with a column that has no type: it keeps "
                         + "every value as it is")
             }
+            return position
         }
     }
 

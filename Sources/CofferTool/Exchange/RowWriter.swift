@@ -101,7 +101,7 @@ struct CSVWriter: RowWriter {
         case .blob:
             throw unsayable("a blob", index, " (or hex(…) and base64 forms of your own)")
         case .text(let text):
-            if text == null {
+            if text == null, text.utf8.elementsEqual(null.utf8) {
                 guard text.isEmpty else {
                     throw ToolError(
                         .failure, "column \(columns[index]) holds the text that stands for NULL",

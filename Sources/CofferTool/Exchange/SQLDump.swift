@@ -63,14 +63,14 @@ struct SQLDump {
                 sql: try row.get(3))
         }
         guard !tables.isEmpty else { return all }
-        let wanted = Set(tables.map { $0.lowercased() })
+        let wanted = Set(tables.map(ColumnKey.init))
         for name in tables {
             let isThere = all.contains {
-                $0.type == "table" && $0.name.lowercased() == name.lowercased()
+                $0.type == "table" && ColumnKey($0.name) == ColumnKey(name)
             }
             guard isThere else { throw ToolError(.notFound, "there is no table \(name)") }
         }
-        return all.filter { wanted.contains($0.table.lowercased()) && $0.type != "view" }
+        return all.filter { wanted.contains(ColumnKey($0.table)) && $0.type != "view" }
     }
 
     /// What is in their tables is for their module alone to write.

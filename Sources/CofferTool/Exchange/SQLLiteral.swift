@@ -57,6 +57,8 @@ struct SQLLiteral {
     /// engine: the shortest, one with digits to spare, then an exact product.
     private func text(of real: Double) throws -> String {
         guard real.isFinite else { return real < 0 ? "-1e999" : "1e999" }
+        // Near the smallest numbers the engines' versions read one decimal differently.
+        if real != 0, abs(real) < 1e-270 { return Self.product(real) }
         let short = real.description
         if try isRead(short, as: real) { return short }
         let long = String(format: "%.19e", real)
@@ -72,7 +74,7 @@ struct SQLLiteral {
     }
 
     /// An integer times a power of two, in steps that are all exact.
-    static func product(_ real: Double) -> String {
+    private static func product(_ real: Double) -> String {
         let significand = real.significand.sign == .minus ? -real.significand : real.significand
         let integer = Int64(significand * 4_503_599_627_370_496)
         var exponent = Int(real.exponent) - 52

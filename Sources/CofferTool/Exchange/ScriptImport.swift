@@ -108,8 +108,8 @@ struct ScriptImport {
     private func run(_ statement: Statement) throws {
         switch statement.transactionVerb {
         case nil: while try statement.step() {}
-        // The whole file is one transaction: its own are parts of it.
-        case "BEGIN", "COMMIT": return
+        // The whole file is one transaction: its own, and its savepoints ("BEGIN" too), are parts.
+        case "BEGIN", "COMMIT", "RELEASE": return
         case let verb?:
             throw ToolError(
                 .failure, "\(verb) in the file cannot be done: the whole file is one transaction")

@@ -16,9 +16,9 @@ struct Import: AsyncParsableCommand {
             silence: 007 in a column of integers is an error, and --text the remedy.
 
             csv: RFC 4180 in UTF-8, with a header. An empty field is NULL, unless --null names \
-            another text. jsonl: one object a line, as coffer export writes it; a key that is \
-            missing gets the column's default, true and false are 1 and 0. sql: up to 1 GB, held \
-            in memory; BEGIN and COMMIT in it are skipped.
+            another text (in quotes or not). jsonl: one object a line, as coffer export writes \
+            it; a key that is missing gets the column's default, true and false are 1 and 0. \
+            sql: up to 1 GB, held in memory; BEGIN and COMMIT in it are skipped.
 
             EXAMPLES
               coffer import notes.db flights.csv --table flight --null NA

@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// Whatever goes wrong while a database is copied: the source is as it was, and there is no copy.
-@Suite(.timeLimit(.minutes(3))) struct CopyFaultTests {
+@Suite(.againstHanging) struct CopyFaultTests {
     private let folder: TemporaryFolder
     private let path: String
     private let target: String

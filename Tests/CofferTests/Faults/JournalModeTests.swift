@@ -31,7 +31,7 @@ import Testing
         try open(.existing).firstRow("SELECT n FROM t WHERE id = \(id)")?.get(0) ?? -1
     }
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.againstHanging)
     func `no commit is lost while the mode changes and another process reopens for each write`()
         throws
     {

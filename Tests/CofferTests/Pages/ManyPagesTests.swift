@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Files as large as the engine makes them in earnest, authenticated without it.
-@Suite(.timeLimit(.minutes(3))) struct ManyPagesTests {
+@Suite(.againstHanging) struct ManyPagesTests {
     private let folder: TemporaryFolder
     private let path: String
 

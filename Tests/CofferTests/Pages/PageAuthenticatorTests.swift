@@ -37,7 +37,7 @@ import Testing
 
     /// One bit of every byte, one at a time. What the MAC does not cover is named here: the salt
     /// of page 1 and the 12 bytes of padding that SHA-1 leaves.
-    @Test(.timeLimit(.minutes(3)), arguments: PageVectors.stores, 1...2)
+    @Test(.againstHanging, arguments: PageVectors.stores, 1...2)
     func `every flipped byte is found`(store: PageVectors.Store, number: Int) throws {
         let profile = try store.cipherProfile()
         let authenticator = PageAuthenticator(key: try store.rawKey(), profile: profile)

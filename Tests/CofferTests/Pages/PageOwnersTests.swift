@@ -2,7 +2,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.timeLimit(.minutes(5))) struct PageOwnersTests {
+@Suite(.againstHanging) struct PageOwnersTests {
     private let vectors: OwnerVectors
     private let pages: [[UInt8]]
 

@@ -13,7 +13,7 @@ import Testing
         #expect(Self.files.count >= 8)
     }
 
-    @Test(.timeLimit(.minutes(3)), arguments: files)
+    @Test(.againstHanging, arguments: files)
     func `misuse that types can stop does not compile`(file: String) throws {
         let source = Repository.root.appending(path: "Tests/MustNotCompile").appending(path: file)
         let text = try String(contentsOf: source, encoding: .utf8)

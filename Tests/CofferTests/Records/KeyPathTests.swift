@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Key paths name columns, with nothing declared.
-@Suite(.timeLimit(.minutes(2))) struct KeyPathTests {
+@Suite(.againstHanging) struct KeyPathTests {
     private let fixture: RecordFixture
 
     init() throws {

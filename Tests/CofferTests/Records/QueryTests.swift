@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct QueryTests {
+@Suite(.againstHanging) struct QueryTests {
     private let fixture: RecordFixture
     private let notes: [Note]
 

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Types that cannot be made from placeholders, and types whose coding is their own.
-@Suite(.timeLimit(.minutes(2))) struct ReflectionTests {
+@Suite(.againstHanging) struct ReflectionTests {
     private let fixture: RecordFixture
 
     init() throws {

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Tables that exist already, and do not quite fit.
-@Suite(.timeLimit(.minutes(2))) struct SchemaTests {
+@Suite(.againstHanging) struct SchemaTests {
     private let fixture: RecordFixture
 
     init() throws {

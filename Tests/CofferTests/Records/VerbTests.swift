@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct VerbTests {
+@Suite(.againstHanging) struct VerbTests {
     private let fixture: RecordFixture
 
     init() throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.timeLimit(.minutes(3))) struct BackupTests {
+@Suite(.againstHanging) struct BackupTests {
     private let folder: TemporaryFolder
     private let path: String
     private let copy: String

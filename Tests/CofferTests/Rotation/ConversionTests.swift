@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.timeLimit(.minutes(3))) struct ConversionTests {
+@Suite(.againstHanging) struct ConversionTests {
     private let folder: TemporaryFolder
     private let plain: String
     private let path: String

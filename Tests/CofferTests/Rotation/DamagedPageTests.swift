@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// What `verify` says of damaged pages, on files of the engine and on one of Python's SQLite.
-@Suite(.timeLimit(.minutes(5))) struct DamagedPageTests {
+@Suite(.againstHanging) struct DamagedPageTests {
     private let folder: TemporaryFolder
     private let path: String
 

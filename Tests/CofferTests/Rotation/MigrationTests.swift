@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.timeLimit(.minutes(3))) struct MigrationTests {
+@Suite(.againstHanging) struct MigrationTests {
     private let folder: TemporaryFolder
     private let old: String
     private let path: String

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.timeLimit(.minutes(3))) struct VerificationTests {
+@Suite(.againstHanging) struct VerificationTests {
     private let folder: TemporaryFolder
     private let path: String
 

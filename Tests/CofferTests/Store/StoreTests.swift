@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.timeLimit(.minutes(2))) struct StoreTests {
+@Suite(.againstHanging) struct StoreTests {
     private let folder: TemporaryFolder
     private let path: String
 

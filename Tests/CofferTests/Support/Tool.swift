@@ -120,6 +120,14 @@ final class Tool: @unchecked Sendable {
         (try? String(contentsOf: folder.url.appending(path: "2"), encoding: .utf8)) ?? ""
     }
 
+    /// Returns once standard error contains a text, or the tool has ended without it.
+    func waitForError(_ text: String) async throws {
+        // A file tells nobody that it grew.
+        while process.isRunning, !errorText.contains(text) {
+            try await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
     /// Waits for the end.
     func finish() throws -> Output {
         process.waitUntilExit()

@@ -95,7 +95,7 @@ import Testing
         """
     }
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.againstHanging)
     func `no secret comes out of any verb`() throws {
         try Data("id,body\n1,one\n2,two\n".utf8).write(to: URL(filePath: folder.path("in.csv")))
         var outputs: [(String, Data)] = []

@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct ExportTests {
+@Suite(.againstHanging) struct ExportTests {
     @Test func `a file that exists is never replaced, and a failure leaves none`() throws {
         let store = try ToolStore()
         try store.execute("CREATE TABLE t(a)", "INSERT INTO t VALUES (1), (x'00')")

@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct JSONImportTests {
+@Suite(.againstHanging) struct JSONImportTests {
     private let arguments = ["-", "--format", "jsonl", "--table", "t"]
 
     @Test func `a table is made of the first object, in its order`() throws {
@@ -68,6 +68,8 @@ import Testing
         try store.execute("CREATE TABLE t(a REAL, b TEXT DEFAULT 'd')")
         try store.succeed("import", arguments, input: Data("{\"A\":2}\n{}\n".utf8))
         #expect(try store.rows("SELECT * FROM t") == [[2.0, "d"], [nil, "d"]])
+        try store.fail(
+            "import", arguments, input: Data("{\"a\":2,\"A\":3}\n".utf8), saying: "twice")
         let big = Data("{\"a\":9007199254740993}\n".utf8)
         try store.fail("import", arguments, input: big, saying: "column a")
     }

@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct SQLVerbTests {
+@Suite(.againstHanging) struct SQLVerbTests {
     @Test func `a statement reads, and changes only with --write`() throws {
         let store = try ToolStore()
         try store.execute("CREATE TABLE t(a, b)", "INSERT INTO t VALUES (1, 'x'), (NULL, 2.0)")

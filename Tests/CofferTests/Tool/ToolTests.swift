@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// What every verb has in common.
-@Suite(.timeLimit(.minutes(5))) struct ToolTests {
+@Suite(.againstHanging) struct ToolTests {
     @Test func `a store made by the tool opens in the library with the same raw key`() throws {
         let folder = try TemporaryFolder()
         let made = try Tool.run(
