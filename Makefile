@@ -12,7 +12,7 @@ scratch := --scratch-path .build$(suffix)
 demo := -c release --package-path Examples --scratch-path '$(CURDIR)/.build-examples$(suffix)'
 sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports
 
-.PHONY: help setup data build test demo lint format clean
+.PHONY: help setup data build test demo lint format manual clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -43,6 +43,10 @@ lint: ## check the format of all Swift sources
 
 format: ## format all Swift sources
 	@swift format --in-place --recursive --parallel $(sources)
+
+manual: setup ## write Documentation/coffer.1 from the tool's own help
+	@$(select) swift package $(scratch) plugin --allow-writing-to-package-directory \
+		generate-manual --configuration debug --output-directory Documentation
 
 clean: ## remove all builds but that of SQLCipher 4
 	rm -rf .build .build-engine4 .build-examples .build-examples-engine4
