@@ -67,6 +67,7 @@ let package = Package(
             name: "CofferTests",
             dependencies: [
                 "Coffer", "CSQLCipher", "CofferTestPeer", "CofferTool", "ReadmeProgram",
+                .product(name: "Logging", package: "swift-log"),
             ]
         ),
     ],

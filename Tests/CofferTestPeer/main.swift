@@ -229,6 +229,40 @@ case "write-reopening":
             break
         }
     }
+case "trace":
+    // Prints all SQL that the engine runs on any connection, while keys are used.
+    typealias EntryPoint =
+        @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?, UnsafeRawPointer?) -> Int32
+    let entry: EntryPoint = { db, _, _ in
+        sqlite3_trace_v2(
+            db, UInt32(SQLITE_TRACE_STMT),
+            { _, _, statement, text in
+                let expanded = sqlite3_expanded_sql(OpaquePointer(statement))
+                if let expanded { say(String(cString: expanded)) }
+                sqlite3_free(expanded)
+                if let text { say(String(cString: text.assumingMemoryBound(to: CChar.self))) }
+                return 0
+            }, nil)
+    }
+    // "the xEntryPoint … is invoked … as if it were declared with three arguments":
+    // https://www.sqlite.org/c3ref/auto_extension.html
+    sqlite3_auto_extension(unsafeBitCast(entry, to: (@convention(c) () -> Void).self))
+    report {
+        let path = next()
+        let secrets = [readLine() ?? "", readLine() ?? ""]
+        var configuration = configuration("wal")
+        configuration.profile = .sqlcipher3
+        let store = try Store(
+            path: path, key: .passphrase(secrets[0]), configuration: configuration)
+        try store.write { tx in try tx.execute("CREATE TABLE traced(v)") }
+        try store.rekey(to: .passphrase(secrets[1]))
+        _ = try store.verify()
+        try store.backup(to: path + "-backup", key: .passphrase(secrets[0]))
+        try store.close()
+        try Store.migrate(
+            from: path, key: .passphrase(secrets[1]), to: path + "-migrated")
+        return "done"
+    }
 default:
     say("unknown verb")
     exit(2)

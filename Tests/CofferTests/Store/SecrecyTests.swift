@@ -1,4 +1,6 @@
 import Foundation
+import Logging
+import Synchronization
 import Testing
 
 @testable import Coffer
@@ -62,5 +64,69 @@ import Testing
             texts.append("\(try #require(expect(.sql) { try connection.execute(sql) }))")
         }
         for text in texts { #expect(!text.contains("hunter2")) }
+    }
+
+    @Test func `no key stands in the SQL that the engine runs`() throws {
+        let folder = try TemporaryFolder()
+        let secrets = ["canary-one-7f3a", "canary-two-9b2c"]
+        let peer = try Peer(["trace", folder.path()])
+        for secret in secrets { peer.send(secret) }
+        let lines = peer.finish()
+        #expect(lines.last == "done")
+        #expect(lines.contains { $0.contains("CREATE TABLE traced") }, "nothing was traced")
+        let salt = Array(try Data(contentsOf: URL(filePath: folder.path())).prefix(16))
+        let forms = try secrets.flatMap { secret in
+            let key = try KeyDerivation.rawKey(
+                from: .passphrase(secret), salt: salt, profile: .sqlcipher3)
+            let hex = key.withKeyText { String(decoding: $0[2..<66], as: UTF8.self) }
+            return [secret, hex]
+        }
+        for line in lines {
+            for form in forms { #expect(!line.lowercased().contains(form)) }
+        }
+    }
+
+    @Test func `no key stands in the log`() throws {
+        let folder = try TemporaryFolder()
+        let lines = Lines()
+        var configuration = Configuration.testing(profile: .sqlcipher3)
+        configuration.logger = Logger(label: "test") { _ in LineHandler(lines: lines) }
+        let store = try Store(
+            path: folder.path(), key: .passphrase("canary-log"), configuration: configuration)
+        try store.rekey(to: .passphrase("canary-next"))
+        expect(.alreadyOpen) {
+            try Store(
+                path: folder.path(), key: .passphrase("canary-log"), configuration: configuration)
+        }
+        try store.close()
+        // SQLCipher 3 is told of as old; nothing else is logged so far.
+        #expect(lines.all.isEmpty == isEngine4)
+        for line in lines.all { #expect(!line.contains("canary")) }
+    }
+}
+
+/// Collects what is logged.
+private final class Lines: Sendable {
+    private let lines = Mutex<[String]>([])
+
+    var all: [String] { lines.withLock { $0 } }
+
+    func append(_ line: String) {
+        lines.withLock { $0.append(line) }
+    }
+}
+
+private struct LineHandler: LogHandler {
+    let lines: Lines
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.trace
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        lines.append("\(event.message) \(event.metadata ?? [:]) \(metadata)")
     }
 }

@@ -42,7 +42,12 @@ final class Peer: @unchecked Sendable {
 
     /// Lets a waiting peer go on.
     func goOn() {
-        try? input.fileHandleForWriting.write(contentsOf: Data("\n".utf8))
+        send("")
+    }
+
+    /// Gives the peer a line to read.
+    func send(_ line: String) {
+        try? input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8))
     }
 
     /// Ends the peer without a chance to clean up.

@@ -13,7 +13,8 @@ import Testing
         let wanted = Self.facts(of: root)
         #expect(wanted.count > 100)
         for fact in wanted {
-            #expect(manual.contains(fact), "run `make manual`: \(fact) is missing")
+            let isThere = manual.contains(fact)
+            #expect(isThere, "run `make manual`: \(fact) is missing")
         }
     }
 
@@ -21,18 +22,19 @@ import Testing
     private static func facts(of command: [String: Any]) -> [String] {
         let name = command["commandName"] as? String ?? ""
         guard name != "help" else { return [] }
-        var facts = [name]
-        if let abstract = command["abstract"] as? String { facts.append(abstract) }
+        var found = [name]
+        if let abstract = command["abstract"] as? String { found.append(abstract) }
         for argument in command["arguments"] as? [[String: Any]] ?? [] {
             for name in argument["names"] as? [[String: Any]] ?? []
             where name["kind"] as? String == "long" {
-                facts.append("Fl -\(name["name"] as? String ?? "")")
+                found.append("-\(name["name"] as? String ?? "")")
             }
             // The page's own marks are doubled in it.
             if let abstract = argument["abstract"] as? String, abstract.allSatisfy(\.isASCII) {
-                facts.append(abstract)
+                found.append(abstract)
             }
         }
-        return facts + (command["subcommands"] as? [[String: Any]] ?? []).flatMap(facts)
+        let below = command["subcommands"] as? [[String: Any]] ?? []
+        return found + below.flatMap(facts)
     }
 }

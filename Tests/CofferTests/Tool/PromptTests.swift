@@ -49,11 +49,14 @@ import Testing
         print('exit', os.waitstatus_to_exitcode(status))
         """
 
-    private func play(_ arguments: [String], answers: String) throws -> String {
+    private func play(
+        _ arguments: [String], answers: String, noColor: Bool = false
+    ) throws -> String {
         let script = folder.path("player.py")
         try Data(Self.player.utf8).write(to: URL(filePath: script))
         let output = try Tool.runProgram(
-            ["python3", script, answers, Tool.executable.path] + arguments)
+            ["env", noColor ? "NO_COLOR=1" : "-uNO_COLOR", "TERM=xterm"]
+                + ["python3", script, answers, Tool.executable.path] + arguments)
         #expect(output.errorText.isEmpty)
         return output.text
     }
@@ -96,5 +99,33 @@ import Testing
         let shown = try play(["init", path], answers: "^C")
         #expect(shown.contains("exit 130"), "\(shown)")
         #expect(!shown.contains("echoes False"))
+    }
+
+    // MARK: What a terminal shows
+
+    @Test func `a terminal gets colours and a bar, and a pipe neither`() throws {
+        let store = try Store(
+            path: path, key: .passphrase("one"), configuration: .testing(profile: .sqlcipher3))
+        try store.write { tx in
+            try tx.execute("CREATE TABLE t AS SELECT zeroblob(900000) AS v")
+        }
+        try store.close()
+        let verified = try play(["verify", path], answers: "one")
+        #expect(verified.contains("verify: [#"))
+        #expect(verified.contains("\u{1b}[K"))
+        let wrong = try play(["verify", path], answers: "two")
+        #expect(wrong.contains("\u{1b}[1;31merror:\u{1b}[0m"))
+        #expect(wrong.contains("exit 12"))
+        let plain = try play(["verify", path, "--progress", "none"], answers: "one")
+        #expect(!plain.contains("\u{1b}"))
+        let piped = try Tool.run(["verify", path, "--passphrase-stdin"], input: Data("two".utf8))
+        #expect(piped.errorText.contains("error:"))
+        #expect(!piped.errorText.contains("\u{1b}"))
+    }
+
+    @Test func `NO_COLOR is obeyed`() throws {
+        let shown = try play(["status", folder.path("none")], answers: "", noColor: true)
+        #expect(shown.contains("coffer: error: there is no file"))
+        #expect(shown.contains("exit 10"))
     }
 }
