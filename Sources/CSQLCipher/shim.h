@@ -14,9 +14,14 @@
 #include <sqlite3.h>
 #include <stdint.h>
 #include <string.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <sys/resource.h>
+#include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #endif
 
 /// SQLITE_TRANSIENT is a cast of -1, which Swift does not import: the engine copies the bytes.
@@ -130,6 +135,20 @@ static inline int64_t coffer_lock_limit(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return -2;
     return limit.rlim_cur == RLIM_INFINITY ? -1 : (int64_t)limit.rlim_cur;
+}
+
+/// Renames a file only if nothing has the new name: -1 with EEXIST if something does, with EINVAL or
+/// ENOSYS where the file system or the kernel cannot do it.
+static inline int coffer_rename_exclusively(const char *from, const char *to) {
+#if defined(__APPLE__)
+    return renamex_np(from, to, RENAME_EXCL);
+#elif defined(__linux__) && defined(SYS_renameat2)
+    // 1 is RENAME_NOREPLACE: https://man7.org/linux/man-pages/man2/rename.2.html
+    return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 1);
+#else
+    errno = ENOSYS;
+    return -1;
+#endif
 }
 
 #endif

@@ -50,6 +50,8 @@ enum Main {
     static func main() async {
         // Before anything secret is in memory.
         let isHardened = coffer_forbid_dumps() == 0
+        Hardening.forbidBacktraces()
+        Hardening.fillStandardDescriptors()
         // A file-size limit is then an error of the write and not the end of the process.
         signal(SIGXFSZ, SIG_IGN)
         do {
@@ -71,21 +73,37 @@ enum Main {
     private static func report(_ error: any Error) -> Int32 {
         if let code = error as? ExitCode { return code.rawValue }
         let code = CofferTool.exitCode(for: error)
-        if code.isSuccess {
-            // Help and version are what was asked for: data.
-            print(CofferTool.fullMessage(for: error))
-            return ExitStatus.success.rawValue
-        }
+        if code.isSuccess { return tell(CofferTool.fullMessage(for: error)) }
+        let isJSON = CommandLine.arguments.contains("--json")
         if code == .validationFailure {
-            Terminal.write(CofferTool.fullMessage(for: error))
-            return ExitStatus.usage.rawValue
+            guard isJSON else {
+                Terminal.write(CofferTool.fullMessage(for: error))
+                return ExitStatus.usage.rawValue
+            }
+            return say(ToolError(.usage, CofferTool.message(for: error)), isJSON: true)
         }
+        return say(error, isJSON: isJSON)
+    }
+
+    private static func say(_ error: any Error, isJSON: Bool) -> Int32 {
         let failure = Failure(error)
-        if CommandLine.arguments.contains("--json") {
+        if isJSON {
             Terminal.write(JSON.line(["error": failure]))
         } else {
             Terminal.fail(failure.message, hint: failure.hint)
         }
         return failure.exitCode
+    }
+
+    /// Help and version are what was asked for: data.
+    private static func tell(_ text: String) -> Int32 {
+        var output = StandardOutput()
+        do {
+            try output.writeLine(text)
+            try output.flush()
+        } catch {
+            return say(error, isJSON: false)
+        }
+        return ExitStatus.success.rawValue
     }
 }

@@ -27,8 +27,9 @@ struct Failure: Encodable {
     init(_ error: any Error) {
         if let error = error as? StoreError {
             code = "\(error.code)"
-            message = Self.message(of: error)
-            hint = error.hint
+            let said = Self.message(of: error)
+            message = error.code == .cancelled ? "interrupted" : Self.inToolWords(said)
+            hint = error.hint.map(Self.inToolWords)
             pages = error.pages
             exitCode = ExitStatus(error.code).rawValue
         } else {
@@ -39,6 +40,20 @@ struct Failure: Encodable {
             pages = []
             exitCode = error.status.rawValue
         }
+    }
+
+    /// What the library calls its functions, an operator calls verbs and options.
+    private static let words = [
+        ("Store.migrate, or with `coffer migrate`", "coffer migrate"),
+        ("Store.migrate, or `coffer migrate`", "coffer migrate"),
+        ("Store.migrate", "coffer migrate"), ("Store.encrypt", "coffer encrypt"),
+        ("busyTimeout", "--busy-timeout"), ("rekey(to:)", "coffer rekey"),
+        ("setKey(_:)", "the --passphrase-… or --raw-key-fd option"),
+        ("store.write { }", "--write"),
+    ]
+
+    private static func inToolWords(_ text: String) -> String {
+        words.reduce(text) { $0.replacing($1.0, with: $1.1) }
     }
 
     private static func toolError(_ error: any Error) -> ToolError {

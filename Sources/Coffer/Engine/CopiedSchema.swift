@@ -9,6 +9,15 @@ struct CopiedSchema: Equatable {
         let table: String
         /// `nil` for an index that a constraint makes.
         let sql: String?
+
+        /// Byte by byte: `String` counts texts as equal that differ in normalisation.
+        private var bytes: [[UInt8]?] {
+            [Array(type.utf8), Array(name.utf8), Array(table.utf8), sql.map { Array($0.utf8) }]
+        }
+
+        static func == (one: Entry, other: Entry) -> Bool { one.bytes == other.bytes }
+
+        func hash(into hasher: inout Hasher) { hasher.combine(bytes) }
     }
 
     /// A table that has pages of its own: no view and no virtual table.
@@ -19,11 +28,14 @@ struct CopiedSchema: Equatable {
         let columns: [String]
 
         var name: String { entry.name }
-        var quotedName: String { CopiedSchema.quoted(name) }
+        var quotedName: String { name.inDoubleQuotes }
 
-        /// `NOT INDEXED`, so that rows come from the table itself and in its own order.
+        /// `NOT INDEXED`, so that rows come from the table itself and in its own order. Columns are
+        /// qualified, since SQLite takes an unknown `"name"` alone for a text:
+        /// <https://www.sqlite.org/quirks.html#dblquote>.
         var select: String {
-            "SELECT \(columns.joined(separator: ", ")) FROM \(quotedName) NOT INDEXED"
+            let columns = columns.map { "\(quotedName).\($0)" }.joined(separator: ", ")
+            return "SELECT \(columns) FROM \(quotedName) NOT INDEXED"
         }
 
         /// `OR ABORT` overrides what a constraint says of conflicts: no row is dropped or replaced.
@@ -59,8 +71,8 @@ struct CopiedSchema: Equatable {
         var textOnly: [Entry] = []
         while try rows.step() {
             let entry = Entry(
-                type: rows.text(0) ?? "", name: rows.text(1) ?? "", table: rows.text(2) ?? "",
-                sql: rows.text(4))
+                type: try rows.text(0) ?? "", name: try rows.text(1) ?? "",
+                table: try rows.text(2) ?? "", sql: try rows.text(4))
             entries.append(entry)
             switch entry.type {
             case "table" where rows.integer(3) > 0: tables.append(entry)
@@ -85,12 +97,14 @@ struct CopiedSchema: Equatable {
         var columns: [String] = []
         // SQLite 3.15 has no table_xinfo and returns no row; it has no generated columns either.
         for pragma in ["table_xinfo", "table_info"] where columns.isEmpty {
-            let rows = try CopyStatement(handle, "PRAGMA \(pragma)(\(quoted(table)))")
+            let rows = try CopyStatement(handle, "PRAGMA \(pragma)(\(table.inDoubleQuotes))")
             while try rows.step() {
-                let name = rows.text(1) ?? ""
+                let name = try rows.text(1) ?? ""
                 names.insert(name.lowercased())
                 // 2 and 3: generated columns, which are computed and cannot be written.
-                if pragma == "table_info" || rows.integer(6) == 0 { columns.append(quoted(name)) }
+                if pragma == "table_info" || rows.integer(6) == 0 {
+                    columns.append(name.inDoubleQuotes)
+                }
             }
         }
         let free = ["rowid", "_rowid_", "oid"].first { !names.contains($0) }
@@ -100,11 +114,7 @@ struct CopiedSchema: Equatable {
                 hint: "Rename one of them: the row ids cannot be copied otherwise.", table: table)
         }
         // A table WITHOUT ROWID has no such column. The name is not quoted: that might be a text.
-        let rowID = "SELECT \(free) FROM \(quoted(table)) NOT INDEXED"
+        let rowID = "SELECT \(free) FROM \(table.inDoubleQuotes) NOT INDEXED"
         return try CopyStatement.compiles(handle, rowID) ? [free] + columns : columns
-    }
-
-    static func quoted(_ name: String) -> String {
-        "\"" + name.replacing("\"", with: "\"\"") + "\""
     }
 }

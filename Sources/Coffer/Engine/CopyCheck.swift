@@ -61,7 +61,7 @@ struct CopyCheck {
         do throws(StoreError) {
             let rows = try CopyStatement(handle, "PRAGMA integrity_check(10)")
             while try rows.step() {
-                if let text = rows.text(0), text != "ok" { problems.append(text) }
+                if let text = try rows.text(0), text != "ok" { problems.append(text) }
             }
         } catch  where error.code == .sql || error.code == .damaged {
             // SQLCipher 4 fails the pragma itself.

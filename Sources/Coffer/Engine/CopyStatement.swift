@@ -50,8 +50,21 @@ final class CopyStatement {
 
     var columnCount: Int32 { sqlite3_column_count(raw) }
 
-    func text(_ column: Int32) -> String? {
-        sqlite3_column_text(raw, column).map { String(cString: $0) }
+    /// A text as it is, to be written elsewhere.
+    ///
+    /// - Throws: `.unsupported` for one that is not UTF-8 or holds a NUL: repaired or cut short it
+    ///   would be another one.
+    func text(_ column: Int32) throws(StoreError) -> String? {
+        guard let start = sqlite3_column_text(raw, column) else { return nil }
+        let bytes = UnsafeBufferPointer(
+            start: start, count: Int(sqlite3_column_bytes(raw, column)))
+        guard let text = String(exactly: bytes), !bytes.contains(0) else {
+            throw StoreError(
+                .unsupported, "the schema has a name or text that is not UTF-8, or holds a NUL",
+                hint: "Give that table, column or default another one in the source first.",
+                sql: sql)
+        }
+        return text
     }
 
     func integer(_ column: Int32) -> Int { Int(sqlite3_column_int64(raw, column)) }

@@ -1,5 +1,13 @@
 import CSQLCipher
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 /// A key with the settings that it encrypts a file with.
 final class FileCipher: Sendable {
     let key: RawKey
@@ -28,10 +36,16 @@ struct CopyTarget: ~Copyable {
     private let cipher: FileCipher?
     private let configuration: Configuration
 
+    /// Who may read and write the file when it has its name: those who may the source.
+    private let permissions: mode_t
+
     init(
-        at file: FileLocation, cipher: FileCipher?, configuration: Configuration
+        at file: FileLocation, of source: FileLocation, cipher: FileCipher?,
+        configuration: Configuration
     ) throws(StoreError) {
+        let permissions = try source.permissions()
         new = try NewFile(at: file)
+        self.permissions = permissions
         self.cipher = cipher
         self.configuration = configuration
     }
@@ -57,8 +71,10 @@ struct CopyTarget: ~Copyable {
 
     /// Opens the file to be filled in one transaction.
     ///
-    /// Without a journal: on any failure the file is removed. COMMIT syncs it.
+    /// Without a journal: on any failure the file is removed. COMMIT syncs it. Until it has its
+    /// name nobody else may read it, since it may be plaintext.
     borrowing func openEmpty() throws(StoreError) -> Handle {
+        try new.temporary.createPrivate()
         let handle = try Handle(
             path: new.temporary.path, flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
         if let cipher { try physical(cipher).unlock(handle, key: cipher.key) }
@@ -85,6 +101,7 @@ struct CopyTarget: ~Copyable {
     ///
     /// - Throws: `.alreadyExists` if something has got the name meanwhile; `.io`.
     borrowing func adopt() throws(StoreError) {
+        try new.temporary.setPermissions(permissions)
         guard try new.adopt() else { throw Self.alreadyExists(new.file) }
     }
 

@@ -40,15 +40,18 @@ struct Diagnosis {
         return nil
     }
 
-    /// Why the key did not open the file: page 2 decides between a wrong key and a bad page 1.
+    /// Why the key did not open the file: other pages decide between a wrong key and a bad page 1.
     func error(key: borrowing StoreKey) throws(StoreError) -> StoreError {
         for profile in profiles + [.sqlcipher2, .sqlcipher2BigEndian] {
             let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
-            for other in Self.resized(profile)
-            where try handle.authenticates(page: 2, key: rawKey, profile: other) {
-                return StoreError(
-                    .damaged, "the key is right, but the first page of \(file.path) is damaged",
-                    hint: "Restore the file from a backup.", pages: [1])
+            for other in Self.resized(profile) {
+                // Several, since a torn write may have taken the next page as well.
+                for number in 2...8
+                where try handle.authenticates(page: number, key: rawKey, profile: other) {
+                    return StoreError(
+                        .damaged, "the key is right, but the first page of \(file.path) is damaged",
+                        hint: "Restore the file from a backup.", pages: [1])
+                }
             }
         }
         if try hasHeader(of: .sqlcipher2, key: key) {

@@ -1,3 +1,5 @@
+import CSQLCipher
+
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Glibc)
@@ -135,8 +137,40 @@ struct FileLocation: Sendable {
         close(descriptor)
     }
 
+    // MARK: New files
+
+    /// Makes an empty file that only its owner may use.
+    func createPrivate() throws(StoreError) {
+        let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw StoreError(.io, "cannot create \(path): \(systemErrorText(errno))")
+        }
+        close(descriptor)
+    }
+
+    /// Who may read and write the file.
+    func permissions() throws(StoreError) -> mode_t {
+        guard let found = try Self.information(path) else {
+            throw StoreError(.notFound, "there is no file at \(path)")
+        }
+        return found.st_mode & 0o777
+    }
+
+    func setPermissions(_ permissions: mode_t) throws(StoreError) {
+        guard chmod(path, permissions) == 0 else {
+            throw StoreError(
+                .io, "cannot set the permissions of \(path): \(systemErrorText(errno))")
+        }
+    }
+
     /// Gives the file at `temporary` this path, only if nothing has it: `false` if something does.
     func adopt(_ temporary: String) throws(StoreError) -> Bool {
+        if coffer_rename_exclusively(temporary, path) == 0 {
+            syncFolder()
+            return true
+        }
+        if errno == EEXIST { return false }
+        // Where that is unknown: between the two steps the file has two names.
         if link(temporary, path) == 0 {
             unlink(temporary)
             syncFolder()

@@ -95,9 +95,25 @@ struct Opening {
             return try openBesideLog(key: key, salt: salt, diagnosis)
         }
         guard try Engine.capabilities.supports(profile) else { throw needsNewerEngine(profile) }
+        try requireOwnJournal(profile)
         let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
         try physical(profile).prepare(handle, key: rawKey)
         return Opened(handle: handle, key: rawKey, file: file, profile: profile)
+    }
+
+    /// A journal or log of another page size was never this file's, since a store's page size does
+    /// not change. SQLCipher 3.4.1 crashes when it plays back a smaller one.
+    private func requireOwnJournal(_ profile: CipherProfile) throws(StoreError) {
+        guard let pageByteCount = file.pendingPageByteCount(),
+            pageByteCount != profile.pageByteCount
+        else { return }
+        throw StoreError(
+            .damaged,
+            "the journal or log beside \(file.path) has pages of \(pageByteCount) bytes, the file "
+                + "itself of \(profile.pageByteCount)",
+            hint:
+                "It belongs to another file: move it away, and keep it until you know whose it is."
+        )
     }
 
     /// The profile under which page 1 authenticates.

@@ -22,6 +22,9 @@ enum PlaintextFile {
                 .notAStore, "\(file.path) is not a plaintext SQLite database",
                 hint: "If it is an encrypted one, use Store.migrate, or open it with its key.")
         }
+        if let header = try handle.rawBytes(at: 0, count: 100) {
+            try requireWhole(file, byteCount: try handle.rawByteCount(), header: header)
+        }
         do throws(StoreError) {
             try configure(handle, configuration)
             try handle.run("PRAGMA query_only = ON")
@@ -41,5 +44,30 @@ enum PlaintextFile {
         _ = coffer_set_option(handle.db, Int32(coffer_option_load_extension), 0)
         _ = coffer_set_option(handle.db, Int32(coffer_option_trusted_schema), 0)
         _ = try handle.firstText("SELECT count(*) FROM sqlite_master")
+    }
+
+    /// SQLite fills what is missing of the last page with zeros, and not even `integrity_check`
+    /// says anything. Beside a log or journal the file may be behind for good reason.
+    ///
+    /// - Throws: `.truncated`.
+    private static func requireWhole(
+        _ file: FileLocation, byteCount: Int, header: [UInt8]
+    ) throws(StoreError) {
+        guard !file.hasPendingChanges else { return }
+        func integer(_ offset: Int, _ count: Int) -> Int {
+            header[offset..<offset + count].reduce(0) { $0 << 8 | Int($1) }
+        }
+        // "or the value 1 representing a page size of 65536"; the page count counts if "the 4-byte
+        // change counter at offset 24 exactly matches the 4-byte version-valid-for number at
+        // offset 92": https://www.sqlite.org/fileformat2.html#the_database_header
+        let size = integer(16, 2) == 1 ? 65536 : integer(16, 2)
+        let pageCount = integer(24, 4) == integer(92, 4) ? integer(28, 4) : 0
+        guard size > 0, byteCount % size == 0, byteCount / size >= pageCount else {
+            throw StoreError(
+                .truncated,
+                "\(file.path) has \(byteCount) bytes, but its first page tells of \(pageCount) "
+                    + "pages of \(size) bytes",
+                hint: "The end is missing: restore the file from a backup.")
+        }
     }
 }

@@ -3,10 +3,12 @@ struct RawPages: ~Copyable {
     private let handle: Handle
     private let authenticator: PageAuthenticator
     let byteCount: Int
+    private let salt: [UInt8]
 
     init(_ handle: Handle, key: borrowing RawKey, profile: CipherProfile) {
         self.handle = handle
         byteCount = profile.pageByteCount
+        salt = key.salt
         authenticator = PageAuthenticator(key: key, profile: profile)
     }
 
@@ -15,9 +17,13 @@ struct RawPages: ~Copyable {
     var lockPage: Int { (1 << 30) / byteCount + 1 }
 
     /// A page that the file does not have (it may have shrunk meanwhile) is no damage.
+    ///
+    /// Page 1 also has to begin with the key's salt. No MAC covers it, and an open store or a key
+    /// of 48 bytes does without it, but no passphrase ever opens the file with another one.
     borrowing func isAuthentic(_ number: Int) throws(StoreError) -> Bool {
         do throws(StoreError) {
             guard let page = try bytes(of: number) else { return true }
+            if number == 1, !page.starts(with: salt) { return false }
             return authenticates(page[...], number: number)
         } catch  where error.code == .damaged {
             return false
@@ -47,6 +53,13 @@ struct RawPages: ~Copyable {
         for number in stride(from: 1, through: pageCount, by: 1) where number != lockPage {
             if try !isAuthentic(number) { damaged.append(number) }
             if damaged.count == countMax { break }
+        }
+        // Another process may have been half-way through writing one of them.
+        for _ in 0..<3 where !damaged.isEmpty {
+            sleepBriefly()
+            var failing: [Int] = []
+            for number in damaged where try !isAuthentic(number) { failing.append(number) }
+            damaged = failing
         }
         return damaged
     }

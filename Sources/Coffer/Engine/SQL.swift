@@ -109,6 +109,12 @@ extension String {
         guard !isEmpty, !utf8.contains(0) else {
             throw StoreError(.sql, "a name in SQL is neither empty nor contains NUL")
         }
+        return inDoubleQuotes
+    }
+
+    /// In double quotes, with every `"` doubled: scalar by scalar, since a combining mark behind a
+    /// quote makes one `Character` of both.
+    var inDoubleQuotes: String {
         var quoted = "\""
         for scalar in unicodeScalars {
             if scalar == "\"" { quoted += "\"" }

@@ -53,9 +53,10 @@ struct SchemaRow: Equatable {
         isIndex = kind == "index"
         name = encoding.text(columns[1])
         tableName = encoding.text(columns[2])
+        // A virtual table has no tree. The number is signed, and a page's number has 32 bits.
+        guard columns[3].first ?? 0 < 0x80 else { return nil }
         rootPage = columns[3].reduce(0) { $0 << 8 | Int($1) }
-        // A virtual table has no tree.
-        guard rootPage > 0 else { return nil }
+        guard rootPage > 0, rootPage <= Int(UInt32.max) else { return nil }
     }
 
     /// "N≥13 and odd: Value is a string in the text encoding and (N-13)/2 bytes in length." "1:

@@ -12,9 +12,11 @@ struct Conversion {
         try key.check()
         let profile = try newProfile()
         let location = try CopyTarget.location(newPath)
-        let source = try PlaintextFile.openSource(try FileLocation(path), configuration)
+        let file = try FileLocation(path)
+        let source = try PlaintextFile.openSource(file, configuration)
         let cipher = try FileCipher(new: key, profile: profile)
-        let target = try CopyTarget(at: location, cipher: cipher, configuration: configuration)
+        let target = try CopyTarget(
+            at: location, of: file, cipher: cipher, configuration: configuration)
         try source.run(.begin)
         let content = try fill(target, from: source, cipher: nil)
         source.close()
@@ -34,7 +36,8 @@ struct Conversion {
             cacheByteCount: CopyTarget.cacheByteCount)
         let source = Connection.OpenState(try opening.open(key: key))
         let cipher = try FileCipher(new: newKey, profile: profile)
-        let target = try CopyTarget(at: location, cipher: cipher, configuration: configuration)
+        let target = try CopyTarget(
+            at: location, of: source.file, cipher: cipher, configuration: configuration)
         try source.handle.run(.begin)
         let content = try fill(
             target, from: source.handle,
@@ -47,7 +50,8 @@ struct Conversion {
     func decrypt(_ core: StoreCore, to newPath: String) throws -> CopyReport {
         try core.requireOutside()
         let location = try CopyTarget.location(newPath)
-        let target = try CopyTarget(at: location, cipher: nil, configuration: configuration)
+        let target = try CopyTarget(
+            at: location, of: core.pool.file, cipher: nil, configuration: configuration)
         let content = try core.read { tx in
             let open = try tx.connection().current()
             return try fill(
@@ -74,14 +78,16 @@ struct Conversion {
         let other = cipher
         let target = try core.read { tx in
             let open = try tx.connection().current()
-            let cipher = other ?? FileCipher(key: open.key.copy(), profile: profile)
+            let own = FileCipher(key: open.key.copy(), profile: profile)
             let target = CopyTargetBox(
-                try CopyTarget(at: location, cipher: cipher, configuration: configuration))
+                try CopyTarget(
+                    at: location, of: open.file, cipher: other ?? own,
+                    configuration: configuration))
             // Takes the snapshot.
             _ = try open.handle.firstText(Probe.sql)
             let handle = try target.target.openEmpty()
             defer { handle.close() }
-            try namingPages(of: open.handle, cipher) { () throws(StoreError) in
+            try namingPages(of: open.handle, own) { () throws(StoreError) in
                 try PageCopy(source: open.handle, target: handle, monitor: monitor).run()
             }
             return target

@@ -1,7 +1,7 @@
 import Coffer
 import Foundation
 
-/// A value of `--bind`: text, or typed by a prefix.
+/// A value on the command line: text, or typed by a prefix.
 enum BoundValue {
     /// - Parameter store: Path of the store, which no value is read from.
     /// - Throws: `ToolError` `.usage`, which repeats the prefix and not the value.
@@ -36,7 +36,8 @@ enum BoundValue {
     }
 
     private static func unusable(_ prefix: String, _ reason: String) -> ToolError {
-        ToolError(.usage, "--bind \(prefix) \(reason)", hint: "text: takes everything as it is")
+        ToolError(
+            .usage, "\(prefix) \(reason)", hint: "a value behind text: is taken as it is")
     }
 
     private static func bytes(hex: String) -> Data? {

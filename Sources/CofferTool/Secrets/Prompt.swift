@@ -54,6 +54,8 @@ enum Prompt {
         }
         let before = settings
         settings.c_lflag &= ~tcflag_t(ECHO)
+        // Ctrl-Z would leave the terminal to the shell without echo.
+        withUnsafeMutableBytes(of: &settings.c_cc) { $0[Int(VSUSP)] = disabledCharacter }
         let restore = { @Sendable [before] in
             var before = before
             _ = tcsetattr(number, TCSAFLUSH, &before)
@@ -79,4 +81,11 @@ enum Prompt {
         }
         throw ToolError(.secretSource, "the passphrase is too long")
     }
+
+    /// `_POSIX_VDISABLE`, which Swift does not import.
+    #if canImport(Darwin)
+    private static let disabledCharacter: UInt8 = 0xff
+    #else
+    private static let disabledCharacter: UInt8 = 0
+    #endif
 }

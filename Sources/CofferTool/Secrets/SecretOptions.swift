@@ -1,6 +1,11 @@
 import ArgumentParser
 import Coffer
-import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
 
 /// Where the key of an existing store, or the first key of a new one, comes from.
 struct SecretOptions: ParsableArguments {
@@ -17,7 +22,7 @@ struct SecretOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Take what a shell command prints, such as 'pass show notes'.", valueName: "command"),
-        completion: .shellCommand(""))
+        completion: .list([]))
     var passphraseCommand: String?
 
     @Flag(help: "Read it from standard input.")
@@ -56,7 +61,7 @@ struct NewSecretOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp("Take what a shell command prints.", valueName: "command"),
-        completion: .shellCommand(""))
+        completion: .list([]))
     var newPassphraseCommand: String?
 
     @Flag(help: "Read it from standard input.")
@@ -111,12 +116,24 @@ enum SecretChoice {
         return named.first ?? .prompt
     }
 
+    /// Whether both read the same thing, whatever it is called: `/dev/stdin`, a link, a descriptor.
     static func isSame(_ first: SecretSource, _ second: SecretSource) -> Bool {
-        if let descriptor = first.descriptor { return descriptor == second.descriptor }
-        guard case .file(let path) = first, case .file(let other) = second else {
+        if let descriptor = first.descriptor, descriptor == second.descriptor { return true }
+        guard let one = identity(first), let other = identity(second) else {
             return first == second
         }
-        return URL(filePath: path).resolvingSymlinksInPath().path
-            == URL(filePath: other).resolvingSymlinksInPath().path
+        return one == other
+    }
+
+    /// Device and inode of what is read.
+    private static func identity(_ source: SecretSource) -> [UInt64]? {
+        var found = stat()
+        switch source {
+        case .file(let path): guard stat(path, &found) == 0 else { return nil }
+        case .descriptor(let number), .rawKeyDescriptor(let number):
+            guard fstat(number, &found) == 0 else { return nil }
+        case .prompt, .command: return nil
+        }
+        return [UInt64(found.st_dev), UInt64(found.st_ino)]
     }
 }

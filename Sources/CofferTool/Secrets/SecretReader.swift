@@ -25,6 +25,8 @@ enum SecretReader {
     }
 
     private static func read(_ source: SecretSource, prompts: [String]) throws -> StoreKey {
+        // A command that fetches the secret is interrupted like any other; from here on it is us.
+        defer { Interruption.install() }
         switch source {
         case .prompt:
             return try passphrase(source) { try Prompt.read(prompts, into: $0) }

@@ -8,7 +8,7 @@ import Glibc
 import Darwin
 #endif
 
-/// What Ctrl-C (SIGINT) and SIGTERM do.
+/// What Ctrl-C (SIGINT), SIGTERM, SIGHUP and SIGQUIT do.
 ///
 /// Work that leaves something half done (a new file) is cancelled and cleans up; everything else
 /// ends at once, which no store minds: an unfinished transaction is undone by whoever opens the
@@ -19,6 +19,8 @@ enum Interruption {
         var cancel: (@Sendable () -> Void)?
         /// Puts the terminal back in order before the process ends.
         var restore: (@Sendable () -> Void)?
+        /// What else is said when the process ends.
+        var note: String?
         var isInstalled = false
     }
 
@@ -40,7 +42,7 @@ enum Interruption {
         }
         // A pipe loses no signal, whenever the thread comes to read it. Of all that there is to do
         // a handler may only write: https://man7.org/linux/man-pages/man7/signal-safety.7.html
-        for number in [SIGINT, SIGTERM] {
+        for number in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
             signal(number) { _ in
                 var byte: UInt8 = 0
                 _ = write(signalPipe, &byte, 1)
@@ -49,14 +51,30 @@ enum Interruption {
     }
 
     /// Runs work that a signal cancels.
+    ///
+    /// - Parameter isLateResultKept: What happens when the signal came too late: the result counts
+    ///   (a file was made), or the run was interrupted all the same.
     static func cancelling<T: Sendable>(
-        _ work: @escaping @Sendable () async throws -> T
+        isLateResultKept: Bool = true, _ work: @escaping @Sendable () async throws -> T
     ) async throws -> T {
         install()
         let task = Task { try await work() }
         state.withLock { $0.cancel = { task.cancel() } }
         defer { state.withLock { $0.cancel = nil } }
-        return try await task.value
+        let result = try await task.value
+        if state.withLock({ $0.cancel == nil }) {
+            guard isLateResultKept else { throw CancellationError() }
+            Terminal.note("it was finished before it could be interrupted")
+        }
+        return result
+    }
+
+    /// Runs work that a signal ends at once, with something to say about it.
+    static func noting<T>(_ note: String, _ work: () async throws -> T) async rethrows -> T {
+        install()
+        state.withLock { $0.note = note }
+        defer { state.withLock { $0.note = nil } }
+        return try await work()
     }
 
     /// Runs work that has changed something about the terminal.
@@ -73,16 +91,18 @@ enum Interruption {
     }
 
     private static func interrupted() {
-        let (cancel, restore) = state.withLock { state in
+        let (cancel, restore, note) = state.withLock { state in
             defer { state.cancel = nil }
-            return (state.cancel, state.restore)
+            return (state.cancel, state.restore, state.note)
         }
+        // The bar, or the ^C that the terminal shows.
+        if Terminal.isInteractive { Terminal.writeRaw("\r\u{1b}[K") }
         if let cancel {
             Terminal.note("interrupted; cleaning up (again to end at once)")
             return cancel()
         }
         restore?()
-        Terminal.note("interrupted")
+        Terminal.note("interrupted" + (note.map { "; \($0)" } ?? ""))
         _exit(ExitStatus.interrupted.rawValue)
     }
 }

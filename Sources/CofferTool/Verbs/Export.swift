@@ -43,6 +43,9 @@ struct Export: AsyncParsableCommand {
     @OptionGroup(title: "Output") var talk: OutputOptions
 
     func validate() throws {
+        guard output != "", !table.contains("") else {
+            throw ValidationError("A name is not empty.")
+        }
         guard null == nil || format == .csv else { throw ValidationError("--null is for csv.") }
         if format == .sql {
             guard sql == nil else { throw ValidationError("--sql is for csv and jsonl.") }

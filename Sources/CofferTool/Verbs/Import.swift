@@ -37,7 +37,9 @@ struct Import: AsyncParsableCommand {
     var null: String?
     @Flag(help: "csv: make all columns of a new table TEXT.")
     var text = false
-    @Option(help: ArgumentHelp("csv: a comma (if not given), tab or semicolon.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp("csv: a comma (if not given), tab or semicolon.", valueName: "name"),
+        completion: .list([",", "tab", ";"]))
     var delimiter: Delimiter?
     @OptionGroup(title: "Secret") var secret: SecretOptions
     @OptionGroup(title: "Output") var output: OutputOptions
@@ -53,6 +55,7 @@ struct Import: AsyncParsableCommand {
     func validate() throws {
         try StandardInput.claim(file == "-" ? "the file" : nil, secret)
         let format = try chosenFormat()
+        guard table != "" else { throw ValidationError("A table's name is not empty.") }
         guard (format == .sql) == (table == nil) else {
             throw ValidationError(
                 format == .sql

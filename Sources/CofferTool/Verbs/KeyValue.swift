@@ -11,13 +11,15 @@ struct KeyValue: AsyncParsableCommand {
             Keys are text, integers, UUIDs or bytes, as the bucket was made; bytes are written \
             hex:00ff. Values are text as it is, or typed by a prefix: int:5, real:1.5, \
             text:int:5, hex:00ff, file:PATH; a value - is read from standard input, as text. What \
-            a program keeps of Codable types is JSON text.
+            a program keeps of Codable types is JSON text. Behind -- nothing is an option, so that \
+            keys and values may begin with a dash.
 
             EXAMPLES
               coffer kv put notes.db settings home /home/ada
               coffer kv get notes.db settings home
               coffer kv list notes.db settings --prefix ho --json
               coffer kv delete notes.db settings home
+              coffer kv put --passphrase-file secret notes.db temperatures -- -k -5
             """,
         subcommands: [Get.self, Put.self, Delete.self, List.self, Count.self])
 }
@@ -27,6 +29,10 @@ struct BucketOptions: ParsableArguments {
     @OptionGroup var store: StoreOptions
     @Argument(help: "The bucket's name.")
     var bucket: String
+
+    func validate() throws {
+        guard !bucket.isEmpty else { throw ValidationError("A bucket's name is not empty.") }
+    }
 }
 
 extension KeyValue {

@@ -43,13 +43,13 @@ struct Rekey: AsyncParsableCommand {
     func run() async throws {
         let newSource = try newSecret.source(apartFrom: try secret.source())
         let result = try await store.withStore(secret) { opened in
-            let newKey = try SecretReader.new(newSource, for: store.path)
+            let newKey = KeyHolder(try SecretReader.new(newSource, for: store.path))
             return try await rekey(opened, to: newKey)
         }
         try output.print(result)
     }
 
-    private func rekey(_ opened: Store, to newKey: consuming StoreKey) async throws -> Result {
+    private func rekey(_ opened: Store, to newKey: KeyHolder) async throws -> Result {
         let pageCount = try await opened.read { tx in
             try tx.firstRow("PRAGMA page_count")?.get(0, as: Int.self) ?? 0
         }
@@ -57,7 +57,11 @@ struct Rekey: AsyncParsableCommand {
         let progress = RekeyProgress.watch(status, output.reporter("rekey", unit: "bytes"))
         let start = ContinuousClock.now
         do {
-            try await opened.rekey(to: newKey)
+            try await Interruption.noting(
+                "one of the two keys opens every row: coffer status --prompt tells which"
+            ) {
+                try await opened.rekey(to: newKey.takeOne())
+            }
         } catch {
             progress.cancel()
             await progress.value
@@ -78,6 +82,8 @@ private enum RekeyProgress {
         Task {
             defer { reporter.finish() }
             guard reporter.isShown else { return }
+            // The journal goes at the end; what was done stays done.
+            var most = 0
             while !Task.isCancelled {
                 // `stat` only: a descriptor of ours would drop SQLite's locks when it is closed.
                 let written = ["-wal", "-journal"].map { suffix in
@@ -85,8 +91,8 @@ private enum RekeyProgress {
                         atPath: status.path + suffix)
                     return facts?[.size] as? Int ?? 0
                 }
-                reporter.update(
-                    min(written.max() ?? 0, status.byteCount), of: status.byteCount)
+                most = max(most, min(written.max() ?? 0, status.byteCount))
+                reporter.update(most, of: status.byteCount)
                 try? await Task.sleep(for: .milliseconds(200))
             }
         }

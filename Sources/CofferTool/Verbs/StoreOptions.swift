@@ -13,6 +13,7 @@ struct StoreOptions: ParsableArguments {
     var busyTimeout = 5.0
 
     func validate() throws {
+        guard !path.isEmpty else { throw ValidationError("The path is empty.") }
         guard busyTimeout >= 0, busyTimeout <= 86_400 else {
             throw ValidationError("--busy-timeout is from 0 to 86400 seconds.")
         }

@@ -8,7 +8,8 @@ struct Verify: AsyncParsableCommand {
         discussion: """
             Covers free pages and the write-ahead log too, and may run beside programs that use \
             the store. Exit code 14 if anything is damaged. With --sample only so many pages, \
-            drawn anew each time, and the log are checked, and the structure is not.
+            drawn anew each time, and the log are checked, and the structure is not. The log is \
+            checked under the write lock, for which it waits --busy-timeout.
 
             EXAMPLES
               coffer verify notes.db
@@ -22,11 +23,15 @@ struct Verify: AsyncParsableCommand {
     @OptionGroup(title: "Secret") var secret: SecretOptions
     @OptionGroup(title: "Output") var output: OutputOptions
 
+    func validate() throws {
+        guard sample ?? 1 >= 1 else { throw ValidationError("--sample is 1 page or more.") }
+    }
+
     func run() async throws {
         let reporter = output.reporter("verify", unit: "pages")
         let scope = sample.map(VerificationScope.sample(pageCountMax:)) ?? .everything
         let found = try await store.withStore(secret) { opened in
-            try await Interruption.cancelling {
+            try await Interruption.cancelling(isLateResultKept: false) {
                 defer { reporter.finish() }
                 return try await opened.verify(scope) { progress in
                     reporter.update(progress.pageCount, of: progress.pageCountTotal)

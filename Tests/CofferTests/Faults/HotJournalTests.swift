@@ -39,4 +39,30 @@ import Testing
         #expect(sum?[0] == 1500)
         #expect(again.profile == profile)
     }
+
+    @Test(arguments: [512, 1024, 8192, 65536])
+    func `a journal of another page size beside a good store is .damaged and left alone`(
+        pageByteCount: Int
+    ) throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path()
+        try Connection(
+            path: path, key: .numbered(1), configuration: .testing(.delete, profile: .portable)
+        ).close()
+        // One record of page 1, in a header as SQLite writes it.
+        let numbers = [1, 0, 1, 512, pageByteCount].flatMap { number in
+            withUnsafeBytes(of: UInt32(number).bigEndian) { Array($0) }
+        }
+        var journal: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7] + numbers
+        journal += [UInt8](repeating: 0, count: 512 - journal.count) + [0, 0, 0, 1]
+        journal += [UInt8](repeating: 7, count: pageByteCount + 4)
+        try Data(journal).write(to: URL(filePath: path + "-journal"))
+        let before = try Data(contentsOf: URL(filePath: path))
+        let error = expect(.damaged) {
+            try Connection(path: path, key: .numbered(1), mode: .mustExist)
+        }
+        #expect(error?.message.contains("journal") == true)
+        #expect(try Data(contentsOf: URL(filePath: path)) == before)
+        #expect(try Data(contentsOf: URL(filePath: path + "-journal")) == Data(journal))
+    }
 }

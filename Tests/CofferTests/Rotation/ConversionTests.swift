@@ -291,4 +291,59 @@ import Testing
         #expect(try Dump.store(folder.path("backup.db"), key: 1) == expected)
         #expect(try Dump.store(folder.path("new.db"), key: 2) == expected)
     }
+
+    // MARK: Hostile and odd
+
+    @Test func `a name that is not UTF-8 is refused, and not taken for a text`() throws {
+        // SQLite reads an unknown "name" as a text: each value became the column's name once.
+        for sql in ["CREATE TABLE t(caf\u{1}, b)", "CREATE TABLE t(b DEFAULT 'z\u{1}')"] {
+            let raw = try RawConnection(plain)
+            let bytes = sql.utf8.map { $0 == 1 ? 0xe9 : $0 } + [0]
+            let code = bytes.withUnsafeBytes {
+                sqlite3_exec(
+                    raw.db, $0.bindMemory(to: CChar.self).baseAddress, nil, nil, nil)
+            }
+            #expect(code == SQLITE_OK)
+            #expect(raw.run("INSERT INTO t VALUES ('precious')") == (sql.contains("caf") ? 1 : 0))
+            expect(.unsupported) {
+                try Store.encrypt(
+                    plaintextAt: plain, to: path, key: .numbered(1), configuration: .testing())
+            }
+            #expect(try names() == ["plain.db"])
+            raw.run("DROP TABLE t")
+        }
+    }
+
+    @Test func `a quote that a combining mark follows is still a quote`() throws {
+        try makePlain(
+            "",
+            "CREATE TABLE \"t\"\"\u{301}\"(id INTEGER PRIMARY KEY, \"a\"\"\u{301} b\"); "
+                + "INSERT INTO \"t\"\"\u{301}\" VALUES (1, 'kept')")
+        let expected = try Dump.plaintext(plain)
+        try Store.encrypt(
+            plaintextAt: plain, to: path, key: .numbered(1), configuration: .testing())
+        #expect(try Dump.store(path, key: 1) == expected)
+    }
+
+    @Test(arguments: [0o600, 0o640, 0o644])
+    func `a copy can be read by those who may read its source`(permissions: Int) throws {
+        try makePlain()
+        func set(_ path: String) throws {
+            try FileManager.default.setAttributes(
+                [.posixPermissions: permissions], ofItemAtPath: path)
+        }
+        func get(_ path: String) throws -> Int? {
+            try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+        }
+        try set(plain)
+        try Store.encrypt(
+            plaintextAt: plain, to: path, key: .numbered(1), configuration: .testing())
+        #expect(try get(path) == permissions)
+        let store = try Store(path: path, key: .numbered(1), configuration: .testing())
+        try store.decrypt(to: folder.path("back.db"))
+        try store.backup(to: folder.path("backup.db"))
+        try store.close()
+        #expect(try get(folder.path("back.db")) == permissions)
+        #expect(try get(folder.path("backup.db")) == permissions)
+    }
 }

@@ -188,4 +188,16 @@ import Testing
         let store = try make()
         try store.write { _ in _ = expect(.misuse) { try store.verify() } }
     }
+
+    @Test func `a salt that is not the key's is damage of page 1`() throws {
+        let folder = try TemporaryFolder()
+        let key = [UInt8](repeating: 3, count: 32) + [UInt8](repeating: 4, count: 16)
+        try Store(path: folder.path(), key: .raw(key), configuration: .testing()).close()
+        try Damage.flip(folder.path(), at: 3)
+        // A key that brings its salt opens the file all the same; a passphrase never would.
+        let store = try Store(path: folder.path(), key: .raw(key), configuration: .testing())
+        let report = try store.verify()
+        #expect(report.damagedPages.map(\.number) == [1])
+        try store.close()
+    }
 }

@@ -23,10 +23,8 @@ enum Dump {
         for name in ["encoding", "auto_vacuum", "user_version", "application_id"] {
             lines += try rows(db, "PRAGMA \(name)")
         }
-        for table in try rows(
-            db, "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0 ORDER BY 1")
-        {
-            let name = "\"" + table.dropFirst("text ".count) + "\""
+        for table in try tables(db) {
+            let name = table.inDoubleQuotes
             var statement: OpaquePointer?
             let withRowID = "SELECT oid, * FROM \(name) NOT INDEXED"
             let hasRowID = sqlite3_prepare_v2(db, withRowID, -1, &statement, nil) == SQLITE_OK
@@ -35,6 +33,18 @@ enum Dump {
             lines += try rows(db, hasRowID ? withRowID : "SELECT * FROM \(name) NOT INDEXED")
         }
         return lines
+    }
+
+    private static func tables(_ db: OpaquePointer) throws -> [String] {
+        var statement: OpaquePointer?
+        defer { sqlite3_finalize(statement) }
+        let sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0 ORDER BY 1"
+        try #require(sqlite3_prepare_v2(db, sql, -1, &statement, nil) == SQLITE_OK)
+        var names: [String] = []
+        while sqlite3_step(statement) == SQLITE_ROW {
+            names.append(String(cString: sqlite3_column_text(statement, 0)))
+        }
+        return names
     }
 
     /// One line for each row: storage class and value, bytes in full.

@@ -149,6 +149,20 @@ import Testing
         #expect(try coffer("encrypt").exitCode == 10)
     }
 
+    @Test(arguments: [6000, 8192, 4096 * 3])
+    func `a plaintext database that is cut short is not encrypted`(byteCount: Int) throws {
+        // SQLite reads the missing part of the last page as zeros: a value became NULL once.
+        let raw = try RawConnection(path)
+        raw.run("CREATE TABLE note(id INTEGER PRIMARY KEY, body)")
+        raw.run("INSERT INTO note VALUES (1, randomblob(20000))")
+        #expect(try Damage.byteCount(path) > byteCount)
+        try Damage.truncate(path, to: byteCount)
+        let output = try coffer("encrypt")
+        #expect(output.exitCode == 14)
+        #expect(output.errorText.contains("The end is missing"))
+        #expect(try files() == ["store.db"])
+    }
+
     @Test func `decrypt wants to be told twice`() throws {
         try make()
         let output = try coffer("decrypt")

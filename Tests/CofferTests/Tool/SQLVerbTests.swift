@@ -42,7 +42,7 @@ import Testing
         for value in [
             "int:1.5", "int:9223372036854775808", "real:x", "real:nan", "hex:0", "null:x",
         ] {
-            try store.fail("sql", ["SELECT ?", "--bind", value], exitCode: 2, saying: "--bind")
+            try store.fail("sql", ["SELECT ?", "--bind", value], exitCode: 2, saying: "text:")
         }
         try store.fail("sql", ["SELECT ?"], exitCode: 2, saying: "1 places", "0 times")
         try store.fail("sql", ["SELECT 1", "--bind", "x"], exitCode: 2)

@@ -138,6 +138,7 @@ import Testing
             ["--passphrase-file", secret, "--new-passphrase-file", link],
             ["--passphrase-stdin", "--new-passphrase-stdin"],
             ["--passphrase-stdin", "--new-passphrase-fd", "0"],
+            ["--passphrase-stdin", "--new-passphrase-file", "/dev/stdin"],
             ["--passphrase-fd", "3", "--new-passphrase-fd", "3"],
             ["--passphrase-fd", "3", "--new-raw-key-fd", "3"],
             ["--passphrase-command", "echo a", "--new-passphrase-command", "echo a"],

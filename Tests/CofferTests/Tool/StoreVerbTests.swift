@@ -16,8 +16,10 @@ import Testing
         let connection = try Connection(
             path: path, key: .numbered(1), configuration: .testing(mode))
         try connection.execute("CREATE TABLE note(id INTEGER PRIMARY KEY, body)")
-        for number in 0..<rowCount {
-            try connection.execute("INSERT INTO note VALUES (\(number), zeroblob(2000))")
+        try connection.transaction {
+            for number in 0..<rowCount {
+                try connection.execute("INSERT INTO note VALUES (\(number), zeroblob(2000))")
+            }
         }
         connection.close()
     }
@@ -188,7 +190,7 @@ import Testing
         #expect(said["pageCount"] as? Int == 3)
         #expect(said["pageCountTotal"] as? Int ?? 0 > 3)
         #expect(said["isStructureChecked"] as? Bool == false)
-        #expect(try coffer("verify", "--sample", "0").exitCode == 1)
+        #expect(try coffer("verify", "--sample", "0").exitCode == 2)
     }
 
     @Test func `verify of a damaged store names the page and exits with 14`() throws {
@@ -265,5 +267,60 @@ import Testing
         let output = try Tool.run(["--generate-completion-script", shell])
         #expect(output.exitCode == 0)
         for word in ["rekey", "passphrase-file", "doctor"] { #expect(output.text.contains(word)) }
+    }
+
+    @Test func `wrong usage is JSON where JSON is asked for`() throws {
+        for arguments in [["sql", path, "--json"], ["verify", path, "--sample", "0", "--json"]] {
+            let output = try Tool.run(arguments)
+            #expect(output.exitCode == 2)
+            let error = try #require(try json(output.stderr)["error"] as? [String: Any])
+            #expect(error["code"] as? String == "usage")
+            #expect(output.stdout.isEmpty)
+        }
+    }
+
+    @Test(arguments: [["--help"], ["--version"], ["--generate-completion-script", "bash"]])
+    func `what cannot be written is no success`(arguments: [String]) throws {
+        let tool = [Tool.executable.path] + arguments
+        let full = try Tool.runProgram(["sh", "-c", "\"$@\" > /dev/full", "sh"] + tool)
+        #expect(full.exitCode == 17)
+        let closed = try Tool.runProgram(["sh", "-c", "\"$@\" >&-", "sh"] + tool)
+        #expect(closed.exitCode == 17)
+    }
+
+    @Test func `a hint names verbs and options, not functions`() throws {
+        try RawConnection(path).run("CREATE TABLE t(v)")
+        #expect(try coffer("sql", "SELECT 1").errorText.contains("coffer encrypt"))
+        try FileManager.default.removeItem(atPath: path)
+        try make()
+        let output = try coffer("sql", "PRAGMA rekey = 'x'", "--write")
+        #expect(output.errorText.contains("coffer rekey"))
+        let peer = try Peer(["hold-write", "wal", path, "1"])
+        try #require(peer.line() == "ready")
+        let busy = try coffer("sql", "DELETE FROM note", "--write", "--busy-timeout", "0.1")
+        peer.goOn()
+        _ = peer.finish()
+        #expect(busy.exitCode == 11)
+        #expect(busy.errorText.contains("--busy-timeout"))
+    }
+
+    @Test func `an interrupted rekey says so, and one key opens every row`() throws {
+        try make(rowCount: 6000)
+        let tool = try Tool.start(
+            ["rekey", path, "--raw-key-fd", "3", "--new-raw-key-fd", "4", "--progress", "json"],
+            descriptors: [3: Tool.key(1), 4: Tool.key(2)])
+        let deadline = ContinuousClock.now + .seconds(60)
+        while !tool.errorText.contains("\"done\""), ContinuousClock.now < deadline {
+            usleep(500)
+        }
+        tool.send(SIGINT)
+        let output = try tool.finish()
+        // A machine that is fast enough has finished.
+        #expect([130, 0].contains(output.exitCode))
+        if output.exitCode == 130 {
+            #expect(output.errorText.contains("one of the two keys"))
+            #expect(output.stdout.isEmpty)
+        }
+        #expect(opens(1) != opens(2))
     }
 }
