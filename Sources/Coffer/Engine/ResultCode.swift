@@ -1,5 +1,13 @@
 import CSQLCipher
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 extension StoreError {
     /// Translates an engine's result code, with the message it left on the connection.
     static func of(_ db: OpaquePointer?, code: Int32, sql: String?) -> StoreError {
@@ -65,7 +73,12 @@ private struct Meaning {
             self.code = .readOnly
         case SQLITE_CANTOPEN:
             self.code = .io
-            hint = systemError == 0 ? nil : "The system said: \(systemErrorText(systemError))."
+            message = "the file, or what SQLite keeps beside it, cannot be opened or made"
+            // What is left of an earlier look for a log says nothing.
+            let reason = [0, ENOENT].contains(systemError) ? "" : systemErrorText(systemError)
+            hint =
+                "Even to read a store in WAL mode SQLite writes to its folder (-shm): allow it"
+                + (reason.isEmpty ? "." : ". The system said: \(reason).")
         case SQLITE_CORRUPT:
             self.code = .damaged
             hint = "Nothing read from the damaged part was returned; restore it from a backup."
