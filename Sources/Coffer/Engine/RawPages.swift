@@ -14,12 +14,13 @@ struct RawPages: ~Copyable {
     /// See <https://www.sqlite.org/fileformat2.html#the_lock_byte_page>.
     var lockPage: Int { (1 << 30) / byteCount + 1 }
 
-    /// A page that the file does not have (it may have shrunk meanwhile) is no damage.
+    /// A page that the file does not have (it may have shrunk meanwhile) is no damage; one that
+    /// cannot be read, on a bad sector, is as lost as one that was changed.
     borrowing func isAuthentic(_ number: Int) throws(StoreError) -> Bool {
         do throws(StoreError) {
             guard let page = try bytes(of: number) else { return true }
             return authenticates(page[...], number: number)
-        } catch  where error.code == .damaged {
+        } catch  where error.code == .damaged || error.code == .io {
             return false
         }
     }
