@@ -97,9 +97,22 @@ static inline int coffer_read_log(sqlite3 *db, void *buffer, int byte_count, int
     return file->pMethods->xRead(file, buffer, byte_count, offset);
 }
 
-/// Copies the first header of the WAL index, 48 bytes, from the memory that the engine shares.
+/// Byte count of the write-ahead log. SQLITE_NOTFOUND if no log is open.
+static inline int coffer_log_byte_count(sqlite3 *db, int64_t *byte_count) {
+    sqlite3_file *file = 0;
+    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
+    if (code != SQLITE_OK) return code;
+    if (file == 0 || file->pMethods == 0) return SQLITE_NOTFOUND;
+    sqlite3_int64 size = 0;
+    code = file->pMethods->xFileSize(file, &size);
+    *byte_count = size;
+    return code;
+}
+
+/// Copies both headers of the WAL index, 48 bytes each, from the memory that the engine shares.
+/// A writer changes the second before the first.
 /// See https://www.sqlite.org/walformat.html#the_wal_index_header. SQLITE_NOTFOUND without WAL.
-static inline int coffer_read_log_index(sqlite3 *db, void *header) {
+static inline int coffer_read_log_index(sqlite3 *db, void *headers) {
     sqlite3_file *file = 0;
     void volatile *region = 0;
     int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
@@ -108,7 +121,9 @@ static inline int coffer_read_log_index(sqlite3 *db, void *header) {
     code = file->pMethods->xShmMap(file, 0, 32768, 0, &region);
     if (code != SQLITE_OK) return code;
     if (region == 0) return SQLITE_NOTFOUND;
-    memcpy(header, (const void *)region, 48);
+    memcpy(headers, (const void *)region, 48);
+    file->pMethods->xShmBarrier(file);
+    memcpy((char *)headers + 48, (const char *)region + 48, 48);
     return SQLITE_OK;
 }
 

@@ -144,7 +144,8 @@ final class Handle {
             initialized = code == SQLITE_OK ? count : 0
         }
         if code == coffer_ioerr_short_read { return nil }
-        guard code == SQLITE_OK else { throw error(code) }
+        // The connection knows nothing of this read: its last message is about something else.
+        guard code == SQLITE_OK else { throw StoreError.of(nil, code: code, sql: nil) }
         return bytes
     }
 
@@ -152,7 +153,7 @@ final class Handle {
     func rawByteCount() throws(StoreError) -> Int {
         var byteCount: Int64 = 0
         let code = coffer_raw_byte_count(db, &byteCount)
-        guard code == SQLITE_OK else { throw error(code) }
+        guard code == SQLITE_OK else { throw StoreError.of(nil, code: code, sql: nil) }
         return Int(byteCount)
     }
 }

@@ -16,7 +16,8 @@ struct RawPages: ~Copyable {
     /// See <https://www.sqlite.org/fileformat2.html#the_lock_byte_page>.
     var lockPage: Int { (1 << 30) / byteCount + 1 }
 
-    /// A page that the file does not have (it may have shrunk meanwhile) is no damage.
+    /// A page that the file does not have (it may have shrunk meanwhile) is no damage; one that
+    /// cannot be read, on a bad sector, is as lost as one that was changed.
     ///
     /// Page 1 also has to begin with the key's salt. No MAC covers it, and an open store or a key
     /// of 48 bytes does without it, but no passphrase ever opens the file with another one.
@@ -25,7 +26,7 @@ struct RawPages: ~Copyable {
             guard let page = try bytes(of: number) else { return true }
             if number == 1, !page.starts(with: salt) { return false }
             return authenticates(page[...], number: number)
-        } catch  where error.code == .damaged {
+        } catch  where error.code == .damaged || error.code == .io {
             return false
         }
     }

@@ -10,9 +10,9 @@ struct WriteAheadLog {
     static let frameHeaderByteCount = 24
 
     let pageByteCount: Int
-    private let salt: ArraySlice<UInt8>
-    private let isBigEndian: Bool
-    private var checksum: (UInt32, UInt32)
+    /// Each frame of this log has them in its header.
+    let salt: ArraySlice<UInt8>
+    private var checksum: LogChecksum
 
     /// Reads the header; `nil` if it is none or its checksum is wrong.
     init?(header: [UInt8]) {
@@ -20,12 +20,12 @@ struct WriteAheadLog {
         guard header.count == Self.headerByteCount, magic & ~1 == 0x377f_0682 else { return nil }
         // "If the least significant bit of the magic number is 1, the checksum words are read as
         // big-endian"
-        isBigEndian = magic & 1 == 1
         pageByteCount = Int(Self.bigEndian(header[8...]))
         salt = header[16..<24]
-        checksum = (0, 0)
-        add(header[0..<24])
-        guard checksum == (Self.bigEndian(header[24...]), Self.bigEndian(header[28...])) else {
+        checksum = LogChecksum(isBigEndian: magic & 1 == 1)
+        checksum.add(header[0..<24])
+        guard checksum.words == (Self.bigEndian(header[24...]), Self.bigEndian(header[28...]))
+        else {
             return nil
         }
     }
@@ -43,12 +43,13 @@ struct WriteAheadLog {
     }
 
     /// The page that the next frame holds; `nil` if the frame is not what was written: its salt
-    /// or the running checksum is wrong. Frames must come in order.
+    /// or the running checksum is wrong. Frames must come in order. If only its stored checksum is
+    /// wrong, the chain goes on behind it.
     mutating func page(ofNextFrame frame: [UInt8]) -> (number: Int, content: ArraySlice<UInt8>)? {
-        guard frame.count == frameByteCount, frame[8..<16].elementsEqual(salt) else { return nil }
-        add(frame[0..<8])
-        add(frame[Self.frameHeaderByteCount...])
-        guard checksum == (Self.bigEndian(frame[16...]), Self.bigEndian(frame[20...])) else {
+        guard frame.count == frameByteCount, hasSalt(frame[...]) else { return nil }
+        checksum.add(frame[0..<8])
+        checksum.add(frame[Self.frameHeaderByteCount...])
+        guard checksum.words == (Self.bigEndian(frame[16...]), Self.bigEndian(frame[20...])) else {
             return nil
         }
         return (Self.pageNumber(ofFrame: frame[...]), frame[Self.frameHeaderByteCount...])
@@ -59,23 +60,53 @@ struct WriteAheadLog {
         Int(bigEndian(header))
     }
 
+    /// Whether a frame is of this log and not of one that stood in the file before.
+    func hasSalt(_ frame: ArraySlice<UInt8>) -> Bool {
+        FrameHeader(frame).salt.elementsEqual(salt)
+    }
+
+    /// What the header of a frame says, which may be damaged.
+    struct FrameHeader {
+        let pageNumber: Int
+        let isCommit: Bool
+        let salt: ArraySlice<UInt8>
+
+        init(_ frame: ArraySlice<UInt8>) {
+            pageNumber = WriteAheadLog.pageNumber(ofFrame: frame)
+            isCommit = WriteAheadLog.bigEndian(frame.dropFirst(4)) != 0
+            salt = frame.dropFirst(8).prefix(8)
+        }
+    }
+
+    fileprivate static func bigEndian(_ bytes: ArraySlice<UInt8>) -> UInt32 {
+        bytes.prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
+    }
+}
+
+/// The checksum of the log and of its index.
+///
+/// See <https://www.sqlite.org/fileformat2.html#checksum_algorithm>.
+struct LogChecksum {
+    let isBigEndian: Bool
+    private(set) var words: (UInt32, UInt32) = (0, 0)
+
+    init(isBigEndian: Bool) {
+        self.isBigEndian = isBigEndian
+    }
+
     /// "s0 += x(i) + s1; s1 += x(i+1) + s0" over pairs of 32-bit words.
-    private mutating func add(_ bytes: ArraySlice<UInt8>) {
-        bytes.withUnsafeBytes { words in
-            for offset in stride(from: 0, to: words.count, by: 8) {
-                let first = words.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
-                let second = words.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self)
-                checksum.0 &+= ordered(first) &+ checksum.1
-                checksum.1 &+= ordered(second) &+ checksum.0
+    mutating func add(_ bytes: ArraySlice<UInt8>) {
+        bytes.withUnsafeBytes { bytes in
+            for offset in stride(from: 0, to: bytes.count, by: 8) {
+                let first = bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
+                let second = bytes.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self)
+                words.0 &+= ordered(first) &+ words.1
+                words.1 &+= ordered(second) &+ words.0
             }
         }
     }
 
     private func ordered(_ word: UInt32) -> UInt32 {
         isBigEndian ? UInt32(bigEndian: word) : UInt32(littleEndian: word)
-    }
-
-    private static func bigEndian(_ bytes: ArraySlice<UInt8>) -> UInt32 {
-        bytes.prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
     }
 }

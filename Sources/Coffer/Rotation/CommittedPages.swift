@@ -12,15 +12,18 @@ final class CommittedPages {
     private let isCancelled: () -> Bool
 
     /// - Parameter log: `nil` without WAL.
+    /// - Throws: `.busy`, `.io` if the log's index cannot be read.
     init(
         open: Connection.OpenState, log: LogFile?, isCancelled: @escaping () -> Bool
-    ) {
+    ) throws(StoreError) {
         self.open = open
         self.log = log
         self.isCancelled = isCancelled
         pages = RawPages(open.handle, key: open.key, profile: open.profile)
-        guard let log else { return }
-        for index in 0..<log.committedFrameCount() {
+        guard let log, let index = try log.index() else { return }
+        // No more than the log has, whatever its index says.
+        let slotCount = log.frameSlotCount(pageByteCount: pages.byteCount)
+        for index in 0..<min(index.committedFrameCount, slotCount) {
             // SQLite finds frames by its index and looks at no checksum here: what the header of
             // a damaged frame says is all there is. The MAC of the content tells if it is wrong.
             let offset = WriteAheadLog.offset(ofFrame: index, pageByteCount: pages.byteCount)
@@ -59,7 +62,7 @@ final class CommittedPages {
         }
         do throws(StoreError) {
             return try pages.bytes(of: number)
-        } catch  where error.code == .damaged {
+        } catch  where error.code == .damaged || error.code == .io {
             return nil
         }
     }

@@ -4,17 +4,63 @@ import CSQLCipher
 struct LogFile {
     let open: Connection.OpenState
 
-    /// `mxFrame` of the WAL index: frames behind it were never committed, whatever they look like.
-    ///
-    /// "16: mxFrame: Number of valid and committed frames in the WAL file", in the byte order of
-    /// the machine: <https://www.sqlite.org/walformat.html#the_wal_index_header>
-    func committedFrameCount() -> Int {
-        var header = [UInt8](repeating: 0, count: 48)
-        guard coffer_read_log_index(open.handle.db, &header) == SQLITE_OK else { return 0 }
-        let count = header.withUnsafeBytes {
-            $0.loadUnaligned(fromByteOffset: 16, as: UInt32.self)
+    /// The header of the WAL index: which part of which log is committed.
+    struct Index: Equatable {
+        static let byteCount = 48
+
+        private let bytes: [UInt8]
+
+        /// `nil` if the two copies differ or the checksum is wrong.
+        ///
+        /// "40: aCksum: Checksum over all prior fields", as that of the log itself, in the byte
+        /// order of the machine: <https://www.sqlite.org/walformat.html#the_wal_index_header>
+        init?(copies: [UInt8]) {
+            let (first, second) = (copies[..<Self.byteCount], copies[Self.byteCount...])
+            guard first.elementsEqual(second) else { return nil }
+            bytes = Array(first)
+            var sum = LogChecksum(isBigEndian: Self.isBigEndian)
+            sum.add(bytes[..<40])
+            guard sum.words == (word(at: 40), word(at: 44)) else { return nil }
         }
-        return Int(count)
+
+        /// `mxFrame`: frames behind it were never committed, whatever they look like, unless damage
+        /// cut them off.
+        ///
+        /// "16: mxFrame: Number of valid and committed frames in the WAL file"
+        var committedFrameCount: Int { Int(word(at: 16)) }
+
+        private func word(at offset: Int) -> UInt32 {
+            bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt32.self) }
+        }
+
+        private static var isBigEndian: Bool { UInt32(bigEndian: 1) == 1 }
+    }
+
+    /// The index as it is now; `nil` if there is none.
+    ///
+    /// A writer changes one copy of the header after the other, so they are read until they agree.
+    ///
+    /// - Throws: `.busy` if they never do, `.io`.
+    func index() throws(StoreError) -> Index? {
+        for attempt in 0..<Verification.tryCount {
+            if attempt > 0 { sleepBriefly() }
+            var copies = [UInt8](repeating: 0, count: 2 * Index.byteCount)
+            let code = coffer_read_log_index(open.handle.db, &copies)
+            if code == SQLITE_NOTFOUND { return nil }
+            guard code == SQLITE_OK else { throw StoreError.of(nil, code: code, sql: nil) }
+            if let index = Index(copies: copies) { return index }
+        }
+        throw StoreError(
+            .busy, "the index of the write-ahead log does not agree with itself",
+            hint: "A process that wrote to the store may have been killed just now: try again.")
+    }
+
+    /// How many whole frames the log has room for, committed or not; 0 if it cannot be read.
+    func frameSlotCount(pageByteCount: Int) -> Int {
+        var byteCount: Int64 = 0
+        guard coffer_log_byte_count(open.handle.db, &byteCount) == SQLITE_OK else { return 0 }
+        let frames = Int(byteCount) - WriteAheadLog.headerByteCount
+        return max(0, frames) / (WriteAheadLog.frameHeaderByteCount + pageByteCount)
     }
 
     /// `nil` beyond the end, or if it cannot be read.

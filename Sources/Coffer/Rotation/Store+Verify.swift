@@ -4,8 +4,9 @@ extension Store {
     /// Covers the whole main file, free pages too, and every committed frame of the write-ahead
     /// log; then `integrity_check` and `foreign_key_check`. Reads and writes go on meanwhile: a
     /// page that fails is read again under the write lock before it is reported, and the log is
-    /// checked under it. If there is damage, the lock is kept until it is known which tables it
-    /// concerns, which takes about as long again as the check of the pages.
+    /// checked under it; a store that is open for reading only reads again without it. If there
+    /// is damage, the lock is kept until it is known which tables it concerns, which takes about
+    /// as long again as the check of the pages.
     ///
     /// ```swift
     /// let report = try store.verify()

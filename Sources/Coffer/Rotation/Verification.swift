@@ -4,8 +4,9 @@
 ///    descriptor and authenticated. Without WAL the transaction's lock keeps writers out; in WAL a
 ///    checkpoint may be half-way through a page, so a page that fails is only suspected.
 /// 2. In WAL, in a write transaction, the suspects are read again and the log is checked: nobody
-///    appends to it or starts it anew while the write lock is held. Without WAL no lock is asked
-///    for that would make others wait. If there is damage, what it concerns is found out here.
+///    appends to it or starts it anew while the write lock is held. A store that is open for
+///    reading only cannot take it and looks again at what fails. Without WAL no lock is asked for
+///    that would make others wait. If there is damage, what it concerns is found out here.
 /// 3. In another read transaction SQLite checks the structure.
 struct Verification {
     let core: StoreCore
@@ -15,7 +16,7 @@ struct Verification {
 
     private static let pagesPerStep = 256
     /// A checkpoint of another process writes a page in far less time than all tries take.
-    private static let tryCount = 20
+    static let tryCount = 20
 
     static let cancelled = StoreError(.cancelled, "the task was cancelled while it verified")
 
@@ -24,9 +25,13 @@ struct Verification {
         var report = VerificationReport()
         let suspects = try core.read { tx in try checkMainFile(try tx.connection(), &report) }
         if core.configuration.journalMode == .wal, core.pool.mode != .readOnly {
-            try core.write { tx in try recheck(suspects, try tx.connection(), &report) }
+            try core.write { tx in
+                try recheck(suspects, try tx.connection(), isLocked: true, &report)
+            }
         } else {
-            try core.read { tx in try recheck(suspects, try tx.connection(), &report) }
+            try core.read { tx in
+                try recheck(suspects, try tx.connection(), isLocked: false, &report)
+            }
         }
         if scope.coversStructure { try checkStructure(&report) }
         return report
@@ -68,9 +73,11 @@ struct Verification {
         return try connection.current()
     }
 
-    /// Runs under the write lock in WAL, under a read lock without.
+    /// Runs under the write lock in WAL, under a read lock without WAL or if the store is open for
+    /// reading only.
     private func recheck(
-        _ suspects: [Int], _ connection: Connection, _ report: inout VerificationReport
+        _ suspects: [Int], _ connection: Connection, isLocked: Bool,
+        _ report: inout VerificationReport
     ) throws {
         let open = try lockedState(of: connection)
         let pages = RawPages(open.handle, key: open.key, profile: open.profile)
@@ -78,7 +85,14 @@ struct Verification {
         let isWAL = try open.handle.firstText("PRAGMA journal_mode") == "wal"
         let damaged = try damaged(suspects, pages, tryCount: isWAL ? Self.tryCount : 1)
         let log = isWAL ? LogFile(open: open) : nil
-        let damagedFrames = log.map { LogCheck(log: $0).run(pages, &report) } ?? []
+        let found = try log.map { try LogCheck(log: $0).run(pages, isLocked: isLocked) }
+        report.frameCount = found?.frameCount ?? 0
+        if let frame = found?.cutOffFrame {
+            report.problems.append(
+                "frame \(frame + 1) of the log is damaged, and commits behind it may be cut off: "
+                    + "closing the store deletes them, so keep a copy of its -wal file")
+        }
+        let damagedFrames = found?.damagedPages ?? []
         guard !damaged.isEmpty || !damagedFrames.isEmpty else { return }
         let contents = try CommittedPages(open: open, log: log, isCancelled: isCancelled)
             .contents(of: Set(damaged + damagedFrames))
@@ -105,23 +119,45 @@ struct Verification {
     // MARK: Structure
 
     private func checkStructure(_ report: inout VerificationReport) throws {
-        var problems: [String] = []
-        do {
-            problems += try core.read { tx in
-                try tx.rows("PRAGMA integrity_check").map { try $0.get(0) }.filter { $0 != "ok" }
-            }
-            problems += try core.read { tx in
-                try tx.rows("PRAGMA foreign_key_check").map { row in
-                    let rowID = try row.get(1, as: Int?.self).map(String.init) ?? "without row id"
-                    return "row \(rowID) of \(try row.get(0, as: String.self)) refers to a row of "
-                        + "\(try row.get(2, as: String.self)) that is not there"
-                }
-            }
-        } catch let error as StoreError where error.code == .damaged || error.code == .sql {
-            // SQLCipher 4 fails the pragma itself.
-            problems.append("the structure could not be checked to its end: \(error.message)")
+        let isIntact = try checkStructure(&report) { tx in
+            try tx.rows("PRAGMA integrity_check").map { try $0.get(0) }.filter { $0 != "ok" }
         }
-        report.problems = problems
-        report.isStructureChecked = true
+        let refersWell = try checkStructure(&report) { tx in
+            try tx.rows("PRAGMA foreign_key_check").map { row in
+                let rowID = try row.get(1, as: Int?.self).map(String.init) ?? "without row id"
+                return "row \(rowID) of \(try row.get(0, as: String.self)) refers to a row of "
+                    + "\(try row.get(2, as: String.self)) that is not there"
+            }
+        }
+        report.isStructureChecked = isIntact && refersWell
     }
+
+    /// Returns whether SQLite's check ran, and found something or not.
+    private func checkStructure(
+        _ report: inout VerificationReport, _ problems: (inout ReadTransaction) throws -> [String]
+    ) throws -> Bool {
+        do {
+            report.problems += try core.read(problems)
+            return true
+        } catch let error as StoreError where error.isInability && report.damagedPages.isEmpty {
+            // Such as a collation or a function that only the program registers. A page that failed
+            // in the transaction would have made it `.damaged`.
+            report.structureFailure = error.message
+            return false
+        } catch let error as StoreError
+            where [.damaged, .sql].contains(error.code)
+            || error.code == .io && !report.damagedPages.isEmpty
+        {
+            // SQLCipher 4 fails the pragma itself.
+            let text = "the structure could not be checked to its end: \(error.message)"
+            if !report.problems.contains(text) { report.problems.append(text) }
+            return true
+        }
+    }
+}
+
+extension StoreError {
+    /// Whether SQLite could not compile or run one of its own checks, if the pages are authentic:
+    /// the schema needs a collation or a function that this program does not have.
+    var isInability: Bool { code == .sql && (resultCode ?? 0) & 0xff == 1 }
 }

@@ -8,23 +8,28 @@ public struct VerificationReport: Sendable, Equatable {
     public internal(set) var frameCount = 0
     /// Pages of the main file that fail authentication, by number.
     public internal(set) var damagedPages: [DamagedPage] = []
-    /// Pages whose frames in the write-ahead log fail, in the order of the log.
+    /// Pages whose frames in the write-ahead log fail, in the order of the log. The last one may
+    /// be of a frame that does not count as committed any more, because it is damaged.
     public internal(set) var damagedFramePages: [DamagedPage] = []
     /// Bytes behind the last whole page of the main file.
     public internal(set) var trailingByteCount = 0
     /// Whether SQLite's `integrity_check` and `foreign_key_check` ran; not for a sample.
     public internal(set) var isStructureChecked = false
-    /// What SQLite's `integrity_check` and `foreign_key_check` say; empty if all is well, or if
-    /// they did not run. Names tables, indexes and row ids, never a value.
+    /// Why SQLite could not check the structure, though it was asked to and no page is damaged:
+    /// the schema needs a collation or a function that this program has not registered.
+    public internal(set) var structureFailure: String?
+    /// What SQLite's `integrity_check` and `foreign_key_check` say, and whether damage cut off
+    /// commits at the end of the log; empty if all is well, or if they did not run. Names tables,
+    /// indexes and row ids, never a value.
     public internal(set) var problems: [String] = []
 
     /// Whether nothing wrong was found in what was checked.
     ///
     /// After ``VerificationScope/everything`` it means that every page is authentic and the
-    /// structure sound. After a sample it means that the drawn pages and the log are authentic and
-    /// the file ends with a whole page; ``pageCount`` of ``pageCountTotal`` tells what that is
-    /// worth. Of a store with *d* damaged pages, a sample of a part *p* misses all of them with a
-    /// chance of about (1 - *p*)^*d*.
+    /// structure sound, if ``isStructureChecked``. After a sample it means that the drawn pages and
+    /// the log are authentic and the file ends with a whole page; ``pageCount`` of
+    /// ``pageCountTotal`` tells what that is worth. Of a store with *d* damaged pages, a sample of
+    /// a part *p* misses all of them with a chance of about (1 - *p*)^*d*.
     public var isGood: Bool {
         damagedPages.isEmpty && damagedFramePages.isEmpty && problems.isEmpty
             && trailingByteCount == 0

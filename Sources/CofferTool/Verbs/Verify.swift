@@ -7,9 +7,9 @@ struct Verify: AsyncParsableCommand {
         abstract: "Checks every page's authentication, then the structure.",
         discussion: """
             Covers free pages and the write-ahead log too, and may run beside programs that use \
-            the store. Exit code 14 if anything is damaged. With --sample only so many pages, \
-            drawn anew each time, and the log are checked, and the structure is not. The log is \
-            checked under the write lock, for which it waits --busy-timeout.
+            the store. It never moves or deletes a log that it finds. Exit code 14 if anything is \
+            damaged. With --sample only so many pages, drawn anew each time, and the log are \
+            checked, and the structure is not.
 
             EXAMPLES
               coffer verify notes.db
@@ -30,7 +30,12 @@ struct Verify: AsyncParsableCommand {
     func run() async throws {
         let reporter = output.reporter("verify", unit: "pages")
         let scope = sample.map(VerificationScope.sample(pageCountMax:)) ?? .everything
-        let found = try await store.withStore(secret) { opened in
+        // Whoever closes a log last moves it into the file and deletes it. Opening has by then cut
+        // off what stands behind a damaged frame, so that nobody could save it any more. A store
+        // that is open for reading only leaves the log alone.
+        let hasLog = try StoreFileStatus(path: store.path).logByteCount > 0
+        let mode: OpenMode = hasLog ? .readOnly : .mustExist
+        let found = try await store.withStore(secret, mode: mode) { opened in
             try await Interruption.cancelling(isLateResultKept: false) {
                 defer { reporter.finish() }
                 return try await opened.verify(scope) { progress in
@@ -50,6 +55,7 @@ struct VerifyResult: Report {
     let pageCount: Int
     let pageCountTotal: Int
     let isStructureChecked: Bool
+    let structureFailure: String?
     let frameCount: Int
     let damagedPages: [Damaged]
     let damagedFramePages: [Damaged]
@@ -75,6 +81,7 @@ struct VerifyResult: Report {
         pageCount = report.pageCount
         pageCountTotal = report.pageCountTotal
         isStructureChecked = report.isStructureChecked
+        structureFailure = report.structureFailure
         frameCount = report.frameCount
         damagedPages = report.damagedPages.map(Damaged.init)
         damagedFramePages = report.damagedFramePages.map(Damaged.init)
@@ -82,11 +89,16 @@ struct VerifyResult: Report {
         problems = report.problems
     }
 
+    private var structure: String {
+        if isStructureChecked { return "checked" }
+        return structureFailure.map { "not checked: \($0)" } ?? "not checked"
+    }
+
     var lines: [(label: String, value: String)] {
         var lines = [
             ("store", path), ("pages", "\(pageCount) of \(pageCountTotal) checked"),
             ("log", "\(frameCount) committed frames checked"),
-            ("structure", isStructureChecked ? "checked" : "not checked"),
+            ("structure", structure),
             ("result", isGood ? "all good" : "DAMAGED: restore from a backup"),
         ]
         lines += damagedPages.map { ("damaged", $0.text) }
