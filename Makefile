@@ -10,9 +10,10 @@ endif
 
 scratch := --scratch-path .build$(suffix)
 demo := -c release --package-path Examples --scratch-path '$(CURDIR)/.build-examples$(suffix)'
-sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports
+sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports \
+	Benchmarks/Package.swift Benchmarks/Sources
 
-.PHONY: help setup build test demo lint format clean
+.PHONY: help setup build test demo lint format clean bench bench-quick bench-check
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -43,3 +44,12 @@ format: ## format all Swift sources
 
 clean: ## remove all builds but that of SQLCipher 4
 	rm -rf .build .build-engine4 .build-examples .build-examples-engine4
+
+bench: setup ## measure all workloads, systems and engines, about ten minutes after the build
+	@Benchmarks/run full
+
+bench-quick: setup ## measure on one engine, under two minutes after the build
+	@Benchmarks/run quick
+
+bench-check: setup ## count instructions; fails if a ratio to plain C got worse by more than 5 %
+	@Benchmarks/run check
