@@ -3,11 +3,12 @@
 import json
 import os
 import re
+import shutil
 import statistics
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
-from systems import COUNTED, COUNTED_ROWS, UNENCRYPTED, WORKLOADS, say
+from systems import COUNTED, COUNTED_ROWS, OWN, UNENCRYPTED, WORKLOADS, say
 
 # What every system has to report of itself, where its engine knows the word.
 SETTINGS = ["page_size", "cache_size", "journal_mode", "synchronous", "temp_store"]
@@ -53,12 +54,23 @@ class Figures:
             for index in range(rounds):
                 # Each round begins with another system.
                 for system in able[index % len(able):] + able[:index % len(able)]:
-                    self.take(workload, rows, repeats, system)
+                    self.take_or_skip(workload, rows, repeats, system)
             medians = {name: self.median(workload, rows, name) for name in able}
             shown = ", ".join(f"{name} {value / 1e3:.1f}" for name, value in medians.items() if value)
             say(f"{self.engine.version} {workload}, {rows} rows, ms: {shown}")
             if not workload.startswith("growth"):
                 self.clean()
+
+    def take_or_skip(self, workload, rows, repeats, system):
+        """A rival that fails is skipped and said; a failure of our own ends the run."""
+        if system in self.engine.skipped:
+            return
+        try:
+            self.take(workload, rows, repeats, system)
+        except Failed as failure:
+            if system in OWN:
+                raise
+            self.engine.skip(system, str(failure))
 
     def take(self, workload, rows, repeats, system):
         samples, facts, skipped, _ = run(self.engine, system, workload, rows, repeats, name="growth" if workload.startswith("growth") else "")
@@ -88,7 +100,10 @@ class Figures:
 
     def clean(self):
         for path in self.engine.stores.iterdir():
-            path.unlink()
+            if path.is_dir():
+                shutil.rmtree(path)  # RocksDB's store is a folder
+            else:
+                path.unlink()
 
     # Instructions
 
@@ -99,7 +114,8 @@ class Figures:
                 if workload in WORKLOADS[system] and system not in self.engine.skipped] * rounds
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             for (workload, system), count in zip(jobs, pool.map(lambda job: self.count_one(*job), jobs)):
-                self.counts.setdefault((workload, system), []).append(count)
+                if count:
+                    self.counts.setdefault((workload, system), []).append(count)
         for workload in workloads:
             shown = ", ".join(f"{name} {self.count_of(workload, name) / COUNTED_ROWS:.0f}"
                               for name in systems if self.count_of(workload, name))
@@ -109,7 +125,12 @@ class Figures:
     def count_one(self, workload, system):
         output = self.engine.scratch / f"callgrind-{workload}-{system}.out"
         tool = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={output}"]
-        _, _, skipped, log = run(self.engine, system, workload, COUNTED_ROWS, 1, prefix=tool, ending=".counted", name=f"count-{workload}")
+        try:
+            _, _, skipped, log = run(self.engine, system, workload, COUNTED_ROWS, 1, prefix=tool, ending=".counted", name=f"count-{workload}")
+        except Failed as failure:
+            if system in OWN:
+                raise
+            return say(f"{system} {workload} is not counted: {failure}")
         found = re.search(r"Collected\s*:\s*(\d+)", log)
         if skipped or not found:
             raise Failed(f"{system} {workload}: callgrind counted nothing")

@@ -36,7 +36,7 @@ WORKLOADS = {
 }
 ALL_WORKLOADS = W14 + W5 + W6 + OPEN + FILES + BLOBS + GROWTH
 UNENCRYPTED = {"c-sqlite", "lmdb", "rocksdb"}
-# The systems that `check` counts: those whose code is in this repository.
+# The systems that `check` counts: Coffer's layers, and what they are compared with.
 OWN = ["c-sqlcipher", "swift-c", "coffer-record", "coffer-connection", "coffer-bucket"]
 
 

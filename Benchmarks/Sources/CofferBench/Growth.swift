@@ -64,6 +64,7 @@ struct Growth {
 
     func open() throws {
         let written = Check(Item.make(run.rows...run.rows))
+        try run.openStore().close()
         let configuration = run.configuration(connections: 2)
         for _ in 0..<run.repeats {
             var opened: Store?

@@ -3,7 +3,7 @@ import Workloads
 
 /// Coffer, layer by layer: `coffer-record`, `coffer-connection`, `coffer-bucket`.
 @main struct Main {
-    static func main() async throws {
+    static func main() throws {
         let run = Run()
         switch (run.system, run.workload) {
         case ("coffer-record", "W1"): try StoreRecords(run).insert()
@@ -11,7 +11,8 @@ import Workloads
         case ("coffer-record", "W3"): try StoreRecords(run).find()
         case ("coffer-record", "W4"): try StoreRecords(run).update()
         case ("coffer-record", "W6-single"): try StoreRecords(run).insertDurably()
-        case ("coffer-record", "W6-async64"): try await StoreRecords(run).insertAtOnce()
+        case ("coffer-record", "W6-async64"):
+            Run.wait { try await StoreRecords(run).insertAtOnce() }
         case ("coffer-record", "open-raw"): try Files(run).open(.raw(Run.key), readers: 0)
         case ("coffer-record", "open-passphrase"):
             try Files(run).open(.passphrase(Run.passphrase), readers: 0)

@@ -5,16 +5,16 @@ import Workloads
 
 /// GRDB in three ways: `grdb-codable`, `grdb-hand` and `grdb-cached`.
 @main struct Main {
-    static func main() async throws {
+    static func main() throws {
         let run = Run()
         switch run.system {
-        case "grdb-codable": try await Main.run(run, CodableStyle.self)
-        case "grdb-hand": try await Main.run(run, HandStyle.self)
-        default: try await Main.run(run, CachedStyle.self)
+        case "grdb-codable": try Main.run(run, CodableStyle.self)
+        case "grdb-hand": try Main.run(run, HandStyle.self)
+        default: try Main.run(run, CachedStyle.self)
         }
     }
 
-    private static func run<S: Style>(_ run: Run, _ style: S.Type) async throws {
+    private static func run<S: Style>(_ run: Run, _ style: S.Type) throws {
         let records = Records<S>(run: run)
         switch run.workload {
         case "W1": try records.insert()
@@ -24,7 +24,7 @@ import Workloads
         case "W5-put": try Entries<S>(run: run).put()
         case "W5-get": try Entries<S>(run: run).get()
         case "W6-single": try records.insertDurably()
-        case "W6-async64": try await records.insertAtOnce()
+        case "W6-async64": Run.wait { try await Records<S>(run: run).insertAtOnce() }
         case "open-raw": try records.open(.raw, readers: 0)
         case "open-passphrase": try records.open(.passphrase, readers: 0)
         case "open-pool-raw": try records.open(.raw, readers: 4)

@@ -219,6 +219,7 @@ struct Records<S: Style> {
 
     func openAndFind() throws {
         let written = Check(Item.make(run.rows...run.rows))
+        try run.openDescribed(isNew: false).close()
         for _ in 0..<run.repeats {
             var opened: DatabasePool?
             try run.sample(written: written) {

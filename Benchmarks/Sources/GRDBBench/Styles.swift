@@ -4,7 +4,7 @@ import GRDB
 import Workloads
 
 /// A way of using GRDB.
-protocol Style {
+protocol Style: SendableMetatype {
     static func insert(_ item: Item, _ db: Database) throws
     static func update(_ item: Item, _ db: Database) throws
     static func find(_ id: Int64, _ db: Database) throws -> Item?

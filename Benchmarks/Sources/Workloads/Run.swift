@@ -1,4 +1,5 @@
 import CWorkload
+import Dispatch
 import Foundation
 
 /// What the command line asks for, and the way samples are taken.
@@ -69,6 +70,16 @@ public struct Run: Sendable {
         bench_stop()
         let read = try await check(result)
         bench_sample(Double(rows), written.sum, read.sum)
+    }
+
+    /// Runs asynchronous work from a synchronous `main`, whose thread callgrind can follow.
+    public static func wait(_ body: @escaping @Sendable () async throws -> Void) {
+        let done = DispatchSemaphore(value: 0)
+        Task {
+            do { try await body() } catch { bench_fail("async", "\(error)") }
+            done.signal()
+        }
+        done.wait()
     }
 
     /// Samples what can be repeated on one store: once to warm up, then as often as asked for.
