@@ -27,6 +27,8 @@ struct Files {
                 return store
             } check: { store in
                 read.add(try store.read { tx in try tx.count(Item.all) })
+                // Not left to the last reference, which a thread that ends may still hold.
+                try store.close()
                 return read
             }
         }
@@ -35,9 +37,10 @@ struct Files {
     /// Reads that wait for each other, so that each has a connection of its own.
     private func hold(_ count: Int, _ store: Store) throws {
         let arrived = DispatchGroup()
-        for _ in 0..<count { arrived.enter() }
         let done = DispatchGroup()
+        for _ in 0..<count { arrived.enter() }
         for _ in 0..<count {
+            done.enter()
             Thread.detachNewThread {
                 // A failed read leaves the group unbalanced, and the wait below runs out.
                 try? store.read { tx in
@@ -47,7 +50,6 @@ struct Files {
                 }
                 done.leave()
             }
-            done.enter()
         }
         guard done.wait(timeout: .now() + 30) == .success else { throw Missing() }
     }

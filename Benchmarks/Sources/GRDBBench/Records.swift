@@ -150,6 +150,7 @@ struct Records<S: Style> {
                     try pool.read { db in
                         try Int.fetchOne(db, sql: "SELECT count(*) FROM item") ?? 0
                     })
+                try pool.close()
                 return read
             }
         }
