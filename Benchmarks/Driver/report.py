@@ -190,6 +190,8 @@ def figures(objects):
         of_engine = [entry for entry in objects if entry["engine"] == engine]
         yield f"### SQLCipher {engine}"
         yield ""
+        yield from summary(of_engine)
+        yield ""
         yield "| Workload | Plain C | Coffer | To C, time | To C, instructions | Spread | Rivals, to C in time |"
         yield "|---|---|---|---|---|---|---|"
         for workload in ALL_WORKLOADS:
@@ -199,6 +201,30 @@ def figures(objects):
             for system in [name for name in found if name.startswith("coffer")]:
                 yield figure(workload, found, system)
         yield ""
+
+
+MAIN = {"W5-put": "coffer-bucket", "W5-get": "coffer-bucket", "blob-in": "coffer-bucket", "blob-out": "coffer-bucket"}
+
+
+def summary(objects):
+    """How many times Coffer's time each system takes; bold where that is less than once."""
+    names = [name for name in ALL_WORKLOADS if not name.startswith(("growth", "open-raw", "open-pool-raw"))]
+    yield "| Their time in Coffer's | " + " | ".join(names) + " |"
+    yield "|---" * (len(names) + 1) + "|"
+    for system in [name for name in WORKLOADS if not name.startswith("coffer")]:
+        cells, found = [], False
+        for workload in names:
+            times_of = {entry["system"]: entry["median_us"] for entry in objects if entry["workload"] == workload}
+            ours = times_of.get(MAIN.get(workload, "coffer-record"))
+            if ours is None or system not in times_of:
+                cells.append("")
+                continue
+            found, ratio = True, times_of[system] / ours
+            cells.append(f"**{ratio:.2f}**" if ratio < 0.995 else f"{ratio:.1f}")
+        if found:
+            yield f"| {f'*{system}*' if system in UNENCRYPTED else system} | " + " | ".join(cells) + " |"
+    yield ""
+    yield "Coffer is `coffer-record` here, and `coffer-bucket` for W5 and blobs."
 
 
 def figure(workload, found, system):
