@@ -45,7 +45,7 @@ format: ## format all Swift sources
 clean: ## remove all builds but that of SQLCipher 4
 	rm -rf .build .build-engine4 .build-examples .build-examples-engine4
 
-bench: setup ## measure all workloads, systems and engines, about ten minutes after the build
+bench: setup ## measure all workloads, systems and engines, about twelve minutes after the build
 	@Benchmarks/run full
 
 bench-quick: setup ## measure on one engine, under two minutes after the build

@@ -12,7 +12,6 @@ from systems import ALL_WORKLOADS, HOME, UNENCRYPTED, WORKLOADS, say
 RESULTS = HOME / "results"
 LATEST = RESULTS / "latest.json"
 DETAILS = RESULTS / "details.json"
-ADOPTION = RESULTS / "adoption.json"
 TABLE = RESULTS / "latest.md"
 README = HOME / "README.md"
 
@@ -160,7 +159,7 @@ def write_readme():
     objects, details = json.loads(LATEST.read_text()), json.loads(DETAILS.read_text())
     text = README.read_text()
     for mark, lines in {
-        "figures": figures(objects), "machine": machine_lines(details), "adoption": adoption_lines(),
+        "figures": figures(objects), "machine": machine_lines(details),
     }.items():
         pattern = rf"(<!-- {mark} -->\n).*?(<!-- end of {mark} -->)"
         text = re.sub(pattern, lambda found: found.group(1) + "\n".join(lines) + "\n" + found.group(2), text, flags=re.S)
@@ -170,18 +169,6 @@ def write_readme():
 def machine_lines(details):
     facts = details["machine"]
     yield f"{facts['processor']}, {facts['cores']} cores shared with others, {facts['system']}."
-
-
-def adoption_lines():
-    if not ADOPTION.exists():
-        return
-    facts = json.loads(ADOPTION.read_text())
-    yield "| What it costs | |"
-    yield "|---|---|"
-    yield f"| stripped program, added | {facts['stripped_bytes_added'] / 1e6:.1f} MB to {facts['stripped_bytes_plain'] / 1e6:.2f} MB |"
-    yield f"| release build from nothing | {facts['clean_build_s']} s, without Coffer {facts['clean_build_s_plain']} s |"
-    yield f"| release build after a change of one line | {facts['incremental_build_s']} s |"
-    yield f"| type-checking a query of five terms | {facts['five_term_query_type_check_ms']} ms |"
 
 
 def figures(objects):
