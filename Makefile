@@ -10,12 +10,13 @@ endif
 
 scratch := --scratch-path .build$(suffix)
 demo := -c release --package-path Examples --scratch-path '$(CURDIR)/.build-examples$(suffix)'
-sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports
+sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports \
+	Benchmarks/Package.swift Benchmarks/Sources
 
-.PHONY: help setup data build test demo lint format manual clean
+.PHONY: help setup data build test demo lint format manual clean bench bench-quick bench-check
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo 'ENGINE=4          build, test, demo: with SQLCipher 4 where the system has 3.x'
 	@echo 'FILTER=<pattern>  test: only the tests whose names match'
@@ -49,4 +50,13 @@ manual: setup ## write Documentation/coffer.1 from the tool's own help
 		generate-manual --configuration debug --output-directory Documentation
 
 clean: ## remove all builds but that of SQLCipher 4
-	rm -rf .build .build-engine4 .build-examples .build-examples-engine4
+	rm -rf .build .build-engine4 .build-examples .build-examples-engine4 .build-bench*
+
+bench: setup ## measure all workloads, systems and engines, about twelve minutes after the build
+	@Benchmarks/run full
+
+bench-quick: setup ## measure on one engine, under two minutes after the build
+	@Benchmarks/run quick
+
+bench-check: setup ## count instructions; fails if a ratio to plain C got worse by more than 5 %
+	@Benchmarks/run check

@@ -1,0 +1,167 @@
+"""Takes the samples: times interleaved over all systems, instructions one system after another."""
+
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+from systems import COUNTED, COUNTED_ROWS, OWN, UNENCRYPTED, WORKLOADS, say
+
+# What every system has to report of itself, where its engine knows the word.
+SETTINGS = ["page_size", "cache_size", "journal_mode", "synchronous", "temp_store"]
+
+
+class Failed(Exception):
+    pass
+
+
+def run(engine, system, workload, rows, repeats, prefix=(), ending="", name=""):
+    """One process; returns its samples and what it says of itself."""
+    path = engine.stores / f"{system}-{name or workload}.db"
+    command = [*prefix, engine.command(system) + ending, system, workload, str(rows), str(repeats), str(path)]
+    done = subprocess.run(command, env=engine.environment_of(system), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise Failed(f"{system} {workload}: exit code {done.returncode}: {done.stderr.strip()[-600:]}")
+    samples, facts, skipped = [], {}, None
+    for line in done.stdout.splitlines():
+        entry = json.loads(line)
+        if "us" in entry:
+            samples.append(entry)
+        elif "skipped" in entry:
+            skipped = entry["skipped"]
+        else:
+            facts.update(entry)
+    return samples, facts, skipped, done.stderr
+
+
+class Figures:
+    """All samples of one engine, by workload, rows and system."""
+
+    def __init__(self, engine):
+        self.engine = engine
+        self.samples = {}
+        self.checks = {}
+        self.counts = {}
+        self.settings = {}
+
+    def time(self, plan, systems):
+        """`plan`: workload, rows, rounds, repeats. Systems take turns, so that noise meets all alike."""
+        for workload, rows, rounds, repeats in plan:
+            able = [name for name in systems if workload in WORKLOADS[name] and name not in self.engine.skipped]
+            for index in range(rounds):
+                # Each round begins with another system.
+                for system in able[index % len(able):] + able[:index % len(able)]:
+                    self.take_or_skip(workload, rows, repeats, system)
+            medians = {name: self.median(workload, rows, name) for name in able}
+            shown = ", ".join(f"{name} {value / 1e3:.1f}" for name, value in medians.items() if value)
+            say(f"{self.engine.version} {workload}, {rows} rows, ms: {shown}")
+            if not workload.startswith("growth"):
+                self.clean()
+
+    def take_or_skip(self, workload, rows, repeats, system):
+        """A rival that fails is skipped and said; a failure of our own ends the run."""
+        if system in self.engine.skipped:
+            return
+        try:
+            self.take(workload, rows, repeats, system)
+        except Failed as failure:
+            if system in OWN:
+                raise
+            self.engine.skip(system, str(failure))
+
+    def take(self, workload, rows, repeats, system):
+        samples, facts, skipped, _ = run(self.engine, system, workload, rows, repeats, name="growth" if workload.startswith("growth") else "")
+        if skipped:
+            return
+        self.prove(system, workload, facts)
+        for sample in samples:
+            # The sum over what was read is the same in all systems.
+            expected = self.checks.setdefault((workload, rows), sample["check"])
+            if workload not in ("growth-open",) and sample["check"] != expected and not workload.startswith("open"):
+                raise Failed(f"{system} {workload}: read other rows than the other systems")
+            self.samples.setdefault((workload, rows, system), []).append(sample)
+
+    def prove(self, system, workload, facts):
+        """That the engine is the one that is meant, and set up as for all the others."""
+        if "cipher_version" in facts and not facts["cipher_version"].startswith(self.engine.version):
+            raise Failed(f"{system} runs on SQLCipher '{facts['cipher_version']}', not {self.engine.version}")
+        if "sqlite_version" in facts and system not in UNENCRYPTED and not facts.get("cipher_version"):
+            raise Failed(f"{system} does not encrypt")
+        found = {key: facts[key] for key in SETTINGS if key in facts}
+        if not found:
+            return
+        kind = "W2d" if workload == "W2d" else "W6" if workload.startswith("W6") else "all others"
+        expected = self.settings.setdefault(kind, found)
+        if found != expected:
+            raise Failed(f"{system} {workload} is set up differently: {found}, not {expected}")
+
+    def clean(self):
+        for path in self.engine.stores.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)  # RocksDB's store is a folder
+            else:
+                path.unlink()
+
+    # Instructions
+
+    def count(self, systems, workloads=COUNTED, rounds=1):
+        """Instructions of the measured part, by callgrind; as many at once as there are cores."""
+        self.engine.strip(systems)
+        jobs = [(workload, system) for workload in workloads for system in systems
+                if workload in WORKLOADS[system] and system not in self.engine.skipped] * rounds
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for (workload, system), count in zip(jobs, pool.map(lambda job: self.count_one(*job), jobs)):
+                if count:
+                    self.counts.setdefault((workload, system), []).append(count)
+        for workload in workloads:
+            shown = ", ".join(f"{name} {self.count_of(workload, name) / COUNTED_ROWS:.0f}"
+                              for name in systems if self.count_of(workload, name))
+            say(f"{self.engine.version} {workload}, instructions per row: {shown}")
+        self.clean()
+
+    def count_one(self, workload, system):
+        output = self.engine.scratch / f"callgrind-{workload}-{system}.out"
+        tool = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={output}"]
+        try:
+            _, _, skipped, log = run(self.engine, system, workload, COUNTED_ROWS, 1, prefix=tool, ending=".counted", name=f"count-{workload}")
+        except Failed as failure:
+            if system in OWN:
+                raise
+            return say(f"{system} {workload} is not counted: {failure}")
+        found = re.search(r"Collected\s*:\s*(\d+)", log)
+        if skipped or not found:
+            raise Failed(f"{system} {workload}: callgrind counted nothing")
+        return int(found.group(1))
+
+    def count_of(self, workload, system):
+        counts = self.counts.get((workload, system))
+        return counts[-1] if counts else None
+
+    # Results
+
+    def median(self, workload, rows, system):
+        samples = self.samples.get((workload, rows, system))
+        return statistics.median(sample["us"] for sample in samples) if samples else None
+
+    def objects(self):
+        """One object for each figure, as the issue lays it out."""
+        for (workload, rows, system), samples in self.samples.items():
+            times = [sample["us"] for sample in samples]
+            median, floor = statistics.median(times), self.median(workload, rows, "c-sqlcipher")
+            count, floor_count = self.count_of(workload, system), self.count_of(workload, "c-sqlcipher")
+            is_counted = count is not None and floor_count is not None
+            yield {
+                "workload": workload,
+                "system": system,
+                "engine": self.engine.version,
+                "median_us": round(median, 1),
+                "min_us": round(min(times), 1),
+                "ratio_to_c": round(median / floor, 3) if floor else None,
+                "instructions_ratio_to_c": round(count / floor_count, 3) if is_counted else None,
+                "extra_instructions_per_row": round((count - floor_count) / COUNTED_ROWS) if is_counted else None,
+                "runs": len(times),
+                "rows": samples[0]["rows"],
+            }

@@ -1,0 +1,179 @@
+"""Small SVG pictures: ratio bars and growth curves, both on log axes."""
+
+import math
+from xml.sax.saxutils import escape
+
+from systems import UNENCRYPTED, WORKLOADS
+
+# Okabe and Ito's colours, told apart by the colour-blind and, by their lightness and the marks, on grey paper.
+COLOURS = {
+    "c-sqlcipher": "#000000", "c-sqlite": "#b0b0b0", "swift-c": "#6b6b6b",
+    "coffer-record": "#0072b2", "coffer-connection": "#56b4e9", "coffer-bucket": "#004a75", "coffer-fast": "#009e73",
+    "grdb-codable": "#d55e00", "grdb-hand": "#e69f00", "grdb-cached": "#f0c86e",
+    "lmdb": "#cc79a7", "rocksdb": "#e3b5cd",
+}
+INK, PALE = "#222222", "#dddddd"
+
+
+class Picture:
+    def __init__(self, width, height, title):
+        self.parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+                      f'height="{height}" font-family="DejaVu Sans, Helvetica, Arial, sans-serif" font-size="12">',
+                      f'<rect width="{width}" height="{height}" fill="#ffffff"/>']
+        self.text(16, 26, title, size=16, weight="bold")
+
+    def text(self, x, y, words, size=12, anchor="start", weight="normal", colour=INK):
+        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" '
+                          f'font-weight="{weight}" fill="{colour}">{escape(words)}</text>')
+
+    def line(self, x1, y1, x2, y2, colour=PALE, width=1.0, dash=""):
+        dash = f' stroke-dasharray="{dash}"' if dash else ""
+        self.parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
+                          f'stroke="{colour}" stroke-width="{width}"{dash}/>')
+
+    def bar(self, x, y, width, height, colour):
+        self.parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 1):.1f}" height="{height:.1f}" '
+                          f'fill="{colour}"/>')
+
+    def curve(self, points, colour, mark):
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self.parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        for x, y in points:
+            self.mark(x, y, colour, mark)
+
+    def mark(self, x, y, colour, mark):
+        shapes = {
+            "circle": f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>',
+            "square": f'<rect x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8" fill="{colour}"/>',
+            "triangle": f'<path d="M{x:.1f} {y - 5:.1f} l5 9 h-10 z" fill="{colour}"/>',
+            "ring": f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="#ffffff" stroke="{colour}" stroke-width="2"/>',
+        }
+        self.parts.append(shapes[mark])
+
+    def end(self):
+        return "\n".join(self.parts + ["</svg>", ""])
+
+
+def all_of(engine, objects):
+    yield f"time-{engine}.svg", bars(
+        objects, "ratio_to_c", f"Time to plain C on SQLCipher {engine} (log scale, shorter is faster)",
+        ["W1", "W2", "W2d", "W3", "W4", "W5-put", "W5-get", "W6-single", "W6-async64", "open-pool-passphrase"])
+    yield f"instructions-{engine}.svg", bars(
+        objects, "instructions_ratio_to_c", f"Instructions to plain C on SQLCipher {engine} (log scale)",
+        ["W1", "W2", "W3", "W4", "W5-put", "W5-get"])
+    yield f"growth-{engine}.svg", growth(objects, f"Growth on SQLCipher {engine}: cost by the number of rows in the store")
+
+
+# Ratio bars
+
+
+def bars(objects, key, title, workloads):
+    groups = []
+    for workload in workloads:
+        found = {entry["system"]: entry[key] for entry in objects if entry["workload"] == workload}
+        rows = [(system, found[system]) for system in WORKLOADS
+                if found.get(system) is not None and system != "c-sqlcipher"]
+        if rows:
+            groups.append((workload, rows))
+    if not groups:
+        return None
+    values = [value for _, rows in groups for _, value in rows]
+    low, high = min([0.5] + values) * 0.85, max([2] + values) * 1.1
+    left, right, top, step = 330, 60, 62, 17
+    width = 900
+    height = top + sum(len(rows) * step + 18 for _, rows in groups) + 22
+    picture = Picture(width, height, title)
+
+    def place(value):
+        return left + (math.log(value) - math.log(low)) / (math.log(high) - math.log(low)) * (width - left - right)
+
+    for tick in ticks(low, high):
+        picture.line(place(tick), top - 8, place(tick), height - 22, PALE)
+        picture.text(place(tick), top - 12, number(tick), 11, "middle")
+    y = top
+    for workload, rows in groups:
+        picture.text(16, y + 13, workload, 13, weight="bold")
+        for system, value in rows:
+            shown = system + (" (plain)" if system in UNENCRYPTED else "")
+            picture.text(left - 10, y + 12, shown, 11, "end")
+            start, end = sorted([place(1), place(value)])
+            picture.bar(start, y + 2, end - start, step - 5, COLOURS[system])
+            picture.text(place(max(value, 1)) + 5, y + 12, number(value), 11)
+            y += step
+        y += 18
+    picture.line(place(1), top - 8, place(1), height - 22, INK, 1.5)
+    picture.text(place(1), height - 8, "plain C = 1", 11, "middle")
+    return picture.end()
+
+
+def ticks(low, high):
+    return [tick for power in range(-3, 4) for tick in (10.0**power, 2 * 10.0**power, 5 * 10.0**power)
+            if low <= tick <= high]
+
+
+def number(value):
+    if value >= 100:
+        return f"{value:.0f}"
+    return f"{value:.1f}".rstrip("0").rstrip(".") if value >= 10 else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+# Growth curves
+
+
+def growth_value(entry):
+    """What is drawn of a growth figure: the cost of one row, lookup or opening, and its unit."""
+    if entry["workload"] == "growth-get":
+        return entry["median_us"] / 10_000, "µs"
+    if entry["workload"] == "growth-open":
+        return entry["median_us"] / 1000, "ms"
+    return entry["median_us"] / entry["rows"], "µs"
+
+
+def growth(objects, title):
+    panels = [("growth-insert", "insert, µs a row"), ("growth-get", "lookup at random, µs"),
+              ("growth-scan", "fetch all, µs a row"), ("growth-open", "open and first lookup, ms")]
+    found = [entry for entry in objects if entry["workload"].startswith("growth")]
+    systems = [name for name in WORKLOADS if any(entry["system"] == name for entry in found)]
+    marks = dict(zip(systems, ["square", "ring", "circle", "triangle"]))
+    if not found:
+        return None
+    picture = Picture(900, 660, title)
+    x = 16
+    for system in systems:
+        picture.mark(x + 6, 44, COLOURS[system], marks[system])
+        picture.text(x + 18, 48, system + (" (plain)" if system in UNENCRYPTED else ""))
+        x += 190
+    for index, (workload, words) in enumerate(panels):
+        panel(picture, 70 + index % 2 * 440, 90 + index // 2 * 285, words, marks,
+              [entry for entry in found if entry["workload"] == workload])
+    return picture.end()
+
+
+def panel(picture, left, top, words, marks, entries):
+    width, height = 350, 210
+    values = [growth_value(entry)[0] for entry in entries]
+    if not values:
+        return
+    rows = sorted({entry["rows"] for entry in entries})
+    low, high = min(values) / 1.5, max(values) * 1.5
+    picture.text(left, top - 8, words, 13, weight="bold")
+
+    def across(value):
+        span = math.log(rows[-1] / rows[0]) or 1
+        return left + 15 + math.log(value / rows[0]) / span * (width - 30)
+
+    def up(value):
+        return top + height - math.log(value / low) / math.log(high / low) * height
+
+    for tick in ticks(low, high):
+        picture.line(left, up(tick), left + width, up(tick))
+        picture.text(left - 6, up(tick) + 4, number(tick), 11, "end")
+    for count in rows:
+        picture.line(across(count), top, across(count), top + height)
+        picture.text(across(count), top + height + 18, f"{count:,.0f} rows".replace(",", " "), 11, "middle")
+    picture.line(left, top + height, left + width, top + height, INK)
+    picture.line(left, top, left, top + height, INK)
+    for system, mark in marks.items():
+        points = sorted((entry["rows"], growth_value(entry)[0]) for entry in entries if entry["system"] == system)
+        if points:
+            picture.curve([(across(count), up(value)) for count, value in points], COLOURS[system], mark)

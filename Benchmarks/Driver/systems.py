@@ -1,0 +1,180 @@
+"""What is compared: the systems, their workloads, and how they are built."""
+
+import os
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+HOME = Path(__file__).resolve().parent.parent
+ROOT = HOME.parent
+SOURCES = HOME / "Sources"
+COUNTED = ["W1", "W2", "W3", "W4", "W5-put", "W5-get"]
+COUNTED_ROWS = 5000
+
+W14 = ["W1", "W2", "W2d", "W3", "W4"]
+W5 = ["W5-put", "W5-get"]
+W6 = ["W6-single", "W6-async64"]
+OPEN = ["open-raw", "open-passphrase", "open-pool-raw", "open-pool-passphrase"]
+FILES = ["rekey", "verify"]
+BLOBS = ["blob-in", "blob-out"]
+GROWTH = ["growth-insert", "growth-get", "growth-scan", "growth-open"]
+
+# In the order of the tables. A system's name begins with that of its executable, but for GRDB's ways.
+WORKLOADS = {
+    "c-sqlcipher": W14 + W5 + W6 + OPEN + FILES + BLOBS + GROWTH,
+    "c-sqlite": W14 + W5 + W6 + ["open-raw", "open-pool-raw", "verify"] + BLOBS + GROWTH,
+    "swift-c": ["W1", "W2", "W2d", "W3", "W4"] + W5 + ["W6-single"],
+    "coffer-record": W14 + W6 + OPEN + FILES + GROWTH,
+    "coffer-connection": W14 + W5 + ["W6-single"],
+    "coffer-bucket": W5 + BLOBS,
+    "grdb-codable": W14 + W5 + W6 + OPEN,
+    "grdb-hand": W14 + W5 + GROWTH,
+    "grdb-cached": W14 + W5,
+    "lmdb": W5,
+    "rocksdb": W5,
+}
+ALL_WORKLOADS = W14 + W5 + W6 + OPEN + FILES + BLOBS + GROWTH
+UNENCRYPTED = {"c-sqlite", "lmdb", "rocksdb"}
+# The systems that `check` counts: Coffer's layers, and what they are compared with.
+OWN = ["c-sqlcipher", "swift-c", "coffer-record", "coffer-connection", "coffer-bucket"]
+
+
+class Skipped(Exception):
+    """A system that cannot be built or run here, with the reason."""
+
+
+def say(text):
+    print(f"bench: {text}", flush=True)
+
+
+class Engine:
+    """One SQLCipher: its environment, its scratch folder and the executables built against it."""
+
+    def __init__(self, is_fourth):
+        self.suffix = "-engine4" if is_fourth else ""
+        self.scratch = ROOT / f".build-bench{self.suffix}"
+        self.environment = dict(os.environ)
+        if is_fourth:
+            select = f"settings=$({shlex.quote(str(ROOT / 'Scripts/sqlcipher4'))} --env) && eval \"$settings\" && env -0"
+            text = subprocess.run(["bash", "-c", select], check=True, stdout=subprocess.PIPE).stdout
+            pairs = [pair.split("=", 1) for pair in text.decode().split("\0") if "=" in pair]
+            self.environment = dict(pairs)
+        self.tools = self.scratch / "c"
+        self.stores = self.scratch / "stores"
+        self.tools.mkdir(parents=True, exist_ok=True)
+        self.stores.mkdir(parents=True, exist_ok=True)
+        self.skipped = {}
+        self.version = self.ask_version()
+
+    def run(self, arguments, **options):
+        return subprocess.run(arguments, env=self.environment, check=True, **options)
+
+    def output(self, arguments):
+        return self.run(arguments, stdout=subprocess.PIPE, text=True).stdout
+
+    def ask_version(self):
+        """`PRAGMA cipher_version` of the library that pkg-config finds, such as 4.6.1."""
+        self.compile_c("c-sqlcipher", ["CFloor"], "sqlcipher", [])
+        lines = self.output([self.tools / "c-sqlcipher", "c-sqlcipher", "W1", "1", "1", self.stores / "version.db"])
+        for line in lines.splitlines():
+            if "cipher_version" in line:
+                return line.split('"')[3].split()[0]
+        raise SystemExit("bench: pkg-config's sqlcipher does not encrypt; see README.md of Coffer")
+
+    def is_fourth(self):
+        return int(self.version.split(".")[0]) >= 4
+
+    # Building
+
+    def flags(self, package):
+        try:
+            return shlex.split(self.output(["pkg-config", "--cflags", "--libs", package]))
+        except (subprocess.CalledProcessError, FileNotFoundError):
+            raise Skipped(f"pkg-config finds no {package}")
+
+    def compile_c(self, name, folders, package, options):
+        sources = sorted(str(path) for folder in folders + ["CWorkload"] for path in (SOURCES / folder).glob("*.c"))
+        libraries = self.flags(package) if package else []
+        includes = [f"-I{SOURCES / 'CWorkload/include'}", f"-I{SOURCES / 'CFloor'}"]
+        compiler = self.environment.get("CC", "cc")
+        command = [compiler, "-O2", "-std=gnu17", "-Wall", *includes, *sources, *options, *libraries]
+        self.run(command + ["-o", str(self.tools / name)])
+
+    def compile_rival(self, name, header, library):
+        source = SOURCES / "CRivals" / f"{name}.c"
+        if not any(Path(folder, header).exists() for folder in ["/usr/include", "/usr/local/include", "/opt/homebrew/include"]):
+            raise Skipped(f"{header} is not installed")
+        compiler = self.environment.get("CC", "cc")
+        shared = SOURCES / "CWorkload"
+        self.run([compiler, "-O2", "-std=gnu17", "-Wall", f"-I{shared / 'include'}", str(source),
+                  str(shared / "workload.c"), f"-l{library}", "-o", str(self.tools / name)])
+
+    def swift_build(self, product, options=()):
+        self.run(["swift", "build", "--quiet", "-c", "release", "--package-path", str(HOME),
+                  "--scratch-path", str(self.scratch), "--product", product, *options])
+
+    def build(self, systems):
+        """Builds what the systems need; what cannot be built is skipped and said."""
+        say(f"building for SQLCipher {self.version}; the first time takes some minutes")
+        executables = dict.fromkeys(self.executable(system) for system in systems)
+        for executable in executables:
+            try:
+                self.build_one(executable)
+            except Skipped as reason:
+                for system in [name for name in systems if self.executable(name) == executable]:
+                    self.skip(system, str(reason))
+
+    def build_one(self, executable):
+        if executable == "c-sqlcipher":
+            return  # built to ask for the version
+        if executable == "c-sqlite":
+            return self.compile_c(executable, ["CFloor"], "sqlite3", ["-DFLOOR_IS_PLAIN"])
+        if executable == "lmdb":
+            return self.compile_rival(executable, "lmdb.h", "lmdb")
+        if executable == "rocksdb":
+            return self.compile_rival(executable, "rocksdb/c.h", "rocksdb")
+        if executable == "bench-grdb":
+            if not self.is_fourth():
+                raise Skipped("GRDB needs a newer SQLite than that of SQLCipher 3")
+            try:
+                return self.swift_build(executable, ["--traits", "Rivals"])
+            except subprocess.CalledProcessError:
+                raise Skipped("GRDB could not be fetched or built (see above)")
+        self.swift_build(executable)
+
+    def skip(self, system, reason):
+        if system not in self.skipped:
+            say(f"{system} is skipped: {reason}")
+        self.skipped[system] = reason
+
+    # Running
+
+    @staticmethod
+    def executable(system):
+        for beginning in ["coffer", "grdb"]:
+            if system.startswith(beginning):
+                return f"bench-{beginning}"
+        return "bench-swift-c" if system == "swift-c" else system
+
+    def command(self, system):
+        executable = self.executable(system)
+        folder = self.scratch / "release" if executable.startswith("bench-") else self.tools
+        return str(folder / executable)
+
+    def strip(self, systems):
+        """Copies without debug information, at which valgrind 3.19 gives up."""
+        for command in {self.command(name) for name in systems if name not in self.skipped}:
+            self.run(["strip", "--strip-debug", "-o", command + ".counted", command])
+
+    def environment_of(self, system):
+        environment = dict(self.environment, SWIFT_DETERMINISTIC_HASHING="1", SWIFT_BACKTRACE="enable=no")
+        if self.executable(system) == "bench-grdb":
+            # GRDB links libsqlite3; SQLCipher's symbols have to come first. Proven by cipher_version.
+            folder = self.output(["pkg-config", "--variable=libdir", "sqlcipher"]).strip()
+            environment["LD_PRELOAD"] = str(Path(folder) / "libsqlcipher.so")
+        return environment
+
+
+def has_valgrind():
+    return shutil.which("valgrind") is not None

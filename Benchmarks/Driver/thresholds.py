@@ -1,0 +1,55 @@
+"""The gate: instruction ratios that were reached may not get worse. Wall time never gates."""
+
+import json
+
+from systems import COUNTED, HOME, OWN, say
+
+FILE = HOME / "thresholds.json"
+TOLERANCE = 0.05
+
+
+def ratios(figures):
+    for workload in COUNTED:
+        floor = figures.count_of(workload, "c-sqlcipher")
+        for system in OWN[1:]:
+            count = figures.count_of(workload, system)
+            if count:
+                yield workload, system, count / floor
+
+
+def read():
+    return json.loads(FILE.read_text()) if FILE.exists() else {}
+
+
+def record(all_figures):
+    known = read()
+    for figures in all_figures:
+        engine = known.setdefault(figures.engine.version, {})
+        engine.clear()
+        for workload, system, ratio in ratios(figures):
+            engine.setdefault(system, {})[workload] = round(ratio, 3)
+    FILE.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n")
+    say(f"wrote {FILE.relative_to(HOME.parent)}")
+
+
+def check(all_figures):
+    """The exit code: 0 if nothing got worse by more than the tolerance."""
+    known, failures = read(), 0
+    for figures in all_figures:
+        version = figures.engine.version
+        if version not in known:
+            say(f"no thresholds are recorded for SQLCipher {version}: run Benchmarks/run record")
+            return 1
+        for workload, system, ratio in ratios(figures):
+            threshold = known[version].get(system, {}).get(workload)
+            if threshold is None:
+                verdict = "not recorded"
+            elif ratio > threshold * (1 + TOLERANCE):
+                verdict, failures = "WORSE", failures + 1
+            elif ratio < threshold * (1 - TOLERANCE):
+                verdict = "better: record it"
+            else:
+                verdict = "as recorded"
+            limit = f"{threshold:.3f}" if threshold else "-"
+            print(f"{version:8} {workload:8} {system:18} {ratio:8.3f} threshold {limit:>8}  {verdict}")
+    return 1 if failures else 0

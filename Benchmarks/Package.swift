@@ -1,0 +1,37 @@
+// swift-tools-version:6.1
+
+import PackageDescription
+
+// The Swift systems of the comparison. Those in C are built by `Benchmarks/run` with the C compiler.
+let package = Package(
+    name: "coffer-benchmarks",
+    platforms: [.macOS(.v15)],
+    traits: [
+        .trait(name: "Rivals", description: "Fetches and builds GRDB too.")
+    ],
+    dependencies: [
+        .package(name: "coffer", path: ".."),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    ],
+    targets: [
+        // What all systems share, in C so that the C floor and Swift write the same bytes.
+        .target(name: "CWorkload"),
+        .target(name: "Workloads", dependencies: ["CWorkload"]),
+        .systemLibrary(name: "CEngine", pkgConfig: "sqlcipher"),
+        .executableTarget(
+            name: "bench-swift-c", dependencies: ["CEngine", "Workloads"], path: "Sources/SwiftC"),
+        .executableTarget(
+            name: "bench-coffer",
+            dependencies: ["Workloads", .product(name: "Coffer", package: "coffer")],
+            path: "Sources/CofferBench"),
+        .executableTarget(
+            name: "bench-grdb",
+            dependencies: [
+                "Workloads",
+                .product(
+                    name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Rivals"])),
+            ],
+            path: "Sources/GRDBBench"),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,103 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "floor.h"
+
+sqlite3 *db;
+static sqlite3_stmt *begin, *commit;
+
+void floor_fail(const char *what) { bench_fail(what, sqlite3_errmsg(db)); }
+
+void floor_run(const char *sql) {
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK) floor_fail(sql);
+}
+
+sqlite3_stmt *floor_prepare(const char *sql) {
+    sqlite3_stmt *statement = NULL;
+#if SQLITE_VERSION_NUMBER >= 3020000
+    int code = sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, NULL);
+#else
+    int code = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+#endif
+    if (code != SQLITE_OK) floor_fail(sql);
+    return statement;
+}
+
+void floor_end(sqlite3_stmt *statement) {
+    if (sqlite3_step(statement) != SQLITE_DONE) floor_fail("step");
+    sqlite3_reset(statement);
+}
+
+void floor_begin(void) { floor_end(begin); }
+void floor_commit(void) { floor_end(commit); }
+
+int floor_key(char text[99], const uint8_t key[48]) {
+    char *end = text + sprintf(text, "x'");
+    for (int i = 0; i < 48; i++) end += sprintf(end, "%02x", key[i]);
+    end += sprintf(end, "'");
+    return (int)(end - text);
+}
+
+sqlite3 *floor_open_file(const char *path, const void *key, int key_bytes) {
+    sqlite3 *opened = NULL;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
+    int code = sqlite3_open_v2(path, &opened, flags, NULL);
+    db = opened;
+    if (code != SQLITE_OK) floor_fail("open");
+#ifndef FLOOR_IS_PLAIN
+    if (sqlite3_key_v2(opened, "main", key, key_bytes) != SQLITE_OK) floor_fail("key");
+    // SQLCipher 3 makes pages of 1024 bytes; all systems use 4096.
+    if (SQLITE_VERSION_NUMBER < 3030000) {
+        floor_run("PRAGMA cipher_page_size = 4096");
+        floor_run("PRAGMA kdf_iter = 256000");
+    }
+#else
+    (void)key, (void)key_bytes;
+#endif
+    return opened;
+}
+
+static void describe(const char *pragma) {
+    char sql[64];
+    snprintf(sql, sizeof sql, "PRAGMA %s", pragma);
+    sqlite3_stmt *statement = floor_prepare(sql);
+    if (sqlite3_step(statement) == SQLITE_ROW) {
+        bench_describe(pragma, (const char *)sqlite3_column_text(statement, 0));
+    }
+    sqlite3_finalize(statement);
+}
+
+void floor_open(bench_arguments arguments, bool is_new) {
+    char key[99], sql[64];
+    int key_bytes = floor_key(key, bench_key);
+    floor_open_file(arguments.path, key, key_bytes);
+    floor_run("PRAGMA temp_store = MEMORY");
+    floor_run("PRAGMA foreign_keys = ON");
+    snprintf(sql, sizeof sql, "PRAGMA cache_size = -%lld", (long long)arguments.cache_kib);
+    floor_run(sql);
+    floor_run("PRAGMA journal_mode = WAL");
+    floor_run(arguments.full_sync ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+    if (is_new) {
+        floor_run(BENCH_CREATE_ITEM);
+        floor_run(BENCH_CREATE_ENTRY);
+    }
+    static bool is_described = false;
+    if (!is_described) {
+        bench_describe("sqlite_version", sqlite3_libversion());
+        describe("cipher_version");
+        describe("page_size");
+        describe("cache_size");
+        describe("journal_mode");
+        describe("synchronous");
+        describe("temp_store");
+        is_described = true;
+    }
+    begin = floor_prepare("BEGIN IMMEDIATE");
+    commit = floor_prepare("COMMIT");
+}
+
+void floor_close(void) {
+    sqlite3_finalize(begin);
+    sqlite3_finalize(commit);
+    if (sqlite3_close(db) != SQLITE_OK) floor_fail("close");
+}

@@ -1,0 +1,230 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "floor.h"
+
+// MARK: Rows
+
+static inline void bind_all(sqlite3_stmt *statement, const bench_record *record) {
+    int code = sqlite3_bind_int64(statement, 1, record->id);
+    code |= sqlite3_bind_text(statement, 2, record->name.bytes, record->name.count, SQLITE_STATIC);
+    code |= sqlite3_bind_text(statement, 3, record->url.bytes, record->url.count, SQLITE_STATIC);
+    code |= sqlite3_bind_text(statement, 4, record->kind.bytes, record->kind.count, SQLITE_STATIC);
+    code |= sqlite3_bind_double(statement, 5, record->x);
+    code |= sqlite3_bind_double(statement, 6, record->y);
+    code |= sqlite3_bind_double(statement, 7, record->created);
+    code |= sqlite3_bind_int64(statement, 8, record->flag);
+    // A null pointer binds NULL.
+    code |= sqlite3_bind_text(statement, 9, record->note.bytes, record->note.count, SQLITE_STATIC);
+    code |= sqlite3_bind_blob(statement, 10, record->data.bytes, record->data.count, SQLITE_STATIC);
+    if (code != SQLITE_OK) floor_fail("bind");
+}
+
+// A connection without mutexes makes no difference between protected and unprotected values, so one
+// sqlite3_column_value serves for type, bytes and count: https://www.sqlite.org/c3ref/value.html
+
+static inline bench_bytes copied(const void *bytes, int count) {
+    char *copy = malloc(count > 0 ? (size_t)count : 1);
+    if (copy == NULL) bench_fail("memory", "none left");
+    memcpy(copy, bytes, (size_t)count);
+    return (bench_bytes){copy, count};
+}
+
+static inline bench_bytes text_of(sqlite3_value *value) {
+    if (sqlite3_value_type(value) != SQLITE_TEXT) bench_fail("type", "no text");
+    const void *bytes = sqlite3_value_text(value);
+    return copied(bytes, sqlite3_value_bytes(value));
+}
+
+static inline int64_t integer_of(sqlite3_value *value) {
+    if (sqlite3_value_type(value) != SQLITE_INTEGER) bench_fail("type", "no integer");
+    return sqlite3_value_int64(value);
+}
+
+static inline double real_of(sqlite3_value *value) {
+    if (sqlite3_value_type(value) != SQLITE_FLOAT) bench_fail("type", "no real");
+    return sqlite3_value_double(value);
+}
+
+static inline bench_bytes blob_of(sqlite3_value *value) {
+    if (sqlite3_value_type(value) != SQLITE_BLOB) bench_fail("type", "no blob");
+    const void *bytes = sqlite3_value_blob(value);
+    return copied(bytes, sqlite3_value_bytes(value));
+}
+
+static inline void read_all(sqlite3_stmt *statement, floor_record *record) {
+    record->id = integer_of(sqlite3_column_value(statement, 0));
+    record->name = text_of(sqlite3_column_value(statement, 1));
+    record->url = text_of(sqlite3_column_value(statement, 2));
+    record->kind = text_of(sqlite3_column_value(statement, 3));
+    record->x = real_of(sqlite3_column_value(statement, 4));
+    record->y = real_of(sqlite3_column_value(statement, 5));
+    record->created = real_of(sqlite3_column_value(statement, 6));
+    record->flag = integer_of(sqlite3_column_value(statement, 7)) != 0;
+    sqlite3_value *note = sqlite3_column_value(statement, 8);
+    record->note = sqlite3_value_type(note) == SQLITE_NULL ? (bench_bytes){NULL, 0} : text_of(note);
+    record->data = blob_of(sqlite3_column_value(statement, 9));
+}
+
+void floor_release(floor_record *record) {
+    free((void *)record->name.bytes);
+    free((void *)record->url.bytes);
+    free((void *)record->kind.bytes);
+    free((void *)record->note.bytes);
+    free((void *)record->data.bytes);
+}
+
+// MARK: Verbs
+
+void floor_insert(sqlite3_stmt *statement, const bench_record *records, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        bind_all(statement, records + i);
+        if (sqlite3_step(statement) != SQLITE_DONE) floor_fail("insert");
+        sqlite3_reset(statement);
+    }
+}
+
+void floor_update(sqlite3_stmt *statement, const bench_record *records, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        bind_all(statement, records + bench_shuffled(i, count));
+        if (sqlite3_step(statement) != SQLITE_DONE) floor_fail("update");
+        sqlite3_reset(statement);
+        if (sqlite3_changes(db) != 1) bench_fail("update", "no such row");
+    }
+}
+
+floor_record *floor_fetch(sqlite3_stmt *statement, int64_t *count) {
+    int64_t room = 16, found = 0;
+    floor_record *records = malloc((size_t)room * sizeof *records);
+    int code;
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+        if (found == room) records = realloc(records, (size_t)(room *= 2) * sizeof *records);
+        if (records == NULL) bench_fail("memory", "none left");
+        read_all(statement, records + found++);
+    }
+    if (code != SQLITE_DONE) floor_fail("fetch");
+    sqlite3_reset(statement);
+    *count = found;
+    return records;
+}
+
+void floor_find(sqlite3_stmt *statement, int64_t id, floor_record *record) {
+    if (sqlite3_bind_int64(statement, 1, id) != SQLITE_OK) floor_fail("bind");
+    if (sqlite3_step(statement) != SQLITE_ROW) floor_fail("find");
+    read_all(statement, record);
+    sqlite3_reset(statement);
+}
+
+// MARK: W1 to W4
+
+bench_check floor_sum(const bench_record *records, int64_t count) {
+    bench_check check = {0};
+    for (int64_t i = 0; i < count; i++) bench_check_record(&check, records + i);
+    return check;
+}
+
+static bench_check sum_of_file(sqlite3_stmt *select) {
+    int64_t count;
+    floor_record *records = floor_fetch(select, &count);
+    bench_check check = floor_sum(records, count);
+    bench_records_free(records, count);
+    return check;
+}
+
+bench_check floor_fill(bench_arguments arguments, int64_t count) {
+    bench_remove(arguments.path);
+    floor_open(arguments, true);
+    sqlite3_stmt *insert = floor_prepare(FLOOR_INSERT);
+    bench_record *records = bench_records_make(1, count, 1);
+    bench_check written = floor_sum(records, count);
+    floor_begin();
+    floor_insert(insert, records, count);
+    floor_commit();
+    sqlite3_finalize(insert);
+    bench_records_free(records, count);
+    floor_close();
+    return written;
+}
+
+static void fetch_all(bench_arguments arguments, sqlite3_stmt *select, bench_check written) {
+    for (int64_t i = 0; i <= arguments.repeats; i++) {
+        int64_t count;
+        bench_warm(i == 0);
+        bench_start();
+        floor_begin();
+        floor_record *records = floor_fetch(select, &count);
+        floor_commit();
+        bench_stop();
+        bench_check read = floor_sum(records, count);
+        bench_start();
+        for (int64_t j = 0; j < count; j++) floor_release(records + j);
+        free(records);
+        bench_stop();
+        bench_sample((double)count, written, read);
+    }
+}
+
+static void find_each(bench_arguments arguments, sqlite3_stmt *find, bench_check written) {
+    int64_t count = arguments.rows;
+    floor_record *records = malloc((size_t)count * sizeof *records);
+    for (int64_t i = 0; i <= arguments.repeats; i++) {
+        bench_warm(i == 0);
+        bench_start();
+        floor_begin();
+        for (int64_t j = 0; j < count; j++) floor_find(find, bench_shuffled(j, count) + 1, records + j);
+        floor_commit();
+        bench_stop();
+        bench_check read = floor_sum(records, count);
+        bench_start();
+        for (int64_t j = 0; j < count; j++) floor_release(records + j);
+        bench_stop();
+        bench_sample((double)count, written, read);
+    }
+    free(records);
+}
+
+static void write_each(bench_arguments arguments, bool is_update) {
+    int64_t count = arguments.rows;
+    bench_record *before = bench_records_make(1, count, 1), *after = bench_records_make(1, count, 2);
+    bench_check written = floor_sum(after, count);
+    for (int64_t i = 0; i < arguments.repeats; i++) {
+        bench_remove(arguments.path);
+        floor_open(arguments, true);
+        sqlite3_stmt *insert = floor_prepare(FLOOR_INSERT), *update = floor_prepare(FLOOR_UPDATE);
+        sqlite3_stmt *select = floor_prepare(FLOOR_SELECT);
+        // Warm: every statement has run once, and the file has its first pages.
+        floor_begin();
+        floor_insert(insert, before, is_update ? count : 1);
+        floor_update(update, before, 1);
+        if (!is_update) floor_run("DELETE FROM item");
+        floor_commit();
+        bench_start();
+        floor_begin();
+        if (is_update) {
+            floor_update(update, after, count);
+        } else {
+            floor_insert(insert, after, count);
+        }
+        floor_commit();
+        bench_stop();
+        bench_sample((double)count, written, sum_of_file(select));
+        sqlite3_finalize(insert), sqlite3_finalize(update), sqlite3_finalize(select);
+        floor_close();
+    }
+    bench_records_free(before, count), bench_records_free(after, count);
+}
+
+void floor_records(bench_arguments arguments) {
+    if (bench_is(arguments, "W1")) return write_each(arguments, false);
+    if (bench_is(arguments, "W4")) return write_each(arguments, true);
+    bench_check written = floor_fill(arguments, arguments.rows);
+    floor_open(arguments, false);
+    sqlite3_stmt *select = floor_prepare(FLOOR_SELECT), *find = floor_prepare(FLOOR_FIND);
+    if (bench_is(arguments, "W3")) {
+        find_each(arguments, find, written);
+    } else {
+        fetch_all(arguments, select, written);
+    }
+    sqlite3_finalize(select), sqlite3_finalize(find);
+    floor_close();
+}

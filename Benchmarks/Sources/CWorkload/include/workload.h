@@ -1,0 +1,115 @@
+// What every system of the comparison shares: the data, the checks and the clock.
+//
+// It is in C so that the floor and Swift write the same bytes and are measured by the same calls.
+// Nothing in here is part of what is measured.
+
+#ifndef COFFER_BENCH_WORKLOAD_H
+#define COFFER_BENCH_WORKLOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// MARK: Data
+
+/// Bytes with their count; `bytes` is null for NULL. Texts are UTF-8, not ended by NUL.
+typedef struct {
+    const char *bytes;
+    int32_t count;
+} bench_bytes;
+
+/// One row of W1 to W4 and W6: ten columns.
+typedef struct {
+    int64_t id;
+    bench_bytes name, url, kind;
+    double x, y;
+    /// Seconds since 1970, with eighths: exact in every representation.
+    double created;
+    bool flag;
+    /// Absent in every third row.
+    bench_bytes note;
+    bench_bytes data;
+} bench_record;
+
+/// One entry of W5: 16 bytes of key, 100 of value.
+typedef struct {
+    uint8_t key[16];
+    uint8_t value[100];
+} bench_entry;
+
+/// Makes records `first` to `first + count - 1`; another `version` has other values under the same
+/// ids. The values follow from the id, the version and a fixed seed alone.
+bench_record *bench_records_make(int64_t first, int64_t count, int32_t version);
+void bench_records_free(bench_record *records, int64_t count);
+bench_entry *bench_entries_make(int64_t count, int32_t version);
+/// `count` bytes that do not compress.
+uint8_t *bench_blob_make(int64_t count, int64_t number);
+
+/// The place of the i-th lookup among `count` rows: each once, in an order without a pattern.
+int64_t bench_shuffled(int64_t i, int64_t count);
+
+/// The tables, as Coffer makes them for the same record and bucket.
+#define BENCH_CREATE_ITEM \
+    "CREATE TABLE item (id INTEGER PRIMARY KEY NOT NULL, name TEXT NOT NULL, url TEXT NOT NULL, " \
+    "kind TEXT NOT NULL, x REAL NOT NULL, y REAL NOT NULL, created REAL NOT NULL, " \
+    "flag INTEGER NOT NULL, note TEXT, data BLOB NOT NULL)"
+#define BENCH_CREATE_ENTRY \
+    "CREATE TABLE entry (key BLOB PRIMARY KEY NOT NULL, value) WITHOUT ROWID"
+
+// MARK: Checks
+
+/// A running sum over what was written or read. The order of rows does not matter.
+typedef struct {
+    uint64_t sum;
+    uint64_t row;
+} bench_check;
+
+void bench_check_integer(bench_check *check, int64_t value);
+void bench_check_real(bench_check *check, double value);
+/// A null pointer counts as NULL, unless the count is negative.
+void bench_check_bytes(bench_check *check, const void *bytes, int64_t count);
+void bench_check_null(bench_check *check);
+/// Ends the row and adds it to the sum.
+void bench_check_end_row(bench_check *check);
+void bench_check_record(bench_check *check, const bench_record *record);
+void bench_check_entry(bench_check *check, const bench_entry *entry);
+
+// MARK: The run
+
+/// What the command line asks for: `<system> <workload> <rows> <repeats> <path>`.
+typedef struct {
+    const char *system, *workload, *path;
+    int64_t rows, repeats;
+    /// For page caches: 64 MB, and 2 MB in W2d.
+    int64_t cache_kib;
+    /// Whether a returned write has survived power loss: W6 only.
+    bool full_sync;
+} bench_arguments;
+
+bench_arguments bench_parse(int count, char **values);
+bool bench_is(bench_arguments arguments, const char *workload);
+/// Removes the store at the path with all that belongs to it.
+void bench_remove(const char *path);
+int64_t bench_file_bytes(const char *path);
+
+/// The key of all stores: 32 bytes, then 16 bytes of salt. It protects nothing.
+extern const uint8_t bench_key[48];
+extern const uint8_t bench_other_key[48];
+/// The passphrase of the stores that are opened by one.
+extern const char *const bench_passphrase;
+
+/// Starts or goes on with the clock and with callgrind's counting.
+void bench_start(void);
+/// Halts both. A sample may consist of several parts, with checks between them.
+void bench_stop(void);
+/// Whether the samples that follow only warm up: neither counted nor printed, but checked.
+void bench_warm(bool is_warming);
+/// Prints the sample, then begins the next. Ends the process with 1 if the checks differ.
+void bench_sample(double units, bench_check written, bench_check read);
+/// Prints what a system says of itself: its version, and the settings as its engine reports them.
+void bench_describe(const char *key, const char *value);
+/// Prints to standard error and ends the process with 1.
+_Noreturn void bench_fail(const char *what, const char *why);
+/// Says that this system does not do this workload, and ends the process with 0.
+_Noreturn void bench_skip(const char *why);
+
+#endif

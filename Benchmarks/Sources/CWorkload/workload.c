@@ -1,0 +1,241 @@
+#include "workload.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__has_include) && __has_include(<valgrind/callgrind.h>)
+#include <valgrind/callgrind.h>
+#else
+#define CALLGRIND_START_INSTRUMENTATION
+#define CALLGRIND_STOP_INSTRUMENTATION
+#endif
+
+// MARK: Data
+
+static const uint64_t seed = 0x0c0ffe4;
+
+static uint64_t mixed(uint64_t value) {
+    value += 0x9e3779b97f4a7c15;
+    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
+    value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
+    return value ^ (value >> 31);
+}
+
+static void fill(uint8_t *bytes, int64_t count, uint64_t state) {
+    for (int64_t i = 0; i < count; i++) {
+        if (i % 8 == 0) state = mixed(state);
+        bytes[i] = (uint8_t)(state >> (i % 8 * 8));
+    }
+}
+
+static bench_bytes text(const char *words) {
+    bench_bytes text = {strdup(words), (int32_t)strlen(words)};
+    if (text.bytes == NULL) bench_fail("memory", "none left");
+    return text;
+}
+
+static bench_record record(int64_t id, int32_t version) {
+    // One name in eight is not ASCII, as in the world.
+    static const char *const names[] = {"Ada Lovelace", "Grace Hopper", "Zuse, Konrad", "Hedy Lamarr",
+                                        "Emmy Nœther", "Annie Easley", "Radia Perlman", "Alan Turing"};
+    static const char *const kinds[] = {"letter", "note", "photograph", "invoice"};
+    uint64_t random = mixed(seed ^ (uint64_t)id * 2654435761u ^ (uint64_t)version << 48);
+    char buffer[128];
+    bench_record record = {.id = id};
+    snprintf(buffer, sizeof buffer, "%s %lld", names[random & 7], (long long)id);
+    record.name = text(buffer);
+    snprintf(buffer, sizeof buffer, "https://example.com/%08x/%lld", (unsigned)(random >> 32), (long long)id);
+    record.url = text(buffer);
+    record.kind = text(kinds[random >> 3 & 3]);
+    record.x = (double)(random >> 20 & 0xffff) + 0.5;
+    record.y = (double)(random >> 40) / 3.0 + 0.1;
+    record.created = 1.7e9 + (double)(random >> 8 & 0xffffff) / 8.0;
+    record.flag = random >> 63;
+    if (id % 3 != 0) {
+        snprintf(buffer, sizeof buffer, "a note for row %lld, version %d", (long long)id, version);
+        record.note = text(buffer);
+    }
+    uint8_t *data = malloc(64);
+    if (data == NULL) bench_fail("memory", "none left");
+    fill(data, 64, random);
+    record.data = (bench_bytes){(const char *)data, 64};
+    return record;
+}
+
+bench_record *bench_records_make(int64_t first, int64_t count, int32_t version) {
+    bench_record *records = malloc((size_t)count * sizeof *records);
+    if (records == NULL) bench_fail("memory", "none left");
+    for (int64_t i = 0; i < count; i++) records[i] = record(first + i, version);
+    return records;
+}
+
+void bench_records_free(bench_record *records, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        free((void *)records[i].name.bytes);
+        free((void *)records[i].url.bytes);
+        free((void *)records[i].kind.bytes);
+        free((void *)records[i].note.bytes);
+        free((void *)records[i].data.bytes);
+    }
+    free(records);
+}
+
+bench_entry *bench_entries_make(int64_t count, int32_t version) {
+    bench_entry *entries = malloc((size_t)count * sizeof *entries);
+    if (entries == NULL) bench_fail("memory", "none left");
+    for (int64_t i = 0; i < count; i++) {
+        fill(entries[i].key, sizeof entries[i].key, mixed(seed + (uint64_t)i));
+        fill(entries[i].value, sizeof entries[i].value, mixed(seed ^ (uint64_t)i << 8 ^ (uint64_t)version << 56));
+    }
+    return entries;
+}
+
+uint8_t *bench_blob_make(int64_t count, int64_t number) {
+    uint8_t *blob = malloc((size_t)count);
+    if (blob == NULL) bench_fail("memory", "none left");
+    fill(blob, count, mixed(seed ^ (uint64_t)number << 32));
+    return blob;
+}
+
+int64_t bench_shuffled(int64_t i, int64_t count) {
+    // A prime that divides no count in use, and far from every page's row count.
+    return (int64_t)((uint64_t)i * 7919 % (uint64_t)count);
+}
+
+// MARK: Checks
+
+static void mix(bench_check *check, uint64_t value) { check->row = mixed(check->row ^ value) + 1; }
+
+void bench_check_integer(bench_check *check, int64_t value) { mix(check, (uint64_t)value); }
+
+void bench_check_real(bench_check *check, double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    mix(check, bits);
+}
+
+void bench_check_bytes(bench_check *check, const void *bytes, int64_t count) {
+    const uint8_t *start = bytes;
+    uint64_t hash = 0xcbf29ce484222325 ^ (uint64_t)count;
+    int64_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        uint64_t word;
+        memcpy(&word, start + i, 8);
+        hash = (hash ^ word) * 0x100000001b3;
+        hash ^= hash >> 29;
+    }
+    for (; i < count; i++) hash = (hash ^ start[i]) * 0x100000001b3;
+    mix(check, hash);
+}
+
+void bench_check_null(bench_check *check) { mix(check, 0x6e756c6c); }
+
+void bench_check_end_row(bench_check *check) {
+    check->sum += mixed(check->row);
+    check->row = 0;
+}
+
+void bench_check_record(bench_check *check, const bench_record *record) {
+    bench_check_integer(check, record->id);
+    bench_check_bytes(check, record->name.bytes, record->name.count);
+    bench_check_bytes(check, record->url.bytes, record->url.count);
+    bench_check_bytes(check, record->kind.bytes, record->kind.count);
+    bench_check_real(check, record->x);
+    bench_check_real(check, record->y);
+    bench_check_real(check, record->created);
+    bench_check_integer(check, record->flag);
+    if (record->note.bytes == NULL) {
+        bench_check_null(check);
+    } else {
+        bench_check_bytes(check, record->note.bytes, record->note.count);
+    }
+    bench_check_bytes(check, record->data.bytes, record->data.count);
+    bench_check_end_row(check);
+}
+
+void bench_check_entry(bench_check *check, const bench_entry *entry) {
+    bench_check_bytes(check, entry->key, sizeof entry->key);
+    bench_check_bytes(check, entry->value, sizeof entry->value);
+    bench_check_end_row(check);
+}
+
+// MARK: The run
+
+const uint8_t bench_key[48] = {7, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3, 3, 8, 3, 2, 7, 9, 5,
+                               2, 7, 1, 8, 2, 8, 1, 8, 2, 8, 4, 5, 9, 0, 4, 5};
+const uint8_t bench_other_key[48] = {1, 6, 1, 8, 0, 3, 3, 9, 8, 8, 7, 4, 9, 8, 9, 4, 8, 4, 8, 2, 0, 4, 5, 8, 6, 8, 3, 4, 3, 6, 5, 6,
+                                     2, 7, 1, 8, 2, 8, 1, 8, 2, 8, 4, 5, 9, 0, 4, 5};
+const char *const bench_passphrase = "correct horse battery staple";
+
+bench_arguments bench_parse(int count, char **values) {
+    if (count != 6) bench_fail("usage", "<system> <workload> <rows> <repeats> <path>");
+    bench_arguments arguments = {.system = values[1], .workload = values[2], .path = values[5]};
+    arguments.rows = atoll(values[3]);
+    arguments.repeats = atoll(values[4]);
+    if (arguments.rows < 1 || arguments.repeats < 1) bench_fail("usage", "rows and repeats are at least 1");
+    arguments.cache_kib = bench_is(arguments, "W2d") ? 2000 : 64000;
+    arguments.full_sync = strncmp(arguments.workload, "W6", 2) == 0;
+    return arguments;
+}
+
+bool bench_is(bench_arguments arguments, const char *workload) {
+    return strcmp(arguments.workload, workload) == 0;
+}
+
+void bench_remove(const char *path) {
+    static const char *const endings[] = {"", "-wal", "-shm", "-journal", "-lock"};
+    char name[4096];
+    for (int i = 0; i < 5; i++) {
+        snprintf(name, sizeof name, "%s%s", path, endings[i]);
+        unlink(name);
+    }
+}
+
+int64_t bench_file_bytes(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 ? status.st_size : 0;
+}
+
+static double elapsed;
+static struct timespec started;
+static bool is_warm_up;
+
+void bench_warm(bool is_warming) { is_warm_up = is_warming; }
+
+void bench_start(void) {
+    if (is_warm_up) return;
+    CALLGRIND_START_INSTRUMENTATION;
+    clock_gettime(CLOCK_MONOTONIC, &started);
+}
+
+void bench_stop(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (is_warm_up) return;
+    CALLGRIND_STOP_INSTRUMENTATION;
+    elapsed += (double)(now.tv_sec - started.tv_sec) * 1e6 + (double)(now.tv_nsec - started.tv_nsec) / 1e3;
+}
+
+void bench_sample(double units, bench_check written, bench_check read) {
+    if (written.sum != read.sum) bench_fail("check", "what was read is not what was written");
+    if (is_warm_up) return;
+    printf("{\"us\": %.3f, \"rows\": %.6g, \"check\": \"%016llx\"}\n", elapsed, units, (unsigned long long)read.sum);
+    fflush(stdout);
+    elapsed = 0;
+}
+
+void bench_describe(const char *key, const char *value) { printf("{\"%s\": \"%s\"}\n", key, value); }
+
+void bench_fail(const char *what, const char *why) {
+    fprintf(stderr, "%s: %s\n", what, why);
+    exit(1);
+}
+
+void bench_skip(const char *why) {
+    printf("{\"skipped\": \"%s\"}\n", why);
+    exit(0);
+}

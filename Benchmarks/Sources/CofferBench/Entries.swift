@@ -1,0 +1,185 @@
+import Coffer
+import Foundation
+import Workloads
+
+/// W5 and the blobs with a bucket.
+struct StoreEntries {
+    let run: Run
+    private let bucket = Bucket<Data, Data>("entry")
+
+    init(_ run: Run) { self.run = run }
+
+    private func value(_ key: Data, _ tx: borrowing some Reading & ~Copyable) throws -> Data {
+        guard let value = try tx.get(key, in: bucket) else { throw Missing() }
+        return value
+    }
+
+    private func all(_ entries: [Entry], _ store: Store) throws -> [Entry] {
+        try store.read { tx in
+            try entries.map { Entry(key: $0.key, value: try value($0.key, tx)) }
+        }
+    }
+
+    func put() throws { try put(Entry.make(run.rows)) }
+
+    func putBlobs() throws { try put(Entry.blobs(run.rows)) }
+
+    private func put(_ entries: [Entry]) throws {
+        for _ in 0..<run.repeats {
+            run.removeFile()
+            let store = try run.openStore()
+            try store.write { tx in
+                try tx.set(Data(), for: entries[0].key, in: bucket)
+                try tx.removeAll(in: bucket)
+            }
+            try run.sample(written: Check(entries)) {
+                try store.write { tx in
+                    for entry in entries { try tx.set(entry.value, for: entry.key, in: bucket) }
+                }
+            } check: {
+                Check(try all(entries, store))
+            }
+            try store.close()
+        }
+    }
+
+    func get() throws {
+        let entries = Entry.make(run.rows)
+        try onFilled(entries) { store in
+            try run.samples(written: Check(entries)) {
+                try store.read { tx in
+                    var values: [Data] = []
+                    values.reserveCapacity(run.rows)
+                    for index in 0..<run.rows {
+                        values.append(try value(entries[run.shuffled(index)].key, tx))
+                    }
+                    return values
+                }
+            } check: { values in
+                Check(
+                    values.indices.map {
+                        Entry(key: entries[run.shuffled($0)].key, value: values[$0])
+                    })
+            }
+        }
+    }
+
+    func getBlobs() throws {
+        let entries = Entry.blobs(run.rows)
+        for _ in 0..<run.repeats {
+            try onFilled(entries, isReopened: false) { store in
+                try run.sample(written: Check(entries)) {
+                    try store.read { tx in try entries.map { try value($0.key, tx) } }
+                } check: { values in
+                    Check(values.indices.map { Entry(key: entries[$0].key, value: values[$0]) })
+                }
+            }
+        }
+    }
+
+    private func onFilled(
+        _ entries: [Entry], isReopened: Bool = true, _ body: (Store) throws -> Void
+    ) throws {
+        run.removeFile()
+        var store = try run.openStore()
+        try store.write { tx in
+            for entry in entries { try tx.set(entry.value, for: entry.key, in: bucket) }
+        }
+        if isReopened {
+            try store.close()
+            store = try run.openStore()
+        }
+        try body(store)
+        try store.close()
+    }
+}
+
+/// W5 with `Connection` and its statements.
+struct ConnectionEntries {
+    let run: Run
+    private let entries: [Entry]
+
+    init(_ run: Run) {
+        self.run = run
+        entries = Entry.make(run.rows)
+    }
+
+    private struct Table {
+        let connection: Connection
+        let insert: Statement
+        let update: Statement
+        let select: Statement
+
+        init(_ connection: Connection) throws {
+            self.connection = connection
+            insert = try connection.prepare(Tables.putNew)
+            update = try connection.prepare(Tables.putAgain)
+            select = try connection.prepare(Tables.get)
+        }
+
+        func put(_ entry: Entry) throws {
+            // Keys are new here; a program that overwrites runs `update` when nothing was inserted.
+            try insert.bind([.blob(entry.key), .blob(entry.value)])
+            while try insert.step() {}
+        }
+
+        func get(_ key: Data) throws -> Data {
+            try select.bind([.blob(key)])
+            guard try select.step() else { throw Missing() }
+            return try select.value(at: 0, as: Data.self)
+        }
+    }
+
+    func put() throws {
+        for _ in 0..<run.repeats {
+            run.removeFile()
+            let connection = try run.openConnection()
+            try connection.execute(SQL(text: Tables.entry))
+            let table = try Table(connection)
+            try connection.transaction {
+                try table.put(entries[0])
+                try connection.execute("DELETE FROM entry")
+            }
+            try run.sample(written: Check(entries)) {
+                try connection.transaction { for entry in entries { try table.put(entry) } }
+            } check: {
+                try connection.transaction(.deferred) {
+                    let read = try entries.map { Entry(key: $0.key, value: try table.get($0.key)) }
+                    try table.select.reset()
+                    return Check(read)
+                }
+            }
+            connection.close()
+        }
+    }
+
+    func get() throws {
+        run.removeFile()
+        let filling = try run.openConnection()
+        try filling.execute(SQL(text: Tables.entry))
+        try filling.transaction {
+            let table = try Table(filling)
+            for entry in entries { try table.put(entry) }
+        }
+        filling.close()
+        let connection = try run.openConnection()
+        let table = try Table(connection)
+        try run.samples(written: Check(entries)) {
+            try connection.transaction(.deferred) {
+                var values: [Data] = []
+                values.reserveCapacity(run.rows)
+                for index in 0..<run.rows {
+                    values.append(try table.get(entries[run.shuffled(index)].key))
+                }
+                try table.select.reset()
+                return values
+            }
+        } check: { values in
+            Check(
+                values.indices.map {
+                    Entry(key: entries[run.shuffled($0)].key, value: values[$0])
+                })
+        }
+        connection.close()
+    }
+}

@@ -1,0 +1,94 @@
+import Coffer
+import Dispatch
+import Foundation
+import Workloads
+
+/// open, rekey and verify: whole files.
+struct Files {
+    let run: Run
+
+    init(_ run: Run) { self.run = run }
+
+    /// - Parameter readers: How many reads are held open at once; 0 for a store that only opens.
+    func open(_ key: @autoclosure () -> StoreKey, readers: Int) throws {
+        run.removeFile()
+        let items = Item.make(1...run.rows)
+        let configuration = run.configuration(connections: 5)
+        let filling = try Store(path: run.path, key: key(), configuration: configuration)
+        try filling.write { tx in try tx.insert(items) }
+        try filling.close()
+        for _ in 0..<run.repeats {
+            var written = Check()
+            var read = Check()
+            written.add(run.rows)
+            try run.sample(written: written) {
+                let store = try Store(path: run.path, key: key(), configuration: configuration)
+                if readers > 0 { try hold(readers, store) }
+                return store
+            } check: { store in
+                read.add(try store.read { tx in try tx.count(Item.all) })
+                // Not left to the last reference, which a thread that ends may still hold.
+                try store.close()
+                return read
+            }
+        }
+    }
+
+    /// Reads that wait for each other, so that each has a connection of its own.
+    private func hold(_ count: Int, _ store: Store) throws {
+        let arrived = DispatchGroup()
+        let done = DispatchGroup()
+        for _ in 0..<count { arrived.enter() }
+        for _ in 0..<count {
+            done.enter()
+            Thread.detachNewThread {
+                // A failed read leaves the group unbalanced, and the wait below runs out.
+                try? store.read { tx in
+                    _ = try tx.firstRow("SELECT count(*) FROM sqlite_master")
+                    arrived.leave()
+                    arrived.wait()
+                }
+                done.leave()
+            }
+        }
+        guard done.wait(timeout: .now() + 30) == .success else { throw Missing() }
+    }
+
+    func rekey() throws {
+        let items = Item.make(1...run.rows)
+        for _ in 0..<run.repeats {
+            try fill(items)
+            let store = try run.openStore()
+            try run.sample(written: Check(items), units: Double(run.fileByteCount) / 1e6) {
+                try store.rekey(to: .raw(Run.otherKey))
+            } check: {
+                try store.close()
+                let other = try Store(path: run.path, key: .raw(Run.otherKey))
+                let read = Check(try other.read { tx in try tx.fetch(Item.all) })
+                try other.close()
+                return read
+            }
+        }
+    }
+
+    func verify() throws {
+        try fill(Item.make(1...run.rows))
+        for _ in 0..<run.repeats {
+            let store = try run.openStore()
+            try run.sample(written: Check(), units: Double(run.fileByteCount) / 1e6) {
+                try store.verify()
+            } check: { report in
+                guard report.isGood else { throw Missing() }
+                return Check()
+            }
+            try store.close()
+        }
+    }
+
+    private func fill(_ items: [Item]) throws {
+        run.removeFile()
+        let store = try run.openStore()
+        try store.write { tx in try tx.insert(items) }
+        try store.close()
+    }
+}

@@ -1,0 +1,97 @@
+import Coffer
+import Workloads
+
+/// Coffer, layer by layer: `coffer-record`, `coffer-connection`, `coffer-bucket`.
+@main struct Main {
+    static func main() throws {
+        let run = Run()
+        switch (run.system, run.workload) {
+        case ("coffer-record", "W1"): try StoreRecords(run).insert()
+        case ("coffer-record", "W2"), ("coffer-record", "W2d"): try StoreRecords(run).fetch()
+        case ("coffer-record", "W3"): try StoreRecords(run).find()
+        case ("coffer-record", "W4"): try StoreRecords(run).update()
+        case ("coffer-record", "W6-single"): try StoreRecords(run).insertDurably()
+        case ("coffer-record", "W6-async64"):
+            Run.wait { try await StoreRecords(run).insertAtOnce() }
+        case ("coffer-record", "open-raw"): try Files(run).open(.raw(Run.key), readers: 0)
+        case ("coffer-record", "open-passphrase"):
+            try Files(run).open(.passphrase(Run.passphrase), readers: 0)
+        case ("coffer-record", "open-pool-raw"): try Files(run).open(.raw(Run.key), readers: 4)
+        case ("coffer-record", "open-pool-passphrase"):
+            try Files(run).open(.passphrase(Run.passphrase), readers: 4)
+        case ("coffer-record", "rekey"): try Files(run).rekey()
+        case ("coffer-record", "verify"): try Files(run).verify()
+        case ("coffer-record", "growth-insert"): try Growth(run).insert()
+        case ("coffer-record", "growth-get"): try Growth(run).get()
+        case ("coffer-record", "growth-scan"): try Growth(run).scan()
+        case ("coffer-record", "growth-open"): try Growth(run).open()
+        case ("coffer-connection", "W1"): try ConnectionRecords(run).insert()
+        case ("coffer-connection", "W2"), ("coffer-connection", "W2d"):
+            try ConnectionRecords(run).fetch()
+        case ("coffer-connection", "W3"): try ConnectionRecords(run).find()
+        case ("coffer-connection", "W4"): try ConnectionRecords(run).update()
+        case ("coffer-connection", "W6-single"): try ConnectionRecords(run).insertDurably()
+        case ("coffer-connection", "W5-put"): try ConnectionEntries(run).put()
+        case ("coffer-connection", "W5-get"): try ConnectionEntries(run).get()
+        case ("coffer-bucket", "W5-put"): try StoreEntries(run).put()
+        case ("coffer-bucket", "W5-get"): try StoreEntries(run).get()
+        case ("coffer-bucket", "blob-in"): try StoreEntries(run).putBlobs()
+        case ("coffer-bucket", "blob-out"): try StoreEntries(run).getBlobs()
+        default: run.skip("not a workload of this layer")
+        }
+    }
+}
+
+extension Item: Record {}
+
+/// What should have been there and was not.
+struct Missing: Error {}
+
+extension Run {
+    /// The configuration of all systems: the cache for each connection, what a commit survives.
+    func configuration(connections: Int) -> Configuration {
+        var configuration = Configuration()
+        configuration.readerCountMax = max(1, connections - 1)
+        configuration.cacheByteCountMax = cacheByteCount * connections
+        configuration.durability = isDurable ? .power : .process
+        return configuration
+    }
+
+    /// A writer and one reader, which is all that one thread uses.
+    func openStore() throws -> Store {
+        let store = try Store(
+            path: path, key: .raw(Run.key), configuration: configuration(connections: 2))
+        try store.read { tx in
+            describe("sqlite_version", try tx.firstRow("SELECT sqlite_version()"))
+            describe("journal_mode", store.journalMode.description)
+            for name in Tables.settings where name != "journal_mode" {
+                describe(name, try tx.firstRow("PRAGMA \(identifier: name)"))
+            }
+        }
+        return store
+    }
+
+    func openConnection() throws -> Connection {
+        let connection = try Connection(
+            path: path, key: .raw(Run.key), configuration: configuration(connections: 1))
+        describe("sqlite_version", try connection.firstRow("SELECT sqlite_version()"))
+        for name in Tables.settings {
+            describe(name, try connection.firstRow("PRAGMA \(identifier: name)"))
+        }
+        return connection
+    }
+
+    private func describe(_ key: String, _ row: Row?) {
+        guard let value = row?.values.first else { return }
+        describe(key, Self.text(value))
+    }
+
+    private static func text(_ value: Value) -> String {
+        switch value {
+        case .integer(let integer): "\(integer)"
+        case .real(let real): "\(real)"
+        case .text(let text): text
+        default: ""
+        }
+    }
+}

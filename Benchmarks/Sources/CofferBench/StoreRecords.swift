@@ -1,0 +1,135 @@
+import Coffer
+import Foundation
+import Workloads
+
+/// W1 to W4 and W6 with `Store` and `Record`.
+struct StoreRecords {
+    let run: Run
+
+    init(_ run: Run) { self.run = run }
+
+    private func onNewStore(_ body: (Store) throws -> Void) throws {
+        for _ in 0..<run.repeats {
+            run.removeFile()
+            let store = try run.openStore()
+            try body(store)
+            try store.close()
+        }
+    }
+
+    private func check(_ store: Store) throws -> Check {
+        Check(try store.read { tx in try tx.fetch(Item.all) })
+    }
+
+    func insert() throws {
+        let items = Item.make(1...run.rows, version: 2)
+        try onNewStore { store in
+            try store.write { tx in
+                try tx.insert(items[0])
+                try tx.delete(Item.all)
+            }
+            try run.sample(written: Check(items)) {
+                try store.write { tx in try tx.insert(items) }
+            } check: {
+                try check(store)
+            }
+        }
+    }
+
+    func update() throws {
+        let before = Item.make(1...run.rows)
+        let items = Item.make(1...run.rows, version: 2)
+        try onNewStore { store in
+            try store.write { tx in
+                try tx.insert(before)
+                try tx.update(before[0])
+            }
+            try run.sample(written: Check(items)) {
+                try store.write { tx in
+                    for index in 0..<run.rows {
+                        guard try tx.update(items[run.shuffled(index)]) else { throw Missing() }
+                    }
+                }
+            } check: {
+                try check(store)
+            }
+        }
+    }
+
+    func insertDurably() throws {
+        let items = Item.make(1...run.rows)
+        try onNewStore { store in
+            try store.write { tx in try tx.create(Item.self) }
+            try run.sample(written: Check(items)) {
+                for item in items { try store.write { tx in try tx.insert(item) } }
+            } check: {
+                try check(store)
+            }
+        }
+    }
+
+    /// 64 tasks, each of which waits for its write before it begins the next.
+    func insertAtOnce() async throws {
+        let items = Item.make(1...run.rows)
+        for _ in 0..<run.repeats {
+            run.removeFile()
+            let store = try run.openStore()
+            try await store.write { tx in try tx.create(Item.self) }
+            try await run.sample(written: Check(items)) {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for writer in 0..<64 {
+                        group.addTask {
+                            for item in stride(from: writer, to: items.count, by: 64) {
+                                try await store.write { tx in try tx.insert(items[item]) }
+                            }
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+            } check: {
+                Check(try await store.read { tx in try tx.fetch(Item.all) })
+            }
+            try await store.close()
+        }
+    }
+
+    func fetch() throws {
+        try onFilled { store, written in
+            try run.samples(written: written) {
+                try store.read { tx in try tx.fetch(Item.all) }
+            } check: {
+                Check($0)
+            }
+        }
+    }
+
+    func find() throws {
+        try onFilled { store, written in
+            try run.samples(written: written) {
+                try store.read { tx in
+                    var items: [Item] = []
+                    items.reserveCapacity(run.rows)
+                    for index in 0..<run.rows {
+                        let key = Int64(run.shuffled(index) + 1)
+                        guard let item = try tx.find(Item.self, key) else { throw Missing() }
+                        items.append(item)
+                    }
+                    return items
+                }
+            } check: {
+                Check($0)
+            }
+        }
+    }
+
+    private func onFilled(_ body: (Store, Check) throws -> Void) throws {
+        let items = Item.make(1...run.rows)
+        run.removeFile()
+        let filling = try run.openStore()
+        try filling.write { tx in try tx.insert(items) }
+        try filling.close()
+        let store = try run.openStore()
+        try body(store, Check(items))
+        try store.close()
+    }
+}

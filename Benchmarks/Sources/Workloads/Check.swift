@@ -1,0 +1,55 @@
+import CWorkload
+public import Foundation
+
+/// The sum over rows that were written or read, the same as in C.
+public struct Check {
+    var sum = bench_check()
+
+    public init() {}
+
+    public init(_ items: some Sequence<Item>) {
+        for item in items { add(item) }
+    }
+
+    public init(_ entries: some Sequence<Entry>) {
+        for entry in entries { add(entry.key, entry.value) }
+    }
+
+    public mutating func add(_ item: Item) {
+        bench_check_integer(&sum, item.id)
+        add(item.name)
+        add(item.url)
+        add(item.kind)
+        bench_check_real(&sum, item.x)
+        bench_check_real(&sum, item.y)
+        bench_check_real(&sum, item.created.timeIntervalSince1970)
+        bench_check_integer(&sum, item.flag ? 1 : 0)
+        if let note = item.note { add(note) } else { bench_check_null(&sum) }
+        add(item.data)
+        bench_check_end_row(&sum)
+    }
+
+    public mutating func add(_ key: Data, _ value: Data) {
+        add(key)
+        add(value)
+        bench_check_end_row(&sum)
+    }
+
+    /// The rows of another sum.
+    public mutating func add(_ other: Check) { sum.sum &+= other.sum.sum }
+
+    /// A row of one number.
+    public mutating func add(_ integer: Int) {
+        bench_check_integer(&sum, Int64(integer))
+        bench_check_end_row(&sum)
+    }
+
+    private mutating func add(_ text: String) {
+        var text = text
+        text.withUTF8 { bench_check_bytes(&sum, $0.baseAddress, Int64($0.count)) }
+    }
+
+    private mutating func add(_ data: Data) {
+        data.withUnsafeBytes { bench_check_bytes(&sum, $0.baseAddress, Int64($0.count)) }
+    }
+}

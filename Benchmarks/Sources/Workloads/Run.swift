@@ -1,0 +1,133 @@
+import CWorkload
+import Dispatch
+import Foundation
+
+/// What the command line asks for, and the way samples are taken.
+public struct Run: Sendable {
+    public let system: String
+    public let workload: String
+    public let rows: Int
+    public let repeats: Int
+    public let path: String
+    public let cacheByteCount: Int
+    public let isDurable: Bool
+
+    public init() {
+        let arguments = bench_parse(CommandLine.argc, CommandLine.unsafeArgv)
+        system = String(cString: arguments.system)
+        workload = String(cString: arguments.workload)
+        rows = Int(arguments.rows)
+        repeats = Int(arguments.repeats)
+        path = String(cString: arguments.path)
+        cacheByteCount = Int(arguments.cache_kib) << 10
+        isDurable = arguments.full_sync
+    }
+
+    /// The key of all stores: 32 bytes and 16 bytes of salt.
+    public static var key: [UInt8] { withUnsafeBytes(of: bench_key) { Array($0) } }
+    /// The key that rekey changes it to, with the same salt.
+    public static var otherKey: [UInt8] { withUnsafeBytes(of: bench_other_key) { Array($0) } }
+    public static var passphrase: String { String(cString: bench_passphrase) }
+    /// As SQLCipher takes it: x'…'.
+    public static var keyText: String {
+        "x'" + key.map { String(format: "%02x", $0) }.joined() + "'"
+    }
+
+    /// The place of the i-th lookup among the rows.
+    public func shuffled(_ index: Int) -> Int { Self.shuffled(index, rows) }
+
+    public static func shuffled(_ index: Int, _ count: Int) -> Int {
+        Int(bench_shuffled(Int64(index), Int64(count)))
+    }
+
+    public var fileByteCount: Int { Int(bench_file_bytes(path)) }
+
+    public func removeFile() { bench_remove(path) }
+
+    // MARK: Samples
+
+    /// Measures `body`, and the end of what it returned; `check` sums it up in between.
+    public func sample<T>(
+        written: Check, units: Double? = nil, _ body: () throws -> T, check: (T) throws -> Check
+    ) rethrows {
+        bench_start()
+        var result: T? = try body()
+        bench_stop()
+        let read = try result.map(check)
+        bench_start()
+        result = nil
+        bench_stop()
+        bench_sample(units ?? Double(rows), written.sum, (read ?? Check()).sum)
+    }
+
+    /// Measures work of many tasks.
+    public func sample<T: Sendable>(
+        written: Check, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> T,
+        check: (T) async throws -> Check
+    ) async rethrows {
+        bench_start()
+        let result = try await body()
+        bench_stop()
+        let read = try await check(result)
+        bench_sample(Double(rows), written.sum, read.sum)
+    }
+
+    /// Runs asynchronous work from a synchronous `main`, whose thread callgrind can follow.
+    public static func wait(_ body: @escaping @Sendable () async throws -> Void) {
+        let done = DispatchSemaphore(value: 0)
+        Task {
+            do { try await body() } catch { bench_fail("async", "\(error)") }
+            done.signal()
+        }
+        done.wait()
+    }
+
+    /// Samples what can be repeated on one store: once to warm up, then as often as asked for.
+    public func samples<T>(
+        written: Check, _ body: () throws -> T, check: (T) throws -> Check
+    ) rethrows {
+        for index in 0...repeats {
+            bench_warm(index == 0)
+            try sample(written: written, body, check: check)
+        }
+    }
+
+    /// Measures writing of items that are made in portions: `body` gets what makes the next ones
+    /// while the clock stands still.
+    public func portions(
+        _ body: (_ make: (ClosedRange<Int>) -> [Item]) throws -> Void, read: () throws -> Check
+    ) throws {
+        var written = Check()
+        var held: [Item] = []
+        bench_start()
+        try body { range in
+            bench_stop()
+            held = Item.make(range)
+            written.add(Check(held))
+            bench_start()
+            return held
+        }
+        bench_stop()
+        bench_sample(Double(rows), written.sum, try read().sum)
+    }
+
+    /// Measures reading of what was checked before; the sum is printed and compared by the driver.
+    public func sample<T>(
+        _ body: () throws -> T, sameAs check: (T) throws -> Check
+    ) rethrows {
+        bench_start()
+        var result: T? = try body()
+        bench_stop()
+        let read = try result.map(check) ?? Check()
+        bench_start()
+        result = nil
+        bench_stop()
+        bench_sample(Double(rows), read.sum, read.sum)
+    }
+
+    /// Says what a system is and how it is set up, as its engine reports it.
+    public func describe(_ key: String, _ value: String) { bench_describe(key, value) }
+
+    /// Says that the system does not do this workload, and ends the process.
+    public func skip(_ reason: String) -> Never { bench_skip(reason) }
+}
