@@ -33,12 +33,8 @@ struct StoreOptions: ParsableArguments {
     func withStore<T: Sendable>(
         _ secret: SecretOptions, mode: OpenMode = .mustExist, _ body: (Store) async throws -> T
     ) async throws -> T {
-        let source = try secret.source()
-        // Known before anybody types a passphrase.
-        _ = try StoreFileStatus(path: path)
-        let key = try SecretReader.current(source, for: path)
         let opened = try await Store(
-            path: path, key: key, mode: mode, configuration: configuration)
+            path: path, key: try key(secret), mode: mode, configuration: configuration)
         let result: T
         do {
             result = try await body(opened)
@@ -52,10 +48,15 @@ struct StoreOptions: ParsableArguments {
 
     /// The same with a connection, whose statements give row after row.
     func connect(_ secret: SecretOptions, mode: OpenMode = .mustExist) throws -> Connection {
+        try Connection(
+            path: path, key: try key(secret), mode: mode, configuration: configuration)
+    }
+
+    /// The key of the file, which is known to be there before anybody types a passphrase.
+    private func key(_ secret: SecretOptions) throws -> StoreKey {
         let source = try secret.source()
         _ = try StoreFileStatus(path: path)
-        let key = try SecretReader.current(source, for: path)
-        return try Connection(path: path, key: key, mode: mode, configuration: configuration)
+        return try SecretReader.current(source, for: path)
     }
 }
 
