@@ -12,6 +12,7 @@
 #endif
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <errno.h>
@@ -27,6 +28,12 @@
 /// SQLITE_TRANSIENT is a cast of -1, which Swift does not import: the engine copies the bytes.
 static inline sqlite3_destructor_type coffer_transient(void) {
     return SQLITE_TRANSIENT;
+}
+
+/// Whether two texts of the same length are the same bytes. Here, because `memcmp` has another
+/// module's name on each platform.
+static inline bool coffer_is_equal(const void *left, const void *right, size_t count) {
+    return count == 0 || memcmp(left, right, count) == 0;
 }
 
 /// Compiles one statement that will be kept: the engine then avoids its short-lived memory pool.

@@ -1,17 +1,23 @@
 import CSQLCipher
 
-/// One bucket's table on one connection.
+/// One bucket's table on one connection, for one verb.
 struct BucketTable {
     private let connection: Connection
     private let plan: BucketPlan
-    private let table: String
+    private let statements: BucketStatements
 
     init(_ connection: Connection, _ plan: BucketPlan) throws(StoreError) {
         self.connection = connection
         self.plan = plan
-        table = try plan.quoted.get()
-        if try connection.attachment(ObjectIdentifier(plan)) == nil { try checkKeyType() }
+        if let known = try connection.attachment(ObjectIdentifier(plan)) as? BucketStatements {
+            statements = known
+        } else {
+            statements = BucketStatements(table: try plan.quoted.get())
+            try checkKeyType()
+        }
     }
+
+    private var table: String { statements.table }
 
     /// Refuses a table whose keys are of another type: SQLite would convert them in silence. Asked
     /// once for each connection, as soon as the table is there.
@@ -31,7 +37,7 @@ struct BucketTable {
                 hint: "Name the bucket with the key type that it was made with.",
                 table: plan.table, column: "key")
         }
-        connection.attach(plan, as: ObjectIdentifier(plan))
+        connection.attach(statements, as: ObjectIdentifier(plan))
     }
 
     /// SQLite ignores the case of ASCII letters in a table's name; buckets do not.
@@ -53,21 +59,28 @@ struct BucketTable {
     // MARK: Reading
 
     func get<K: BucketKey, V: Codable>(_ key: K) throws(StoreError) -> V? {
-        try onRow("SELECT value FROM \(table) WHERE key = ?1", [try key.asValue()]) {
-            statement throws(StoreError) in
-            try value(statement, at: 0)
+        guard let found = try stored(key) else { return nil }
+        do throws(StoreError) {
+            return try plan.coding.decode(V.self, from: found)
+        } catch {
+            throw error.with(table: plan.table, column: "value")
         }
     }
 
+    /// Copied before it is decoded: the value's own code may use the bucket again.
+    private func stored<K: BucketKey>(_ key: K) throws(StoreError) -> Value? {
+        try onRow(of: key) { raw throws(StoreError) in try Statement.value(of: raw, at: 0) }
+    }
+
     func contains<K: BucketKey>(_ key: K) throws(StoreError) -> Bool {
-        let sql = "SELECT 1 FROM \(table) WHERE key = ?1"
-        return try onRow(sql, [try key.asValue()]) { _ in true } ?? false
+        try onRow(of: key) { _ in true } ?? false
     }
 
     func count() throws(StoreError) -> Int {
-        try onRow("SELECT count(*) FROM \(table)", []) { statement throws(StoreError) in
-            try statement.column(0, as: Int.self)
-        } ?? 0
+        guard try exists() else { return 0 }
+        let statement = try connection.cached("SELECT count(*) FROM \(table)")
+        defer { connection.release(statement) }
+        return try statement.advance() ? try statement.column(0, as: Int.self) : 0
     }
 
     /// Ends early at the first key that `belongs` refuses: in the order of keys, the rest does too.
@@ -103,20 +116,30 @@ struct BucketTable {
     // MARK: Writing
 
     func set<K: BucketKey, V: Codable>(_ value: V, for key: K) throws(StoreError) {
-        let arguments = [try key.asValue(), try encode(value)]
-        let sql = "INSERT OR REPLACE INTO \(table) (key, value) VALUES (?1, ?2)"
+        let key = try key.asValue()
+        let value = try encode(value)
         do throws(StoreError) {
-            try run(sql, arguments)
+            try put(key, value)
         } catch  where error.code == .sql {
             guard try !exists() else { throw error.with(table: plan.table) }
             try run(try plan.createSQL(), [])
-            try run(sql, arguments)
+            connection.attach(statements, as: ObjectIdentifier(plan))
+            try put(key, value)
+        }
+    }
+
+    /// Not by INSERT OR REPLACE: SQLCipher 3.4.1 would encrypt a statement journal for each.
+    private func put(_ key: Value, _ value: Value) throws(StoreError) {
+        if try run(try statements.insertion(connection), key, value) { return }
+        guard try run(try statements.update(connection), key, value) else {
+            // A key type of the user's: OR IGNORE would have ignored NOT NULL as well.
+            throw StoreError(.constraint, "the key is NULL", table: plan.table, column: "key")
         }
     }
 
     func remove<K: BucketKey>(_ key: K) throws(StoreError) -> Bool {
         guard try exists() else { return false }
-        return try run("DELETE FROM \(table) WHERE key = ?1", [try key.asValue()]) > 0
+        return try run(try statements.deletion(connection), try key.asValue())
     }
 
     func removeAll() throws(StoreError) -> Int {
@@ -126,26 +149,32 @@ struct BucketTable {
 
     // MARK: Inside
 
-    /// The first row of a SELECT; `nil` without a row or without the table.
-    private func onRow<R>(
-        _ sql: String, _ arguments: [Value], _ body: (Statement) throws(StoreError) -> R
+    /// The row of a key; `nil` without a row or without the table.
+    private func onRow<K: BucketKey, R>(
+        of key: K, _ body: (OpaquePointer) throws(StoreError) -> R
     ) throws(StoreError) -> R? {
-        let statement: Statement
         do throws(StoreError) {
-            statement = try connection.cached(sql)
+            let statement = try statements.selection(connection)
+            let raw = try statement.pointer()
+            try statement.bindArgument(try key.asValue(), to: raw, at: 1)
+            defer { statement.rewind() }
+            return try statement.advance() ? try body(raw) : nil
         } catch  where error.code == .sql {
             if try exists() { throw error.with(table: plan.table) }
             return nil
         }
-        defer { connection.release(statement) }
-        try statement.bindArguments(arguments)
-        do throws(StoreError) {
-            return try statement.advance() ? try body(statement) : nil
-        } catch  where error.code == .sql {
-            // Compiled while the table was there; a rollback has removed it since.
-            if try exists() { throw error.with(table: plan.table) }
-            return nil
-        }
+    }
+
+    /// Whether a statement of one row has changed it.
+    private func run(
+        _ statement: Statement, _ key: Value, _ value: Value? = nil
+    ) throws(StoreError) -> Bool {
+        let raw = try statement.pointer()
+        defer { statement.forgetArguments() }
+        try statement.bindArgument(key, to: raw, at: 1)
+        if let value { try statement.bindArgument(value, to: raw, at: 2) }
+        try statement.runToEnd()
+        return coffer_changes(statement.handle.db) > 0
     }
 
     @discardableResult

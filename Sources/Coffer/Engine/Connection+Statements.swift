@@ -84,7 +84,7 @@ extension Connection {
             if try current().handle.authorizer.scope == .connection, !statement.isControl {
                 try probe()
             }
-            if statement.changesSchema { isSchemaChecked = false }
+            if statement.changesSchema { forgetAttachments() }
         } catch {
             statement.rewind()
             statementFailed(statement)
@@ -106,7 +106,7 @@ extension Connection {
     /// Makes a cached statement free for the next user, without the arguments of this one.
     func release(_ statement: Statement) {
         statement.rewind()
-        sqlite3_clear_bindings(statement.raw)
+        statement.forgetArguments()
         statement.isInUse = false
     }
 }

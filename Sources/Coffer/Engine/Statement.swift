@@ -105,14 +105,25 @@ public final class Statement {
                 .misuse, "\(parameterCount) arguments expected, \(arguments.count) given", sql: sql)
         }
         for (index, argument) in arguments.enumerated() {
-            let code = Self.bind(argument, to: raw, at: Int32(index + 1))
-            guard code == SQLITE_OK else {
-                sqlite3_clear_bindings(raw)
-                throw code == Self.notANumber
-                    ? StoreError(.mismatch, "NaN cannot be stored: SQLite makes it NULL", sql: sql)
-                    : handle.error(code, sql: sql)
-            }
+            try bindArgument(argument, to: raw, at: Int32(index + 1))
         }
+    }
+
+    /// Binds one argument of a statement that does not run, positions counted from 1.
+    @inline(__always)
+    func bindArgument(
+        _ argument: Value, to raw: OpaquePointer, at index: Int32
+    ) throws(StoreError) {
+        let code = Self.bind(argument, to: raw, at: index)
+        guard code == SQLITE_OK else { throw bindingFailure(code) }
+    }
+
+    @inline(never)
+    private func bindingFailure(_ code: Int32) -> StoreError {
+        sqlite3_clear_bindings(raw)
+        return code == Self.notANumber
+            ? StoreError(.mismatch, "NaN cannot be stored: SQLite makes it NULL", sql: sql)
+            : handle.error(code, sql: sql)
     }
 
     /// Not a code of SQLite's: NaN, which `sqlite3_bind_double` would turn into NULL.
@@ -229,6 +240,11 @@ public final class Statement {
         isRunning = false
         // The next run may find another schema.
         names = nil
+    }
+
+    /// Lets the arguments go, which may be large.
+    func forgetArguments() {
+        sqlite3_clear_bindings(raw)
     }
 
     /// Steps to the end, ignoring rows.

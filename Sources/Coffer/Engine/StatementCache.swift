@@ -1,3 +1,5 @@
+import CSQLCipher
+
 /// Compiled statements by their SQL text, least recently used out first.
 ///
 /// A statement that a caller holds is never handed to a second one: cursors over the same SQL get
@@ -64,7 +66,13 @@ struct SQLText: Hashable {
     }
 
     static func == (left: SQLText, right: SQLText) -> Bool {
-        left.text.utf8.elementsEqual(right.text.utf8)
+        let isEqual = left.text.utf8.withContiguousStorageIfAvailable { left in
+            right.text.utf8.withContiguousStorageIfAvailable { right in
+                left.count == right.count
+                    && coffer_is_equal(left.baseAddress, right.baseAddress, left.count)
+            }
+        }
+        return isEqual.flatMap { $0 } ?? left.text.utf8.elementsEqual(right.text.utf8)
     }
 
     func hash(into hasher: inout Hasher) {

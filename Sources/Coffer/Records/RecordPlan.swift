@@ -107,11 +107,12 @@ extension RecordPlan {
 
     /// Sets every column that is no part of the key; a record that is all key sets the key to
     /// itself, so that the row is found or not.
-    var updateSQL: String {
+    func updateSQL(orFail: Bool) -> String {
         let others = columns.indices.filter { !keyPositions.contains($0) }
         let assignments = (others.isEmpty ? keyPositions : others)
             .map { "\(quotedColumns[$0]) = ?\($0 + 1)" }.joined(separator: ", ")
-        return "UPDATE \(quotedTable) SET \(assignments) WHERE \(keyCondition)"
+        let verb = orFail ? "UPDATE OR FAIL" : "UPDATE"
+        return "\(verb) \(quotedTable) SET \(assignments) WHERE \(keyCondition)"
     }
 
     /// Takes a whole record, or the values of its key alone.

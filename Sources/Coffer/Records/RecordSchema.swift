@@ -57,6 +57,25 @@ struct RecordSchema {
         return plan.columns.first { found[$0.name.asciiLowercased] == nil }.map { missing($0) }
     }
 
+    /// Whether an UPDATE by key changes one row at most and starts nothing else, so that `OR FAIL`
+    /// leaves nothing half done that `OR ABORT` would have undone.
+    ///
+    /// An `ON CONFLICT` clause of the table's own, which `OR FAIL` would override, says no as well.
+    func updatesOneRowAlone() throws(StoreError) -> Bool {
+        let found = try columns()
+        let keyNames = Set(plan.keyPositions.map { plan.columns[$0].name.asciiLowercased })
+        guard Set(found.filter { $0.value.keyRank > 0 }.keys) == keyNames else { return false }
+        let other = try connection.firstRow(
+            """
+            SELECT 1 FROM (
+                SELECT type, tbl_name, sql FROM sqlite_master UNION ALL
+                SELECT type, tbl_name, sql FROM sqlite_temp_master)
+            WHERE tbl_name = \(plan.table) COLLATE NOCASE
+                AND (type = 'trigger' OR sql LIKE '%conflict%')
+            """, isReadOnly: false)
+        return other == nil
+    }
+
     // MARK: Making
 
     private var createSQL: String {

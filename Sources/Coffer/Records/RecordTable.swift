@@ -196,7 +196,8 @@ final class RecordTable {
     @inline(__always)
     private func insertStatement(_ connection: Connection) throws(StoreError) -> Statement {
         if let insertion { return insertion }
-        let statement = try prepare(plan.insertSQL, connection, isCreating: true)
+        try ready(connection, isCreating: true)
+        let statement = try prepare(plan.insertSQL, connection)
         insertion = statement
         return statement
     }
@@ -207,7 +208,10 @@ final class RecordTable {
     ) throws(StoreError) -> Statement {
         if let updating { return updating }
         try plan.requireKey(for: isCreating ? "insertOrUpdate" : "update")
-        let statement = try prepare(plan.updateSQL, connection, isCreating: isCreating)
+        try ready(connection, isCreating: isCreating)
+        // Spares SQLCipher 3.4.1 an encrypted statement journal for every row: 10 µs.
+        let orFail = try RecordSchema(plan, connection).updatesOneRowAlone()
+        let statement = try prepare(plan.updateSQL(orFail: orFail), connection)
         updating = statement
         return statement
     }
@@ -229,12 +233,10 @@ final class RecordTable {
         return statement
     }
 
-    /// - Parameter isCreating: For statements that write values: whether to make a missing table.
     @inline(never)
     private func prepare(
-        _ sql: String, _ connection: Connection, isCreating: Bool? = nil
+        _ sql: String, _ connection: Connection
     ) throws(StoreError) -> Statement {
-        if let isCreating { try ready(connection, isCreating: isCreating) }
         do throws(StoreError) {
             return try connection.compile(sql, persistent: true)
         } catch {
@@ -243,6 +245,9 @@ final class RecordTable {
     }
 
     /// Before the first write of values on this connection.
+    ///
+    /// - Parameter isCreating: Whether to make a missing table.
+    @inline(never)
     private func ready(_ connection: Connection, isCreating: Bool) throws(StoreError) {
         guard !isChecked else { return }
         let schema = RecordSchema(plan, connection)
