@@ -36,6 +36,14 @@ static inline bool coffer_is_equal(const void *left, const void *right, size_t c
     return count == 0 || memcmp(left, right, count) == 0;
 }
 
+/// How many pages the connection has read into its cache, from the file or its log.
+/// See <https://www.sqlite.org/c3ref/c_dbstatus_options.html>.
+static inline int32_t coffer_cache_miss_count(sqlite3 *db) {
+    int count = 0, highest = 0;
+    sqlite3_db_status(db, SQLITE_DBSTATUS_CACHE_MISS, &count, &highest, 0);
+    return count;
+}
+
 /// Compiles one statement that will be kept: the engine then avoids its short-lived memory pool.
 static inline int coffer_prepare_persistent(sqlite3 *db, const char *sql, int byte_count,
                                             sqlite3_stmt **statement, const char **tail) {

@@ -60,6 +60,13 @@ public struct Configuration: Sendable {
     /// Most compiled statements kept by each connection, least recently used out first.
     public var statementCountMax = 64
 
+    /// Runs on every connection as soon as it is open: registers functions, sets limits.
+    ///
+    /// A store opens several connections, and each anew after a change of the key, so this is the
+    /// place for what a connection forgets when it closes. An error it throws is the error of
+    /// opening.
+    public var prepare: (@Sendable (Connection) throws -> Void)?
+
     /// Where events go; never with a key or a bound value.
     public var logger: Logger?
 

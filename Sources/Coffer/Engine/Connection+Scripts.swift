@@ -16,7 +16,7 @@ extension Connection {
     package func prepareFirst(
         of text: UnsafePointer<CChar>
     ) throws -> (statement: Statement?, byteCount: Int) {
-        let handle = try current().handle
+        let handle = try current()
         handle.authorizer.begin()
         handle.authorizer.isInBody = false
         defer { handle.authorizer.isInBody = isInBody }
@@ -34,12 +34,12 @@ extension Connection {
     /// Rows changed since the connection was opened, those of triggers and foreign keys too.
     /// The corresponding C function is `sqlite3_total_changes`.
     package var totalChangeCount: Int {
-        openState.map { Int(sqlite3_total_changes($0.handle.db)) } ?? 0
+        handle.map { Int(sqlite3_total_changes($0.db)) } ?? 0
     }
 
     /// Rows that the last INSERT, UPDATE or DELETE changed itself.
     /// The corresponding C function is `sqlite3_changes`.
     package var lastChangeCount: Int {
-        openState.map { Int(coffer_changes($0.handle.db)) } ?? 0
+        handle.map { Int(coffer_changes($0.db)) } ?? 0
     }
 }

@@ -81,7 +81,7 @@ extension Connection {
         do throws(StoreError) {
             try body(statement)
             // A body of a store is probed once, before its commit.
-            if try current().handle.authorizer.scope == .connection, !statement.isControl {
+            if try current().authorizer.scope == .connection, !statement.isControl {
                 try probe()
             }
             if statement.changesSchema { forgetAttachments() }

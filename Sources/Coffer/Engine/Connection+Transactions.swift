@@ -49,7 +49,7 @@ extension Connection {
             throw StoreError(
                 .misuse, "a transaction is open already", hint: "Use savepoint(_:) inside it.")
         }
-        let handle = try current().handle
+        let handle = try current()
         try handle.run(mode.control)
         isInBody = true
         isSchemaChecked = false
@@ -63,7 +63,7 @@ extension Connection {
     ///   if SQLite ended the whole transaction.
     @discardableResult
     public func savepoint<T>(_ body: () throws -> T) throws -> T {
-        let handle = try current().handle
+        let handle = try current()
         guard isInTransaction else {
             throw StoreError(
                 .misuse, "a savepoint needs a transaction around it", hint: "Use transaction(_:_:)."
@@ -138,7 +138,7 @@ extension Connection {
     /// Opens the transaction around a statement that runs outside one.
     func statementWillStep(_ statement: Statement) throws(StoreError) {
         guard !statement.isRunning else { return }
-        let handle = try current().handle
+        let handle = try current()
         // SQLite has undone the transaction of the body: nothing may run as if outside one.
         if isInBody, !handle.isInTransaction { throw Self.rolledBack(cause: nil) }
         if let verb = statement.transactionVerb { try allow(verb, handle) }
@@ -173,7 +173,7 @@ extension Connection {
         guard implicit.isOpen else { return }
         implicit.cursorCount -= 1
         guard implicit.cursorCount == 0 || !isReadOnly else { return }
-        let handle = try current().handle
+        let handle = try current()
         let cursorCount = implicit.cursorCount
         do throws(StoreError) {
             try probe()
@@ -192,7 +192,7 @@ extension Connection {
     /// Rolls back when the last such statement has failed, or one that wrote: what it did before
     /// it failed (`OR FAIL`) is undone. Cursors that stand at a row go on.
     func statementFailed(_ statement: Statement) {
-        guard implicit.isOpen, let handle = openState?.handle else { return }
+        guard implicit.isOpen, let handle else { return }
         implicit.cursorCount -= 1
         let cursorCount = implicit.cursorCount
         let isOver = cursorCount == 0 || !handle.isInTransaction

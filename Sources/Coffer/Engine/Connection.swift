@@ -20,12 +20,13 @@ public final class Connection {
     enum State {
         /// Made, without a key: nothing is open yet.
         case unkeyed
-        case open(OpenState)
+        /// With what belongs to the file; `nil` for a database that has none.
+        case open(Handle, FileState?)
         case closed
     }
 
-    /// What exists while the connection is open.
-    final class OpenState {
+    /// What a connection to a file keeps, to open it once more.
+    final class FileState {
         let handle: Handle
         let key: RawKey
         let file: FileLocation
@@ -46,6 +47,7 @@ public final class Connection {
         }
     }
 
+    var settings = HandleSettings()
     var cache: StatementCache
     /// Statements that must end before the handle may close; those that died are swept out.
     private var statements: [ObjectIdentifier: WeakStatement] = [:]
@@ -54,7 +56,7 @@ public final class Connection {
     var implicit = ImplicitTransaction()
     /// True while the body of `transaction(_:_:)` runs: its end is Coffer's to write.
     var isInBody = false {
-        didSet { openState?.handle.authorizer.isInBody = isInBody }
+        didSet { handle?.authorizer.isInBody = isInBody }
     }
     var savepointDepth = 0
     /// What other rooms keep per connection, such as a record type's statements.
@@ -97,14 +99,14 @@ public final class Connection {
 
     /// A connection of a store, around a handle that is open and proven.
     init(
-        adopting state: OpenState, path: String, mode: OpenMode, configuration: Configuration,
+        pooling state: FileState, mode: OpenMode, configuration: Configuration,
         cacheByteCount: Int
     ) {
         self.cacheByteCount = cacheByteCount
-        self.path = path
+        path = state.file.path
         self.mode = mode
         self.configuration = configuration
-        self.state = .open(state)
+        self.state = .open(state.handle, state)
         cache = StatementCache(countMax: configuration.statementCountMax)
         state.handle.authorizer.scope = .body
     }
@@ -130,7 +132,15 @@ public final class Connection {
         let opening = try Opening(
             path: path, mode: mode, configuration: configuration,
             cacheByteCount: cacheByteCount)
-        state = .open(OpenState(try opening.open(key: key)))
+        let opened = FileState(try opening.open(key: key))
+        state = .open(opened.handle, opened)
+        do throws(StoreError) {
+            try prepareHandle()
+        } catch {
+            opened.handle.close()
+            state = .unkeyed
+            throw error
+        }
         try EngineNotice.log(to: configuration.logger)
     }
 
@@ -138,7 +148,7 @@ public final class Connection {
     /// The corresponding C function is `sqlite3_close_v2`.
     public func close() {
         finalizeStatements()
-        openState?.handle.close()
+        handle?.close()
         state = .closed
     }
 
@@ -148,50 +158,70 @@ public final class Connection {
     }
 
     /// The file's cipher settings, once it is open.
-    public var profile: CipherProfile? { openState?.profile }
+    public var profile: CipherProfile? {
+        if case .open(_, let file) = state { file?.profile } else { nil }
+    }
 
     /// Whether a transaction is open, as SQLite itself knows it.
     public var isInTransaction: Bool {
-        openState.map { $0.handle.isInTransaction && !implicit.isOpen } ?? false
+        handle.map { $0.isInTransaction && !implicit.isOpen } ?? false
     }
 
     /// Row id of the last inserted row of this connection, 0 if there is none.
     /// The corresponding C function is `sqlite3_last_insert_rowid`.
     public var lastInsertedRowID: Int64 {
-        openState.map { sqlite3_last_insert_rowid($0.handle.db) } ?? 0
+        handle.map { sqlite3_last_insert_rowid($0.db) } ?? 0
     }
 
     // MARK: Inside
 
     static let closed = StoreError(.closed, "the connection was closed")
 
-    var openState: OpenState? {
-        if case .open(let open) = state { open } else { nil }
+    /// The open handle, `nil` if nothing is open.
+    var handle: Handle? {
+        if case .open(let handle, _) = state { handle } else { nil }
     }
 
-    /// What is open, or the reason why nothing is.
-    func current() throws(StoreError) -> OpenState {
+    /// The open handle, or the reason why nothing is open.
+    func current() throws(StoreError) -> Handle {
         switch state {
-        case .open(let open): return open
+        case .open(let handle, _): return handle
         case .unkeyed:
             throw StoreError(.misuse, "no key is set", hint: "Call setKey(_:) first.")
         case .closed: throw Self.closed
         }
     }
 
+    /// What belongs to the open file.
+    ///
+    /// - Throws: `.unsupported` for a database that has no file of Coffer's.
+    func fileState() throws(StoreError) -> FileState {
+        _ = try current()
+        guard case .open(_, let file?) = state else {
+            throw StoreError(.unsupported, "the database is not in a file that Coffer opened")
+        }
+        return file
+    }
+
     /// Puts another handle in place of a closed one; every statement ends.
-    func replace(with open: OpenState) {
+    func replace(with open: FileState) throws(StoreError) {
         finalizeStatements()
-        open.handle.authorizer.scope = openState?.handle.authorizer.scope ?? .connection
-        state = .open(open)
+        open.handle.authorizer.scope = handle?.authorizer.scope ?? .connection
+        state = .open(open.handle, open)
+        do throws(StoreError) {
+            try prepareHandle()
+        } catch {
+            close()
+            throw error
+        }
     }
 
     /// Compiles a statement of this connection.
     func compile(_ sql: String, persistent: Bool) throws(StoreError) -> Statement {
-        let handle = try current().handle
+        let handle = try current()
         // A schema pragma is compiled from what the connection knows of the schema and never
         // notices that another connection has changed it; any SELECT does.
-        if sql.isPragma { _ = handle.probeFailure() }
+        if sql.isPragma { _ = handle.schemaReadFailure() }
         let statement = try Statement(
             handle: handle, sql: sql, persistent: persistent)
         adopt(statement)
@@ -236,7 +266,7 @@ public final class Connection {
 
     @inline(never)
     private func checkSchema() throws(StoreError) {
-        let version = try current().handle.schemaVersion()
+        let version = try current().schemaVersion()
         if version != schemaVersion { attachments.removeAll() }
         schemaVersion = version
         isSchemaChecked = true
@@ -244,6 +274,6 @@ public final class Connection {
 
     /// - Throws: `.damaged` if a page read in this transaction failed authentication.
     func probe() throws(StoreError) {
-        if let failure = try current().handle.probeFailure() { throw failure }
+        if let failure = try current().probeFailure() { throw failure }
     }
 }

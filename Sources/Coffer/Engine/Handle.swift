@@ -9,6 +9,8 @@ final class Handle {
     let authorizer = Authorizer()
     /// Compiled at the first probe and kept: it runs once in every transaction.
     var probeStatement: OpaquePointer?
+    /// How many pages had been read into the cache when the last probe found nothing wrong.
+    var cleanMissCount: Int32?
     private var schemaStatement: OpaquePointer?
     private(set) var isClosed = false
     /// BEGIN, COMMIT and ROLLBACK, compiled once: every transaction runs two of them.
@@ -65,6 +67,8 @@ final class Handle {
 
     /// Runs SQL of our own that returns nothing of interest.
     func run(_ sql: String) throws(StoreError) {
+        // ROLLBACK TO may read pages again without counting them.
+        cleanMissCount = nil
         let code = authorizer.asCoffer { sqlite3_exec(db, sql, nil, nil, nil) }
         guard code == SQLITE_OK else { throw error(code, sql: sql) }
     }
@@ -87,6 +91,7 @@ final class Handle {
     /// Begins or ends a transaction.
     func run(_ control: Control) throws(StoreError) {
         guard !isClosed else { throw Connection.closed }
+        if control == .rollback { cleanMissCount = nil }
         let code = authorizer.asCoffer { () -> Int32 in
             if controls[control] == nil {
                 var raw: OpaquePointer?

@@ -7,7 +7,7 @@ import CSQLCipher
 /// of the schema while the transaction is open exposes it (result code 1) and costs 0.45 µs; after
 /// the end of the transaction the failure is forgotten. `PRAGMA schema_version` does not show it.
 enum Probe {
-    static let sql = "SELECT 1 FROM sqlite_master LIMIT 1"
+    static let sql = "SELECT 1 FROM main.sqlite_master LIMIT 1"
 
     static func damaged(sql: String?) -> StoreError {
         StoreError(
@@ -20,9 +20,20 @@ enum Probe {
 extension Handle {
     /// Why nothing that was read in this transaction may be used; `nil` if every page of it was
     /// authentic.
+    ///
+    /// A page can only fail when it is read into the cache. If none was since the last look that
+    /// found nothing, there is nothing new to find, and counting costs a twentieth of looking.
     func probeFailure() -> StoreError? {
         guard !isClosed else { return Connection.closed }
-        return authorizer.asCoffer {
+        if cleanMissCount == coffer_cache_miss_count(db) { return nil }
+        if let failure = schemaReadFailure() { return failure }
+        cleanMissCount = coffer_cache_miss_count(db)
+        return nil
+    }
+
+    /// Why the schema cannot be read now. The read notices also that another connection changed it.
+    func schemaReadFailure() -> StoreError? {
+        authorizer.asCoffer {
             if probeStatement == nil {
                 sqlite3_prepare_v2(db, Probe.sql, -1, &probeStatement, nil)
             }

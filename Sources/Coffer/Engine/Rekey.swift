@@ -22,7 +22,7 @@ struct Rekey: ~Copyable {
 
     /// What holds after the attempt: an open connection, under the new key or the old one.
     struct Outcome {
-        let state: Connection.OpenState
+        let state: Connection.FileState
         /// Why the old key still holds; `nil` if the new one does.
         let failure: StoreError?
     }
@@ -35,7 +35,7 @@ struct Rekey: ~Copyable {
     ///   was. `.damaged` if neither key opens the file, `.busy` if no proof was possible; `state`
     ///   is then closed.
     func run(
-        _ state: Connection.OpenState, to newKey: borrowing StoreKey, willClose: () -> Void
+        _ state: Connection.FileState, to newKey: borrowing StoreKey, willClose: () -> Void
     ) throws(StoreError) -> Outcome {
         let key = try derive(newKey, from: state)
         try state.handle.run(.beginExclusive)
@@ -46,7 +46,7 @@ struct Rekey: ~Copyable {
     }
 
     private func derive(
-        _ newKey: borrowing StoreKey, from state: Connection.OpenState
+        _ newKey: borrowing StoreKey, from state: Connection.FileState
     ) throws(StoreError) -> RawKey {
         try newKey.check()
         let salt = state.key.salt
@@ -107,8 +107,8 @@ struct Rekey: ~Copyable {
         }
     }
 
-    private func opened(_ handle: Handle, key: consuming RawKey) -> Connection.OpenState {
-        Connection.OpenState(handle: handle, key: key, file: file, profile: profile)
+    private func opened(_ handle: Handle, key: consuming RawKey) -> Connection.FileState {
+        Connection.FileState(handle: handle, key: key, file: file, profile: profile)
     }
 
     // MARK: Why it failed
@@ -160,7 +160,7 @@ extension Connection {
     }
 
     func changeKey(to key: borrowing StoreKey) throws(StoreError) {
-        let open = try current()
+        let open = try fileState()
         guard mode != .readOnly else {
             throw StoreError(.readOnly, "the file was opened for reading only")
         }
@@ -180,7 +180,7 @@ extension Connection {
             if open.handle.isClosed { close() }
             throw error
         }
-        replace(with: outcome.state)
+        try replace(with: outcome.state)
         if let failure = outcome.failure { throw failure }
     }
 }

@@ -26,8 +26,10 @@ public struct Row: Sendable {
     /// The names of the columns, as the SQL gives them.
     public var columnNames: [String] { columns.names }
 
-    /// The value in a column by position; traps if there is no such column.
-    public subscript(index: Int) -> Value { values[index] }
+    /// The value in a column by position; `nil` if there is no such column.
+    public subscript(index: Int) -> Value? {
+        values.indices.contains(index) ? values[index] : nil
+    }
 
     /// The value in a column by its exact name; `nil` if there is no such column. Of equal names
     /// the first one counts.

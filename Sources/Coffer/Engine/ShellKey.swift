@@ -37,7 +37,7 @@ extension Connection {
     ///
     /// - Parameter body: Gets the lines' UTF-8 bytes, which are zeroed when it returns.
     package func withShellKey<R>(_ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
-        let open = try current()
+        let open = try fileState()
         return try ShellKey.withLines(key: open.key, profile: open.profile, body)
     }
 }

@@ -19,16 +19,33 @@ public enum Value: Sendable, Hashable {
     /// Bytes.
     case blob(Data)
 
-    /// The name of the storage class: `NULL`, `INTEGER`, `REAL`, `TEXT` or `BLOB`.
-    public var storageClass: String {
+    /// The storage class.
+    public var storageClass: StorageClass {
         switch self {
-        case .null: "NULL"
-        case .integer: "INTEGER"
-        case .real: "REAL"
-        case .text: "TEXT"
-        case .blob: "BLOB"
+        case .null: .null
+        case .integer: .integer
+        case .real: .real
+        case .text: .text
+        case .blob: .blob
         }
     }
+}
+
+/// How SQLite stores a value. See <https://www.sqlite.org/datatype3.html>.
+public enum StorageClass: String, Sendable, CustomStringConvertible {
+    /// SQL NULL.
+    case null = "NULL"
+    /// A signed integer of up to 64 bits.
+    case integer = "INTEGER"
+    /// A floating-point number of 64 bits.
+    case real = "REAL"
+    /// Text.
+    case text = "TEXT"
+    /// Bytes.
+    case blob = "BLOB"
+
+    /// The name in SQL.
+    public var description: String { rawValue }
 }
 
 extension Value: ExpressibleByNilLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,

@@ -174,7 +174,7 @@ final class RecordTable {
     ) throws(StoreError) -> T {
         let sql = try sql.checked()
         let limit = Int(
-            sqlite3_limit(try connection.current().handle.db, SQLITE_LIMIT_VARIABLE_NUMBER, -1))
+            sqlite3_limit(try connection.current().db, SQLITE_LIMIT_VARIABLE_NUMBER, -1))
         guard sql.arguments.count <= limit else {
             throw StoreError(
                 .tooBig,

@@ -109,7 +109,7 @@ struct RowState {
 
     @inline(never)
     func mismatch(_ column: Int32, _ type: Any.Type) -> any Error {
-        let found = (try? value(column).storageClass) ?? "TEXT that is not UTF-8"
+        let found = (try? value(column).storageClass.description) ?? "TEXT that is not UTF-8"
         return decoder.failure(
             StoreError(.mismatch, "expected a value for \(type), found \(found)"), column)
     }

@@ -4,7 +4,7 @@
 /// Lives in the transaction that keeps both as they are. Holds one number for each page that is in
 /// the log.
 final class CommittedPages {
-    private let open: Connection.OpenState
+    private let open: Connection.FileState
     private let pages: RawPages
     private let log: LogFile?
     /// Frames by page, the last one of each.
@@ -14,7 +14,7 @@ final class CommittedPages {
     /// - Parameter log: `nil` without WAL.
     /// - Throws: `.busy`, `.io` if the log's index cannot be read.
     init(
-        open: Connection.OpenState, log: LogFile?, isCancelled: @escaping () -> Bool
+        open: Connection.FileState, log: LogFile?, isCancelled: @escaping () -> Bool
     ) throws(StoreError) {
         self.open = open
         self.log = log

@@ -34,7 +34,7 @@ struct Conversion {
         let opening = Opening(
             source: try FileLocation(path), configuration: configuration,
             cacheByteCount: CopyTarget.cacheByteCount)
-        let source = Connection.OpenState(try opening.open(key: key))
+        let source = Connection.FileState(try opening.open(key: key))
         let cipher = try FileCipher(new: newKey, profile: profile)
         let target = try CopyTarget(
             at: location, of: source.file, cipher: cipher, configuration: configuration)
@@ -53,7 +53,7 @@ struct Conversion {
         let target = try CopyTarget(
             at: location, of: core.pool.file, cipher: nil, configuration: configuration)
         let content = try core.read { tx in
-            let open = try tx.connection().current()
+            let open = try tx.connection().fileState()
             return try fill(
                 target, from: open.handle,
                 cipher: FileCipher(key: open.key.copy(), profile: open.profile))
@@ -77,7 +77,7 @@ struct Conversion {
         }
         let other = cipher
         let target = try core.read { tx in
-            let open = try tx.connection().current()
+            let open = try tx.connection().fileState()
             let own = FileCipher(key: open.key.copy(), profile: profile)
             let target = CopyTargetBox(
                 try CopyTarget(

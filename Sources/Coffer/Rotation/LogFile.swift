@@ -2,7 +2,7 @@ import CSQLCipher
 
 /// The write-ahead log of an open connection, read through the engine's own descriptor.
 struct LogFile {
-    let open: Connection.OpenState
+    let open: Connection.FileState
 
     /// The header of the WAL index: which part of which log is committed.
     struct Index: Equatable {

@@ -68,9 +68,9 @@ struct Verification {
     }
 
     /// The first read takes the transaction's lock.
-    private func lockedState(of connection: Connection) throws -> Connection.OpenState {
+    private func lockedState(of connection: Connection) throws -> Connection.FileState {
         _ = try connection.firstRow(SQL(text: Probe.sql), isReadOnly: true)
-        return try connection.current()
+        return try connection.fileState()
     }
 
     /// Runs under the write lock in WAL, under a read lock without WAL or if the store is open for

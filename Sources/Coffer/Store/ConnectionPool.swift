@@ -23,14 +23,17 @@ final class ConnectionPool: @unchecked Sendable {
         let connection: Connection
     }
 
-    init(opened: consuming Opened, mode: OpenMode, configuration: Configuration) {
+    init(
+        opened: consuming Opened, mode: OpenMode, configuration: Configuration
+    ) throws(StoreError) {
         file = opened.file
         profile = opened.profile
         self.configuration = configuration
         self.mode = mode
         writer = Connection(
-            adopting: Connection.OpenState(opened), path: file.path, mode: mode,
+            pooling: Connection.FileState(opened), mode: mode,
             configuration: configuration, cacheByteCount: Self.cacheByteCount(configuration))
+        try writer.prepareHandle()
     }
 
     /// Whether reads may run beside the writer: only in WAL do they not wait for each other.
@@ -44,17 +47,19 @@ final class ConnectionPool: @unchecked Sendable {
     /// A reader that is idle, or a new one under the store's key: no derivation.
     func takeReader() throws(StoreError) -> Connection {
         if let reader = idle.withLock({ $0.popLast() }) { return reader.connection }
-        let open = try writer.current()
+        let open = try writer.fileState()
         let physical = PhysicalOpen(
             file: file, profile: open.profile, configuration: configuration,
             role: mode == .readOnly ? .readOnly : .reader,
             cacheByteCount: Self.cacheByteCount(configuration))
         let handle = try physical.open(key: open.key)
-        let state = Connection.OpenState(
+        let state = Connection.FileState(
             handle: handle, key: open.key.copy(), file: file, profile: open.profile)
-        return Connection(
-            adopting: state, path: file.path, mode: .readOnly, configuration: configuration,
+        let reader = Connection(
+            pooling: state, mode: .readOnly, configuration: configuration,
             cacheByteCount: Self.cacheByteCount(configuration))
+        try reader.prepareHandle()
+        return reader
     }
 
     func giveBack(_ connection: Connection) {

@@ -34,7 +34,7 @@ final class StoreCore: Sendable {
         claim = try OpenFiles.Claim(identity, path: opened.file.path)
         let configuration = try configuration.resolved(opened.handle.journalMode())
         self.configuration = configuration
-        pool = ConnectionPool(opened: opened, mode: mode, configuration: configuration)
+        pool = try ConnectionPool(opened: opened, mode: mode, configuration: configuration)
         readGate = Gate(permitCount: configuration.readerCountMax)
         try EngineNotice.log(to: configuration.logger)
     }

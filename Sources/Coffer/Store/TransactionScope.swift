@@ -39,7 +39,7 @@ public final class TransactionScope {
             refusal = error
             throw error
         }
-        guard try transactionConnection.current().handle.isInTransaction else {
+        guard try transactionConnection.current().isInTransaction else {
             throw Connection.rolledBack(cause: nil)
         }
         return transactionConnection

@@ -64,7 +64,7 @@ struct JSONImport {
             throw RecordProblem(line: 1, message: "the first object has no keys to make columns of")
         }
         // A column without a type keeps every value as it is.
-        let types = members.map { $0.value == .null ? "" : $0.value.storageClass }
+        let types = members.map { $0.value == .null ? "" : $0.value.storageClass.description }
         return try ImportTable.make(table, members.map(\.key), types: types, in: run.connection)
     }
 
@@ -88,7 +88,7 @@ struct JSONImport {
                 throw RecordProblem(
                     line: line,
                     message: "column \(column.name) would change a value of the class "
-                        + member.value.storageClass,
+                        + member.value.storageClass.description,
                     hint: "make the table beforehand with a column that has no type: it keeps "
                         + "every value as it is")
             }

@@ -157,11 +157,11 @@ struct SQLDump {
             let name: String = try row.get(0)
             guard tables.contains(where: { $0.name == name }) else { continue }
             var line = Array("DELETE FROM sqlite_sequence WHERE name=".utf8)
-            try literal.append(row[0], to: &line)
+            try literal.append(row.values[0], to: &line)
             line += Array(";\nINSERT INTO sqlite_sequence(name,seq) VALUES(".utf8)
-            try literal.append(row[0], to: &line)
+            try literal.append(row.values[0], to: &line)
             line.append(0x2c)
-            try literal.append(row[1], to: &line)
+            try literal.append(row.values[1], to: &line)
             line += Array(");\n".utf8)
             try output.write(line)
         }

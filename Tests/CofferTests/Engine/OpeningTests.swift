@@ -78,7 +78,7 @@ import Testing
         let key = [UInt8](repeating: 5, count: 32) + [UInt8](repeating: 6, count: 16)
         try Connection(path: path, key: .raw(key)).close()
         let connection = try Connection(path: path, key: .raw(key), mode: .mustExist)
-        #expect(try connection.current().handle.rawBytes(at: 0, count: 16) == Array(key[32...]))
+        #expect(try connection.current().rawBytes(at: 0, count: 16) == Array(key[32...]))
         connection.close()
         _ = try Connection(path: path, key: .raw(key.prefix(32)), mode: .mustExist)
     }
@@ -92,7 +92,7 @@ import Testing
         let connection = try Connection(
             path: path, key: .numbered(1), configuration: .testing(mode))
         #expect(
-            try connection.current().handle.firstText("PRAGMA journal_mode") == mode.description)
+            try connection.current().firstText("PRAGMA journal_mode") == mode.description)
     }
 
     @Test func `creating leaves nothing but the store behind`() throws {

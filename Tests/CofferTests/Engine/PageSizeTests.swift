@@ -70,7 +70,7 @@ import Testing
         #expect(raw.first("SELECT count(*) FROM t") == "150")
         #expect(raw.first("PRAGMA page_size") == "\(profile.pageByteCount)")
         let connection = try Connection(path: path, key: .numbered(1), mode: .mustExist)
-        let open = try connection.current()
+        let open = try connection.fileState()
         let page = try #require(try open.handle.rawPage(1, byteCount: profile.pageByteCount))
         let first = page.withUnsafeBytes {
             FirstPage(decrypting: $0, key: open.key, profile: open.profile)

@@ -95,7 +95,7 @@ import Testing
         let size = try #require(connection.profile).pageByteCount
         let big = [UInt8](repeating: 9, count: size * 2 + size / 2)
         try connection.execute("INSERT INTO t VALUES (100, \(big), 7)")
-        let page = try connection.current().handle.firstInteger("PRAGMA page_count")
+        let page = try connection.current().firstInteger("PRAGMA page_count")
         connection.close()
         if isZeroed {
             try Damage.zero(path, at: (page - 1) * size, count: size)

@@ -22,11 +22,11 @@ import Testing
         try connection.execute("CREATE TABLE good(v)")
         try connection.execute("INSERT INTO good VALUES ('as it was')")
         try connection.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, big BLOB, flag INT)")
-        let pageCount = try connection.current().handle.firstInteger("PRAGMA page_count")
+        let pageCount = try connection.current().firstInteger("PRAGMA page_count")
         let size = try #require(connection.profile).pageByteCount
         let big = [UInt8](repeating: 9, count: size * 2 + size / 2)
         try connection.execute("INSERT INTO t VALUES (1, \(big), 7)")
-        let endPage = try connection.current().handle.firstInteger("PRAGMA page_count")
+        let endPage = try connection.current().firstInteger("PRAGMA page_count")
         #expect(endPage > pageCount)
         connection.close()
         let offset = (endPage - 1) * size

@@ -25,7 +25,7 @@ import Testing
         mode: Configuration.JournalMode
     ) throws {
         let connection = try make(mode)
-        try connection.current().handle.run("PRAGMA max_page_count = 20")
+        try connection.current().run("PRAGMA max_page_count = 20")
         expect(.full) {
             try connection.transaction {
                 for _ in 0..<200 {
@@ -44,7 +44,7 @@ import Testing
         let store = try Store(path: path, key: .numbered(1), configuration: .testing())
         try store.write { tx in
             try tx.execute("CREATE TABLE t(v)")
-            try tx.connection().current().handle.run("PRAGMA max_page_count = 20")
+            try tx.connection().current().run("PRAGMA max_page_count = 20")
         }
         expect(.rolledBack) {
             try store.write { tx in

@@ -44,7 +44,7 @@ import Testing
             for mode in [.delete, .wal] as [Configuration.JournalMode] {
                 // The leaf that the other process writes is in our cache when the mode changes.
                 _ = try connection.rows("SELECT * FROM t")
-                let open = try connection.current()
+                let open = try connection.fileState()
                 try JournalModeChange(handle: open.handle, file: open.file).set(.testing(mode))
                 try connection.execute("UPDATE t SET n = n + 1 WHERE id = 2")
                 changeCount += 1

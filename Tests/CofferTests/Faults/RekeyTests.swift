@@ -51,17 +51,17 @@ import Testing
 
     @Test func `the salt stays`() throws {
         let connection = try make(.delete)
-        let before = try connection.current().handle.rawBytes(at: 0, count: 16)
+        let before = try connection.current().rawBytes(at: 0, count: 16)
         try connection.rekey(to: .numbered(2))
-        #expect(try connection.current().handle.rawBytes(at: 0, count: 16) == before)
+        #expect(try connection.current().rawBytes(at: 0, count: 16) == before)
     }
 
     @Test func `no page of the old key is left in the main file`() throws {
         let connection = try make(.wal)
-        let old = try connection.current().key.copy()
+        let old = try connection.fileState().key.copy()
         let profile = try #require(connection.profile)
         try connection.rekey(to: .numbered(2))
-        let handle = try connection.current().handle
+        let handle = try connection.current()
         let damaged = try RawPages(handle, key: old, profile: profile).damaged(countMax: .max)
         #expect(damaged.count == (try handle.rawByteCount()) / profile.pageByteCount)
     }

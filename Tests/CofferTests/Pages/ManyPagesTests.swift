@@ -32,7 +32,7 @@ import Testing
             SELECT randomblob(\(rowByteCount)), randomblob(16) FROM n
             """)
         try connection.execute("CREATE TABLE rest(v)")
-        let handle = try connection.current().handle
+        let handle = try connection.current()
         let missingCount = pageCount - (try handle.firstInteger("PRAGMA page_count"))
         try #require(missingCount > 0)
         // So many overflow pages, or more where the engine reserves more of each.

@@ -53,7 +53,7 @@ import Testing
     ) throws -> [(pages: Range<Int>, owner: String)] {
         let connection = try Connection(
             path: path, key: .numbered(1), configuration: .testing(mode, profile: profile))
-        let handle = try connection.current().handle
+        let handle = try connection.current()
         var parts: [(pages: Range<Int>, owner: String)] = []
         func part(_ owner: String, _ statements: [SQL]) throws {
             let start = try handle.firstInteger("PRAGMA page_count") + 1

@@ -107,7 +107,7 @@ import Testing
 
     @Test func `frames of a transaction that was rolled back are no damage`() throws {
         let connection = try makeOpen(rowCount: 1)
-        let handle = try connection.current().handle
+        let handle = try connection.current()
         try handle.run("PRAGMA cache_size = 10")
         struct Undo: Error {}
         #expect(throws: Undo.self) {
@@ -194,7 +194,7 @@ import Testing
             path: folder.path(), key: .numbered(1), mode: .readOnly, configuration: .testing())
         try reader.transaction(.deferred) {
             _ = try reader.rows("SELECT count(*) FROM t")
-            let open = try reader.current()
+            let open = try reader.fileState()
             let pages = RawPages(open.handle, key: open.key, profile: open.profile)
             var insertCount = 0
             let check = LogCheck(log: LogFile(open: open)) {
@@ -213,7 +213,7 @@ import Testing
     @Test func `an index that lies is not believed`() throws {
         let connection = try makeOpen()
         _ = try connection.rows("SELECT count(*) FROM t")
-        let open = try connection.current()
+        let open = try connection.fileState()
         let log = LogFile(open: open)
         let count = try #require(try log.index()).committedFrameCount
         #expect(count >= 5)
@@ -294,12 +294,12 @@ import Testing
         var configuration = Configuration.testing(.delete)
         configuration.readerCountMax = 1
         let store = try Store(path: path, key: .numbered(1), configuration: configuration)
-        try BadSector.install(on: try store.core.pool.writer.current().handle)
+        try BadSector.install(on: try store.core.pool.writer.current())
         let report = try store.verify()
         #expect(report.damagedPages.map(\.number) == [BadSector.page])
         #expect(report.pageCount == report.pageCountTotal)
         #expect(!report.isGood)
-        let handle = try store.core.pool.writer.current().handle
+        let handle = try store.core.pool.writer.current()
         let size = try Engine.capabilities.defaultProfile.pageByteCount
         let error = expect(.io) {
             _ = try handle.rawBytes(at: (BadSector.page - 1) * size, count: size)

@@ -86,9 +86,9 @@ import Testing
         try store.write { tx in
             try tx.execute("CREATE TABLE p(id INTEGER PRIMARY KEY)")
             try tx.execute("CREATE TABLE c(p REFERENCES p)")
-            try tx.connection().current().handle.run("PRAGMA defer_foreign_keys = OFF")
+            try tx.connection().current().run("PRAGMA defer_foreign_keys = OFF")
         }
-        let handle = try store.core.pool.writer.current().handle
+        let handle = try store.core.pool.writer.current()
         try handle.run("PRAGMA foreign_keys = OFF; INSERT INTO c VALUES (42)")
         let report = try store.verify()
         #expect(report.problems == ["row 1 of c refers to a row of p that is not there"])

@@ -12,7 +12,7 @@ enum Dump {
 
     static func store(_ path: String, key: UInt8) throws -> [String] {
         let connection = try Connection(path: path, key: .numbered(key), mode: .readOnly)
-        let handle = try connection.current().handle
+        let handle = try connection.current()
         handle.authorizer.isCoffer = true
         return try withExtendedLifetime(connection) { try lines(handle.db) }
     }
