@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import plots
-from systems import ALL_WORKLOADS, HOME, UNENCRYPTED, WORKLOADS, say
+from systems import ALL_WORKLOADS, HOME, LATENCY, UNENCRYPTED, WORKLOADS, say
 
 RESULTS = HOME / "results"
 LATEST = RESULTS / "latest.json"
@@ -24,6 +24,8 @@ WORDS = {
     "blob-in": "blobs in", "blob-out": "blobs out",
 }
 IN_MEGABYTES = {"rekey", "verify", "blob-in", "blob-out"}
+# What has a time for each unit of work; growth and latencies have tables of their own.
+COMPARED = [name for name in ALL_WORKLOADS if not name.startswith("growth") and name not in LATENCY]
 
 
 def machine():
@@ -92,6 +94,10 @@ def spread(entry):
     return f"{(entry['median_us'] / entry['min_us'] - 1) * 100:.0f} %"
 
 
+def shown(system):
+    return f"*{system}*" if system in UNENCRYPTED else system
+
+
 def times(value):
     return "-" if value is None else short(value)
 
@@ -113,24 +119,37 @@ def table(objects, details):
         for system, reason in details["skipped"].get(engine, {}).items():
             parts.append(f"Skipped: {system}, {reason}.  ")
         of_engine = [entry for entry in objects if entry["engine"] == engine]
-        parts += ["", *comparison(of_engine), "", *growth(of_engine), ""]
+        parts += ["", *comparison(of_engine), "", *latencies(of_engine), *growth(of_engine), ""]
     return "\n".join(parts)
 
 
 def comparison(objects):
     yield "| Workload | System | Time | Spread | Ratio, time | Ratio, instructions | Extra | Runs |"
     yield "|---|---|---|---|---|---|---|---|"
-    for workload in ALL_WORKLOADS:
-        if workload.startswith("growth"):
-            continue
+    for workload in COMPARED:
         found = {entry["system"]: entry for entry in objects if entry["workload"] == workload}
         for system in [name for name in WORKLOADS if name in found]:
             entry = found[system]
-            name = f"*{system}*" if system in UNENCRYPTED else system
+            name = shown(system)
             extra = entry["extra_instructions_per_row"]
             cells = [WORDS[workload], name, cost(entry), spread(entry), times(entry["ratio_to_c"]),
                      times(entry["instructions_ratio_to_c"]), "-" if extra is None else f"{extra}", str(entry["runs"])]
             yield "| " + " | ".join(cells) + " |"
+
+
+def latencies(objects):
+    """Ends with an empty line, if there are any."""
+    rows = [entry for entry in objects if "percentiles_us" in entry]
+    if not rows:
+        return
+    heads = [head for _, head in plots.PERCENTILES.values()]
+    yield "| Latency under load | System | " + " | ".join(heads) + " | Calls |"
+    yield "|---" * (len(heads) + 3) + "|"
+    for entry in sorted(rows, key=lambda entry: LATENCY.index(entry["workload"])):
+        words, unit = plots.LATENCIES[entry["workload"]]
+        cells = [short(entry["percentiles_us"][name] / unit) for name in plots.PERCENTILES]
+        yield "| " + " | ".join([words, shown(entry["system"]), *cells, f"{entry['rows']:.0f}"]) + " |"
+    yield ""
 
 
 def growth(objects):
@@ -181,13 +200,14 @@ def figures(objects):
         yield ""
         yield "| Workload | Plain C | Coffer | To C, time | To C, instructions | Spread | Rivals, to C in time |"
         yield "|---|---|---|---|---|---|---|"
-        for workload in ALL_WORKLOADS:
+        for workload in COMPARED:
             found = {entry["system"]: entry for entry in of_engine if entry["workload"] == workload}
-            if workload.startswith("growth") or "c-sqlcipher" not in found:
+            if "c-sqlcipher" not in found:
                 continue
             for system in [name for name in found if name.startswith("coffer")]:
                 yield figure(workload, found, system)
         yield ""
+        yield from latencies(of_engine)
 
 
 MAIN = {"W5-put": "coffer-bucket", "W5-get": "coffer-bucket", "blob-in": "coffer-bucket", "blob-out": "coffer-bucket"}
@@ -195,7 +215,7 @@ MAIN = {"W5-put": "coffer-bucket", "W5-get": "coffer-bucket", "blob-in": "coffer
 
 def summary(objects):
     """How many times Coffer's time each system takes; bold where that is less than once."""
-    names = [name for name in ALL_WORKLOADS if not name.startswith(("growth", "open-raw", "open-pool-raw"))]
+    names = [name for name in COMPARED if not name.startswith(("open-raw", "open-pool-raw"))]
     yield "| Their time in Coffer's | " + " | ".join(names) + " |"
     yield "|---" * (len(names) + 1) + "|"
     for system in [name for name in WORKLOADS if not name.startswith("coffer")]:
@@ -209,7 +229,7 @@ def summary(objects):
             found, ratio = True, times_of[system] / ours
             cells.append(f"**{ratio:.2f}**" if ratio < 0.995 else f"{ratio:.1f}")
         if found:
-            yield f"| {f'*{system}*' if system in UNENCRYPTED else system} | " + " | ".join(cells) + " |"
+            yield f"| {shown(system)} | " + " | ".join(cells) + " |"
     yield ""
     yield "Coffer is `coffer-record` here, and `coffer-bucket` for W5 and blobs."
 
