@@ -39,11 +39,27 @@ def machine():
     return {"processor": model, "cores": os.cpu_count(), "system": release}
 
 
-def write(all_figures):
+def read():
+    """The figures of all workloads, and those of adoption, which are measured apart."""
+    objects = json.loads(LATEST.read_text()) if LATEST.exists() else []
+    return [entry for entry in objects if "adoption" not in entry], [entry for entry in objects if "adoption" in entry]
+
+
+def write_latest(objects):
     RESULTS.mkdir(exist_ok=True)
-    objects = [entry for figures in all_figures for entry in figures.objects()]
-    lines = ",\n".join(json.dumps(entry) for entry in objects)
+    lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in objects)
     LATEST.write_text(f"[\n{lines}\n]\n")
+
+
+def write_adoption(figure):
+    """In the place of what was known of the same program."""
+    objects, adoption = read()
+    write_latest(objects + [entry for entry in adoption if entry["system"] != figure["system"]] + [figure])
+
+
+def write(all_figures):
+    adoption = read()[1]
+    write_latest([entry for figures in all_figures for entry in figures.objects()] + adoption)
     details = {
         "machine": machine(),
         "settings": {figures.engine.version: figures.settings for figures in all_figures},
@@ -54,7 +70,7 @@ def write(all_figures):
 
 
 def write_reports():
-    objects, details = json.loads(LATEST.read_text()), json.loads(DETAILS.read_text())
+    (objects, _), details = read(), json.loads(DETAILS.read_text())
     TABLE.write_text(table(objects, details))
     written = [TABLE.name, LATEST.name]
     for engine in engines(objects):
@@ -175,10 +191,10 @@ def growth_cost(entry):
 def write_readme():
     if not README.exists():
         return
-    objects, details = json.loads(LATEST.read_text()), json.loads(DETAILS.read_text())
+    (objects, adoption), details = read(), json.loads(DETAILS.read_text())
     text = README.read_text()
     for mark, lines in {
-        "figures": figures(objects), "machine": machine_lines(details),
+        "figures": figures(objects), "machine": machine_lines(details), "adoption": adoption_lines(adoption),
     }.items():
         pattern = rf"(<!-- {mark} -->\n).*?(<!-- end of {mark} -->)"
         text = re.sub(pattern, lambda found: found.group(1) + "\n".join(lines) + "\n" + found.group(2), text, flags=re.S)
@@ -248,3 +264,18 @@ def figure(workload, found, system):
     cells = [WORDS[workload], cost(found["c-sqlcipher"]), f"{cost(entry)} ({system.removeprefix('coffer-')})", ratio,
              times(entry["instructions_ratio_to_c"]), spread(entry), ", ".join(rivals)]
     return "| " + " | ".join(cells) + " |"
+
+
+def adoption_lines(entries):
+    if not entries:
+        yield "Not measured yet."
+        return
+    yield "| Program | Stripped | Libraries it adds | Clean build, release | debug | After a change, release | debug | Query's types | Load |"
+    yield "|---" * 9 + "|"
+    for entry in entries:
+        facts = entry["adoption"]
+        cells = [entry["system"], f"{facts['stripped_bytes'] / 1e6:.2f} MB", ", ".join(facts["libraries_added"]) or "-"]
+        cells += [f"{facts[f'{kind}_{configuration}_s']:.1f} s" for kind in ("clean", "changed")
+                  for configuration in ("release", "debug")]
+        cells += ["-" if facts["query_ms"] is None else f"{facts['query_ms']:.1f} ms", f"{facts['load_average']:.1f}"]
+        yield "| " + " | ".join(cells) + " |"

@@ -72,6 +72,10 @@ class Engine:
     def run(self, arguments, **options):
         return subprocess.run(arguments, env=self.environment, check=True, **options)
 
+    def run_quietly(self, arguments):
+        """What it printed comes back, also of a failure."""
+        return subprocess.run(arguments, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
     def output(self, arguments):
         return self.run(arguments, stdout=subprocess.PIPE, text=True).stdout
 
