@@ -82,7 +82,8 @@ class Figures:
             expected = self.checks.setdefault((workload, rows), sample["check"])
             if workload not in ("growth-open",) and sample["check"] != expected and not workload.startswith("open"):
                 raise Failed(f"{system} {workload}: read other rows than the other systems")
-            self.samples.setdefault((workload, rows, system), []).append(sample)
+            # Latencies name the figure they belong to.
+            self.samples.setdefault((sample.get("workload", workload), rows, system), []).append(sample)
 
     def prove(self, system, workload, facts):
         """That the engine is the one that is meant, and set up as for all the others."""
@@ -153,7 +154,7 @@ class Figures:
             median, floor = statistics.median(times), self.median(workload, rows, "c-sqlcipher")
             count, floor_count = self.count_of(workload, system), self.count_of(workload, "c-sqlcipher")
             is_counted = count is not None and floor_count is not None
-            yield {
+            figure = {
                 "workload": workload,
                 "system": system,
                 "engine": self.engine.version,
@@ -165,3 +166,9 @@ class Figures:
                 "runs": len(times),
                 "rows": samples[0]["rows"],
             }
+            if "percentiles_us" in samples[0]:
+                # The medians of those of each run, so that one bad run is not the whole figure.
+                figure["percentiles_us"] = {
+                    name: round(statistics.median(sample["percentiles_us"][name] for sample in samples), 1)
+                    for name in samples[0]["percentiles_us"]}
+            yield figure

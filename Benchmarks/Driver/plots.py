@@ -1,4 +1,4 @@
-"""Small SVG pictures: ratio bars and growth curves, both on log axes."""
+"""Small SVG pictures: ratio bars, growth curves and latencies, all on log axes."""
 
 import math
 from xml.sax.saxutils import escape
@@ -13,6 +13,8 @@ COLOURS = {
     "lmdb": "#cc79a7", "rocksdb": "#e3b5cd",
 }
 INK, PALE = "#222222", "#dddddd"
+# The marks of curves in the order of the systems, each with its own dashes.
+DASHES = {"square": "", "ring": "2 3", "circle": "9 3", "triangle": "9 3 2 3"}
 
 
 class Picture:
@@ -37,7 +39,8 @@ class Picture:
 
     def curve(self, points, colour, mark):
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        self.parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        dash = f' stroke-dasharray="{DASHES[mark]}"' if DASHES[mark] else ""
+        self.parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
         for x, y in points:
             self.mark(x, y, colour, mark)
 
@@ -62,6 +65,8 @@ def all_of(engine, objects):
         objects, "instructions_ratio_to_c", f"Instructions to plain C on SQLCipher {engine} (log scale)",
         ["W1", "W2", "W3", "W4", "W5-put", "W5-get"])
     yield f"growth-{engine}.svg", growth(objects, f"Growth on SQLCipher {engine}: cost by the number of rows in the store")
+    yield f"latency-{engine}.svg", latency(
+        objects, f"Latency on SQLCipher {engine}: 64 durable writers beside 4 readers (log scales)")
 
 
 # Ratio bars
@@ -133,34 +138,68 @@ def growth(objects, title):
     panels = [("growth-insert", "insert, µs a row"), ("growth-get", "lookup at random, µs"),
               ("growth-scan", "fetch all, µs a row"), ("growth-open", "open and first lookup, ms")]
     found = [entry for entry in objects if entry["workload"].startswith("growth")]
-    systems = [name for name in WORKLOADS if any(entry["system"] == name for entry in found)]
-    marks = dict(zip(systems, ["square", "ring", "circle", "triangle"]))
     if not found:
         return None
     picture = Picture(900, 660, title)
-    x = 16
-    for system in systems:
-        picture.mark(x + 6, 44, COLOURS[system], marks[system])
-        picture.text(x + 18, 48, system + (" (plain)" if system in UNENCRYPTED else ""))
-        x += 190
+    marks = legend(picture, found)
     for index, (workload, words) in enumerate(panels):
+        entries = [entry for entry in found if entry["workload"] == workload]
+        rows = sorted({entry["rows"] for entry in entries})
         panel(picture, 70 + index % 2 * 440, 90 + index // 2 * 285, words, marks,
-              [entry for entry in found if entry["workload"] == workload])
+              [(count, f"{count:,.0f} rows".replace(",", " ")) for count in rows],
+              [(entry["system"], entry["rows"], growth_value(entry)[0]) for entry in entries])
     return picture.end()
 
 
-def panel(picture, left, top, words, marks, entries):
+# Latencies
+
+# One in so many calls takes longer. The slowest of all has no such number: it stands at the end.
+PERCENTILES = {"50": (2, "p50"), "90": (10, "p90"), "99": (100, "p99"), "99.9": (1000, "p99.9"), "100": (10_000, "max")}
+# The figures, their words, and the µs of their unit.
+LATENCIES = {"W6-latency": ("durable write, ms", 1000), "W6-latency-read": ("lookup meanwhile, µs", 1)}
+
+
+def latency(objects, title):
+    found = [entry for entry in objects if "percentiles_us" in entry]
+    if not found:
+        return None
+    picture = Picture(900, 345, title)
+    marks = legend(picture, found)
+    for index, (workload, (words, unit)) in enumerate(LATENCIES.items()):
+        panel(picture, 70 + index * 440, 90, words, marks, list(PERCENTILES.values()),
+              [(entry["system"], PERCENTILES[name][0], value / unit) for entry in found if entry["workload"] == workload
+               for name, value in entry["percentiles_us"].items()])
+    return picture.end()
+
+
+# Curves
+
+
+def legend(picture, entries):
+    """Shows the systems, and gives the mark of each."""
+    systems = [name for name in WORKLOADS if any(entry["system"] == name for entry in entries)]
+    marks = dict(zip(systems, DASHES))
+    x = 21
+    for system in systems:
+        picture.curve([(x, 44), (x + 28, 44)], COLOURS[system], marks[system])
+        picture.text(x + 40, 48, system + (" (plain)" if system in UNENCRYPTED else ""))
+        x += 205
+    return marks
+
+
+def panel(picture, left, top, words, marks, columns, points):
+    """`columns`: place and name of each; `points`: system, place among the columns, value."""
     width, height = 350, 210
-    values = [growth_value(entry)[0] for entry in entries]
+    values = [value for _, _, value in points]
     if not values:
         return
-    rows = sorted({entry["rows"] for entry in entries})
+    first, last = columns[0][0], columns[-1][0]
     low, high = min(values) / 1.5, max(values) * 1.5
     picture.text(left, top - 8, words, 13, weight="bold")
 
-    def across(value):
-        span = math.log(rows[-1] / rows[0]) or 1
-        return left + 15 + math.log(value / rows[0]) / span * (width - 30)
+    def across(place):
+        span = math.log(last / first) or 1
+        return left + 15 + math.log(place / first) / span * (width - 30)
 
     def up(value):
         return top + height - math.log(value / low) / math.log(high / low) * height
@@ -168,12 +207,12 @@ def panel(picture, left, top, words, marks, entries):
     for tick in ticks(low, high):
         picture.line(left, up(tick), left + width, up(tick))
         picture.text(left - 6, up(tick) + 4, number(tick), 11, "end")
-    for count in rows:
-        picture.line(across(count), top, across(count), top + height)
-        picture.text(across(count), top + height + 18, f"{count:,.0f} rows".replace(",", " "), 11, "middle")
+    for place, name in columns:
+        picture.line(across(place), top, across(place), top + height)
+        picture.text(across(place), top + height + 18, name, 11, "middle")
     picture.line(left, top + height, left + width, top + height, INK)
     picture.line(left, top, left, top + height, INK)
     for system, mark in marks.items():
-        points = sorted((entry["rows"], growth_value(entry)[0]) for entry in entries if entry["system"] == system)
-        if points:
-            picture.curve([(across(count), up(value)) for count, value in points], COLOURS[system], mark)
+        line = sorted((place, value) for name, place, value in points if name == system)
+        if line:
+            picture.curve([(across(place), up(value)) for place, value in line], COLOURS[system], mark)

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import plots
-from systems import ALL_WORKLOADS, HOME, UNENCRYPTED, WORKLOADS, say
+from systems import ALL_WORKLOADS, HOME, LATENCY, UNENCRYPTED, WORKLOADS, say
 
 RESULTS = HOME / "results"
 LATEST = RESULTS / "latest.json"
@@ -24,6 +24,8 @@ WORDS = {
     "blob-in": "blobs in", "blob-out": "blobs out",
 }
 IN_MEGABYTES = {"rekey", "verify", "blob-in", "blob-out"}
+# What has a time for each unit of work; growth and latencies have tables of their own.
+COMPARED = [name for name in ALL_WORKLOADS if not name.startswith("growth") and name not in LATENCY]
 
 
 def machine():
@@ -37,11 +39,27 @@ def machine():
     return {"processor": model, "cores": os.cpu_count(), "system": release}
 
 
-def write(all_figures):
+def read():
+    """The figures of all workloads, and those of adoption, which are measured apart."""
+    objects = json.loads(LATEST.read_text()) if LATEST.exists() else []
+    return [entry for entry in objects if "adoption" not in entry], [entry for entry in objects if "adoption" in entry]
+
+
+def write_latest(objects):
     RESULTS.mkdir(exist_ok=True)
-    objects = [entry for figures in all_figures for entry in figures.objects()]
-    lines = ",\n".join(json.dumps(entry) for entry in objects)
+    lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in objects)
     LATEST.write_text(f"[\n{lines}\n]\n")
+
+
+def write_adoption(figure):
+    """In the place of what was known of the same program."""
+    objects, adoption = read()
+    write_latest(objects + [entry for entry in adoption if entry["system"] != figure["system"]] + [figure])
+
+
+def write(all_figures):
+    adoption = read()[1]
+    write_latest([entry for figures in all_figures for entry in figures.objects()] + adoption)
     details = {
         "machine": machine(),
         "settings": {figures.engine.version: figures.settings for figures in all_figures},
@@ -52,7 +70,7 @@ def write(all_figures):
 
 
 def write_reports():
-    objects, details = json.loads(LATEST.read_text()), json.loads(DETAILS.read_text())
+    (objects, _), details = read(), json.loads(DETAILS.read_text())
     TABLE.write_text(table(objects, details))
     written = [TABLE.name, LATEST.name]
     for engine in engines(objects):
@@ -92,6 +110,10 @@ def spread(entry):
     return f"{(entry['median_us'] / entry['min_us'] - 1) * 100:.0f} %"
 
 
+def shown(system):
+    return f"*{system}*" if system in UNENCRYPTED else system
+
+
 def times(value):
     return "-" if value is None else short(value)
 
@@ -113,24 +135,37 @@ def table(objects, details):
         for system, reason in details["skipped"].get(engine, {}).items():
             parts.append(f"Skipped: {system}, {reason}.  ")
         of_engine = [entry for entry in objects if entry["engine"] == engine]
-        parts += ["", *comparison(of_engine), "", *growth(of_engine), ""]
+        parts += ["", *comparison(of_engine), "", *latencies(of_engine), *growth(of_engine), ""]
     return "\n".join(parts)
 
 
 def comparison(objects):
     yield "| Workload | System | Time | Spread | Ratio, time | Ratio, instructions | Extra | Runs |"
     yield "|---|---|---|---|---|---|---|---|"
-    for workload in ALL_WORKLOADS:
-        if workload.startswith("growth"):
-            continue
+    for workload in COMPARED:
         found = {entry["system"]: entry for entry in objects if entry["workload"] == workload}
         for system in [name for name in WORKLOADS if name in found]:
             entry = found[system]
-            name = f"*{system}*" if system in UNENCRYPTED else system
+            name = shown(system)
             extra = entry["extra_instructions_per_row"]
             cells = [WORDS[workload], name, cost(entry), spread(entry), times(entry["ratio_to_c"]),
                      times(entry["instructions_ratio_to_c"]), "-" if extra is None else f"{extra}", str(entry["runs"])]
             yield "| " + " | ".join(cells) + " |"
+
+
+def latencies(objects):
+    """Ends with an empty line, if there are any."""
+    rows = [entry for entry in objects if "percentiles_us" in entry]
+    if not rows:
+        return
+    heads = [head for _, head in plots.PERCENTILES.values()]
+    yield "| Latency under load | System | " + " | ".join(heads) + " | Calls |"
+    yield "|---" * (len(heads) + 3) + "|"
+    for entry in sorted(rows, key=lambda entry: LATENCY.index(entry["workload"])):
+        words, unit = plots.LATENCIES[entry["workload"]]
+        cells = [short(entry["percentiles_us"][name] / unit) for name in plots.PERCENTILES]
+        yield "| " + " | ".join([words, shown(entry["system"]), *cells, f"{entry['rows']:.0f}"]) + " |"
+    yield ""
 
 
 def growth(objects):
@@ -156,10 +191,10 @@ def growth_cost(entry):
 def write_readme():
     if not README.exists():
         return
-    objects, details = json.loads(LATEST.read_text()), json.loads(DETAILS.read_text())
+    (objects, adoption), details = read(), json.loads(DETAILS.read_text())
     text = README.read_text()
     for mark, lines in {
-        "figures": figures(objects), "machine": machine_lines(details),
+        "figures": figures(objects), "machine": machine_lines(details), "adoption": adoption_lines(adoption),
     }.items():
         pattern = rf"(<!-- {mark} -->\n).*?(<!-- end of {mark} -->)"
         text = re.sub(pattern, lambda found: found.group(1) + "\n".join(lines) + "\n" + found.group(2), text, flags=re.S)
@@ -181,13 +216,14 @@ def figures(objects):
         yield ""
         yield "| Workload | Plain C | Coffer | To C, time | To C, instructions | Spread | Rivals, to C in time |"
         yield "|---|---|---|---|---|---|---|"
-        for workload in ALL_WORKLOADS:
+        for workload in COMPARED:
             found = {entry["system"]: entry for entry in of_engine if entry["workload"] == workload}
-            if workload.startswith("growth") or "c-sqlcipher" not in found:
+            if "c-sqlcipher" not in found:
                 continue
             for system in [name for name in found if name.startswith("coffer")]:
                 yield figure(workload, found, system)
         yield ""
+        yield from latencies(of_engine)
 
 
 MAIN = {"W5-put": "coffer-bucket", "W5-get": "coffer-bucket", "blob-in": "coffer-bucket", "blob-out": "coffer-bucket"}
@@ -195,7 +231,7 @@ MAIN = {"W5-put": "coffer-bucket", "W5-get": "coffer-bucket", "blob-in": "coffer
 
 def summary(objects):
     """How many times Coffer's time each system takes; bold where that is less than once."""
-    names = [name for name in ALL_WORKLOADS if not name.startswith(("growth", "open-raw", "open-pool-raw"))]
+    names = [name for name in COMPARED if not name.startswith(("open-raw", "open-pool-raw"))]
     yield "| Their time in Coffer's | " + " | ".join(names) + " |"
     yield "|---" * (len(names) + 1) + "|"
     for system in [name for name in WORKLOADS if not name.startswith("coffer")]:
@@ -209,7 +245,7 @@ def summary(objects):
             found, ratio = True, times_of[system] / ours
             cells.append(f"**{ratio:.2f}**" if ratio < 0.995 else f"{ratio:.1f}")
         if found:
-            yield f"| {f'*{system}*' if system in UNENCRYPTED else system} | " + " | ".join(cells) + " |"
+            yield f"| {shown(system)} | " + " | ".join(cells) + " |"
     yield ""
     yield "Coffer is `coffer-record` here, and `coffer-bucket` for W5 and blobs."
 
@@ -228,3 +264,18 @@ def figure(workload, found, system):
     cells = [WORDS[workload], cost(found["c-sqlcipher"]), f"{cost(entry)} ({system.removeprefix('coffer-')})", ratio,
              times(entry["instructions_ratio_to_c"]), spread(entry), ", ".join(rivals)]
     return "| " + " | ".join(cells) + " |"
+
+
+def adoption_lines(entries):
+    if not entries:
+        yield "Not measured yet."
+        return
+    yield "| Program | Stripped | Libraries it adds | Clean build, release | debug | After a change, release | debug | Query's types | Load |"
+    yield "|---" * 9 + "|"
+    for entry in entries:
+        facts = entry["adoption"]
+        cells = [entry["system"], f"{facts['stripped_bytes'] / 1e6:.2f} MB", ", ".join(facts["libraries_added"]) or "-"]
+        cells += [f"{facts[f'{kind}_{configuration}_s']:.1f} s" for kind in ("clean", "changed")
+                  for configuration in ("release", "debug")]
+        cells += ["-" if facts["query_ms"] is None else f"{facts['query_ms']:.1f} ms", f"{facts['load_average']:.1f}"]
+        yield "| " + " | ".join(cells) + " |"

@@ -8,8 +8,9 @@ int main(int count, char **values) {
         const char *beginning;
         void (*run)(bench_arguments);
     } workloads[] = {
-        {"W5", floor_entries}, {"W6", floor_durable}, {"W", floor_records},     {"blob", floor_blobs},
-        {"open", floor_files}, {"rekey", floor_files}, {"verify", floor_files}, {"growth", floor_growth},
+        {"W5", floor_entries},  {"W6-latency", floor_latency}, {"W6", floor_durable},
+        {"W", floor_records},   {"blob", floor_blobs},         {"open", floor_files},
+        {"rekey", floor_files}, {"verify", floor_files},       {"growth", floor_growth},
     };
     for (size_t i = 0; i < sizeof workloads / sizeof *workloads; i++) {
         if (strncmp(arguments.workload, workloads[i].beginning, strlen(workloads[i].beginning)) == 0) {

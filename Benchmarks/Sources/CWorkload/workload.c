@@ -201,31 +201,61 @@ int64_t bench_file_bytes(const char *path) {
 }
 
 static double elapsed;
-static struct timespec started;
+static double started;
 static bool is_warm_up;
+
+double bench_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
 
 void bench_warm(bool is_warming) { is_warm_up = is_warming; }
 
 void bench_start(void) {
     if (is_warm_up) return;
     CALLGRIND_START_INSTRUMENTATION;
-    clock_gettime(CLOCK_MONOTONIC, &started);
+    started = bench_now();
 }
 
 void bench_stop(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    double now = bench_now();
     if (is_warm_up) return;
     CALLGRIND_STOP_INSTRUMENTATION;
-    elapsed += (double)(now.tv_sec - started.tv_sec) * 1e6 + (double)(now.tv_nsec - started.tv_nsec) / 1e3;
+    elapsed += now - started;
+}
+
+static void compare(bench_check written, bench_check read) {
+    if (written.sum != read.sum) bench_fail("check", "what was read is not what was written");
 }
 
 void bench_sample(double units, bench_check written, bench_check read) {
-    if (written.sum != read.sum) bench_fail("check", "what was read is not what was written");
+    compare(written, read);
     if (is_warm_up) return;
     printf("{\"us\": %.3f, \"rows\": %.6g, \"check\": \"%016llx\"}\n", elapsed, units, (unsigned long long)read.sum);
     fflush(stdout);
     elapsed = 0;
+}
+
+static int order(const void *one, const void *other) {
+    double a = *(const double *)one, b = *(const double *)other;
+    return (a > b) - (a < b);
+}
+
+void bench_latencies(const char *workload, double *latencies, int64_t count, bench_check written, bench_check read) {
+    static const int64_t per_mille[] = {500, 900, 990, 999, 1000};
+    compare(written, read);
+    if (count == 0) bench_fail(workload, "no call was made");
+    qsort(latencies, (size_t)count, sizeof *latencies, order);
+    printf("{\"workload\": \"%s\", \"us\": %.3f, \"rows\": %lld, \"check\": \"%016llx\", \"percentiles_us\": {",
+           workload, latencies[(count - 1) / 2], (long long)count, (unsigned long long)read.sum);
+    for (size_t i = 0; i < sizeof per_mille / sizeof *per_mille; i++) {
+        // The shortest latency that so many of the calls did not exceed.
+        int64_t rank = (per_mille[i] * count + 999) / 1000;
+        printf("%s\"%g\": %.3f", i == 0 ? "" : ", ", (double)per_mille[i] / 10, latencies[rank - 1]);
+    }
+    printf("}}\n");
+    fflush(stdout);
 }
 
 void bench_describe(const char *key, const char *value) { printf("{\"%s\": \"%s\"}\n", key, value); }

@@ -13,6 +13,8 @@ import Workloads
         case ("coffer-record", "W6-single"): try StoreRecords(run).insertDurably()
         case ("coffer-record", "W6-async64"):
             Run.wait { try await StoreRecords(run).insertAtOnce() }
+        case ("coffer-record", "W6-latency"):
+            Run.wait { try await StoreRecords(run).insertAndFindAtOnce() }
         case ("coffer-record", "open-raw"): try Files(run).open(.raw(Run.key), readers: 0)
         case ("coffer-record", "open-passphrase"):
             try Files(run).open(.passphrase(Run.passphrase), readers: 0)
@@ -44,9 +46,6 @@ import Workloads
 
 extension Item: Record {}
 
-/// What should have been there and was not.
-struct Missing: Error {}
-
 extension Run {
     /// The configuration of all systems: the cache for each connection, what a commit survives.
     func configuration(connections: Int) -> Configuration {
@@ -57,10 +56,11 @@ extension Run {
         return configuration
     }
 
-    /// A writer and one reader, which is all that one thread uses.
-    func openStore() throws -> Store {
+    /// A writer and one reader, which is all that one thread uses; or more readers.
+    func openStore(readers: Int = 1) throws -> Store {
         let store = try Store(
-            path: path, key: .raw(Run.key), configuration: configuration(connections: 2))
+            path: path, key: .raw(Run.key),
+            configuration: configuration(connections: 1 + readers))
         try store.read { tx in
             describe("sqlite_version", try tx.firstRow("SELECT sqlite_version()"))
             describe("journal_mode", store.journalMode.description)

@@ -68,7 +68,6 @@ struct StoreRecords {
         }
     }
 
-    /// 64 tasks, each of which waits for its write before it begins the next.
     func insertAtOnce() async throws {
         let items = Item.make(1...run.rows)
         for _ in 0..<run.repeats {
@@ -76,18 +75,28 @@ struct StoreRecords {
             let store = try run.openStore()
             try await store.write { tx in try tx.create(Item.self) }
             try await run.sample(written: Check(items)) {
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    for writer in 0..<64 {
-                        group.addTask {
-                            for item in stride(from: writer, to: items.count, by: 64) {
-                                try await store.write { tx in try tx.insert(items[item]) }
-                            }
-                        }
-                    }
-                    try await group.waitForAll()
+                try await Run.writeAtOnce(items[...]) { item in
+                    try await store.write { tx in try tx.insert(item) }
                 }
             } check: {
                 Check(try await store.read { tx in try tx.fetch(Item.all) })
+            }
+            try await store.close()
+        }
+    }
+
+    func insertAndFindAtOnce() async throws {
+        for _ in 0..<run.repeats {
+            run.removeFile()
+            let store = try run.openStore(readers: 4)
+            try await run.sampleLatencies { items in
+                try await store.write { tx in try tx.insert(items) }
+            } write: { item in
+                try await store.write { tx in try tx.insert(item) }
+            } find: { id in
+                try await store.read { tx in try tx.find(Item.self, id) }
+            } all: {
+                try await store.read { tx in try tx.fetch(Item.all) }
             }
             try await store.close()
         }

@@ -25,6 +25,7 @@ import Workloads
         case "W5-get": try Entries<S>(run: run).get()
         case "W6-single": try records.insertDurably()
         case "W6-async64": Run.wait { try await Records<S>(run: run).insertAtOnce() }
+        case "W6-latency": Run.wait { try await Records<S>(run: run).insertAndFindAtOnce() }
         case "open-raw": try records.open(.raw, readers: 0)
         case "open-passphrase": try records.open(.passphrase, readers: 0)
         case "open-pool-raw": try records.open(.raw, readers: 4)
@@ -37,8 +38,6 @@ import Workloads
         }
     }
 }
-
-struct Missing: Error {}
 
 enum Key {
     case raw

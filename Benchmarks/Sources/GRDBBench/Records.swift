@@ -111,18 +111,27 @@ struct Records<S: Style> {
         for _ in 0..<run.repeats {
             let pool = try run.openDescribed(isNew: true)
             try await run.sample(written: Check(items)) {
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    for writer in 0..<64 {
-                        group.addTask {
-                            for index in stride(from: writer, to: items.count, by: 64) {
-                                try await pool.write { db in try S.insert(items[index], db) }
-                            }
-                        }
-                    }
-                    try await group.waitForAll()
+                try await Run.writeAtOnce(items[...]) { item in
+                    try await pool.write { db in try S.insert(item, db) }
                 }
             } check: {
                 Check(try await pool.read { db in try S.all(db) })
+            }
+            try pool.close()
+        }
+    }
+
+    func insertAndFindAtOnce() async throws {
+        for _ in 0..<run.repeats {
+            let pool = try run.openDescribed(isNew: true)
+            try await run.sampleLatencies { items in
+                try await pool.write { db in for item in items { try S.insert(item, db) } }
+            } write: { item in
+                try await pool.write { db in try S.insert(item, db) }
+            } find: { id in
+                try await pool.read { db in try S.find(id, db) }
+            } all: {
+                try await pool.read { db in try S.all(db) }
             }
             try pool.close()
         }

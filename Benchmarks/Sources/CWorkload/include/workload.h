@@ -30,6 +30,10 @@ typedef struct {
     bench_bytes data;
 } bench_record;
 
+/// W6-latency: how many write, how many look up at the same time, and how long each of these pauses
+/// after a lookup. Without the pause readers take all cores, and fast ones hold up their own writers.
+enum { bench_writers = 64, bench_readers = 4, bench_pause_us = 1000 };
+
 /// One entry of W5: 16 bytes of key, 100 of value.
 typedef struct {
     uint8_t key[16];
@@ -105,6 +109,11 @@ void bench_stop(void);
 void bench_warm(bool is_warming);
 /// Prints the sample, then begins the next. Ends the process with 1 if the checks differ.
 void bench_sample(double units, bench_check written, bench_check read);
+/// Prints percentiles of what `count` calls took, in µs, as a sample of a figure of its own. Sorts
+/// the latencies. Ends the process with 1 if the checks differ.
+void bench_latencies(const char *workload, double *latencies, int64_t count, bench_check written, bench_check read);
+/// µs on the clock of all samples.
+double bench_now(void);
 /// Prints what a system says of itself: its version, and the settings as its engine reports them.
 void bench_describe(const char *key, const char *value);
 /// Prints to standard error and ends the process with 1.

@@ -1,0 +1,68 @@
+import CWorkload
+import Synchronization
+
+// W6 of many tasks: what a system does with one record is passed in.
+extension Run {
+    /// 64 tasks, each of which waits for its write before it begins the next; how long each took.
+    @discardableResult
+    public static func writeAtOnce(
+        _ items: ArraySlice<Item>, _ write: @escaping @Sendable (Item) async throws -> Void
+    ) async throws -> [Double] {
+        try await together(bench_writers) { writer in
+            var latencies: [Double] = []
+            let first = items.startIndex + writer
+            for index in stride(from: first, to: items.endIndex, by: bench_writers) {
+                let start = bench_now()
+                try await write(items[index])
+                latencies.append(bench_now() - start)
+            }
+            return latencies
+        }
+    }
+
+    /// W6-latency: such writes to a new store, and four tasks that look up what was there before
+    /// until the writers are done.
+    public func sampleLatencies(
+        fill: ([Item]) async throws -> Void,
+        write: @escaping @Sendable (Item) async throws -> Void,
+        find: @escaping @Sendable (Int64) async throws -> Item?,
+        all: () async throws -> [Item]
+    ) async throws {
+        let items = Item.make(1...2 * rows)
+        try await fill(Array(items.prefix(rows)))
+        let isWritten = Atomic(false)
+        async let finding = Self.together(bench_readers) { reader in
+            var latencies: [Double] = []
+            var index = reader
+            while !isWritten.load(ordering: .relaxed) {
+                let start = bench_now()
+                guard try await find(Int64(shuffled(index) + 1)) != nil else { throw Missing() }
+                latencies.append(bench_now() - start)
+                index += bench_readers
+                try await Task.sleep(for: .microseconds(bench_pause_us))
+            }
+            return latencies
+        }
+        // If a write fails, the readers are cancelled, and the next pause ends them.
+        var writes = try await Self.writeAtOnce(items.suffix(rows), write)
+        isWritten.store(true, ordering: .relaxed)
+        var reads = try await finding
+        let (written, read) = (Check(items).sum, Check(try await all()).sum)
+        bench_latencies("W6-latency", &writes, Int64(writes.count), written, read)
+        bench_latencies("W6-latency-read", &reads, Int64(reads.count), written, read)
+    }
+
+    private static func together(
+        _ count: Int, _ body: @escaping @Sendable (Int) async throws -> [Double]
+    ) async throws -> [Double] {
+        try await withThrowingTaskGroup(of: [Double].self) { group in
+            for number in 0..<count { group.addTask { try await body(number) } }
+            return try await group.reduce(into: []) { $0 += $1 }
+        }
+    }
+}
+
+/// What should have been there and was not.
+public struct Missing: Error {
+    public init() {}
+}
