@@ -14,6 +14,7 @@ LATEST = RESULTS / "latest.json"
 DETAILS = RESULTS / "details.json"
 TABLE = RESULTS / "latest.md"
 README = HOME / "README.md"
+MAIN_README = HOME.parent / "README.md"
 
 WORDS = {
     "W1": "W1 insert", "W2": "W2 fetch all", "W2d": "W2d fetch all, 2 MB cache", "W3": "W3 lookup by key",
@@ -189,16 +190,41 @@ def growth_cost(entry):
 
 
 def write_readme():
-    if not README.exists():
-        return
     (objects, adoption), details = read(), json.loads(DETAILS.read_text())
-    text = README.read_text()
-    for mark, lines in {
-        "figures": figures(objects), "machine": machine_lines(details), "adoption": adoption_lines(adoption),
-    }.items():
+    fill(README, figures=figures(objects), machine=machine_lines(details), adoption=adoption_lines(adoption))
+    fill(MAIN_README, speed=main_summary(objects))
+
+
+def fill(path, **parts):
+    text = path.read_text()
+    for mark, lines in parts.items():
         pattern = rf"(<!-- {mark} -->\n).*?(<!-- end of {mark} -->)"
         text = re.sub(pattern, lambda found: found.group(1) + "\n".join(lines) + "\n" + found.group(2), text, flags=re.S)
-    README.write_text(text)
+    path.write_text(text)
+
+
+IN_MAIN = ["W1", "W2", "W3", "W4", "W5-put", "W5-get", "W6-single", "W6-async64", "open-pool-passphrase"]
+GRDB = {"grdb-codable": "GRDB, records", "grdb-hand": "GRDB, coded by hand", "grdb-cached": "GRDB, cached statement"}
+
+
+def main_summary(objects):
+    """Times to plain C; bold is who was faster than Coffer. GRDB runs on SQLCipher 4 only."""
+    newest = max(engines(objects))
+    others = [engine for engine in engines(objects) if engine != newest]
+    heads = [f"Coffer, {newest}", *GRDB.values(), *(f"Coffer, {engine}" for engine in others)]
+    yield "| Time, plain C = 1 | " + " | ".join(heads) + " |"
+    yield "|---" * (len(heads) + 1) + "|"
+    known = {(entry["engine"], entry["workload"], entry["system"]): entry["ratio_to_c"] for entry in objects}
+    for workload in IN_MAIN:
+        own = MAIN.get(workload, "coffer-record")
+        ours = known[newest, workload, own]
+        cells = [times(ours)]
+        for system in GRDB:
+            ratio = known.get((newest, workload, system))
+            text = "" if ratio is None else times(ratio)
+            cells.append(f"**{text}**" if ratio is not None and ratio < ours else text)
+        cells += [times(known[engine, workload, own]) for engine in others]
+        yield f"| {WORDS[workload]} | " + " | ".join(cells) + " |"
 
 
 def machine_lines(details):
