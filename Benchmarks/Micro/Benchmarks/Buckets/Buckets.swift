@@ -10,17 +10,17 @@ let benchmarks: @Sendable () -> Void = {
     let values = Note.thousand.map(\.body)
     let pairs = Dictionary(uniqueKeysWithValues: zip(keys, values))
 
-    Benchmark("set-new") { benchmark in
+    Benchmark.add("set-new") { benchmark in
         try measureSetting(benchmark) { _ in }
     }
 
-    Benchmark("set-again") { benchmark in
+    Benchmark.add("set-again") { benchmark in
         try measureSetting(benchmark) { tx in
             for key in keys { try tx.set(Data(), for: key, in: bucket) }
         }
     }
 
-    Benchmark("get") { benchmark in
+    Benchmark.add("get") { benchmark in
         try Scratch.withStore(fill: setAll) { store in
             try benchmark.measure(expecting: values) {
                 try store.read { tx in try keys.map { try tx.get($0, in: bucket) } }
@@ -28,7 +28,7 @@ let benchmarks: @Sendable () -> Void = {
         }
     }
 
-    Benchmark("scan-prefix") { benchmark in
+    Benchmark.add("scan-prefix") { benchmark in
         try Scratch.withStore(fill: setAll) { store in
             _ = try store.read { tx in try tx.count(in: bucket) }  // as `get`: nothing to decrypt
             try benchmark.measure(expecting: pairs) {

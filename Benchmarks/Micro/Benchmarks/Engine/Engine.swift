@@ -7,7 +7,7 @@ let benchmarks: @Sendable () -> Void = {
     let notes = Note.thousand
     let insertion = "INSERT INTO note VALUES (?, ?, ?, ?, ?)"
 
-    Benchmark("insert-prepared") { benchmark in
+    Benchmark.add("insert-prepared") { benchmark in
         try Scratch.withConnection { connection in
             try benchmark.measure(expecting: notes) {
                 try connection.transaction {
@@ -23,7 +23,7 @@ let benchmarks: @Sendable () -> Void = {
         }
     }
 
-    Benchmark("execute-cached") { benchmark in
+    Benchmark.add("execute-cached") { benchmark in
         try Scratch.withConnection { connection in
             try benchmark.measure(expecting: notes) {
                 try connection.transaction {
@@ -37,7 +37,7 @@ let benchmarks: @Sendable () -> Void = {
         }
     }
 
-    Benchmark("step-prepared") { benchmark in
+    Benchmark.add("step-prepared") { benchmark in
         try Scratch.withConnection(notes: notes) { connection in
             let select = try connection.prepare("SELECT id FROM note ORDER BY id")
             try benchmark.measure(expecting: notes.map(\.id)) {
@@ -50,7 +50,7 @@ let benchmarks: @Sendable () -> Void = {
         }
     }
 
-    Benchmark("rows") { benchmark in
+    Benchmark.add("rows") { benchmark in
         try Scratch.withConnection(notes: notes) { connection in
             try benchmark.measure(expecting: notes.map(\.values)) {
                 try connection.rows("SELECT * FROM note ORDER BY id").map(\.values)
@@ -59,7 +59,7 @@ let benchmarks: @Sendable () -> Void = {
     }
 
     // BEGIN, the probe, COMMIT: what is paid to know that a result is authentic.
-    Benchmark("empty-transaction") { benchmark in
+    Benchmark.add("empty-transaction") { benchmark in
         try Scratch.withConnection(notes: notes) { connection in
             try benchmark.measure(expecting: notes.count) {
                 for _ in benchmark.scaledIterations { try connection.transaction(.deferred) {} }

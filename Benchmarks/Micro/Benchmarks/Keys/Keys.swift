@@ -6,12 +6,12 @@ import Fixture
 let benchmarks: @Sendable () -> Void = {
     Benchmark.defaultConfiguration = .room()
 
-    Benchmark("open-raw") { benchmark in
+    Benchmark.add("open-raw") { benchmark in
         try measureOpening(benchmark) { .raw(Scratch.rawKey) }
     }
 
     // 256 000 rounds, so that a second holds a few of them only.
-    Benchmark("open-passphrase", configuration: .room(maxDuration: .seconds(4))) { benchmark in
+    Benchmark.add("open-passphrase", configuration: .room(maxDuration: .seconds(4))) { benchmark in
         try measureOpening(benchmark) { .passphrase("correct horse battery staple") }
     }
 }

@@ -6,7 +6,7 @@ let benchmarks: @Sendable () -> Void = {
     Benchmark.defaultConfiguration = .room(per: .kilo)
 
     // A sample leaves out the structure, so that pages are all it reads.
-    Benchmark("authenticate-page") { benchmark in
+    Benchmark.add("authenticate-page") { benchmark in
         try Scratch.withStore { tx in
             try tx.execute("CREATE TABLE page (data BLOB)")
             try tx.execute("INSERT INTO page VALUES (zeroblob(4200000))")

@@ -7,33 +7,33 @@ let benchmarks: @Sendable () -> Void = {
     let notes = Note.thousand
     let changed = notes.map { Note(Int($0.id), version: 2) }
 
-    Benchmark("insert") { benchmark in
+    Benchmark.add("insert") { benchmark in
         try measureWriting(benchmark, from: [], to: notes) { tx in try tx.insert(notes) }
     }
 
-    Benchmark("update") { benchmark in
+    Benchmark.add("update") { benchmark in
         try measureWriting(benchmark, from: notes, to: changed) { tx in
             for note in changed { try tx.update(note) }
         }
     }
 
-    Benchmark("insert-or-update") { benchmark in
+    Benchmark.add("insert-or-update") { benchmark in
         let half = Array(notes.prefix(notes.count / 2))
         try measureWriting(benchmark, from: half, to: changed) { tx in
             for note in changed { try tx.insertOrUpdate(note) }
         }
     }
 
-    Benchmark("find") { benchmark in
+    Benchmark.add("find") { benchmark in
         try measureReading(benchmark) { tx in try notes.map { try tx.find(Note.self, $0.id) } }
     }
 
-    Benchmark("fetch-all") { benchmark in
+    Benchmark.add("fetch-all") { benchmark in
         try measureReading(benchmark) { tx in try tx.fetch(Note.order(by: \.id)) }
     }
 
     // As `find`, but the SQL is made and looked up each time.
-    Benchmark("first-of-query") { benchmark in
+    Benchmark.add("first-of-query") { benchmark in
         try measureReading(benchmark) { tx in
             try notes.map { try tx.first(Note.where(\.id == $0.id)) }
         }

@@ -7,7 +7,7 @@ let benchmarks: @Sendable () -> Void = {
     Benchmark.defaultConfiguration = .room()
     let notes = Note.thousand
 
-    Benchmark("rekey") { benchmark in
+    Benchmark.add("rekey") { benchmark in
         try withStore { store in
             // The salt stays, and goes without saying.
             let otherKey = [UInt8](repeating: 7, count: 32)
@@ -19,7 +19,7 @@ let benchmarks: @Sendable () -> Void = {
         }
     }
 
-    Benchmark("verify") { benchmark in
+    Benchmark.add("verify") { benchmark in
         try withStore { store in
             try benchmark.measure(expecting: true) {
                 let report = try store.verify()
@@ -28,7 +28,7 @@ let benchmarks: @Sendable () -> Void = {
         }
     }
 
-    Benchmark("backup") { benchmark in
+    Benchmark.add("backup") { benchmark in
         try withStore { store in
             let path = store.path + "-copy"
             try benchmark.measure(expecting: notes) {

@@ -7,19 +7,19 @@ let benchmarks: @Sendable () -> Void = {
     Benchmark.defaultConfiguration = .room(per: .kilo)
     let notes = Note.thousand
 
-    Benchmark("empty-read") { benchmark in
+    Benchmark.add("empty-read") { benchmark in
         try measure(benchmark) { store in
             for _ in benchmark.scaledIterations { try store.read { _ in } }
         }
     }
 
-    Benchmark("empty-write") { benchmark in
+    Benchmark.add("empty-write") { benchmark in
         try measure(benchmark) { store in
             for _ in benchmark.scaledIterations { try store.write { _ in } }
         }
     }
 
-    Benchmark("empty-savepoint") { benchmark in
+    Benchmark.add("empty-savepoint") { benchmark in
         try measure(benchmark) { store in
             try store.write { tx in
                 for _ in benchmark.scaledIterations { try tx.savepoint { _ in } }
@@ -27,7 +27,7 @@ let benchmarks: @Sendable () -> Void = {
         }
     }
 
-    Benchmark("write-one-row") { benchmark in
+    Benchmark.add("write-one-row") { benchmark in
         try Scratch.withStore { tx in
             try tx.create(Note.self)
         } body: { store in
