@@ -11,15 +11,17 @@ endif
 scratch := --scratch-path .build$(suffix)
 demo := -c release --package-path Examples --scratch-path '$(CURDIR)/.build-examples$(suffix)'
 sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports \
-	Benchmarks/Package.swift Benchmarks/Sources
+	Benchmarks/Package.swift Benchmarks/Sources \
+	Benchmarks/Micro/Package.swift Benchmarks/Micro/Sources Benchmarks/Micro/Benchmarks
 
-.PHONY: help setup data build test demo lint format manual clean bench bench-quick bench-check
+.PHONY: help setup data build test demo lint format manual clean bench bench-quick bench-check \
+	bench-micro bench-micro-check
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' Makefile
 	@echo
-	@echo 'ENGINE=4          build, test, demo: with SQLCipher 4 where the system has 3.x'
-	@echo 'FILTER=<pattern>  test: only the tests whose names match'
+	@echo 'ENGINE=4          build, test, demo, bench-…: with SQLCipher 4 where the system has 3.x'
+	@echo 'FILTER=<pattern>  test: only the tests whose names match; bench-micro…: a room, or names'
 	@echo 'LONG=1            test: the long ones too'
 
 setup: ## install what is missing of SQLCipher and pkg-config
@@ -50,7 +52,7 @@ manual: setup ## write Documentation/coffer.1 from the tool's own help
 		generate-manual --configuration debug --output-directory Documentation
 
 clean: ## remove all builds but that of SQLCipher 4
-	rm -rf .build .build-engine4 .build-examples .build-examples-engine4 .build-bench*
+	rm -rf .build .build-engine4 .build-examples .build-examples-engine4 .build-bench* .build-micro*
 
 bench: setup ## measure all workloads, systems and engines, about twelve minutes after the build
 	@Benchmarks/run full
@@ -60,3 +62,9 @@ bench-quick: setup ## measure on one engine, under two minutes after the build
 
 bench-check: setup ## count instructions; fails if a ratio to plain C got worse by more than 5 %
 	@Benchmarks/run check
+
+bench-micro: setup ## measure each room of Coffer by itself, two minutes after the build
+	@Benchmarks/run micro $(if $(FILTER),'$(FILTER)')
+
+bench-micro-check: setup ## count reads and writes of files; fails if a count changed
+	@Benchmarks/run micro-check $(if $(FILTER),'$(FILTER)')

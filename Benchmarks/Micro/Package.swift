@@ -1,0 +1,37 @@
+// swift-tools-version:6.1
+
+import PackageDescription
+
+/// Those of `Sources/Coffer` that have something to measure, which is all of them.
+let rooms = ["Keys", "Pages", "Engine", "Store", "Records", "Buckets", "Rotation"]
+
+// A package of its own, so that nothing else fetches or builds what measures.
+let package = Package(
+    name: "coffer-micro-benchmarks",
+    platforms: [.macOS(.v15)],
+    dependencies: [
+        .package(name: "coffer", path: "../.."),
+        // Without its traits, which preload libraries to count allocations and references.
+        .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.1", traits: []),
+    ],
+    targets: [
+        .target(
+            name: "Fixture",
+            dependencies: [
+                .product(name: "Benchmark", package: "benchmark"),
+                .product(name: "Coffer", package: "coffer"),
+            ])
+    ]
+        + rooms.map { room in
+            .executableTarget(
+                name: room,
+                dependencies: [
+                    "Fixture",
+                    .product(name: "Benchmark", package: "benchmark"),
+                    .product(name: "Coffer", package: "coffer"),
+                ],
+                path: "Benchmarks/\(room)",
+                plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")])
+        },
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,41 @@
+public import Benchmark
+import Foundation
+
+/// What was read is not what was written.
+public struct WrongResult: Error {}
+
+extension Benchmark {
+    /// Adds a benchmark of a room. A failure ends the process and so the run: of one that only
+    /// reports its error the package prints it, and exits as if nothing had happened.
+    public static func add(
+        _ name: String, configuration: Configuration = defaultConfiguration,
+        _ body: @escaping (Benchmark) throws -> Void
+    ) {
+        Benchmark(name, configuration: configuration) { (benchmark: Benchmark) in
+            do {
+                try body(benchmark)
+            } catch {
+                FileHandle.standardError.write(Data("\n\(name) failed: \(error)\n".utf8))
+                exit(EXIT_FAILURE)
+            }
+        }
+    }
+
+    /// Measures `body`, which reads, and checks every time what it returns.
+    ///
+    /// It runs once before, so that pages are decrypted and statements compiled.
+    public func measure<R: Equatable>(expecting expected: R, _ body: () throws -> R) throws {
+        _ = try body()
+        try measure(expecting: expected, body, thenReading: { $0 })
+    }
+
+    /// Measures `body`, which writes, and checks every time what is there afterwards.
+    public func measure<T, R: Equatable>(
+        expecting expected: R, _ body: () throws -> T, thenReading read: (T) throws -> R
+    ) throws {
+        startMeasurement()
+        let result = try body()
+        stopMeasurement()
+        guard try read(result) == expected else { throw WrongResult() }
+    }
+}
