@@ -185,7 +185,13 @@ public final class Connection {
     /// The open handle, or the reason why nothing is open.
     func current() throws(StoreError) -> Handle {
         switch state {
-        case .open(let handle, _): return handle
+        case .open(let handle, _):
+            guard !handle.isInCallback else {
+                throw StoreError(
+                    .misuse, "a function or trace of a connection may not use it",
+                    hint: "It gets its arguments; what else it needs, give it before.")
+            }
+            return handle
         case .unkeyed:
             throw StoreError(.misuse, "no key is set", hint: "Call setKey(_:) first.")
         case .closed: throw Self.closed

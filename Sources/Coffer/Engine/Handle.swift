@@ -13,6 +13,12 @@ final class Handle {
     var cleanMissCount: Int32?
     private var schemaStatement: OpaquePointer?
     private(set) var isClosed = false
+    /// Set while code of the user's runs in the middle of a statement.
+    var isInCallback = false
+    /// What such code threw; becomes the cause of the statement's error.
+    var callbackError: (any Error)?
+    /// Kept for the engine, which has a pointer to it.
+    var traceBox: TraceBox?
     /// BEGIN, COMMIT and ROLLBACK, compiled once: every transaction runs two of them.
     private var controls: [Control: OpaquePointer] = [:]
 
@@ -62,7 +68,10 @@ final class Handle {
         {
             return refusal.with(sql: sql)
         }
-        return StoreError.of(db, code: code, sql: sql)
+        let error = StoreError.of(db, code: code, sql: sql)
+        guard let cause = callbackError else { return error }
+        callbackError = nil
+        return error.with(cause: cause)
     }
 
     /// Runs SQL of our own that returns nothing of interest.

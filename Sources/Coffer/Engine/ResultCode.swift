@@ -32,6 +32,13 @@ extension StoreError {
             column: column, resultCode: resultCode, cause: cause)
     }
 
+    /// The same error, naming what led to it.
+    func with(cause: any Error) -> StoreError {
+        StoreError(
+            code, message, hint: hint, sql: sql, pages: pages, table: table,
+            column: column, resultCode: resultCode, cause: cause)
+    }
+
     /// The same error, naming pages.
     func with(pages: [Int]) -> StoreError {
         StoreError(
@@ -97,7 +104,6 @@ private struct Meaning {
             self.code = .mismatch
         case SQLITE_NOMEM:
             self.code = .io
-            message = "the engine is out of memory"
         default:
             self.code = .sql
         }

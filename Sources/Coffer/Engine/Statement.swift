@@ -167,6 +167,7 @@ public final class Statement {
         guard let connection else {
             throw StoreError(.closed, "the statement's connection is gone", sql: sql)
         }
+        guard !handle.isInCallback else { _ = try connection.current(); return false }
         try connection.statementWillStep(self)
         do {
             let isRow = try advance()
@@ -335,7 +336,7 @@ public final class Statement {
 }
 
 /// An address for texts without bytes; one NUL that is never read.
-nonisolated(unsafe) private let emptyText: UnsafePointer<CChar> = {
+nonisolated(unsafe) let emptyText: UnsafePointer<CChar> = {
     // Never freed: one byte per process, and never written again.
     let byte = UnsafeMutablePointer<CChar>.allocate(capacity: 1)
     byte.initialize(to: 0)

@@ -60,6 +60,31 @@ import Testing
         #expect(try connection.rows("SELECT v FROM good").count == 1, "good rows can be read")
     }
 
+    @Test(arguments: ["SELECT see(flag) FROM t", "SELECT seeAll(flag) FROM t"])
+    func `a function never sees a value from beside a damaged page`(sql: String) throws {
+        final class Seen { var values: [Value] = [] }
+        struct SeeAll: Aggregate {
+            let seen: Seen
+            mutating func step(_ arguments: FunctionArguments) throws {
+                seen.values += arguments.values
+            }
+            func result() throws -> Value { 1 }
+        }
+        try makeWithDamagedEnd()
+        let connection = try Connection(
+            path: path, key: .numbered(1), configuration: .testing(.delete))
+        let seen = Seen()
+        try connection.register(function: "see", argumentCount: 1) { arguments in
+            seen.values += arguments.values
+            return 1
+        }
+        try connection.register(aggregate: "seeAll", argumentCount: 1) { SeeAll(seen: seen) }
+        expect(.damaged) { _ = try connection.rows(SQL(text: sql)) }
+        #expect(seen.values.isEmpty)
+        _ = try connection.rows("SELECT see(v), seeAll(v) FROM good")
+        #expect(seen.values == ["as it was", "as it was"])
+    }
+
     @Test func `the end of a statement is probed inside a transaction of the user's own`() throws {
         try makeWithDamagedEnd()
         let connection = try Connection(

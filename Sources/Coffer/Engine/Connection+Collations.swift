@@ -1,0 +1,77 @@
+import CSQLCipher
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension Connection {
+    /// Registers an order of texts, for `COLLATE`, `ORDER BY` and indexes.
+    ///
+    /// ```swift
+    /// try connection.register(collation: "finder") { $0.localizedStandardCompare($1) }
+    /// ```
+    ///
+    /// It lives as a function does. An index that was made with one order is wrong for another:
+    /// give a changed order a new name. Texts that are not UTF-8 are compared with their wrong
+    /// bytes replaced.
+    ///
+    /// - Parameters:
+    ///   - name: The name, in any case of its ASCII letters.
+    ///   - compare: A total order: always the same answer for the same texts.
+    /// - Throws: `StoreError` `.busy` while a statement is at a row and the collation exists.
+    /// - Note: The corresponding C function is `sqlite3_create_collation_v2`.
+    public func register(
+        collation name: String, _ compare: @escaping (String, String) -> ComparisonResult
+    ) throws {
+        try set("collation \(name.asciiLowercased)") { handle throws(StoreError) in
+            let box = Unmanaged.passRetained(CollationBox(handle, compare))
+            let code = sqlite3_create_collation_v2(
+                handle.db, name, SQLITE_UTF8, box.toOpaque(), compareTexts
+            ) { $0.map { Unmanaged<CollationBox>.fromOpaque($0).release() } }
+            guard code == SQLITE_OK else {
+                // Unlike functions: a refused collation stays the caller's.
+                box.release()
+                throw handle.error(code)
+            }
+        }
+    }
+
+    /// Removes a collation; tables and indexes that use it cannot be used without it.
+    ///
+    /// - Throws: `StoreError` `.busy` while a statement is at a row.
+    public func removeCollation(_ name: String) throws {
+        if let handle {
+            let code = sqlite3_create_collation_v2(handle.db, name, SQLITE_UTF8, nil, nil, nil)
+            guard code == SQLITE_OK else { throw handle.error(code) }
+        }
+        settings.remove("collation \(name.asciiLowercased)")
+    }
+}
+
+private final class CollationBox {
+    /// The handle closes, which ends the collation, before it goes.
+    unowned let handle: Handle
+    let compare: (String, String) -> ComparisonResult
+
+    init(_ handle: Handle, _ compare: @escaping (String, String) -> ComparisonResult) {
+        self.handle = handle
+        self.compare = compare
+    }
+}
+
+private func compareTexts(
+    pointer: UnsafeMutableRawPointer?, leftCount: Int32, left: UnsafeRawPointer?,
+    rightCount: Int32, right: UnsafeRawPointer?
+) -> Int32 {
+    guard let pointer else { return 0 }
+    let box = Unmanaged<CollationBox>.fromOpaque(pointer).takeUnretainedValue()
+    func text(_ start: UnsafeRawPointer?, _ count: Int32) -> String {
+        String(decoding: UnsafeRawBufferPointer(start: start, count: Int(count)), as: UTF8.self)
+    }
+    let was = box.handle.isInCallback
+    box.handle.isInCallback = true
+    defer { box.handle.isInCallback = was }
+    return Int32(box.compare(text(left, leftCount), text(right, rightCount)).rawValue)
+}

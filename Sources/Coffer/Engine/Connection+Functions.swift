@@ -1,0 +1,256 @@
+import CSQLCipher
+
+extension Connection {
+    /// Registers a function that SQL can call.
+    ///
+    /// ```swift
+    /// try connection.register(function: "hypotenuse", argumentCount: 2, options: .deterministic) {
+    ///     .real(hypot(try $0.get(0), try $0.get(1)))
+    /// }
+    /// ```
+    ///
+    /// It lives until it is removed or the connection closes, and over a change of the key. In a
+    /// store, register it in `Configuration.prepare`. Before `body` sees arguments that come from
+    /// pages, these are known to be authentic. It gets the arguments only: using its connection is
+    /// `.misuse`.
+    ///
+    /// - Parameters:
+    ///   - name: At most 255 bytes of UTF-8; a function of the same name and number of arguments is
+    ///     replaced, also one of the engine's own.
+    ///   - argumentCount: How many arguments it takes, at most 100; `nil` for any number.
+    ///   - options: What the engine may assume.
+    ///   - body: The work. What it throws fails the statement.
+    /// - Throws: `StoreError` `.misuse` for a name or count that the engine refuses, `.busy` while
+    ///   a statement is at a row and the function exists.
+    /// - Note: The corresponding C function is `sqlite3_create_function_v2`.
+    public func register(
+        function name: String, argumentCount: Int? = nil, options: FunctionOptions = [],
+        _ body: @escaping (FunctionArguments) throws -> Value
+    ) throws {
+        try set(Self.functionSetting(name, argumentCount)) { handle throws(StoreError) in
+            let box = FunctionBox(handle, body)
+            try handle.create(
+                name, argumentCount, options, box, call: callFunction, step: nil, final: nil)
+        }
+    }
+
+    /// Registers an aggregate function that SQL can call, such as a median.
+    ///
+    /// - Parameters:
+    ///   - name: As for a function.
+    ///   - argumentCount: How many arguments it takes, at most 100; `nil` for any number.
+    ///   - options: What the engine may assume.
+    ///   - make: Makes the state for one group of rows.
+    /// - Throws: As `register(function:)`.
+    /// - Note: The corresponding C function is `sqlite3_create_function_v2`.
+    public func register(
+        aggregate name: String, argumentCount: Int? = nil, options: FunctionOptions = [],
+        _ make: @escaping () -> any Aggregate
+    ) throws {
+        try set(Self.functionSetting(name, argumentCount)) { handle throws(StoreError) in
+            let box = AggregateBox(handle, make)
+            try handle.create(
+                name, argumentCount, options, box, call: nil, step: stepAggregate,
+                final: finishAggregate)
+        }
+    }
+
+    /// Removes a function or aggregate that was registered with this name and number of arguments.
+    ///
+    /// A function of the engine's own that it stood in for does not come back on this connection.
+    ///
+    /// - Throws: `StoreError` `.busy` while a statement is at a row.
+    public func removeFunction(_ name: String, argumentCount: Int? = nil) throws {
+        if let handle {
+            try handle.create(
+                name, argumentCount, [], nil, call: nil, step: nil, final: nil)
+        }
+        settings.remove(Self.functionSetting(name, argumentCount))
+    }
+
+    private static func functionSetting(_ name: String, _ argumentCount: Int?) -> String {
+        "function \(name.asciiLowercased) \(argumentCount ?? -1)"
+    }
+}
+
+/// The state of an aggregate function over one group of rows.
+public protocol Aggregate {
+    /// Takes the arguments of one row.
+    mutating func step(_ arguments: FunctionArguments) throws
+    /// The value of the group; asked once, also for a group without rows.
+    func result() throws -> Value
+}
+
+/// What a function's pointer points to. It goes with the function.
+private final class FunctionBox {
+    /// The handle closes, which ends the function, before it goes.
+    unowned let handle: Handle
+    let body: (FunctionArguments) throws -> Value
+
+    init(_ handle: Handle, _ body: @escaping (FunctionArguments) throws -> Value) {
+        self.handle = handle
+        self.body = body
+    }
+}
+
+private final class AggregateBox {
+    unowned let handle: Handle
+    let make: () -> any Aggregate
+
+    init(_ handle: Handle, _ make: @escaping () -> any Aggregate) {
+        self.handle = handle
+        self.make = make
+    }
+}
+
+/// One group of rows.
+private final class AggregateGroup {
+    var state: any Aggregate
+    /// A group that has failed has no result.
+    var hasFailed = false
+
+    init(_ state: any Aggregate) {
+        self.state = state
+    }
+}
+
+extension Handle {
+    fileprivate typealias Call = @convention(c) (
+        OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?
+    ) -> Void
+
+    fileprivate func create(
+        _ name: String, _ argumentCount: Int?, _ options: FunctionOptions, _ box: AnyObject?,
+        call: Call?, step: Call?, final: (@convention(c) (OpaquePointer?) -> Void)?
+    ) throws(StoreError) {
+        // The engine releases the box, also if it refuses the function.
+        let code = sqlite3_create_function_v2(
+            db, name, Int32(clamping: argumentCount ?? -1), options.flags,
+            box.map { Unmanaged.passRetained($0).toOpaque() }, call, step, final
+        ) { $0.map { Unmanaged<AnyObject>.fromOpaque($0).release() } }
+        guard code == SQLITE_OK else {
+            let failure = error(code)
+            throw code & 0xff == SQLITE_MISUSE
+                ? StoreError(
+                    .misuse, "the engine takes no function of this name and number of arguments",
+                    hint: "A name has at most 255 bytes, a function at most 100 arguments.")
+                : failure
+        }
+    }
+
+    /// Runs what SQL has called, and answers with its value or its error.
+    fileprivate func answer(
+        _ context: OpaquePointer, _ work: () throws -> Value
+    ) {
+        do {
+            try inCallback { Self.setResult(of: context, try work().bindable()) }
+        } catch {
+            fail(context, error)
+        }
+    }
+
+    /// Runs code of the user's in the middle of a statement, on authentic values only.
+    fileprivate func inCallback<T>(_ work: () throws -> T) throws -> T {
+        if let failure = probeFailure() { throw failure }
+        let was = isInCallback
+        isInCallback = true
+        defer { isInCallback = was }
+        return try work()
+    }
+
+    fileprivate func fail(_ context: OpaquePointer, _ error: any Error) {
+        callbackError = error
+        let known = error as? FunctionError
+        let message =
+            known?.message ?? (error as? StoreError)?.message ?? "a function of the program failed"
+        var text = message
+        text.withUTF8 { bytes in
+            bytes.withMemoryRebound(to: CChar.self) {
+                sqlite3_result_error(context, $0.baseAddress, Int32(clamping: $0.count))
+            }
+        }
+        if let code = known?.resultCode, code != SQLITE_ERROR {
+            sqlite3_result_error_code(context, code)
+        }
+        if (error as? StoreError)?.code == .damaged {
+            sqlite3_result_error_code(context, SQLITE_CORRUPT)
+        }
+    }
+
+    private static func setResult(of context: OpaquePointer, _ value: Value) {
+        switch value {
+        case .null: sqlite3_result_null(context)
+        case .integer(let integer): sqlite3_result_int64(context, integer)
+        case .real(let real): sqlite3_result_double(context, real)
+        case .text(var text):
+            text.withUTF8 { bytes in
+                bytes.withMemoryRebound(to: CChar.self) {
+                    // A null pointer would be NULL.
+                    sqlite3_result_text64(
+                        context, $0.baseAddress ?? emptyText, UInt64($0.count),
+                        coffer_transient(), UInt8(SQLITE_UTF8))
+                }
+            }
+        case .blob(let data):
+            guard !data.isEmpty else { return sqlite3_result_zeroblob(context, 0) }
+            data.withUnsafeBytes {
+                sqlite3_result_blob64(
+                    context, $0.baseAddress, UInt64($0.count), coffer_transient())
+            }
+        }
+    }
+}
+
+extension Value {
+    /// The value itself; NaN, which SQLite would make NULL, is an error.
+    fileprivate func bindable() throws(StoreError) -> Value {
+        guard case .real(let real) = self, real.isNaN else { return self }
+        throw StoreError(.mismatch, "a function returned NaN: SQLite makes it NULL")
+    }
+}
+
+private func callFunction(
+    context: OpaquePointer?, count: Int32, arguments: UnsafeMutablePointer<OpaquePointer?>?
+) {
+    guard let context, let pointer = sqlite3_user_data(context) else { return }
+    let box = Unmanaged<FunctionBox>.fromOpaque(pointer).takeUnretainedValue()
+    box.handle.answer(context) { try box.body(try FunctionArguments(count, arguments)) }
+}
+
+/// The group of the call; made at its first row, `nil` without memory.
+private func group(_ context: OpaquePointer, _ box: AggregateBox) -> AggregateGroup? {
+    let byteCount = Int32(MemoryLayout<UnsafeMutableRawPointer?>.size)
+    guard let memory = sqlite3_aggregate_context(context, byteCount) else { return nil }
+    // The engine gives zeros at first, which are the null pointer.
+    let slot = memory.assumingMemoryBound(to: UnsafeMutableRawPointer?.self)
+    if let known = slot.pointee {
+        return Unmanaged<AggregateGroup>.fromOpaque(known).takeUnretainedValue()
+    }
+    let made = AggregateGroup(box.make())
+    slot.pointee = Unmanaged.passRetained(made).toOpaque()
+    return made
+}
+
+private func stepAggregate(
+    context: OpaquePointer?, count: Int32, arguments: UnsafeMutablePointer<OpaquePointer?>?
+) {
+    guard let context, let pointer = sqlite3_user_data(context) else { return }
+    let box = Unmanaged<AggregateBox>.fromOpaque(pointer).takeUnretainedValue()
+    guard let group = group(context, box) else { return sqlite3_result_error_nomem(context) }
+    do {
+        try box.handle.inCallback { try group.state.step(try FunctionArguments(count, arguments)) }
+    } catch {
+        group.hasFailed = true
+        box.handle.fail(context, error)
+    }
+}
+
+private func finishAggregate(context: OpaquePointer?) {
+    guard let context, let pointer = sqlite3_user_data(context) else { return }
+    let box = Unmanaged<AggregateBox>.fromOpaque(pointer).takeUnretainedValue()
+    guard let group = group(context, box) else { return sqlite3_result_error_nomem(context) }
+    // Called exactly once for each group, also for one that failed: here the group's memory goes.
+    defer { Unmanaged.passUnretained(group).release() }
+    guard !group.hasFailed else { return }
+    box.handle.answer(context) { try group.state.result() }
+}

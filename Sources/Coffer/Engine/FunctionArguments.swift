@@ -1,0 +1,111 @@
+import CSQLCipher
+
+/// The arguments of one call of a function that SQL calls.
+public struct FunctionArguments: Sendable {
+    /// The arguments, in order, each with its own copy of the value.
+    public let values: [Value]
+
+    init(_ count: Int32, _ raw: UnsafeMutablePointer<OpaquePointer?>?) throws(StoreError) {
+        var values: [Value] = []
+        values.reserveCapacity(Int(count))
+        for index in 0..<Int(count) { values.append(try Self.value(raw?[index])) }
+        self.values = values
+    }
+
+    /// Number of arguments.
+    public var count: Int { values.count }
+
+    /// The argument by position; `nil` if there is none.
+    public subscript(index: Int) -> Value? {
+        values.indices.contains(index) ? values[index] : nil
+    }
+
+    /// The argument by position, as a Swift type; an optional type takes NULL.
+    ///
+    /// - Throws: `StoreError` `.notFound` if there is no such argument, `.mismatch` if it does not
+    ///   fit the type: thrown on by the function's body, that is the statement's error.
+    public func get<T: ValueConvertible>(_ index: Int, as type: T.Type = T.self) throws -> T {
+        guard let value = self[index] else {
+            throw StoreError(.notFound, "the function was called without argument \(index)")
+        }
+        return try T(value)
+    }
+
+    private static func value(_ raw: OpaquePointer?) throws(StoreError) -> Value {
+        switch sqlite3_value_type(raw) {
+        case SQLITE_INTEGER: return .integer(sqlite3_value_int64(raw))
+        case SQLITE_FLOAT: return .real(sqlite3_value_double(raw))
+        case SQLITE_TEXT:
+            guard let start = sqlite3_value_text(raw) else { throw outOfMemory }
+            let bytes = UnsafeBufferPointer(start: start, count: Int(sqlite3_value_bytes(raw)))
+            guard let text = String(exactly: bytes) else {
+                throw StoreError(.mismatch, "a text given to a function is not UTF-8")
+            }
+            return .text(text)
+        case SQLITE_BLOB:
+            guard let start = sqlite3_value_blob(raw) else {
+                guard sqlite3_value_bytes(raw) == 0 else { throw outOfMemory }
+                return .blob(.init())
+            }
+            return .blob(.init(bytes: start, count: Int(sqlite3_value_bytes(raw))))
+        default: return .null
+        }
+    }
+
+    private static let outOfMemory = StoreError(.io, "out of memory")
+}
+
+/// What a function can throw to choose the message and result code of the statement's error.
+///
+/// Any other error becomes the statement's `cause`; only a `StoreError` passes on its message.
+public struct FunctionError: Error, Sendable {
+    /// The statement's message.
+    public let message: String
+    /// SQLite's result code, `SQLITE_ERROR` (1) if nothing else is said.
+    public let resultCode: Int32
+
+    /// Makes an error.
+    ///
+    /// - Parameters:
+    ///   - message: What went wrong. It may be logged: put no secret into it.
+    ///   - resultCode: A primary result code of SQLite.
+    public init(_ message: String, resultCode: Int32 = SQLITE_ERROR) {
+        self.message = message
+        self.resultCode = resultCode
+    }
+
+    /// The result is longer than the engine allows: `SQLITE_TOOBIG`.
+    public static let tooBig = FunctionError("string or blob too big", resultCode: SQLITE_TOOBIG)
+    /// There is no memory for the result: `SQLITE_NOMEM`.
+    public static let noMemory = FunctionError("out of memory", resultCode: SQLITE_NOMEM)
+}
+
+/// What the engine may assume of a function.
+/// See <https://www.sqlite.org/c3ref/c_deterministic.html>.
+public struct FunctionOptions: OptionSet, Sendable {
+    /// The bits, Coffer's own.
+    public let rawValue: Int
+
+    /// Makes a set of the bits.
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// The result depends on the arguments alone: the engine may call the function once for many
+    /// rows, and indexes may use it.
+    public static let deterministic = FunctionOptions(rawValue: 1)
+    /// Views, triggers, indexes and CHECK constraints may call the function, so whoever wrote the
+    /// file may. Without it SQLCipher 4 refuses them; SQLCipher 3 knows no such rule, so there a
+    /// function with side effects has to look at its arguments.
+    public static let schema = FunctionOptions(rawValue: 2)
+
+    /// The text encoding and flags of `sqlite3_create_function_v2`; the older engine ignores
+    /// those that it does not know.
+    var flags: Int32 {
+        var flags = SQLITE_UTF8
+        if contains(.deterministic) { flags |= SQLITE_DETERMINISTIC }
+        flags |= contains(.schema) ? Self.innocuous : Self.directOnly
+        return flags
+    }
+
+    private static let directOnly: Int32 = 0x8_0000
+    private static let innocuous: Int32 = 0x20_0000
+}
