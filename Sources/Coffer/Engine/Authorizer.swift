@@ -17,6 +17,8 @@ final class Authorizer {
     var scope = Scope.connection
     /// Whether the body of a connection's transaction runs: then its end is Coffer's as well.
     var isInBody = false
+    /// Whether the rules hold: on a handle that has another owner, for Coffer's statements only.
+    var isActive = true
     /// True while Coffer's own control statements are compiled or run.
     var isCoffer = false
     /// True once the statement being compiled turned out to control transactions or files, so
@@ -37,6 +39,14 @@ final class Authorizer {
         let was = isCoffer
         isCoffer = true
         defer { isCoffer = was }
+        return body()
+    }
+
+    /// Compiles SQL of Coffer's users under the rules, whoever owns the handle.
+    func whileActive<R>(_ body: () -> R) -> R {
+        let was = isActive
+        isActive = true
+        defer { isActive = was }
         return body()
     }
 
@@ -146,7 +156,7 @@ private func authorize(
     guard let context else { return SQLITE_DENY }
     // Unretained: the authorizer lives in the handle whose connection calls it.
     let authorizer = Unmanaged<Authorizer>.fromOpaque(context).takeUnretainedValue()
-    if authorizer.isCoffer { return SQLITE_OK }
+    if authorizer.isCoffer || !authorizer.isActive { return SQLITE_OK }
     switch action {
     case SQLITE_READ, SQLITE_SELECT, SQLITE_INSERT, SQLITE_UPDATE, SQLITE_DELETE:
         return SQLITE_OK  // by far the most frequent, once per column: no strings are made

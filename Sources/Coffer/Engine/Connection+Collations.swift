@@ -51,8 +51,8 @@ extension Connection {
 }
 
 private final class CollationBox {
-    /// The handle closes, which ends the collation, before it goes.
-    unowned let handle: Handle
+    /// Gone once an adopted database has been given back while it still knows the collation.
+    weak var handle: Handle?
     let compare: (String, String) -> ComparisonResult
 
     init(_ handle: Handle, _ compare: @escaping (String, String) -> ComparisonResult) {
@@ -70,8 +70,8 @@ private func compareTexts(
     func text(_ start: UnsafeRawPointer?, _ count: Int32) -> String {
         String(decoding: UnsafeRawBufferPointer(start: start, count: Int(count)), as: UTF8.self)
     }
-    let was = box.handle.isInCallback
-    box.handle.isInCallback = true
-    defer { box.handle.isInCallback = was }
+    let was = box.handle?.isInCallback ?? false
+    box.handle?.isInCallback = true
+    defer { box.handle?.isInCallback = was }
     return Int32(box.compare(text(left, leftCount), text(right, rightCount)).rawValue)
 }

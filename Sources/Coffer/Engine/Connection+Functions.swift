@@ -83,8 +83,8 @@ public protocol Aggregate {
 
 /// What a function's pointer points to. It goes with the function.
 private final class FunctionBox {
-    /// The handle closes, which ends the function, before it goes.
-    unowned let handle: Handle
+    /// Gone once an adopted database has been given back while it still knows the function.
+    weak var handle: Handle?
     let body: (FunctionArguments) throws -> Value
 
     init(_ handle: Handle, _ body: @escaping (FunctionArguments) throws -> Value) {
@@ -94,7 +94,7 @@ private final class FunctionBox {
 }
 
 private final class AggregateBox {
-    unowned let handle: Handle
+    weak var handle: Handle?
     let make: () -> any Aggregate
 
     init(_ handle: Handle, _ make: @escaping () -> any Aggregate) {
@@ -214,7 +214,8 @@ private func callFunction(
 ) {
     guard let context, let pointer = sqlite3_user_data(context) else { return }
     let box = Unmanaged<FunctionBox>.fromOpaque(pointer).takeUnretainedValue()
-    box.handle.answer(context) { try box.body(try FunctionArguments(count, arguments)) }
+    guard let handle = box.handle else { return refuse(context) }
+    handle.answer(context) { try box.body(try FunctionArguments(count, arguments)) }
 }
 
 /// The group of the call; made at its first row, `nil` without memory.
@@ -236,12 +237,13 @@ private func stepAggregate(
 ) {
     guard let context, let pointer = sqlite3_user_data(context) else { return }
     let box = Unmanaged<AggregateBox>.fromOpaque(pointer).takeUnretainedValue()
+    guard let handle = box.handle else { return refuse(context) }
     guard let group = group(context, box) else { return sqlite3_result_error_nomem(context) }
     do {
-        try box.handle.inCallback { try group.state.step(try FunctionArguments(count, arguments)) }
+        try handle.inCallback { try group.state.step(try FunctionArguments(count, arguments)) }
     } catch {
         group.hasFailed = true
-        box.handle.fail(context, error)
+        handle.fail(context, error)
     }
 }
 
@@ -252,5 +254,11 @@ private func finishAggregate(context: OpaquePointer?) {
     // Called exactly once for each group, also for one that failed: here the group's memory goes.
     defer { Unmanaged.passUnretained(group).release() }
     guard !group.hasFailed else { return }
-    box.handle.answer(context) { try group.state.result() }
+    guard let handle = box.handle else { return refuse(context) }
+    handle.answer(context) { try group.state.result() }
+}
+
+/// The connection that registered the function was closed before the database.
+private func refuse(_ context: OpaquePointer) {
+    sqlite3_result_error(context, "the connection of this function was closed", -1)
 }

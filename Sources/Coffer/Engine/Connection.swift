@@ -111,6 +111,18 @@ public final class Connection {
         state.handle.authorizer.scope = .body
     }
 
+    /// A connection on a handle of another owner's, which was proven to be encrypted.
+    init(adopting handle: Handle, configuration: Configuration) throws(StoreError) {
+        cacheByteCount = configuration.cacheByteCountMax
+        path = ""
+        mode = .mustExist
+        self.configuration = configuration
+        cache = StatementCache(countMax: configuration.statementCountMax)
+        state = .open(handle, nil)
+        handle.authorizer.install(on: handle.db)
+        try prepareHandle()
+    }
+
     /// Opens the file with a key, proves both, and configures the connection.
     ///
     /// A passphrase is derived here (about 22 ms for SQLCipher 3's rounds, 100 ms for SQLCipher

@@ -6,6 +6,8 @@ import CSQLCipher
 /// time. The corresponding C functions are `sqlite3_open_v2` and `sqlite3_close_v2`.
 final class Handle {
     let db: OpaquePointer
+    /// Whether someone else has opened the database and will close it.
+    let isAdopted: Bool
     let authorizer = Authorizer()
     /// Compiled at the first probe and kept: it runs once in every transaction.
     var probeStatement: OpaquePointer?
@@ -40,7 +42,15 @@ final class Handle {
             throw error
         }
         db = opened
+        isAdopted = false
         sqlite3_extended_result_codes(db, 1)
+    }
+
+    /// A database of another owner's. Its settings are left as they are.
+    init(adopting db: OpaquePointer) {
+        self.db = db
+        isAdopted = true
+        authorizer.isActive = false
     }
 
     deinit {
@@ -48,12 +58,18 @@ final class Handle {
     }
 
     /// Closes the file now, whoever still refers to the handle. All statements were finalized.
+    /// A database of another owner's stays open.
     func close() {
         guard !isClosed else { return }
         isClosed = true
         sqlite3_finalize(probeStatement)
         sqlite3_finalize(schemaStatement)
         for statement in controls.values { sqlite3_finalize(statement) }
+        guard !isAdopted else {
+            sqlite3_set_authorizer(db, nil, nil)
+            if traceBox != nil { sqlite3_trace_v2(db, 0, nil, nil) }
+            return
+        }
         sqlite3_close_v2(db)
     }
 

@@ -8,8 +8,8 @@ enum SQLCompiler {
         _ handle: Handle, sql: String, persistent: Bool
     ) throws(StoreError) -> OpaquePointer {
         var text = sql
-        let (result, isComplete) = text.withUTF8 { bytes in
-            compile(handle, bytes: bytes, persistent: persistent)
+        let (result, isComplete) = handle.authorizer.whileActive {
+            text.withUTF8 { compile(handle, bytes: $0, persistent: persistent) }
         }
         guard case .success(let raw) = result else { throw try result.error(handle, sql: sql) }
         guard isComplete else {

@@ -1,0 +1,59 @@
+import CSQLCipher
+
+extension Connection {
+    /// Shares a database handle that the program has opened and keyed already, such as FMDB's, so
+    /// that code moves to Coffer call by call.
+    ///
+    /// ```swift
+    /// let connection = try Connection(adopting: OpaquePointer(database.sqliteHandle))
+    /// ```
+    ///
+    /// The handle stays its owner's: `close()` ends what Coffer made on it and leaves it open. Keep
+    /// it open, and on one thread at a time, for as long as the connection lives. Transactions are
+    /// shared too: inside one that the owner has begun, `transaction(_:_:)` is `.misuse`.
+    ///
+    /// Coffer's own statements are probed and authorized as always. What it sets on files that it
+    /// opens itself does not hold here: journal mode, synchronous, busy timeout, foreign keys,
+    /// `temp_store`, cache, limits and the defence against hostile schemas are as the owner has set
+    /// them. An authorizer of the owner's is replaced until `close()`, and there is none after it.
+    /// The key cannot be changed or shown through it.
+    ///
+    /// - Parameters:
+    ///   - handle: A `sqlite3 *` of the SQLCipher that this process is linked to; one of another
+    ///     copy of SQLite crashes, and nothing can tell.
+    ///   - configuration: Only `statementCountMax`, `prepare` and `logger` count.
+    /// - Throws: `StoreError` `.wrongKey` if the handle cannot read its file, `.notEncrypted` if the
+    ///   file is plaintext or still empty, `.engine` if the library is not SQLCipher; what `prepare`
+    ///   throws.
+    public convenience init(
+        adopting handle: OpaquePointer, configuration: Configuration = .init()
+    ) throws {
+        _ = try Engine.capabilities
+        let adopted = Handle(adopting: handle)
+        try adopted.requireEncrypted()
+        try self.init(adopting: adopted, configuration: configuration)
+    }
+}
+
+extension Handle {
+    /// - Throws: `.wrongKey`, `.damaged` if the schema cannot be read, `.notEncrypted` if the file
+    ///   is, or with its first page would become, plaintext. A database without a file is let pass.
+    fileprivate func requireEncrypted() throws(StoreError) {
+        let path = sqlite3_db_filename(db, "main").map { String(cString: $0) } ?? ""
+        _ = try firstText("SELECT count(*) FROM main.sqlite_master")
+        guard !path.isEmpty else { return }
+        guard let start = try rawBytes(at: 0, count: RawKey.saltByteCount) else {
+            throw StoreError(
+                .notEncrypted, "\(path) is empty, so nothing shows that it will be encrypted",
+                hint: "Let the owner of the handle write to it first.")
+        }
+        // With this setting of SQLCipher 4 the first bytes of an encrypted file are plaintext.
+        let hasPlaintextHeader = try firstInteger("PRAGMA cipher_plaintext_header_size") > 0
+        guard hasPlaintextHeader || !FirstBytes.isPlaintext(start) else {
+            throw StoreError(
+                .notEncrypted, "\(path) is a plaintext SQLite database",
+                hint: "No key opens it: copy it into a new store with Store.encrypt.")
+        }
+        try ZeroPageCheck.install(on: self)
+    }
+}

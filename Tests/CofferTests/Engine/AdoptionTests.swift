@@ -1,0 +1,98 @@
+import CSQLCipher
+import Testing
+
+@testable import Coffer
+
+/// A program moves from another wrapper by sharing its open handle.
+@Suite(.againstHanging) struct AdoptionTests {
+    private let folder: TemporaryFolder
+    private let host: RawConnection
+
+    init() throws {
+        folder = try TemporaryFolder()
+        host = try RawConnection(folder.path(), key: 7)
+        try #require(host.run("CREATE TABLE t(a)") == SQLITE_OK)
+        try #require(host.run("INSERT INTO t VALUES ('old')") == SQLITE_OK)
+    }
+
+    @Test func `both sides see each other's work, and each other's transactions`() throws {
+        let connection = try Connection(adopting: host.db)
+        #expect(try connection.firstRow("SELECT a FROM t")?[0] == "old")
+        try connection.transaction { try connection.execute("INSERT INTO t VALUES ('new')") }
+        #expect(host.first("SELECT count(*) FROM t") == "2")
+        host.run("BEGIN")
+        #expect(connection.isInTransaction)
+        expect(.misuse) { try connection.transaction {} }
+        try connection.execute("INSERT INTO t VALUES ('undone')")
+        host.run("ROLLBACK")
+        #expect(try connection.rows("SELECT a FROM t").count == 2)
+    }
+
+    @Test func `the owner's handle stays as it was, before and after close`() throws {
+        var statement: OpaquePointer?
+        try #require(
+            sqlite3_prepare_v2(host.db, "SELECT count(*) FROM t", -1, &statement, nil)
+                == SQLITE_OK)
+        defer { sqlite3_finalize(statement) }
+        host.run("PRAGMA foreign_keys = OFF")
+        let connection = try Connection(adopting: host.db)
+        expect(.misuse) { try connection.execute("PRAGMA journal_mode = WAL") }
+        expect(.misuse) { try connection.execute("PRAGMA key = 'x'") }
+        // The rules are Coffer's own, not the owner's.
+        #expect(host.first("PRAGMA journal_mode = WAL") == "wal")
+        #expect(host.first("PRAGMA foreign_keys") == "0")
+        #expect(sqlite3_step(statement) == SQLITE_ROW)
+        sqlite3_reset(statement)
+        let own = try connection.prepare("SELECT a FROM t")
+        #expect(try own.step())
+        connection.close()
+        expect(.closed) { try own.step() }
+        #expect(sqlite3_step(statement) == SQLITE_ROW)
+        sqlite3_reset(statement)
+        #expect(host.run("INSERT INTO t VALUES ('after')") == SQLITE_OK)
+    }
+
+    @Test func `what needs the key or the file is unsupported`() throws {
+        let connection = try Connection(adopting: host.db)
+        expect(.unsupported) { try connection.rekey(to: .numbered(8)) }
+        #expect(connection.profile == nil)
+        expect(.misuse) { try connection.setKey(.numbered(7)) }
+    }
+
+    @Test func `a handle that is not encrypted, not keyed or still empty is refused`() throws {
+        let plain = try RawConnection(folder.path("plain.db"))
+        expect(.notEncrypted) { try Connection(adopting: plain.db) }
+        plain.run("CREATE TABLE t(a)")
+        expect(.notEncrypted) { try Connection(adopting: plain.db) }
+        let wrong = try RawConnection(folder.path(), key: 8)
+        expect(.wrongKey) { try Connection(adopting: wrong.db) }
+        let new = try RawConnection(folder.path("new.db"), key: 7)
+        expect(.notEncrypted) { try Connection(adopting: new.db) }
+        let memory = try RawConnection(":memory:")
+        #expect(try Connection(adopting: memory.db).firstRow("SELECT 1")?[0] == 1)
+    }
+
+    @Test func `a function is refused once its connection is closed`() throws {
+        let connection = try Connection(adopting: host.db)
+        try connection.register(function: "one", argumentCount: 0) { _ in 1 }
+        #expect(host.first("SELECT one()") == "1")
+        connection.close()
+        #expect(host.first("SELECT one()") == nil)
+    }
+
+    @Test func `damage in an adopted file is an error`() throws {
+        let size = 1024
+        let path = folder.path("long.db")
+        var writer: RawConnection? = try RawConnection(
+            path, key: 7, pragmas: ["PRAGMA cipher_page_size = \(size)"])
+        writer?.run("CREATE TABLE t(big BLOB, flag)")
+        writer?.run("INSERT INTO t VALUES (zeroblob(5000), 7)")
+        let pageCount = try #require(writer?.first("PRAGMA page_count").flatMap { Int($0) })
+        writer = nil
+        try Damage.flip(path, at: (pageCount - 1) * size + 10)
+        let host = try RawConnection(
+            path, key: 7, pragmas: ["PRAGMA cipher_page_size = \(size)"])
+        let connection = try Connection(adopting: host.db)
+        expect(.damaged) { try connection.rows("SELECT flag FROM t") }
+    }
+}
