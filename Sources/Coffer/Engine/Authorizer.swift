@@ -17,6 +17,8 @@ final class Authorizer {
     var scope = Scope.connection
     /// Whether the body of a connection's transaction runs: then its end is Coffer's as well.
     var isInBody = false
+    /// Whether SQL is compiled that nobody will run: pragmas must not take effect meanwhile.
+    var isValidating = false
     /// True while Coffer's own control statements are compiled or run.
     var isCoffer = false
     /// True once the statement being compiled turned out to control transactions or files, so
@@ -82,7 +84,9 @@ final class Authorizer {
         default:
             reason = nil
         }
-        guard let reason else { return SQLITE_OK }
+        guard let reason else {
+            return isValidating && action == SQLITE_PRAGMA ? SQLITE_IGNORE : SQLITE_OK
+        }
         refusal = StoreError(.misuse, reason)
         return SQLITE_DENY
     }
