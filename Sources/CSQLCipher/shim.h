@@ -54,6 +54,21 @@ static inline int coffer_prepare_persistent(sqlite3 *db, const char *sql, int by
 #endif
 }
 
+/// Where in the SQL text the last error stands, in bytes; -1 where the engine does not tell, as the
+/// older one never does.
+static inline int coffer_error_offset(sqlite3 *db) {
+#if SQLITE_VERSION_NUMBER >= 3038000
+    return sqlite3_error_offset(db);
+#else
+    return -1;
+#endif
+}
+
+/// Writes a real as the engine itself does when a number is read as text.
+static inline void coffer_real_text(double value, char *buffer, int byte_count) {
+    sqlite3_snprintf(byte_count, buffer, "%!.15g", value);
+}
+
 /// Rows changed by the last statement; the older engine counts in 32 bits.
 static inline int64_t coffer_changes(sqlite3 *db) {
 #if SQLITE_VERSION_NUMBER >= 3037000

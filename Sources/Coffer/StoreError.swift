@@ -26,6 +26,7 @@ public struct StoreError: Error, Sendable {
         let message: String
         let hint: String?
         let sql: String?
+        let sqlOffset: Int?
         let pages: [Int]
         let table: String?
         let column: String?
@@ -33,13 +34,15 @@ public struct StoreError: Error, Sendable {
         let cause: (any Error)?
 
         init(
-            code: Code, message: String, hint: String?, sql: String?, pages: [Int],
-            table: String?, column: String?, resultCode: Int32?, cause: (any Error)?
+            code: Code, message: String, hint: String?, sql: String?, sqlOffset: Int?,
+            pages: [Int], table: String?, column: String?, resultCode: Int32?,
+            cause: (any Error)?
         ) {
             self.code = code
             self.message = message
             self.hint = hint
             self.sql = sql
+            self.sqlOffset = sqlOffset
             self.pages = pages
             self.table = table
             self.column = column
@@ -52,12 +55,13 @@ public struct StoreError: Error, Sendable {
 
     init(
         _ code: Code, _ message: String, hint: String? = nil, sql: String? = nil,
-        pages: [Int] = [], table: String? = nil, column: String? = nil,
+        sqlOffset: Int? = nil, pages: [Int] = [], table: String? = nil, column: String? = nil,
         resultCode: Int32? = nil, cause: (any Error)? = nil
     ) {
         storage = Storage(
-            code: code, message: message, hint: hint, sql: sql.map(Self.redacted), pages: pages,
-            table: table, column: column, resultCode: resultCode, cause: cause)
+            code: code, message: message, hint: hint, sql: sql.map(Self.redacted),
+            sqlOffset: sqlOffset, pages: pages, table: table, column: column,
+            resultCode: resultCode, cause: cause)
     }
 
     /// SQL without what may be a key: `PRAGMA key = …` and `ATTACH … KEY …` keep one word.
@@ -80,6 +84,11 @@ public struct StoreError: Error, Sendable {
 
     /// The SQL text that failed, with `?` where values were bound.
     public var sql: String? { storage.sql }
+
+    /// Where in the SQL text the failure stands, in UTF-8 bytes: what the engine stumbled over,
+    /// where it tells (SQLCipher 4), else in a script the beginning of the statement.
+    /// The corresponding C function is `sqlite3_error_offset`.
+    public var sqlOffset: Int? { storage.sqlOffset }
 
     /// Numbers, from 1, of the pages that failed authentication, as far as they are known.
     public var pages: [Int] { storage.pages }

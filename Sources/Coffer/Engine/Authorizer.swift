@@ -19,6 +19,8 @@ final class Authorizer {
     var isInBody = false
     /// Whether the rules hold: on a handle that has another owner, for Coffer's statements only.
     var isActive = true
+    /// Whether SQL is compiled that nobody will run: pragmas must not take effect meanwhile.
+    var isValidating = false
     /// True while Coffer's own control statements are compiled or run.
     var isCoffer = false
     /// True once the statement being compiled turned out to control transactions or files, so
@@ -92,7 +94,9 @@ final class Authorizer {
         default:
             reason = nil
         }
-        guard let reason else { return SQLITE_OK }
+        guard let reason else {
+            return isValidating && action == SQLITE_PRAGMA ? SQLITE_IGNORE : SQLITE_OK
+        }
         refusal = StoreError(.misuse, reason)
         return SQLITE_DENY
     }

@@ -69,14 +69,14 @@ extension Connection {
     }
 
     /// Runs `body` on a statement with its arguments bound, in a transaction, probed.
-    private func run(
+    func run(
         _ sql: SQL, isReadOnly: Bool = false, _ body: (Statement) throws(StoreError) -> Void
     ) throws(StoreError) {
         let sql = try sql.checked()
         let statement = try cached(sql.text)
         defer { release(statement) }
         if isReadOnly { try statement.requireReadOnly() }
-        try statement.bindArguments(sql.arguments)
+        try statement.bind(sql)
         try statementWillStep(statement)
         do throws(StoreError) {
             try body(statement)
@@ -99,7 +99,7 @@ extension Connection {
         let statement = try cache.take(sql) { persistent throws(StoreError) in
             try compile(sql, persistent: persistent)
         }
-        statement.isInUse = true
+        statement.isTaken = true
         return statement
     }
 
@@ -107,7 +107,7 @@ extension Connection {
     func release(_ statement: Statement) {
         statement.rewind()
         statement.forgetArguments()
-        statement.isInUse = false
+        statement.isTaken = false
     }
 }
 

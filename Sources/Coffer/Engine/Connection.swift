@@ -50,7 +50,7 @@ public final class Connection {
     var settings = HandleSettings()
     var cache: StatementCache
     /// Statements that must end before the handle may close; those that died are swept out.
-    private var statements: [ObjectIdentifier: WeakStatement] = [:]
+    private(set) var statements: [ObjectIdentifier: WeakStatement] = [:]
     private var statementCountToSweep = 64
     /// The transaction around statements that the user runs outside one.
     var implicit = ImplicitTransaction()
@@ -66,7 +66,7 @@ public final class Connection {
     private var schemaVersion: Int64?
     var isSchemaChecked = false
 
-    private struct WeakStatement {
+    struct WeakStatement {
         weak var statement: Statement?
     }
 

@@ -11,6 +11,9 @@ extension String {
 }
 
 extension UnsafeBufferPointer<UInt8> {
+    /// Whether the bytes are UTF-8.
+    var isUTF8: Bool { isASCII || String(exactly: self) != nil }
+
     /// Whether all bytes are below 128: such a text is UTF-8.
     fileprivate var isASCII: Bool {
         let raw = UnsafeRawBufferPointer(self)

@@ -22,13 +22,27 @@ extension StoreError {
         let meaning = Meaning(code: precise, systemError: db.map { sqlite3_system_errno($0) } ?? 0)
         return StoreError(
             meaning.code, meaning.message ?? text, hint: meaning.hint, sql: sql,
-            resultCode: precise)
+            sqlOffset: isQuotable ? sqlOffset(db, code) : nil, resultCode: precise)
+    }
+
+    /// Only what does not compile has a place in the text.
+    private static func sqlOffset(_ db: OpaquePointer?, _ code: Int32) -> Int? {
+        guard let db, code & 0xff == SQLITE_ERROR else { return nil }
+        let offset = coffer_error_offset(db)
+        return offset < 0 ? nil : Int(offset)
+    }
+
+    /// The same error, with its place in a longer text.
+    func with(sqlOffset: Int) -> StoreError {
+        StoreError(
+            code, message, hint: hint, sql: sql, sqlOffset: sqlOffset, pages: pages, table: table,
+            column: column, resultCode: resultCode, cause: cause)
     }
 
     /// The same error, naming the SQL text.
     func with(sql: String?) -> StoreError {
         StoreError(
-            code, message, hint: hint, sql: sql, pages: pages, table: table,
+            code, message, hint: hint, sql: sql, sqlOffset: sqlOffset, pages: pages, table: table,
             column: column, resultCode: resultCode, cause: cause)
     }
 
@@ -42,14 +56,14 @@ extension StoreError {
     /// The same error, naming pages.
     func with(pages: [Int]) -> StoreError {
         StoreError(
-            code, message, hint: hint, sql: sql, pages: pages, table: table,
+            code, message, hint: hint, sql: sql, sqlOffset: sqlOffset, pages: pages, table: table,
             column: column, resultCode: resultCode, cause: cause)
     }
 
     /// The same error, naming table and column.
     func with(table: String, column: String? = nil) -> StoreError {
         StoreError(
-            code, message, hint: hint, sql: sql, pages: pages, table: table,
+            code, message, hint: hint, sql: sql, sqlOffset: sqlOffset, pages: pages, table: table,
             column: column ?? self.column, resultCode: resultCode, cause: cause)
     }
 }

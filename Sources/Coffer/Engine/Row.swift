@@ -1,22 +1,36 @@
 /// The names of a result's columns, shared by its rows.
 final class ColumnNames: Sendable {
     let names: [String]
-    /// Position by name; of equal names the first one counts.
-    let positions: [String: Int]
 
     init(_ names: [String]) {
         self.names = names
-        positions = Dictionary(
-            names.enumerated().map { ($0.element, $0.offset) },
-            uniquingKeysWith: { first, _ in first })
     }
+
+    /// Position of a name: as it is written, else with ASCII letters of any case, as SQL compares
+    /// names. Of equal names the first one counts.
+    func index(of name: String) -> Int? {
+        // Texts that differ in Unicode normalisation only are equal to Swift, not to SQLite.
+        let exact = SQLText(name)
+        return names.firstIndex { SQLText($0) == exact }
+            ?? names.firstIndex { $0.isSameName(as: name) }
+    }
+}
+
+extension String {
+    fileprivate func isSameName(as other: String) -> Bool {
+        utf8.elementsEqual(other.utf8) { $0.asciiLowercased == $1.asciiLowercased }
+    }
+}
+
+extension UInt8 {
+    fileprivate var asciiLowercased: UInt8 { 0x41...0x5a ~= self ? self + 0x20 : self }
 }
 
 /// One row of a result, with its own copy of the values.
 public struct Row: Sendable {
     /// The values, in the order of the columns.
     public let values: [Value]
-    private let columns: ColumnNames
+    let columns: ColumnNames
 
     init(columns: ColumnNames, values: [Value]) {
         self.columns = columns
@@ -28,12 +42,30 @@ public struct Row: Sendable {
 
     /// The value in a column by position; `nil` if there is no such column.
     public subscript(index: Int) -> Value? {
-        values.indices.contains(index) ? values[index] : nil
+        // Written out: of `Value` and `nil` Swift makes a `Value`, which is then NULL.
+        guard values.indices.contains(index) else { return Optional.none }
+        return values[index]
     }
 
-    /// The value in a column by its exact name; `nil` if there is no such column. Of equal names
-    /// the first one counts.
-    public subscript(name: String) -> Value? { columns.positions[name].map { values[$0] } }
+    /// The value in a column by name; `nil` if there is no such column.
+    ///
+    /// The name as it is written, else with ASCII letters of any case; of equal names the first.
+    ///
+    /// - Complexity: O(*columns*).
+    public subscript(name: String) -> Value? { columns.index(of: name).map { values[$0] } }
+
+    /// Position of a column by name, as the subscript finds it; `nil` if there is no such column.
+    public func columnIndex(of name: String) -> Int? { columns.index(of: name) }
+
+    /// Names and values, in the order of the columns; equal names stay apart.
+    public var pairs: [(name: String, value: Value)] {
+        Array(zip(columns.names, values)).map { (name: $0, value: $1) }
+    }
+
+    /// The values by name. Of equal names the first one counts; `pairs` has them all.
+    public var dictionary: [String: Value] {
+        Dictionary(zip(columns.names, values)) { first, _ in first }
+    }
 
     /// The value in a column by position, as a Swift type.
     ///
@@ -61,7 +93,7 @@ public struct Row: Sendable {
     func read<T: ValueConvertible>(
         _ name: String, as type: T.Type = T.self
     ) throws(StoreError) -> T {
-        guard let index = columns.positions[name] else {
+        guard let index = columns.index(of: name) else {
             throw StoreError(.notFound, "the row has no column named \(name)", column: name)
         }
         do throws(StoreError) {

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// SQL text with its arguments apart from it.
 ///
 /// An interpolation binds, it never splices: `"… WHERE name = \(name)"` becomes `name = ?` with the
@@ -9,8 +15,13 @@
 public struct SQL: Sendable, ExpressibleByStringInterpolation {
     /// The text, with `?` in the place of each argument.
     public private(set) var text: String
-    /// The arguments, in order.
+    /// The arguments of the `?`, in order.
     public private(set) var arguments: [Value]
+    /// The arguments of `:a`, `@a` and `$a`, by their names without the sign; `nil` if all
+    /// placeholders take what `arguments` has, in order.
+    public private(set) var namedArguments: [String: Value]?
+    /// Whether a named argument without a placeholder is an error.
+    private(set) var isStrict = false
     /// A value that no SQL value can hold; thrown when the SQL is used.
     var failure: StoreError?
 
@@ -20,6 +31,34 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
     public init(text: String, arguments: [Value] = []) {
         self.text = text
         self.arguments = arguments
+    }
+
+    /// Makes SQL of a text with named placeholders: `:a`, `@a` or `$a`.
+    ///
+    /// ```swift
+    /// let sql = SQL(text: "… WHERE author = :author", named: ["author": name])
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - text: The text; every placeholder in it needs an argument, else its use is `.misuse`.
+    ///   - arguments: By name, with or without the sign.
+    ///   - isStrict: Whether an argument that no placeholder takes is `.misuse`, too.
+    public init(
+        text: String, named arguments: [String: (any ValueConvertible)?], isStrict: Bool = false
+    ) {
+        self.init(text: text)
+        self.isStrict = isStrict
+        var named: [String: Value] = [:]
+        for (key, argument) in arguments {
+            let name = key.withoutParameterSign
+            do throws(StoreError) {
+                if named[name] != nil { throw .twoArguments(for: name) }
+                named[name] = try argument?.asValue() ?? .null
+            } catch {
+                failure = failure ?? error
+            }
+        }
+        namedArguments = named
     }
 
     /// Makes SQL of a literal text.
@@ -37,6 +76,15 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
         text += other.text
         arguments += other.arguments
         failure = failure ?? other.failure
+        isStrict = isStrict || other.isStrict
+        guard let others = other.namedArguments else { return }
+        var named = namedArguments ?? [:]
+        for (name, value) in others {
+            if let mine = named.updateValue(value, forKey: name), mine != value {
+                failure = failure ?? .twoArguments(for: name)
+            }
+        }
+        namedArguments = named
     }
 
     mutating func append(argument: some ValueConvertible) {
@@ -75,6 +123,16 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
             sql.append(argument: value)
         }
 
+        /// Binds a date in a form of its own: `\(date, as: .iso8601)`. NULL for `nil`.
+        public mutating func appendInterpolation(_ date: Date?, as encoding: DateEncoding) {
+            do throws(StoreError) {
+                sql.append(argument: try date.map(encoding.encode) ?? .null)
+            } catch {
+                sql.append(argument: Value.null)
+                sql.failure = sql.failure ?? error
+            }
+        }
+
         /// Binds a list of values, in parentheses: `id IN \(ids)`.
         public mutating func appendInterpolation<V: ValueConvertible>(list values: [V]) {
             sql.text += "("
@@ -101,7 +159,18 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
     }
 }
 
+extension StoreError {
+    fileprivate static func twoArguments(for name: String) -> StoreError {
+        StoreError(.misuse, "two arguments are given for the name \(name)")
+    }
+}
+
 extension String {
+    /// The name of a placeholder without the sign that it begins with in SQL.
+    fileprivate var withoutParameterSign: String {
+        hasPrefix(":") || hasPrefix("@") || hasPrefix("$") ? String(dropFirst()) : self
+    }
+
     /// The name in double quotes, with every `"` doubled.
     ///
     /// - Throws: `StoreError` `.sql` for an empty name or one with a NUL, which would end the text.

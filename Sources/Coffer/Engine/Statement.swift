@@ -32,7 +32,13 @@ public final class Statement {
     /// Coffer's own statements, which always run inside.
     weak var connection: Connection?
     /// Set while a caller holds a cached statement: a second caller gets one of its own.
-    var isInUse = false
+    var isTaken = false
+    /// Whether a cursor owns the statement: it then ends for good when the cursor is closed.
+    var isOfCursor = false
+    /// How many times it was begun with `step()` or `run()` since it was compiled.
+    public private(set) var useCount = 0
+    /// Whether it stands at a row, and so keeps a transaction open.
+    public var isInUse: Bool { isRunning }
     /// Whether the statement controls transactions, files or settings, so that it cannot run
     /// inside a transaction of Coffer's making.
     package let isControl: Bool
@@ -43,6 +49,10 @@ public final class Statement {
     /// Set between the first step and the reset.
     private(set) var isRunning = false
     private var names: ColumnNames?
+    /// How many closures look at bytes of the current row: until they return it has to stay.
+    private var lendingDepth = 0
+    /// What is to be finalized when the last of them returns.
+    private var lentRaw: OpaquePointer?
 
     convenience init(handle: Handle, sql: String, persistent: Bool) throws(StoreError) {
         handle.authorizer.begin()
@@ -72,9 +82,31 @@ public final class Statement {
     /// Ends the statement for good; safe to call twice.
     /// The corresponding C function is `sqlite3_finalize`.
     func finalize() {
-        sqlite3_finalize(raw)
+        if lendingDepth > 0, raw != nil { lentRaw = raw } else { sqlite3_finalize(raw) }
         raw = nil
         isRunning = false
+    }
+
+    /// Keeps the current row in memory while `body` looks at its bytes.
+    func lend<T>(_ body: () throws -> T) rethrows -> T {
+        lendingDepth += 1
+        defer {
+            lendingDepth -= 1
+            if lendingDepth == 0 {
+                sqlite3_finalize(lentRaw)
+                lentRaw = nil
+            }
+        }
+        return try body()
+    }
+
+    /// - Throws: `.misuse` while a closure looks at bytes of the current row.
+    private func requireUnlent() throws(StoreError) {
+        guard lendingDepth == 0 else {
+            throw StoreError(
+                .misuse, "a closure still looks at bytes of the current row",
+                hint: "Step, bind and reset after it has returned.", sql: sql)
+        }
     }
 
     /// The pointer, or `.closed` once the connection is closed.
@@ -168,7 +200,9 @@ public final class Statement {
             throw StoreError(.closed, "the statement's connection is gone", sql: sql)
         }
         guard !handle.isInCallback else { _ = try connection.current(); return false }
+        try requireUnlent()
         try connection.statementWillStep(self)
+        if !isRunning { useCount += 1 }
         do {
             let isRow = try advance()
             // Also at the end: that there is no row may be wrong as well.
@@ -222,8 +256,9 @@ public final class Statement {
         try endRun()
     }
 
-    private func endRun() throws(StoreError) {
+    func endRun() throws(StoreError) {
         guard isRunning else { return }
+        try requireUnlent()
         rewind()
         try connection?.statementEnded(self)
     }
@@ -237,6 +272,8 @@ public final class Statement {
     }
 
     func rewind() {
+        // Bytes of the row are lent: they stay until they are given back.
+        guard lendingDepth == 0 else { return }
         sqlite3_reset(raw)
         isRunning = false
         // The next run may find another schema.
@@ -245,7 +282,8 @@ public final class Statement {
 
     /// Lets the arguments go, which may be large.
     func forgetArguments() {
-        sqlite3_clear_bindings(raw)
+        // The engine would follow a null pointer: the connection may have been closed meanwhile.
+        if let raw { sqlite3_clear_bindings(raw) }
     }
 
     /// Steps to the end, ignoring rows.
@@ -278,11 +316,16 @@ public final class Statement {
     }
 
     func column(_ index: Int) throws(StoreError) -> Value {
+        try Self.value(of: try pointer(toColumn: index), at: Int32(index))
+    }
+
+    /// The pointer, if it stands at a row that has the column.
+    func pointer(toColumn index: Int) throws(StoreError) -> OpaquePointer {
         let raw = try pointer()
         guard isRunning, index >= 0, index < Int(sqlite3_data_count(raw)) else {
             throw StoreError(.misuse, "no row, or no column \(index)", sql: sql)
         }
-        return try Self.value(of: raw, at: Int32(index))
+        return raw
     }
 
     /// The current row's value in a column, as a Swift type.

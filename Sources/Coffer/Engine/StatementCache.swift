@@ -30,7 +30,7 @@ struct StatementCache {
         let key = SQLText(sql)
         if let statement = entries[key]?.statement {
             // A second cursor on the same text: its own statement, dropped when it ends.
-            if statement.isInUse { return try compile(false) }
+            if statement.isTaken { return try compile(false) }
             entries[key]?.lastUse = clock
             return statement
         }

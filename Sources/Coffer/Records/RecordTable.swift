@@ -184,7 +184,7 @@ final class RecordTable {
         do throws(StoreError) {
             let statement = try connection.cached(sql.text)
             defer { connection.release(statement) }
-            try statement.bindArguments(sql.arguments)
+            try statement.bind(sql)
             return try body(statement)
         } catch {
             throw try explain(error, connection)

@@ -85,6 +85,42 @@ import Testing
         #expect(seen.values == ["as it was", "as it was"])
     }
 
+    @Test func `no row over a damaged page is streamed, borrowed or decoded`() throws {
+        try makeWithDamagedEnd()
+        let connection = try Connection(
+            path: path, key: .numbered(1), configuration: .testing(.delete))
+        for sql in Self.queries {
+            expect(.damaged) { try connection.cursor(sql).next() }
+            expect(.damaged) { try connection.cursor(sql).step() }
+            expect(.damaged) { try connection.scalar(sql, as: Value.self) }
+            expect(.damaged) { try connection.rows(sql, as: Int.self) }
+            expect(.damaged) {
+                try connection.forEachRow(sql) { _ in Issue.record("a row was handed out") }
+            }
+            expect(.damaged) {
+                try connection.executeScript(sql.text) { _ in
+                    Issue.record("a row was handed out")
+                    return .continue
+                }
+            }
+            expect(.damaged) { try connection.prepare(sql.text).run() }
+        }
+        let cursor = try connection.cursor("SELECT v FROM good UNION ALL SELECT big FROM t")
+        #expect(try cursor.next()?[0] == "as it was")
+        expect(.damaged) { try cursor.next() }
+        expect(.closed) { try cursor.next() }
+        #expect(try connection.scalar("SELECT v FROM good") == "as it was")
+        connection.close()
+        let store = try Store(path: path, key: .numbered(1), configuration: .testing())
+        expect(.damaged) {
+            try store.read { tx in
+                try tx.forEachRow("SELECT flag FROM t") { _ in
+                    Issue.record("a row was handed out")
+                }
+            }
+        }
+    }
+
     @Test func `the end of a statement is probed inside a transaction of the user's own`() throws {
         try makeWithDamagedEnd()
         let connection = try Connection(

@@ -1,0 +1,91 @@
+extension Connection {
+    /// Hands out the rows of one statement one by one, in O(1) memory.
+    ///
+    /// Each row is known to be authentic before `body` gets it. To stop early, throw, or use
+    /// `cursor(_:)`.
+    ///
+    /// - Parameters:
+    ///   - sql: One statement.
+    ///   - body: Gets each row. It may use the connection.
+    /// - Throws: What `body` throws, after which nothing that the statement did outside a
+    ///   transaction has happened; otherwise as `rows(_:)`.
+    /// - Note: The corresponding C function is `sqlite3_step`.
+    public func forEachRow(_ sql: SQL, _ body: (Row) throws -> Void) throws {
+        try forEachRow(sql, isReadOnly: false, body)
+    }
+
+    func forEachRow(_ sql: SQL, isReadOnly: Bool, _ body: (Row) throws -> Void) throws {
+        var thrown: (any Error)?
+        do {
+            try run(sql, isReadOnly: isReadOnly) { statement throws(StoreError) in
+                while try statement.advance() {
+                    try probe()
+                    let row = try statement.row()
+                    do {
+                        try body(row)
+                    } catch {
+                        thrown = error
+                        throw StoreError(.cancelled, "the closure threw an error", cause: error)
+                    }
+                }
+            }
+        } catch {
+            throw thrown ?? error
+        }
+    }
+
+    /// All rows of one statement, each made into a `Decodable` value as `Row.decode(_:dates:)`
+    /// does.
+    ///
+    /// - Throws: As `rows(_:)` and `Row.decode(_:dates:)`.
+    /// - Complexity: O(*rows*) memory.
+    public func rows<T: Decodable>(
+        _ sql: SQL, as type: T.Type, dates: DateEncoding = .unixSeconds
+    ) throws -> [T] {
+        try rows(sql).map { try $0.decode(type, dates: dates) }
+    }
+
+    /// The first column of the first row; `nil` if there is no row, or NULL in it.
+    ///
+    /// ```swift
+    /// let count = try connection.scalar("SELECT count(*) FROM note", as: Int.self)
+    /// ```
+    ///
+    /// - Throws: `StoreError` `.mismatch` if the value does not fit the type; otherwise as
+    ///   `rows(_:)`.
+    /// - Note: The corresponding C functions are `sqlite3_step` and `sqlite3_column_*`.
+    public func scalar<T: ValueConvertible>(_ sql: SQL, as type: T.Type = T.self) throws -> T? {
+        try firstRow(sql).flatMap { try $0.scalar(type) }
+    }
+
+    /// The first column of the first row, which has to be there.
+    ///
+    /// - Throws: `StoreError` `.notFound` if there is no row, or NULL in it; otherwise as
+    ///   `scalar(_:as:)`.
+    public func requireScalar<T: ValueConvertible>(
+        _ sql: SQL, as type: T.Type = T.self
+    ) throws -> T {
+        guard let value = try scalar(sql, as: type) else {
+            throw StoreError(.notFound, "the query has no row, or NULL in it", sql: sql.text)
+        }
+        return value
+    }
+
+    /// Forgets all statements that the connection keeps compiled. They are compiled again when
+    /// they are next used.
+    public func clearStatementCache() {
+        cache.removeAll()
+    }
+}
+
+extension Row {
+    /// The first column; `nil` for NULL.
+    func scalar<T: ValueConvertible>(_ type: T.Type) throws(StoreError) -> T? {
+        guard let value = self[0], value != .null else { return nil }
+        do throws(StoreError) {
+            return try T(value)
+        } catch {
+            throw StoreError(error.code, error.message, column: columnNames[0])
+        }
+    }
+}

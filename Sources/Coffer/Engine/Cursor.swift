@@ -1,0 +1,162 @@
+/// The rows of one statement, one after the other.
+///
+/// ```swift
+/// let cursor = try connection.cursor("SELECT title FROM note WHERE pinned = \(true)")
+/// while let row = try cursor.next() { print(try row.get("title", as: String.self)) }
+/// ```
+///
+/// Each row is known to be authentic before it is handed out. Outside a transaction the cursor
+/// reads in one of its own, from its first row until it comes to its end, is closed, or is let go.
+/// The corresponding C type is `sqlite3_stmt`.
+public final class Cursor {
+    private let statement: Statement
+    private var phase = Phase.open
+
+    private enum Phase {
+        case open
+        case atEnd
+        case closed(cause: (any Error)?)
+    }
+
+    init(_ statement: Statement) {
+        self.statement = statement
+        statement.isOfCursor = true
+    }
+
+    /// The SQL text.
+    public var sql: String { statement.sql }
+
+    /// The names of the columns, in order; known before the first row.
+    public var columnNames: [String] { statement.columnNames }
+
+    /// Position of a column by name, as `Statement.columnIndex(of:)`.
+    public func columnIndex(of name: String) -> Int? { statement.columnIndex(of: name) }
+
+    /// Whether it stands at a row, which `value(at:)` and the like read.
+    public var isOnRow: Bool { statement.isRunning }
+
+    /// The next row, with a copy of its values; `nil` at the end, and ever after.
+    ///
+    /// - Throws: As `step()`.
+    /// - Complexity: O(*bytes of the row*).
+    public func next() throws -> Row? {
+        try step() ? try statement.row() : nil
+    }
+
+    /// Goes to the next row without reading it: `false` at the end, and ever after.
+    ///
+    /// - Throws: `StoreError` `.damaged` if a page failed authentication, `.busy`, `.sql`, `.io`;
+    ///   the cursor is then closed, so that an error cannot be taken for the end. `.closed` once
+    ///   it is closed.
+    /// - Note: The corresponding C function is `sqlite3_step`.
+    public func step() throws -> Bool {
+        switch phase {
+        case .open: break
+        case .atEnd: return false
+        case .closed(let cause):
+            throw StoreError(.closed, "the cursor was closed", sql: sql, cause: cause)
+        }
+        do {
+            if try statement.step() { return true }
+        } catch let error as StoreError where error.code == .misuse && statement.isRunning {
+            // The row is being looked at: nothing has moved.
+            throw error
+        } catch {
+            phase = .closed(cause: error)
+            statement.finalize()
+            throw error
+        }
+        phase = .atEnd
+        statement.finalize()
+        return false
+    }
+
+    /// The current row's value in a column.
+    ///
+    /// - Throws: As `Statement.value(at:)`; `.closed` if there is no row any more.
+    public func value(at index: Int) throws -> Value { try statement.column(index) }
+
+    /// The current row's value in a column, as a Swift type.
+    ///
+    /// - Throws: As `Statement.value(at:as:)`; `.closed` if there is no row any more.
+    public func value<T: ValueConvertible>(at index: Int, as type: T.Type) throws -> T {
+        try statement.column(index, as: type)
+    }
+
+    /// Lends the UTF-8 bytes of a text in the current row, as `Statement.withUTF8(at:_:)`.
+    ///
+    /// - Throws: As `Statement.withUTF8(at:_:)`; `.closed` if there is no row any more.
+    @discardableResult
+    public func withUTF8<T>(
+        at index: Int, _ body: (UnsafeBufferPointer<UInt8>) throws -> T
+    ) throws -> T? {
+        try statement.withUTF8(at: index, body)
+    }
+
+    /// Lends the bytes of a blob in the current row, as `Statement.withBytes(at:_:)`.
+    ///
+    /// - Throws: As `Statement.withBytes(at:_:)`; `.closed` if there is no row any more.
+    @discardableResult
+    public func withBytes<T>(
+        at index: Int, _ body: (UnsafeRawBufferPointer) throws -> T
+    ) throws -> T? {
+        try statement.withBytes(at: index, body)
+    }
+
+    /// Ends the cursor and its transaction, if it has one; safe to call twice.
+    ///
+    /// - Throws: As `Statement.reset()`; it is closed all the same.
+    /// - Note: The corresponding C function is `sqlite3_finalize`.
+    public func close() throws {
+        if case .closed = phase { return }
+        phase = .closed(cause: nil)
+        defer { statement.finalize() }
+        try statement.endRun()
+    }
+}
+
+extension Connection {
+    /// Opens a cursor over the rows of one statement, before its first row.
+    ///
+    /// It has a statement of its own: cursors over the same SQL do not disturb each other.
+    ///
+    /// - Throws: As `prepare(_:)`, and `.misuse` if an argument is missing.
+    /// - Note: The corresponding C function is `sqlite3_prepare_v2`.
+    public func cursor(_ sql: SQL) throws -> Cursor {
+        let sql = try sql.checked()
+        let statement = try compile(sql.text, persistent: false)
+        try statement.bind(sql)
+        return Cursor(statement)
+    }
+
+    /// Whether a cursor is open, or a prepared statement stands at a row.
+    public var hasOpenCursors: Bool { !openStatements.isEmpty }
+
+    /// Closes all cursors, whose next step is then `.closed`, and resets all prepared statements
+    /// that stand at a row.
+    ///
+    /// - Throws: The first error of `Statement.reset()`; all of them are closed all the same.
+    public func closeCursors() throws {
+        var failure: StoreError?
+        for statement in openStatements {
+            do throws(StoreError) {
+                try statement.endRun()
+            } catch {
+                failure = failure ?? error
+            }
+            if statement.isOfCursor { statement.finalize() }
+        }
+        if let failure { throw failure }
+    }
+
+    /// Those that the user holds; Coffer's own end with the verb that uses them.
+    private var openStatements: [Statement] {
+        statements.values.compactMap(\.statement).filter { statement in
+            !statement.isTaken && (statement.isRunning || statement.isOpenCursor)
+        }
+    }
+}
+
+extension Statement {
+    fileprivate var isOpenCursor: Bool { isOfCursor && raw != nil }
+}

@@ -1,0 +1,150 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// How a date is written as an SQL value, and read again.
+///
+/// ```swift
+/// try connection.execute("INSERT INTO log VALUES (\(Date(), as: .iso8601))")
+/// let when = try row.date("time", as: .iso8601)
+/// ```
+///
+/// All text is UTC, whatever the user's settings. What is read tells by its storage class what it
+/// is: a number is seconds since 1970 (milliseconds for `unixMilliseconds`) also where text is
+/// written.
+public struct DateEncoding: Sendable {
+    private enum Form {
+        case seconds
+        case milliseconds
+        /// Written by the pattern, read in any form of ISO 8601.
+        case iso8601(DatePattern)
+        case pattern(DatePattern)
+        case unusable(StoreError)
+    }
+
+    private let form: Form
+
+    /// Seconds since 1970 as a real, which SQL's own date functions read: what Coffer does
+    /// everywhere unless told otherwise.
+    public static let unixSeconds = DateEncoding(form: .seconds)
+
+    /// Milliseconds since 1970 as an integer, as JavaScript and Java count.
+    public static let unixMilliseconds = DateEncoding(form: .milliseconds)
+
+    /// Text such as `2013-02-20T12:00:00.000Z`, to the millisecond. Other forms of ISO 8601 are
+    /// read as well: without milliseconds, with a difference to UTC, the day only.
+    public static let iso8601 = DateEncoding(isoPattern: "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
+
+    /// As FMDB without a formatter: `unixSeconds`. With one: `format(_:)` of its pattern.
+    public static let fmdb = unixSeconds
+
+    /// As GRDB: text such as `2013-02-20 12:00:00.000`, to the millisecond. Other forms of ISO
+    /// 8601 are read as well.
+    public static let grdb = DateEncoding(isoPattern: "yyyy-MM-dd HH:mm:ss.SSS")
+
+    /// Text by a pattern, as FMDB's `storeableDateFormat`, but always in UTC and in digits.
+    ///
+    /// The pattern has `yyyy`, `MM`, `dd`, `HH`, `mm`, `ss`, `S` to `SSSSSS`, `Z` (`+0000`), text
+    /// in single quotes, and signs that are not letters. What it leaves out, such as the
+    /// milliseconds, is lost, as it says. Another pattern is `.unsupported` when it is used.
+    public static func format(_ pattern: String) -> DateEncoding {
+        do throws(StoreError) {
+            return DateEncoding(form: .pattern(try DatePattern(pattern)))
+        } catch {
+            return DateEncoding(form: .unusable(error))
+        }
+    }
+
+    private init(form: Form) {
+        self.form = form
+    }
+
+    private init(isoPattern: String) {
+        do throws(StoreError) {
+            form = .iso8601(try DatePattern(isoPattern))
+        } catch {
+            form = .unusable(error)
+        }
+    }
+
+    /// The SQL value of a date.
+    ///
+    /// - Throws: `StoreError` `.mismatch` for a date that has no such form, `.unsupported` for a
+    ///   pattern that cannot be used.
+    public func value(of date: Date) throws -> Value {
+        try encode(date)
+    }
+
+    func encode(_ date: Date) throws(StoreError) -> Value {
+        switch form {
+        case .seconds: return try date.asValue()
+        case .milliseconds:
+            guard let count = Int64(exactly: (date.timeIntervalSince1970 * 1000).rounded()) else {
+                throw StoreError(.mismatch, "the date is too far for milliseconds in 64 bits")
+            }
+            return .integer(count)
+        case .iso8601(let pattern), .pattern(let pattern):
+            return .text(pattern.text(of: try CivilTime(date)))
+        case .unusable(let error): throw error
+        }
+    }
+
+    /// The date that an SQL value says.
+    ///
+    /// - Throws: `StoreError` `.mismatch` for NULL, a blob, or a text that is no date in this form;
+    ///   `.unsupported` for a pattern that cannot be used.
+    public func date(of value: Value) throws -> Date {
+        try decode(value)
+    }
+
+    func decode(_ value: Value) throws(StoreError) -> Date {
+        if case .unusable(let error) = form { throw error }
+        switch value {
+        case .integer(let number): return date(ofNumber: Double(number))
+        case .real(let number): return date(ofNumber: number)
+        case .text(let text):
+            guard let date = date(ofText: text) else {
+                throw StoreError(.mismatch, "a text is not a date in the form that is asked for")
+            }
+            return date
+        case .null, .blob: throw .mismatch(value, Date.self)
+        }
+    }
+
+    private func date(ofNumber number: Double) -> Date {
+        if case .milliseconds = form { return Date(timeIntervalSince1970: number / 1000) }
+        return Date(timeIntervalSince1970: number)
+    }
+
+    /// A column of type TEXT makes a text of a number: so a number may come as one.
+    private func date(ofText text: String) -> Date? {
+        switch form {
+        case .seconds, .milliseconds:
+            return Double(text).flatMap { $0.isFinite ? date(ofNumber: $0) : nil }
+        case .iso8601: return CivilTime(iso8601: text)?.date
+        case .pattern(let pattern): return pattern.time(of: text)?.date
+        case .unusable: return nil
+        }
+    }
+}
+
+extension Row {
+    /// The date in a column by name, written in a form of its own; `nil` for NULL.
+    ///
+    /// - Throws: `StoreError` `.notFound` if there is no such column, `.mismatch` for what is no
+    ///   date in this form, `.unsupported` for a pattern that cannot be used.
+    public func date(_ name: String, as encoding: DateEncoding) throws -> Date? {
+        let value = try read(name, as: Value.self)
+        return value == .null ? nil : try encoding.decode(value)
+    }
+
+    /// The date in a column by position, written in a form of its own; `nil` for NULL.
+    ///
+    /// - Throws: As `date(_:as:)` by name.
+    public func date(_ index: Int, as encoding: DateEncoding) throws -> Date? {
+        let value = try get(index, as: Value.self)
+        return value == .null ? nil : try encoding.decode(value)
+    }
+}

@@ -1,0 +1,123 @@
+import CSQLCipher
+
+/// What a script does after a row.
+public enum ScriptControl: Sendable {
+    /// Goes on with the next row.
+    case `continue`
+    /// Ends the script here. What it has done stays done.
+    case stop
+}
+
+extension Connection {
+    /// Runs all statements of a text, one after the other; rows, if any, are dropped.
+    ///
+    /// Outside a transaction each statement is one, as if it were run alone: put the script into
+    /// `transaction(_:_:)`, or BEGIN and COMMIT into the script, for all or nothing.
+    ///
+    /// - Parameter text: Statements without arguments. Values of your users do not belong here:
+    ///   only `execute(_:)` binds them.
+    /// - Throws: As `execute(_:)`, for the first statement that fails; `sqlOffset` tells where it
+    ///   is. Statements before it are done.
+    /// - Note: The corresponding C function is `sqlite3_exec`.
+    public func executeScript(_ text: String) throws {
+        try executeScript(text) { _ in .continue }
+    }
+
+    /// Runs all statements of a text and hands out each row, with values of their own types.
+    ///
+    /// - Parameters:
+    ///   - text: Statements without arguments.
+    ///   - onRow: Gets each row, known to be authentic, and says whether the script goes on.
+    /// - Returns: Whether the script came to its end.
+    /// - Throws: What `onRow` throws, after which its statement has done nothing outside a
+    ///   transaction; otherwise as `executeScript(_:)`.
+    /// - Note: The corresponding C function is `sqlite3_exec`.
+    @discardableResult
+    public func executeScript(
+        _ text: String, onRow: (Row) throws -> ScriptControl
+    ) throws -> Bool {
+        try forEachStatement(of: text) { statement in
+            guard statement.parameterCount == 0 else {
+                throw StoreError(
+                    .misuse, "a script has no arguments", hint: "Use execute(_:) to bind them.")
+            }
+            while try statement.step() {
+                let control: ScriptControl
+                do {
+                    control = try onRow(try statement.row())
+                } catch {
+                    statement.rewind()
+                    statementFailed(statement)
+                    throw error
+                }
+                guard control == .continue else {
+                    try statement.reset()
+                    return false
+                }
+            }
+            return true
+        }
+    }
+
+    /// Compiles all statements of a text and runs none.
+    ///
+    /// Each is compiled against the schema as it is now: one that needs a table which an earlier
+    /// one would make is `.sql`.
+    ///
+    /// - Throws: `StoreError` `.sql` for a text that does not compile or holds no statement, with
+    ///   `sqlOffset` of the first statement that does not; `.misuse` for what the connection
+    ///   refuses, such as a pragma with a key.
+    /// - Note: The corresponding C function is `sqlite3_prepare_v2`.
+    public func validate(_ sql: String) throws {
+        // Many pragmas take effect while they are compiled.
+        // See https://www.sqlite.org/pragma.html.
+        let authorizer = try current().authorizer
+        authorizer.isValidating = true
+        defer { authorizer.isValidating = false }
+        var isEmpty = true
+        try forEachStatement(of: sql) { statement in
+            isEmpty = false
+            return true
+        }
+        guard !isEmpty else { throw StoreError(.sql, "the text holds no statement", sql: sql) }
+    }
+
+    /// Compiles one statement after the other, until `body` returns false.
+    ///
+    /// - Returns: Whether all were handed out.
+    @discardableResult
+    private func forEachStatement(
+        of text: String, _ body: (Statement) throws -> Bool
+    ) throws -> Bool {
+        guard !text.utf8.contains(0) else {
+            throw StoreError(.sql, "there is a NUL in the text")
+        }
+        return try text.withCString { start in
+            var offset = 0
+            while true {
+                do {
+                    let (statement, byteCount) = try prepareFirst(of: start + offset)
+                    if let statement {
+                        guard try body(statement) else { return false }
+                    }
+                    guard byteCount > 0 else { return true }
+                    offset += byteCount
+                } catch let error as StoreError {
+                    throw error.inScript(text, at: offset)
+                }
+            }
+        }
+    }
+}
+
+extension StoreError {
+    /// The same error, telling where in the script it is.
+    fileprivate func inScript(_ text: String, at offset: Int) -> StoreError {
+        let located = with(sqlOffset: offset + (sqlOffset ?? 0))
+        // The engine quotes what it stumbled over, which may be a key.
+        guard let resultCode, StoreError.redacted(text) != text else { return located }
+        return StoreError(
+            code, String(cString: sqlite3_errstr(resultCode)), hint: hint,
+            sqlOffset: located.sqlOffset, resultCode: resultCode)
+    }
+}

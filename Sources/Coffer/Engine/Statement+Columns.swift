@@ -1,0 +1,146 @@
+import CSQLCipher
+
+extension Statement {
+    /// Begins anew, steps to the end and drops rows, if any.
+    ///
+    /// - Returns: The number of rows that an INSERT, UPDATE or DELETE changed; else 0.
+    /// - Throws: As `step()`.
+    /// - Note: The corresponding C functions are `sqlite3_step` and `sqlite3_changes`.
+    @discardableResult
+    public func run() throws -> Int {
+        try endRun()
+        let before = sqlite3_total_changes(handle.db)
+        while try step() {}
+        let isChanged = sqlite3_total_changes(handle.db) != before
+        return isChanged ? Int(coffer_changes(handle.db)) : 0
+    }
+
+    // MARK: Columns
+
+    /// Position of a column by name; `nil` if there is no such column. Known before the first row.
+    ///
+    /// The name as it is written, else with ASCII letters of any case; of equal names the first.
+    ///
+    /// - Complexity: O(*columns*).
+    /// - Note: The corresponding C function is `sqlite3_column_name`.
+    public func columnIndex(of name: String) -> Int? { columns.index(of: name) }
+
+    /// The current row's value in a column by name.
+    ///
+    /// - Throws: `StoreError` `.notFound` if there is no such column; otherwise as `value(at:)`.
+    public func value(named name: String) throws -> Value {
+        try column(try position(of: name))
+    }
+
+    /// The current row's value in a column by name, as a Swift type.
+    ///
+    /// - Throws: `StoreError` `.notFound` if there is no such column; otherwise as `value(at:as:)`.
+    public func value<T: ValueConvertible>(named name: String, as type: T.Type) throws -> T {
+        try column(try position(of: name), as: type)
+    }
+
+    private func position(of name: String) throws(StoreError) -> Int {
+        guard let index = columnIndex(of: name) else {
+            throw StoreError(
+                .notFound, "the result has no column named \(name)", sql: sql, column: name)
+        }
+        return index
+    }
+
+    /// How the current row stores its value in a column.
+    ///
+    /// - Throws: `StoreError` `.misuse` if there is no row or no such column.
+    /// - Note: The corresponding C function is `sqlite3_column_type`.
+    public func storageClass(at index: Int) throws -> StorageClass {
+        storage(of: try pointer(toColumn: index), index)
+    }
+
+    /// Whether the current row has NULL in a column.
+    ///
+    /// - Throws: `StoreError` `.misuse` if there is no row or no such column.
+    public func isNull(at index: Int) throws -> Bool {
+        try storageClass(at: index) == .null
+    }
+
+    private func storage(of raw: OpaquePointer, _ index: Int) -> StorageClass {
+        switch sqlite3_column_type(raw, Int32(index)) {
+        case SQLITE_INTEGER: .integer
+        case SQLITE_FLOAT: .real
+        case SQLITE_TEXT: .text
+        case SQLITE_BLOB: .blob
+        default: .null
+        }
+    }
+
+    // MARK: Borrowed bytes
+
+    /// Lends the UTF-8 bytes of a text in the current row, without copying them.
+    ///
+    /// They are known to be authentic, and to be UTF-8. Inside `body` the statement cannot be
+    /// stepped, bound or reset.
+    ///
+    /// - Parameters:
+    ///   - index: The column's position.
+    ///   - body: Gets the bytes, which are valid until it returns.
+    /// - Returns: What `body` returns; `nil`, without calling it, for NULL.
+    /// - Throws: What `body` throws; `StoreError` `.mismatch` for a value that is not text or not
+    ///   UTF-8, `.misuse` if there is no row or no such column, `.damaged`.
+    /// - Complexity: O(*bytes*).
+    /// - Note: The corresponding C function is `sqlite3_column_text`.
+    @discardableResult
+    public func withUTF8<T>(
+        at index: Int, _ body: (UnsafeBufferPointer<UInt8>) throws -> T
+    ) throws -> T? {
+        guard let raw = try borrow(index, as: .text) else { return nil }
+        guard let start = sqlite3_column_text(raw, Int32(index)) else { throw Self.noMemory }
+        let count = Int(sqlite3_column_bytes(raw, Int32(index)))
+        let bytes = UnsafeBufferPointer(start: start, count: count)
+        guard bytes.isUTF8 else {
+            throw StoreError(
+                .mismatch, "a text in the file is not UTF-8", sql: sql,
+                column: columns.names[index])
+        }
+        return try lend { try body(bytes) }
+    }
+
+    /// Lends the bytes of a blob in the current row, without copying them.
+    ///
+    /// They are known to be authentic. Inside `body` the statement cannot be stepped, bound or
+    /// reset.
+    ///
+    /// - Parameters:
+    ///   - index: The column's position.
+    ///   - body: Gets the bytes, which are valid until it returns; none for an empty blob.
+    /// - Returns: What `body` returns; `nil`, without calling it, for NULL.
+    /// - Throws: What `body` throws; `StoreError` `.mismatch` for a value that is not a blob,
+    ///   `.misuse` if there is no row or no such column, `.damaged`.
+    /// - Complexity: O(1).
+    /// - Note: The corresponding C function is `sqlite3_column_blob`.
+    @discardableResult
+    public func withBytes<T>(
+        at index: Int, _ body: (UnsafeRawBufferPointer) throws -> T
+    ) throws -> T? {
+        guard let raw = try borrow(index, as: .blob) else { return nil }
+        let start = sqlite3_column_blob(raw, Int32(index))
+        let count = Int(sqlite3_column_bytes(raw, Int32(index)))
+        guard start != nil || count == 0 else { throw Self.noMemory }
+        return try lend { try body(UnsafeRawBufferPointer(start: start, count: count)) }
+    }
+
+    /// The pointer, if the column holds a value of this class; `nil` for NULL.
+    private func borrow(
+        _ index: Int, as expected: StorageClass
+    ) throws(StoreError) -> OpaquePointer? {
+        let raw = try pointer(toColumn: index)
+        try connection?.probe()
+        let found = storage(of: raw, index)
+        guard found == expected || found == .null else {
+            throw StoreError(
+                .mismatch, "expected \(expected), found \(found)", sql: sql,
+                column: columns.names[index])
+        }
+        return found == .null ? nil : raw
+    }
+
+    private static let noMemory = StoreError(.io, "the engine is out of memory")
+}

@@ -1,0 +1,28 @@
+extension Reading where Self: ~Copyable {
+    /// Hands out the rows of one SELECT one by one, in O(1) memory.
+    ///
+    /// Each row is known to be authentic before `body` gets it. To stop early, throw.
+    ///
+    /// - Throws: What `body` throws; otherwise as `rows(_:)`.
+    public func forEachRow(_ sql: SQL, _ body: (Row) throws -> Void) throws {
+        try connection().forEachRow(sql, isReadOnly: isReadOnly, body)
+    }
+
+    /// All rows of one SELECT, each made into a `Decodable` value as `Row.decode(_:dates:)` does.
+    ///
+    /// - Throws: As `rows(_:)` and `Row.decode(_:dates:)`.
+    /// - Complexity: O(*rows*) memory.
+    public func rows<T: Decodable>(
+        _ sql: SQL, as type: T.Type, dates: DateEncoding = .unixSeconds
+    ) throws -> [T] {
+        try rows(sql).map { try $0.decode(type, dates: dates) }
+    }
+
+    /// The first column of the first row; `nil` if there is no row, or NULL in it.
+    ///
+    /// - Throws: `StoreError` `.mismatch` if the value does not fit the type; otherwise as
+    ///   `rows(_:)`.
+    public func scalar<T: ValueConvertible>(_ sql: SQL, as type: T.Type = T.self) throws -> T? {
+        try firstRow(sql).flatMap { try $0.scalar(type) }
+    }
+}
