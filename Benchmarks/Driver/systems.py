@@ -81,7 +81,8 @@ class Engine:
 
     def ask_version(self):
         """`PRAGMA cipher_version` of the library that pkg-config finds, such as 4.6.1."""
-        self.compile_c("c-sqlcipher", ["CFloor"], "sqlcipher", [])
+        # OpenSSL derives a passphrase for all connections of a pool at once.
+        self.compile_c("c-sqlcipher", ["CFloor"], ["sqlcipher", "libcrypto"], [])
         lines = self.output([self.tools / "c-sqlcipher", "c-sqlcipher", "W1", "1", "1", self.stores / "version.db"])
         for line in lines.splitlines():
             if "cipher_version" in line:
@@ -93,15 +94,15 @@ class Engine:
 
     # Building
 
-    def flags(self, package):
+    def flags(self, packages):
         try:
-            return shlex.split(self.output(["pkg-config", "--cflags", "--libs", package]))
+            return shlex.split(self.output(["pkg-config", "--cflags", "--libs", *packages]))
         except (subprocess.CalledProcessError, FileNotFoundError):
-            raise Skipped(f"pkg-config finds no {package}")
+            raise Skipped(f"pkg-config finds no {' and no '.join(packages)}")
 
-    def compile_c(self, name, folders, package, options):
+    def compile_c(self, name, folders, packages, options):
         sources = sorted(str(path) for folder in folders + ["CWorkload"] for path in (SOURCES / folder).glob("*.c"))
-        libraries = self.flags(package) if package else []
+        libraries = self.flags(packages)
         includes = [f"-I{SOURCES / 'CWorkload/include'}", f"-I{SOURCES / 'CFloor'}"]
         compiler = self.environment.get("CC", "cc")
         command = [compiler, "-O2", "-std=gnu17", "-Wall", "-pthread", *includes, *sources, *options, *libraries]
@@ -135,7 +136,7 @@ class Engine:
         if executable == "c-sqlcipher":
             return  # built to ask for the version
         if executable == "c-sqlite":
-            return self.compile_c(executable, ["CFloor"], "sqlite3", ["-DFLOOR_IS_PLAIN"])
+            return self.compile_c(executable, ["CFloor"], ["sqlite3"], ["-DFLOOR_IS_PLAIN"])
         if executable == "lmdb":
             return self.compile_rival(executable, "lmdb.h", "lmdb")
         if executable == "rocksdb":
