@@ -1,6 +1,7 @@
 """What is compared: the systems, their workloads, and how they are built."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -108,13 +109,20 @@ class Engine:
         command = [compiler, "-O2", "-std=gnu17", "-Wall", "-pthread", *includes, *sources, *options, *libraries]
         self.run(command + ["-o", str(self.tools / name)])
 
-    def compile_rival(self, name, header, library):
+    def compile_rival(self, name, header, library, version_header=None):
         source = SOURCES / "CRivals" / f"{name}.c"
-        if not any(Path(folder, header).exists() for folder in ["/usr/include", "/usr/local/include", "/opt/homebrew/include"]):
+        folders = [Path(name) for name in ["/usr/include", "/usr/local/include", "/opt/homebrew/include"]]
+        folder = next((folder for folder in folders if (folder / header).exists()), None)
+        if folder is None:
             raise Skipped(f"{header} is not installed")
+        options = []
+        if version_header:
+            # For a library that does not tell its version in C.
+            numbers = re.findall(r"define \w+_(?:MAJOR|MINOR|PATCH) (\d+)", (folder / version_header).read_text())
+            options = [f'-D{name.upper()}_VERSION="{".".join(numbers)}"']
         compiler = self.environment.get("CC", "cc")
         shared = SOURCES / "CWorkload"
-        self.run([compiler, "-O2", "-std=gnu17", "-Wall", f"-I{shared / 'include'}", str(source),
+        self.run([compiler, "-O2", "-std=gnu17", "-Wall", f"-I{shared / 'include'}", *options, str(source),
                   str(shared / "workload.c"), f"-l{library}", "-o", str(self.tools / name)])
 
     def swift_build(self, product, options=()):
@@ -140,7 +148,7 @@ class Engine:
         if executable == "lmdb":
             return self.compile_rival(executable, "lmdb.h", "lmdb")
         if executable == "rocksdb":
-            return self.compile_rival(executable, "rocksdb/c.h", "rocksdb")
+            return self.compile_rival(executable, "rocksdb/c.h", "rocksdb", "rocksdb/version.h")
         if executable == "bench-grdb":
             if not self.is_fourth():
                 raise Skipped("GRDB needs a newer SQLite than that of SQLCipher 3")
