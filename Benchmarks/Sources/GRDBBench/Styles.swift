@@ -159,7 +159,9 @@ struct CachedStyle: Style {
     }
     func find(_ id: Int64) throws -> Item? {
         finding.setUncheckedArguments([id])
-        return try Row.fetchCursor(finding).next().map { Item(positions: $0) }
+        let rows = try Row.fetchCursor(finding)
+        // A row is the cursor's, and ends with it.
+        return try withExtendedLifetime(rows) { try rows.next().map { Item(positions: $0) } }
     }
     func all() throws -> [Item] {
         let rows = try Row.fetchCursor(selecting)
