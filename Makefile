@@ -54,7 +54,7 @@ manual: setup ## write Documentation/coffer.1 from the tool's own help
 clean: ## remove all builds but that of SQLCipher 4
 	rm -rf .build .build-engine4 .build-examples .build-examples-engine4 .build-bench* .build-micro*
 
-bench: setup ## measure all workloads, systems and engines, about twelve minutes after the build
+bench: setup ## measure all workloads, systems and engines, about fifteen minutes after the build
 	@Benchmarks/run full
 
 bench-quick: setup ## measure on one engine, under two minutes after the build

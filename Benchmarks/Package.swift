@@ -11,7 +11,7 @@ let package = Package(
     ],
     dependencies: [
         .package(name: "coffer", path: ".."),
-        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
     ],
     targets: [
         // What all systems share, in C so that the C floor and Swift write the same bytes.

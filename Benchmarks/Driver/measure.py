@@ -2,13 +2,14 @@
 
 import json
 import os
+import random
 import re
 import shutil
 import statistics
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
-from systems import COUNTED, COUNTED_ROWS, OWN, UNENCRYPTED, WORKLOADS, say
+from systems import ALL_WORKLOADS, COUNTED, COUNTED_ROWS, OWN, UNENCRYPTED, WORKLOADS, say
 
 # What every system has to report of itself, where its engine knows the word.
 SETTINGS = ["page_size", "cache_size", "journal_mode", "synchronous", "temp_store"]
@@ -18,9 +19,8 @@ class Failed(Exception):
     pass
 
 
-def run(engine, system, workload, rows, repeats, prefix=(), ending="", name=""):
+def run(engine, system, workload, rows, repeats, path, prefix=(), ending=""):
     """One process; returns its samples and what it says of itself."""
-    path = engine.stores / f"{system}-{name or workload}.db"
     command = [*prefix, engine.command(system) + ending, system, workload, str(rows), str(repeats), str(path)]
     done = subprocess.run(command, env=engine.environment_of(system), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
@@ -33,8 +33,17 @@ def run(engine, system, workload, rows, repeats, prefix=(), ending="", name=""):
         elif "skipped" in entry:
             skipped = entry["skipped"]
         else:
-            facts.update(entry)
+            for key, value in entry.items():
+                # A system with several connections says it of each.
+                if facts.setdefault(key, value) != value:
+                    raise Failed(f"{system} {workload}: {key} is {facts[key]} and {value}")
     return samples, facts, skipped, done.stderr
+
+
+def path_of(engine, system, workload):
+    """All workloads of growth share the file that growth-insert leaves."""
+    name = "growth" if workload.startswith("growth") else workload
+    return engine.stores / f"{system}-{name}.db"
 
 
 class Figures:
@@ -46,14 +55,18 @@ class Figures:
         self.checks = {}
         self.counts = {}
         self.settings = {}
+        self.versions = {}
 
     def time(self, plan, systems):
         """`plan`: workload, rows, rounds, repeats. Systems take turns, so that noise meets all alike."""
         for workload, rows, rounds, repeats in plan:
             able = [name for name in systems if workload in WORKLOADS[name] and name not in self.engine.skipped]
             for index in range(rounds):
-                # Each round begins with another system.
-                for system in able[index % len(able):] + able[:index % len(able)]:
+                # Another order in each round, the same in each run: nobody always follows the same one.
+                order = random.Random(f"{workload} {rows} {index}").sample(able, len(able))
+                for system in order:
+                    # What the one before left to write is not on the clock of the next.
+                    os.sync()
                     self.take_or_skip(workload, rows, repeats, system)
             medians = {name: self.median(workload, rows, name) for name in able}
             shown = ", ".join(f"{name} {value / 1e3:.1f}" for name, value in medians.items() if value)
@@ -71,26 +84,37 @@ class Figures:
             if system in OWN:
                 raise
             self.engine.skip(system, str(failure))
+            # Half a figure is none.
+            for key in [key for key in self.samples if key[1:] == (rows, system) and key[0].startswith(workload)]:
+                del self.samples[key]
 
     def take(self, workload, rows, repeats, system):
-        samples, facts, skipped, _ = run(self.engine, system, workload, rows, repeats, name="growth" if workload.startswith("growth") else "")
+        path = path_of(self.engine, system, workload)
+        samples, facts, skipped, _ = run(self.engine, system, workload, rows, repeats, path)
         if skipped:
             return
-        self.prove(system, workload, facts)
+        self.prove(system, workload, facts, path)
+        # The sum over what was read is the same in all systems, and a scan's that of what was inserted.
+        # Of what is opened each system counts as many rows as it has connections.
+        key = "growth-insert" if workload == "growth-scan" else workload
         for sample in samples:
-            # The sum over what was read is the same in all systems.
-            expected = self.checks.setdefault((workload, rows), sample["check"])
-            if workload not in ("growth-open",) and sample["check"] != expected and not workload.startswith("open"):
+            expected = self.checks.setdefault((key, rows), sample["check"])
+            if sample["check"] != expected and not workload.startswith("open"):
                 raise Failed(f"{system} {workload}: read other rows than the other systems")
             # Latencies name the figure they belong to.
             self.samples.setdefault((sample.get("workload", workload), rows, system), []).append(sample)
 
-    def prove(self, system, workload, facts):
-        """That the engine is the one that is meant, and set up as for all the others."""
-        if "cipher_version" in facts and not facts["cipher_version"].startswith(self.engine.version):
-            raise Failed(f"{system} runs on SQLCipher '{facts['cipher_version']}', not {self.engine.version}")
-        if "sqlite_version" in facts and system not in UNENCRYPTED and not facts.get("cipher_version"):
-            raise Failed(f"{system} does not encrypt")
+    def prove(self, system, workload, facts, path):
+        """That the engine is the one that is meant, that it encrypts, and is set up as for all the others."""
+        versions = {key: value for key, value in facts.items() if key.endswith("_version")}
+        self.versions.setdefault(system, {}).update(versions)
+        if system not in UNENCRYPTED:
+            if not facts.get("cipher_version", "").startswith(self.engine.version):
+                raise Failed(f"{system} {workload} runs on SQLCipher '{facts.get('cipher_version')}', not {self.engine.version}")
+            with path.open("rb") as file:
+                head = file.read(16)
+            if len(head) < 16 or head == b"SQLite format 3\0":
+                raise Failed(f"{system} {workload} left a file that is not encrypted")
         found = {key: facts[key] for key in SETTINGS if key in facts}
         if not found:
             return
@@ -115,7 +139,7 @@ class Figures:
                 if workload in WORKLOADS[system] and system not in self.engine.skipped] * rounds
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             for (workload, system), count in zip(jobs, pool.map(lambda job: self.count_one(*job), jobs)):
-                if count:
+                if count is not None:
                     self.counts.setdefault((workload, system), []).append(count)
         for workload in workloads:
             shown = ", ".join(f"{name} {self.count_of(workload, name) / COUNTED_ROWS:.0f}"
@@ -126,14 +150,16 @@ class Figures:
     def count_one(self, workload, system):
         output = self.engine.scratch / f"callgrind-{workload}-{system}.out"
         tool = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={output}"]
+        path = path_of(self.engine, system, f"count-{workload}")
         try:
-            _, _, skipped, log = run(self.engine, system, workload, COUNTED_ROWS, 1, prefix=tool, ending=".counted", name=f"count-{workload}")
+            _, _, skipped, log = run(self.engine, system, workload, COUNTED_ROWS, 1, path, prefix=tool, ending=".counted")
         except Failed as failure:
             if system in OWN:
                 raise
             return say(f"{system} {workload} is not counted: {failure}")
         found = re.search(r"Collected\s*:\s*(\d+)", log)
-        if skipped or not found:
+        # 0 is a program that was built without callgrind.h.
+        if skipped or not found or int(found.group(1)) == 0:
             raise Failed(f"{system} {workload}: callgrind counted nothing")
         return int(found.group(1))
 
@@ -144,13 +170,19 @@ class Figures:
     # Results
 
     def median(self, workload, rows, system):
-        samples = self.samples.get((workload, rows, system))
-        return statistics.median(sample["us"] for sample in samples) if samples else None
+        times = self.times(workload, rows, system)
+        return statistics.median(times) if times else None
+
+    def times(self, workload, rows, system):
+        return [sample["us"] for sample in self.samples.get((workload, rows, system), [])]
 
     def objects(self):
         """One object for each figure, as the issue lays it out."""
-        for (workload, rows, system), samples in self.samples.items():
-            times = [sample["us"] for sample in samples]
+        systems = list(WORKLOADS)
+        for workload, rows, system in sorted(self.samples, key=lambda key: (
+                ALL_WORKLOADS.index(key[0]), key[1], systems.index(key[2]))):
+            samples = self.samples[workload, rows, system]
+            times, of_floor = self.times(workload, rows, system), self.times(workload, rows, "c-sqlcipher")
             median, floor = statistics.median(times), self.median(workload, rows, "c-sqlcipher")
             count, floor_count = self.count_of(workload, system), self.count_of(workload, "c-sqlcipher")
             is_counted = count is not None and floor_count is not None
@@ -161,14 +193,17 @@ class Figures:
                 "median_us": round(median, 1),
                 "min_us": round(min(times), 1),
                 "ratio_to_c": round(median / floor, 3) if floor else None,
+                "ratio_to_c_of_minimums": round(min(times) / min(of_floor), 3) if floor else None,
                 "instructions_ratio_to_c": round(count / floor_count, 3) if is_counted else None,
                 "extra_instructions_per_row": round((count - floor_count) / COUNTED_ROWS) if is_counted else None,
                 "runs": len(times),
                 "rows": samples[0]["rows"],
             }
             if "percentiles_us" in samples[0]:
-                # The medians of those of each run, so that one bad run is not the whole figure.
+                # The medians of those of each run, so that one bad run is not the whole figure; but the
+                # longest is the longest of all.
                 figure["percentiles_us"] = {
-                    name: round(statistics.median(sample["percentiles_us"][name] for sample in samples), 1)
+                    name: round((max if name == "100" else statistics.median)(
+                        [sample["percentiles_us"][name] for sample in samples]), 1)
                     for name in samples[0]["percentiles_us"]}
             yield figure

@@ -1,9 +1,11 @@
 """Writes what was measured: latest.json, the table, the plots, and the figures of README.md."""
 
 import json
+import datetime
 import os
 import platform
 import re
+import subprocess
 from pathlib import Path
 
 import plots
@@ -19,7 +21,7 @@ MAIN_README = HOME.parent / "README.md"
 WORDS = {
     "W1": "W1 insert", "W2": "W2 fetch all", "W2d": "W2d fetch all, 2 MB cache", "W3": "W3 lookup by key",
     "W4": "W4 update by key", "W5-put": "W5 put", "W5-get": "W5 get", "W6-single": "W6 durable writes",
-    "W6-async64": "W6 durable writes, 64 at once", "open-raw": "open, raw key",
+    "W6-async64": "W6 durable writes, 64 at once (C: one commit each)", "open-raw": "open, raw key",
     "open-passphrase": "open, passphrase", "open-pool-raw": "open writer and 4 readers, raw key",
     "open-pool-passphrase": "open writer and 4 readers, passphrase", "rekey": "rekey", "verify": "verify",
     "blob-in": "blobs in", "blob-out": "blobs out",
@@ -38,6 +40,33 @@ def machine():
     if Path("/etc/os-release").exists():
         release = re.search(r'PRETTY_NAME="?([^"\n]+)', Path("/etc/os-release").read_text()).group(1)
     return {"processor": model, "cores": os.cpu_count(), "system": release}
+
+
+def what_ran(all_figures):
+    """All that a reader needs to know of the run to compare it with another."""
+    resolved = json.loads((HOME / "Package.resolved").read_text())["pins"]
+    packages = {pin["identity"]: pin["state"].get("version") for pin in resolved}
+    # GRDB is behind a trait, and so not always resolved.
+    packages.update(re.findall(r'([\w.]+)", exact: "([\w.]+)"', (HOME / "Package.swift").read_text()))
+    engine = all_figures[0].engine
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "commit": output(["git", "-C", str(HOME), "describe", "--always", "--dirty", "--abbrev=40"]),
+        "file_system": output(["stat", "-f", "-c", "%T", str(engine.stores)]),
+        "compilers": {name: output([command, "--version"]) for name, command in
+                      [("c", engine.environment.get("CC", "cc")), ("swift", "swift")]},
+        "packages": packages,
+        "versions": {figures.engine.version: figures.versions for figures in all_figures},
+    }
+
+
+def output(command):
+    """The first line that a tool prints; where there is no such tool, that."""
+    try:
+        lines = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.splitlines()
+    except FileNotFoundError:
+        lines = []
+    return lines[0] if lines else "unknown"
 
 
 def read():
@@ -63,6 +92,7 @@ def write(all_figures):
     write_latest([entry for figures in all_figures for entry in figures.objects()] + adoption)
     details = {
         "machine": machine(),
+        "run": what_ran(all_figures),
         "settings": {figures.engine.version: figures.settings for figures in all_figures},
         "skipped": {figures.engine.version: figures.engine.skipped for figures in all_figures},
     }
@@ -111,6 +141,27 @@ def spread(entry):
     return f"{(entry['median_us'] / entry['min_us'] - 1) * 100:.0f} %"
 
 
+def ratios(entry, other):
+    """Of the medians, and of the minimums: noise rarely moves both to the same side."""
+    return entry["median_us"] / other["median_us"], entry["min_us"] / other["min_us"]
+
+
+def marked(text, entry, other, limit=1.0):
+    """Bold if the entry is faster than the other by both ratios; "≈" if they contradict each other."""
+    is_faster = [ratio < limit for ratio in ratios(entry, other)]
+    return f"**{text}**" if all(is_faster) else f"≈ {text}" if any(is_faster) else text
+
+
+def versions_of_plain(engine, details):
+    """What else differs between the two systems in C: the price of encryption is not all of it."""
+    versions = details.get("run", {}).get("versions", {}).get(engine, {})
+    names = ["c-sqlcipher", "c-sqlite"]
+    if all("sqlite_version" in versions.get(name, {}) for name in names):
+        encrypted, plain = (versions[name]["sqlite_version"] for name in names)
+        yield f"SQLCipher {engine} is SQLite {encrypted}, but *c-sqlite* is SQLite {plain} as the system built it."
+        yield ""
+
+
 def shown(system):
     return f"*{system}*" if system in UNENCRYPTED else system
 
@@ -127,7 +178,8 @@ def table(objects, details):
     parts = ["# Benchmarks: the last run", "",
              f"Machine: {facts['processor']}, {facts['cores']} cores, {facts['system']}.", "",
              "Time is that of one row, the median; *spread* is how far the median lies above the fastest run. "
-             "*Ratio* is to plain C on the same SQLCipher in the same run, in time and in instructions; "
+             "*Ratio* is to plain C on the same SQLCipher in the same run: of the medians, of the fastest runs, and of "
+             "instructions; "
              "*extra* is the instructions per row above plain C's. What is not encrypted is in italics.", ""]
     for engine in engines(objects):
         parts += [f"## SQLCipher {engine}", ""]
@@ -136,20 +188,21 @@ def table(objects, details):
         for system, reason in details["skipped"].get(engine, {}).items():
             parts.append(f"Skipped: {system}, {reason}.  ")
         of_engine = [entry for entry in objects if entry["engine"] == engine]
-        parts += ["", *comparison(of_engine), "", *latencies(of_engine), *growth(of_engine), ""]
+        parts += ["", *versions_of_plain(engine, details), *comparison(of_engine), "", *latencies(of_engine), *growth(of_engine), ""]
     return "\n".join(parts)
 
 
 def comparison(objects):
-    yield "| Workload | System | Time | Spread | Ratio, time | Ratio, instructions | Extra | Runs |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield "| Workload | System | Time | Spread | Ratio, time | Ratio, fastest | Ratio, instructions | Extra | Runs |"
+    yield "|---" * 9 + "|"
     for workload in COMPARED:
         found = {entry["system"]: entry for entry in objects if entry["workload"] == workload}
         for system in [name for name in WORKLOADS if name in found]:
             entry = found[system]
             name = shown(system)
             extra = entry["extra_instructions_per_row"]
-            cells = [WORDS[workload], name, cost(entry), spread(entry), times(entry["ratio_to_c"]),
+            fastest = ratios(entry, found["c-sqlcipher"])[1] if "c-sqlcipher" in found else None
+            cells = [WORDS[workload], name, cost(entry), spread(entry), times(entry["ratio_to_c"]), times(fastest),
                      times(entry["instructions_ratio_to_c"]), "-" if extra is None else f"{extra}", str(entry["runs"])]
             yield "| " + " | ".join(cells) + " |"
 
@@ -173,12 +226,12 @@ def growth(objects):
     rows = [entry for entry in objects if entry["workload"].startswith("growth")]
     if not rows:
         return
-    yield "| Growth | System | Rows | Time | Ratio, time |"
-    yield "|---|---|---|---|---|"
+    yield "| Growth | System | Rows | Time | Spread | Ratio, time | Runs |"
+    yield "|---" * 7 + "|"
     for entry in sorted(rows, key=lambda entry: (ALL_WORKLOADS.index(entry["workload"]), entry["rows"])):
         kind = entry["workload"].removeprefix("growth-")
         yield (f"| {kind} | {entry['system']} | {entry['rows']:,.0f} | {growth_cost(entry)} "
-               f"| {times(entry['ratio_to_c'])} |").replace(",", " ")
+               f"| {spread(entry)} | {times(entry['ratio_to_c'])} | {entry['runs']} |").replace(",", " ")
 
 
 def growth_cost(entry):
@@ -191,7 +244,7 @@ def growth_cost(entry):
 
 def write_readme():
     (objects, adoption), details = read(), json.loads(DETAILS.read_text())
-    fill(README, figures=figures(objects), machine=machine_lines(details), adoption=adoption_lines(adoption))
+    fill(README, figures=figures(objects, details), machine=machine_lines(details), adoption=adoption_lines(adoption))
     fill(MAIN_README, speed=main_summary(objects))
 
 
@@ -214,16 +267,15 @@ def main_summary(objects):
     heads = [f"Coffer, {newest}", *GRDB.values(), *(f"Coffer, {engine}" for engine in others)]
     yield "| Time, plain C = 1 | " + " | ".join(heads) + " |"
     yield "|---" * (len(heads) + 1) + "|"
-    known = {(entry["engine"], entry["workload"], entry["system"]): entry["ratio_to_c"] for entry in objects}
+    known = {(entry["engine"], entry["workload"], entry["system"]): entry for entry in objects}
     for workload in IN_MAIN:
         own = MAIN.get(workload, "coffer-record")
         ours = known[newest, workload, own]
-        cells = [times(ours)]
+        cells = [times(ours["ratio_to_c"])]
         for system in GRDB:
-            ratio = known.get((newest, workload, system))
-            text = "" if ratio is None else times(ratio)
-            cells.append(f"**{text}**" if ratio is not None and ratio < ours else text)
-        cells += [times(known[engine, workload, own]) for engine in others]
+            rival = known.get((newest, workload, system))
+            cells.append(marked(times(rival["ratio_to_c"]), rival, ours) if rival else "")
+        cells += [times(known[engine, workload, own]["ratio_to_c"]) for engine in others]
         yield f"| {WORDS[workload]} | " + " | ".join(cells) + " |"
 
 
@@ -232,7 +284,7 @@ def machine_lines(details):
     yield f"{facts['processor']}, {facts['cores']} cores shared with others, {facts['system']}."
 
 
-def figures(objects):
+def figures(objects, details):
     """Coffer beside plain C and the rivals; bold where Coffer is slower than a system."""
     for engine in engines(objects):
         of_engine = [entry for entry in objects if entry["engine"] == engine]
@@ -240,8 +292,9 @@ def figures(objects):
         yield ""
         yield from summary(of_engine)
         yield ""
-        yield "| Workload | Plain C | Coffer | To C, time | To C, instructions | Spread | Rivals, to C in time |"
-        yield "|---|---|---|---|---|---|---|"
+        yield from versions_of_plain(engine, details)
+        yield "| Workload | Plain C | Spread | Coffer | Spread | To C, time | To C, fastest | To C, instructions | Rivals, to C in time |"
+        yield "|---" * 9 + "|"
         for workload in COMPARED:
             found = {entry["system"]: entry for entry in of_engine if entry["workload"] == workload}
             if "c-sqlcipher" not in found:
@@ -263,13 +316,14 @@ def summary(objects):
     for system in [name for name in WORKLOADS if not name.startswith("coffer")]:
         cells, found = [], False
         for workload in names:
-            times_of = {entry["system"]: entry["median_us"] for entry in objects if entry["workload"] == workload}
-            ours = times_of.get(MAIN.get(workload, "coffer-record"))
-            if ours is None or system not in times_of:
+            entries = {entry["system"]: entry for entry in objects if entry["workload"] == workload}
+            ours, theirs = entries.get(MAIN.get(workload, "coffer-record")), entries.get(system)
+            if ours is None or theirs is None:
                 cells.append("")
                 continue
-            found, ratio = True, times_of[system] / ours
-            cells.append(f"**{ratio:.2f}**" if ratio < 0.995 else f"{ratio:.1f}")
+            found, ratio = True, ratios(theirs, ours)[0]
+            text = f"{ratio:.2f}" if ratio < 0.995 else f"{ratio:.1f}"
+            cells.append(marked(text, theirs, ours, limit=0.995))
         if found:
             yield f"| {shown(system)} | " + " | ".join(cells) + " |"
     yield ""
@@ -284,11 +338,12 @@ def figure(workload, found, system):
             continue
         text = f"{name} {times(rival['ratio_to_c'])}"
         text = f"*{text}*" if name in UNENCRYPTED else text
-        rivals.append(f"**{text}**" if rival["median_us"] < entry["median_us"] else text)
-    ratio = times(entry["ratio_to_c"])
-    ratio = f"**{ratio}**" if entry["ratio_to_c"] > 1.05 else ratio
-    cells = [WORDS[workload], cost(found["c-sqlcipher"]), f"{cost(entry)} ({system.removeprefix('coffer-')})", ratio,
-             times(entry["instructions_ratio_to_c"]), spread(entry), ", ".join(rivals)]
+        rivals.append(marked(text, rival, entry))
+    floor = found["c-sqlcipher"]
+    # C has to be faster by more than a twentieth.
+    cells = [WORDS[workload], cost(floor), spread(floor), f"{cost(entry)} ({system.removeprefix('coffer-')})", spread(entry),
+             marked(times(entry["ratio_to_c"]), floor, entry, limit=1 / 1.05), times(ratios(entry, floor)[1]),
+             times(entry["instructions_ratio_to_c"]), ", ".join(rivals)]
     return "| " + " | ".join(cells) + " |"
 
 

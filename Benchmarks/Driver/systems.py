@@ -1,6 +1,7 @@
 """What is compared: the systems, their workloads, and how they are built."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -81,7 +82,8 @@ class Engine:
 
     def ask_version(self):
         """`PRAGMA cipher_version` of the library that pkg-config finds, such as 4.6.1."""
-        self.compile_c("c-sqlcipher", ["CFloor"], "sqlcipher", [])
+        # OpenSSL derives a passphrase for all connections of a pool at once.
+        self.compile_c("c-sqlcipher", ["CFloor"], ["sqlcipher", "libcrypto"], [])
         lines = self.output([self.tools / "c-sqlcipher", "c-sqlcipher", "W1", "1", "1", self.stores / "version.db"])
         for line in lines.splitlines():
             if "cipher_version" in line:
@@ -93,27 +95,34 @@ class Engine:
 
     # Building
 
-    def flags(self, package):
+    def flags(self, packages):
         try:
-            return shlex.split(self.output(["pkg-config", "--cflags", "--libs", package]))
+            return shlex.split(self.output(["pkg-config", "--cflags", "--libs", *packages]))
         except (subprocess.CalledProcessError, FileNotFoundError):
-            raise Skipped(f"pkg-config finds no {package}")
+            raise Skipped(f"pkg-config finds no {' and no '.join(packages)}")
 
-    def compile_c(self, name, folders, package, options):
+    def compile_c(self, name, folders, packages, options):
         sources = sorted(str(path) for folder in folders + ["CWorkload"] for path in (SOURCES / folder).glob("*.c"))
-        libraries = self.flags(package) if package else []
+        libraries = self.flags(packages)
         includes = [f"-I{SOURCES / 'CWorkload/include'}", f"-I{SOURCES / 'CFloor'}"]
         compiler = self.environment.get("CC", "cc")
         command = [compiler, "-O2", "-std=gnu17", "-Wall", "-pthread", *includes, *sources, *options, *libraries]
         self.run(command + ["-o", str(self.tools / name)])
 
-    def compile_rival(self, name, header, library):
+    def compile_rival(self, name, header, library, version_header=None):
         source = SOURCES / "CRivals" / f"{name}.c"
-        if not any(Path(folder, header).exists() for folder in ["/usr/include", "/usr/local/include", "/opt/homebrew/include"]):
+        folders = [Path(name) for name in ["/usr/include", "/usr/local/include", "/opt/homebrew/include"]]
+        folder = next((folder for folder in folders if (folder / header).exists()), None)
+        if folder is None:
             raise Skipped(f"{header} is not installed")
+        options = []
+        if version_header:
+            # For a library that does not tell its version in C.
+            numbers = re.findall(r"define \w+_(?:MAJOR|MINOR|PATCH) (\d+)", (folder / version_header).read_text())
+            options = [f'-D{name.upper()}_VERSION="{".".join(numbers)}"']
         compiler = self.environment.get("CC", "cc")
         shared = SOURCES / "CWorkload"
-        self.run([compiler, "-O2", "-std=gnu17", "-Wall", f"-I{shared / 'include'}", str(source),
+        self.run([compiler, "-O2", "-std=gnu17", "-Wall", f"-I{shared / 'include'}", *options, str(source),
                   str(shared / "workload.c"), f"-l{library}", "-o", str(self.tools / name)])
 
     def swift_build(self, product, options=()):
@@ -135,11 +144,11 @@ class Engine:
         if executable == "c-sqlcipher":
             return  # built to ask for the version
         if executable == "c-sqlite":
-            return self.compile_c(executable, ["CFloor"], "sqlite3", ["-DFLOOR_IS_PLAIN"])
+            return self.compile_c(executable, ["CFloor"], ["sqlite3"], ["-DFLOOR_IS_PLAIN"])
         if executable == "lmdb":
             return self.compile_rival(executable, "lmdb.h", "lmdb")
         if executable == "rocksdb":
-            return self.compile_rival(executable, "rocksdb/c.h", "rocksdb")
+            return self.compile_rival(executable, "rocksdb/c.h", "rocksdb", "rocksdb/version.h")
         if executable == "bench-grdb":
             if not self.is_fourth():
                 raise Skipped("GRDB needs a newer SQLite than that of SQLCipher 3")

@@ -33,17 +33,19 @@ def record(all_figures):
 
 
 def check(all_figures):
-    """The exit code: 0 if nothing got worse by more than the tolerance."""
+    """The exit code: 0 if nothing got worse by more than the tolerance, and all is recorded."""
     known, failures = read(), 0
     for figures in all_figures:
         version = figures.engine.version
         if version not in known:
             say(f"no thresholds are recorded for SQLCipher {version}: run Benchmarks/run record")
             return 1
+        counted = set()
         for workload, system, ratio in ratios(figures):
+            counted.add((system, workload))
             threshold = known[version].get(system, {}).get(workload)
             if threshold is None:
-                verdict = "not recorded"
+                verdict, failures = "NOT RECORDED", failures + 1
             elif ratio > threshold * (1 + TOLERANCE):
                 verdict, failures = "WORSE", failures + 1
             elif ratio < threshold * (1 - TOLERANCE):
@@ -52,4 +54,8 @@ def check(all_figures):
                 verdict = "as recorded"
             limit = f"{threshold:.3f}" if threshold else "-"
             print(f"{version:8} {workload:8} {system:18} {ratio:8.3f} threshold {limit:>8}  {verdict}")
+        recorded = {(system, workload) for system in known[version] for workload in known[version][system]}
+        for system, workload in sorted(recorded - counted):
+            failures += 1
+            print(f"{version:8} {workload:8} {system:18} is recorded but was NOT COUNTED")
     return 1 if failures else 0

@@ -1,9 +1,59 @@
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifndef FLOOR_IS_PLAIN
+#include <openssl/evp.h>
+#endif
 
 #include "floor.h"
 
 // open, rekey and verify: whole files.
+
+// MARK: Opening
+
+enum { pool = 5 };
+
+typedef struct {
+    bench_arguments arguments;
+    const void *key;
+    int key_bytes;
+    sqlite3 *opened;
+} connection;
+
+/// Ready when the engine has read with it.
+static void *open_one(void *context) {
+    connection *self = context;
+    self->opened = floor_open_file(self->arguments.path, self->key, self->key_bytes);
+    floor_configure(self->opened, self->arguments);
+    floor_read_schema(self->opened);
+    return NULL;
+}
+
+/// The writer, and then the readers in threads of their own, which is faster than one after another.
+static void open_all(connection *connections, int count) {
+    pthread_t threads[pool];
+    open_one(connections);
+    for (int i = 1; i < count; i++) {
+        if (pthread_create(threads + i, NULL, open_one, connections + i) != 0) bench_fail("thread", "none left");
+    }
+    for (int i = 1; i < count; i++) pthread_join(threads[i], NULL);
+}
+
+#ifndef FLOOR_IS_PLAIN
+/// Derives the raw key as SQLCipher would in each connection: PBKDF2 with the file's first 16 bytes
+/// as salt, https://www.zetetic.net/sqlcipher/design/
+static int derive(const char *path, char text[99]) {
+    uint8_t key[48];
+    FILE *file = fopen(path, "rb");
+    if (file == NULL || fread(key + 32, 1, 16, file) != 16) bench_fail("salt", path);
+    fclose(file);
+    const EVP_MD *hash = SQLITE_VERSION_NUMBER < 3030000 ? EVP_sha1() : EVP_sha512();
+    int count = (int)strlen(bench_passphrase);
+    if (PKCS5_PBKDF2_HMAC(bench_passphrase, count, key + 32, 16, 256000, hash, 32, key) != 1) bench_fail("derive", path);
+    return floor_key(text, key);
+}
+#endif
 
 static int64_t rows_in(sqlite3 *opened) {
     db = opened;
@@ -14,37 +64,67 @@ static int64_t rows_in(sqlite3 *opened) {
     return count;
 }
 
-/// One connection, or a writer and four readers; ready when the engine has read with each.
-/// C as the manual shows it derives the key in each connection.
-static void open_each(bench_arguments arguments, const void *key, int key_bytes, int connections) {
-    sqlite3 *opened[5];
+/// One connection, or a writer and four readers. A passphrase is derived once for all of these, and
+/// by SQLCipher itself for one.
+static void open_each(bench_arguments arguments, const void *key, int key_bytes, bool is_derived, int count) {
+    connection connections[pool];
     for (int64_t i = 0; i < arguments.repeats; i++) {
         bench_check written = {0}, read = {0};
         bench_start();
-        for (int j = 0; j < connections; j++) {
-            opened[j] = floor_open_file(arguments.path, key, key_bytes);
-            floor_run("PRAGMA temp_store = MEMORY");
-            floor_run("PRAGMA cache_size = -64000");
-            floor_run("PRAGMA synchronous = NORMAL");
-            floor_run("SELECT count(*) FROM sqlite_master");
-        }
+#ifndef FLOOR_IS_PLAIN
+        char derived[99];
+        if (is_derived) key_bytes = derive(arguments.path, derived), key = derived;
+#endif
+        for (int j = 0; j < count; j++) connections[j] = (connection){arguments, key, key_bytes, NULL};
+        open_all(connections, count);
         bench_stop();
-        for (int j = 0; j < connections; j++) {
-            bench_check_integer(&read, rows_in(opened[j]));
+        for (int j = 0; j < count; j++) {
+            bench_check_integer(&read, rows_in(connections[j].opened));
             bench_check_integer(&written, arguments.rows);
         }
+        floor_describe();
         bench_check_end_row(&written), bench_check_end_row(&read);
         bench_sample((double)arguments.rows, written, read);
-        for (int j = 0; j < connections; j++) sqlite3_close(opened[j]);
+        for (int j = 0; j < count; j++) sqlite3_close(connections[j].opened);
     }
 }
+
+static void open_workloads(bench_arguments arguments) {
+    char raw[99];
+    const void *key = raw;
+    int key_bytes = floor_key(raw, bench_key);
+    bool is_pool = strstr(arguments.workload, "pool") != NULL;
+    bool is_passphrase = strstr(arguments.workload, "passphrase") != NULL;
+    if (is_passphrase) {
+#ifdef FLOOR_IS_PLAIN
+        bench_skip("plain SQLite has no key");
+#endif
+        key = bench_passphrase, key_bytes = (int)strlen(bench_passphrase);
+    }
+    // A passphrase makes a file of its own.
+    bench_remove(arguments.path);
+    db = floor_open_file(arguments.path, key, key_bytes);
+    floor_run("PRAGMA journal_mode = WAL");
+    floor_run(BENCH_CREATE_ITEM);
+    bench_record *records = bench_records_make(1, arguments.rows, 1);
+    sqlite3_stmt *insert = floor_prepare(FLOOR_INSERT);
+    floor_run("BEGIN");
+    floor_insert(insert, records, arguments.rows);
+    floor_run("COMMIT");
+    sqlite3_finalize(insert);
+    bench_records_free(records, arguments.rows);
+    sqlite3_close(db);
+    open_each(arguments, key, key_bytes, is_pool && is_passphrase, is_pool ? pool : 1);
+}
+
+// MARK: Rekey and verify
 
 static void change_key(bench_arguments arguments) {
 #ifdef FLOOR_IS_PLAIN
     bench_skip("plain SQLite has no key");
 #else
     for (int64_t i = 0; i < arguments.repeats; i++) {
-        bench_check written = floor_fill(arguments, arguments.rows), read = {0};
+        bench_check written = floor_fill(arguments, arguments.rows);
         double megabytes = (double)bench_file_bytes(arguments.path) / 1e6;
         char key[99];
         floor_open(arguments, false);
@@ -55,12 +135,9 @@ static void change_key(bench_arguments arguments) {
         floor_run("PRAGMA wal_checkpoint(TRUNCATE)");
         bench_stop();
         floor_close();
-        floor_open_file(arguments.path, key, count);
+        db = floor_open_file(arguments.path, key, count);
         sqlite3_stmt *select = floor_prepare(FLOOR_SELECT);
-        int64_t found;
-        floor_record *records = floor_fetch(select, &found);
-        read = floor_sum(records, found);
-        bench_records_free(records, found);
+        bench_check read = floor_sum_of_file(select);
         sqlite3_finalize(select);
         sqlite3_close(db);
         bench_sample(megabytes, written, read);
@@ -68,14 +145,24 @@ static void change_key(bench_arguments arguments) {
 #endif
 }
 
-/// Runs a check and counts its rows that are not "ok".
+/// Runs a check and counts its rows that are not "ok", and the error that ended it.
 static int64_t problems(const char *sql) {
     int64_t count = 0;
+    int code;
     sqlite3_stmt *statement = floor_prepare(sql);
-    while (sqlite3_step(statement) == SQLITE_ROW) {
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
         count += strcmp((const char *)sqlite3_column_text(statement, 0), "ok") != 0;
     }
     sqlite3_finalize(statement);
+    return count + (code != SQLITE_DONE);
+}
+
+static int64_t all_problems(void) {
+    int64_t count = problems("PRAGMA integrity_check");
+#ifndef FLOOR_IS_PLAIN
+    // SQLCipher 3 has no check of all pages, only this one of the pages that the structure reaches.
+    if (SQLITE_VERSION_NUMBER >= 3030000) count += problems("PRAGMA cipher_integrity_check");
+#endif
     return count;
 }
 
@@ -86,41 +173,31 @@ static void verify(bench_arguments arguments) {
         bench_check none = {0}, found = {0};
         floor_open(arguments, false);
         bench_start();
-        // SQLCipher 3 and plain SQLite have no check of all pages but the one of the structure.
-        int64_t count = problems("PRAGMA integrity_check");
-        if (SQLITE_VERSION_NUMBER >= 3030000) count += problems("PRAGMA cipher_integrity_check");
+        int64_t count = all_problems();
         bench_stop();
         found.sum = (uint64_t)count;
         bench_sample(megabytes, none, found);
         floor_close();
     }
+    // A check that finds nothing proves nothing.
+    char copy[4096];
+    snprintf(copy, sizeof copy, "%s.damaged", arguments.path);
+    bench_copy_damaged(arguments.path, copy);
+    arguments.path = copy;
+    floor_open(arguments, false);
+    int64_t found = all_problems();
+#ifndef FLOOR_IS_PLAIN
+    // SQLCipher finds it by the page's MAC, whichever check reads the page; plain SQLite has none.
+    if (found == 0) bench_fail("verify", "did not find a changed bit");
+#else
+    (void)found;
+#endif
+    floor_close();
+    bench_remove(copy);
 }
 
 void floor_files(bench_arguments arguments) {
     if (bench_is(arguments, "rekey")) return change_key(arguments);
     if (bench_is(arguments, "verify")) return verify(arguments);
-    char raw[99];
-    const void *key = raw;
-    int key_bytes = floor_key(raw, bench_key);
-    bool is_pool = strstr(arguments.workload, "pool") != NULL;
-    if (strstr(arguments.workload, "passphrase") != NULL) {
-#ifdef FLOOR_IS_PLAIN
-        bench_skip("plain SQLite has no key");
-#endif
-        key = bench_passphrase, key_bytes = (int)strlen(bench_passphrase);
-    }
-    // A passphrase makes a file of its own.
-    bench_remove(arguments.path);
-    sqlite3 *made = floor_open_file(arguments.path, key, key_bytes);
-    floor_run("PRAGMA journal_mode = WAL");
-    floor_run(BENCH_CREATE_ITEM);
-    bench_record *records = bench_records_make(1, arguments.rows, 1);
-    sqlite3_stmt *insert = floor_prepare(FLOOR_INSERT);
-    floor_run("BEGIN");
-    floor_insert(insert, records, arguments.rows);
-    floor_run("COMMIT");
-    sqlite3_finalize(insert);
-    bench_records_free(records, arguments.rows);
-    sqlite3_close(made);
-    open_each(arguments, key, key_bytes, is_pool ? 5 : 1);
+    open_workloads(arguments);
 }

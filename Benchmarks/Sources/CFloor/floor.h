@@ -1,8 +1,9 @@
 // The floor: hand-written C on SQLite's API, as fast as its documentation allows.
 //
 // Frozen. A ratio of any system is a ratio to this, so a change here changes every figure. It is
-// built with -O2; statements are prepared once; values are bound SQLITE_STATIC; each fetched text
-// and blob is copied into one malloc; NULL and type are checked; everything runs in one transaction.
+// built with -O2; statements are prepared once; values are bound SQLITE_STATIC; the texts and the blob
+// of a fetched row are copied into one malloc; NULL and type are checked; everything runs in one
+// transaction; SQLite keeps no statistics of memory.
 
 #ifndef COFFER_BENCH_FLOOR_H
 #define COFFER_BENCH_FLOOR_H
@@ -14,15 +15,23 @@
 
 #include "workload.h"
 
-/// What a fetched row becomes: the record of the workload, with bytes of its own.
+/// What a fetched row becomes: the record of the workload, with its bytes in one block of its own,
+/// which floor_release frees. Not for bench_records_free.
 typedef bench_record floor_record;
 
 extern sqlite3 *db;
 
 // connection.c
 _Noreturn void floor_fail(const char *what);
-/// Opens without reading: the first statement finds out whether the key fits.
+/// Opens without reading: the first statement finds out whether the key fits. Leaves `db` alone, so
+/// that threads can open.
 sqlite3 *floor_open_file(const char *path, const void *key, int key_bytes);
+/// Sets what a connection is told anew whenever it opens.
+void floor_configure(sqlite3 *connection, bench_arguments arguments);
+/// The first read, which finds out whether the key fits.
+void floor_read_schema(sqlite3 *connection);
+/// Says once what `db` is and how it is set up.
+void floor_describe(void);
 /// Opens, configures and describes; makes the tables if the file is new.
 void floor_open(bench_arguments arguments, bool is_new);
 void floor_close(void);
@@ -40,8 +49,17 @@ void floor_update(sqlite3_stmt *statement, const bench_record *records, int64_t 
 floor_record *floor_fetch(sqlite3_stmt *statement, int64_t *count);
 void floor_find(sqlite3_stmt *statement, int64_t id, floor_record *record);
 bench_check floor_sum(const bench_record *records, int64_t count);
+/// Fetches all and sums it up, outside the clock.
+bench_check floor_sum_of_file(sqlite3_stmt *select);
+/// Fetches all in one transaction and frees it, on the clock; sums it up in between, off it.
+bench_check floor_time_fetch(sqlite3_stmt *select);
+/// Looks up so many of the rows 1 to `rows` in one transaction, likewise.
+bench_check floor_time_finds(sqlite3_stmt *find, int64_t lookups, int64_t rows);
+/// What those lookups have to find.
+bench_check floor_sum_of_finds(int64_t lookups, int64_t rows);
 /// Makes a new file with records 1 to `count`, and closes it.
 bench_check floor_fill(bench_arguments arguments, int64_t count);
+/// Frees the bytes of a fetched record.
 void floor_release(floor_record *record);
 #define FLOOR_INSERT \
     "INSERT INTO item (id, name, url, kind, x, y, created, flag, note, data) " \

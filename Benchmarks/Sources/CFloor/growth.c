@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "floor.h"
 
 // How the cost of each verb grows with the number of rows. Records are made in portions, so that a
@@ -29,53 +27,15 @@ static bench_check insert_all(int64_t rows) {
     return written;
 }
 
-static bench_check scan(void) {
-    int64_t count;
-    sqlite3_stmt *select = floor_prepare(FLOOR_SELECT);
-    bench_start();
-    floor_begin();
-    floor_record *records = floor_fetch(select, &count);
-    floor_commit();
-    bench_stop();
-    bench_check read = floor_sum(records, count);
-    bench_start();
-    for (int64_t i = 0; i < count; i++) floor_release(records + i);
-    free(records);
-    bench_stop();
-    sqlite3_finalize(select);
-    return read;
-}
-
-static void get(int64_t rows, bench_check *written, bench_check *read) {
-    sqlite3_stmt *find = floor_prepare(FLOOR_FIND);
-    floor_record *records = malloc(lookups * sizeof *records);
-    bench_start();
-    floor_begin();
-    for (int64_t i = 0; i < lookups; i++) floor_find(find, bench_shuffled(i, rows) + 1, records + i);
-    floor_commit();
-    bench_stop();
-    *read = floor_sum(records, lookups);
-    for (int64_t i = 0; i < lookups; i++) {
-        bench_record *record = bench_records_make(records[i].id, 1, 1);
-        bench_check_record(written, record);
-        bench_records_free(record, 1);
-    }
-    bench_start();
-    for (int64_t i = 0; i < lookups; i++) floor_release(records + i);
-    bench_stop();
-    free(records);
-    sqlite3_finalize(find);
-}
-
 void floor_growth(bench_arguments arguments) {
     bench_check written = {0}, read = {0};
     if (bench_is(arguments, "growth-insert")) {
         bench_remove(arguments.path);
         floor_open(arguments, true);
         written = insert_all(arguments.rows);
-        bench_warm(true);
-        read = scan();
-        bench_warm(false);
+        sqlite3_stmt *select = floor_prepare(FLOOR_SELECT);
+        read = floor_sum_of_file(select);
+        sqlite3_finalize(select);
         bench_sample((double)arguments.rows, written, read);
         floor_close();
         return;
@@ -101,12 +61,15 @@ void floor_growth(bench_arguments arguments) {
             bench_records_free(expected, 1);
         } else {
             floor_open(arguments, false);
+            sqlite3_stmt *find = floor_prepare(FLOOR_FIND), *select = floor_prepare(FLOOR_SELECT);
             if (bench_is(arguments, "growth-get")) {
-                get(arguments.rows, &written, &read);
+                written = floor_sum_of_finds(lookups, arguments.rows);
+                read = floor_time_finds(find, lookups, arguments.rows);
             } else {
-                // What the scan read was compared with what was written when it was written.
-                read = written = scan();
+                // The driver compares the sum with that of growth-insert.
+                read = written = floor_time_fetch(select);
             }
+            sqlite3_finalize(find), sqlite3_finalize(select);
         }
         bench_sample((double)arguments.rows, written, read);
         floor_close();

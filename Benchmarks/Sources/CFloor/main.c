@@ -4,6 +4,8 @@
 
 int main(int count, char **values) {
     bench_arguments arguments = bench_parse(count, values);
+    // No statistics of memory: a program that does not ask for them need not keep them.
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     static const struct {
         const char *beginning;
         void (*run)(bench_arguments);

@@ -23,17 +23,10 @@ static inline void bind_all(sqlite3_stmt *statement, const bench_record *record)
 // A connection without mutexes makes no difference between protected and unprotected values, so one
 // sqlite3_column_value serves for type, bytes and count: https://www.sqlite.org/c3ref/value.html
 
-static inline bench_bytes copied(const void *bytes, int count) {
-    char *copy = malloc(count > 0 ? (size_t)count : 1);
-    if (copy == NULL) bench_fail("memory", "none left");
-    memcpy(copy, bytes, (size_t)count);
-    return (bench_bytes){copy, count};
-}
-
 static inline bench_bytes text_of(sqlite3_value *value) {
     if (sqlite3_value_type(value) != SQLITE_TEXT) bench_fail("type", "no text");
     const void *bytes = sqlite3_value_text(value);
-    return copied(bytes, sqlite3_value_bytes(value));
+    return (bench_bytes){bytes, sqlite3_value_bytes(value)};
 }
 
 static inline int64_t integer_of(sqlite3_value *value) {
@@ -49,30 +42,40 @@ static inline double real_of(sqlite3_value *value) {
 static inline bench_bytes blob_of(sqlite3_value *value) {
     if (sqlite3_value_type(value) != SQLITE_BLOB) bench_fail("type", "no blob");
     const void *bytes = sqlite3_value_blob(value);
-    return copied(bytes, sqlite3_value_bytes(value));
+    return (bench_bytes){bytes, sqlite3_value_bytes(value)};
+}
+
+/// Copies the bytes to `*end`, and moves that behind them.
+static inline bench_bytes copied(char **end, bench_bytes bytes) {
+    bench_bytes copy = {memcpy(*end, bytes.bytes, (size_t)bytes.count), bytes.count};
+    *end += bytes.count;
+    return copy;
 }
 
 static inline void read_all(sqlite3_stmt *statement, floor_record *record) {
     record->id = integer_of(sqlite3_column_value(statement, 0));
-    record->name = text_of(sqlite3_column_value(statement, 1));
-    record->url = text_of(sqlite3_column_value(statement, 2));
-    record->kind = text_of(sqlite3_column_value(statement, 3));
+    bench_bytes name = text_of(sqlite3_column_value(statement, 1));
+    bench_bytes url = text_of(sqlite3_column_value(statement, 2));
+    bench_bytes kind = text_of(sqlite3_column_value(statement, 3));
     record->x = real_of(sqlite3_column_value(statement, 4));
     record->y = real_of(sqlite3_column_value(statement, 5));
     record->created = real_of(sqlite3_column_value(statement, 6));
     record->flag = integer_of(sqlite3_column_value(statement, 7)) != 0;
-    sqlite3_value *note = sqlite3_column_value(statement, 8);
-    record->note = sqlite3_value_type(note) == SQLITE_NULL ? (bench_bytes){NULL, 0} : text_of(note);
-    record->data = blob_of(sqlite3_column_value(statement, 9));
+    sqlite3_value *ninth = sqlite3_column_value(statement, 8);
+    bench_bytes note = sqlite3_value_type(ninth) == SQLITE_NULL ? (bench_bytes){NULL, 0} : text_of(ninth);
+    bench_bytes data = blob_of(sqlite3_column_value(statement, 9));
+    // One block for all the bytes of a row. It begins with the name, by which it is freed.
+    size_t total = (size_t)name.count + (size_t)url.count + (size_t)kind.count + (size_t)note.count + (size_t)data.count;
+    char *end = malloc(total > 0 ? total : 1);
+    if (end == NULL) bench_fail("memory", "none left");
+    record->name = copied(&end, name);
+    record->url = copied(&end, url);
+    record->kind = copied(&end, kind);
+    record->note = note.bytes == NULL ? note : copied(&end, note);
+    record->data = copied(&end, data);
 }
 
-void floor_release(floor_record *record) {
-    free((void *)record->name.bytes);
-    free((void *)record->url.bytes);
-    free((void *)record->kind.bytes);
-    free((void *)record->note.bytes);
-    free((void *)record->data.bytes);
-}
+void floor_release(floor_record *record) { free((void *)record->name.bytes); }
 
 // MARK: Verbs
 
@@ -123,11 +126,56 @@ bench_check floor_sum(const bench_record *records, int64_t count) {
     return check;
 }
 
-static bench_check sum_of_file(sqlite3_stmt *select) {
+static void release_all(floor_record *records, int64_t count) {
+    for (int64_t i = 0; i < count; i++) floor_release(records + i);
+    free(records);
+}
+
+bench_check floor_sum_of_file(sqlite3_stmt *select) {
     int64_t count;
     floor_record *records = floor_fetch(select, &count);
     bench_check check = floor_sum(records, count);
-    bench_records_free(records, count);
+    release_all(records, count);
+    return check;
+}
+
+bench_check floor_time_fetch(sqlite3_stmt *select) {
+    int64_t count;
+    bench_start();
+    floor_begin();
+    floor_record *records = floor_fetch(select, &count);
+    floor_commit();
+    bench_stop();
+    bench_check read = floor_sum(records, count);
+    bench_start();
+    release_all(records, count);
+    bench_stop();
+    return read;
+}
+
+bench_check floor_time_finds(sqlite3_stmt *find, int64_t lookups, int64_t rows) {
+    bench_check read = {0};
+    floor_record *records = malloc((size_t)lookups * sizeof *records);
+    bench_start();
+    floor_begin();
+    for (int64_t i = 0; i < lookups; i++) floor_find(find, bench_shuffled(i, rows) + 1, records + i);
+    floor_commit();
+    bench_stop();
+    for (int64_t i = 0; i < lookups; i++) bench_check_found(&read, bench_shuffled(i, rows) + 1, records + i);
+    bench_start();
+    release_all(records, lookups);
+    bench_stop();
+    return read;
+}
+
+bench_check floor_sum_of_finds(int64_t lookups, int64_t rows) {
+    bench_check check = {0};
+    for (int64_t i = 0; i < lookups; i++) {
+        int64_t id = bench_shuffled(i, rows) + 1;
+        bench_record *record = bench_records_make(id, 1, 1);
+        bench_check_found(&check, id, record);
+        bench_records_free(record, 1);
+    }
     return check;
 }
 
@@ -144,43 +192,6 @@ bench_check floor_fill(bench_arguments arguments, int64_t count) {
     bench_records_free(records, count);
     floor_close();
     return written;
-}
-
-static void fetch_all(bench_arguments arguments, sqlite3_stmt *select, bench_check written) {
-    for (int64_t i = 0; i <= arguments.repeats; i++) {
-        int64_t count;
-        bench_warm(i == 0);
-        bench_start();
-        floor_begin();
-        floor_record *records = floor_fetch(select, &count);
-        floor_commit();
-        bench_stop();
-        bench_check read = floor_sum(records, count);
-        bench_start();
-        for (int64_t j = 0; j < count; j++) floor_release(records + j);
-        free(records);
-        bench_stop();
-        bench_sample((double)count, written, read);
-    }
-}
-
-static void find_each(bench_arguments arguments, sqlite3_stmt *find, bench_check written) {
-    int64_t count = arguments.rows;
-    floor_record *records = malloc((size_t)count * sizeof *records);
-    for (int64_t i = 0; i <= arguments.repeats; i++) {
-        bench_warm(i == 0);
-        bench_start();
-        floor_begin();
-        for (int64_t j = 0; j < count; j++) floor_find(find, bench_shuffled(j, count) + 1, records + j);
-        floor_commit();
-        bench_stop();
-        bench_check read = floor_sum(records, count);
-        bench_start();
-        for (int64_t j = 0; j < count; j++) floor_release(records + j);
-        bench_stop();
-        bench_sample((double)count, written, read);
-    }
-    free(records);
 }
 
 static void write_each(bench_arguments arguments, bool is_update) {
@@ -207,7 +218,7 @@ static void write_each(bench_arguments arguments, bool is_update) {
         }
         floor_commit();
         bench_stop();
-        bench_sample((double)count, written, sum_of_file(select));
+        bench_sample((double)count, written, floor_sum_of_file(select));
         sqlite3_finalize(insert), sqlite3_finalize(update), sqlite3_finalize(select);
         floor_close();
     }
@@ -220,10 +231,12 @@ void floor_records(bench_arguments arguments) {
     bench_check written = floor_fill(arguments, arguments.rows);
     floor_open(arguments, false);
     sqlite3_stmt *select = floor_prepare(FLOOR_SELECT), *find = floor_prepare(FLOOR_FIND);
-    if (bench_is(arguments, "W3")) {
-        find_each(arguments, find, written);
-    } else {
-        fetch_all(arguments, select, written);
+    bool is_find = bench_is(arguments, "W3");
+    if (is_find) written = floor_sum_of_finds(arguments.rows, arguments.rows);
+    for (int64_t i = 0; i <= arguments.repeats; i++) {
+        bench_warm(i == 0);
+        bench_check read = is_find ? floor_time_finds(find, arguments.rows, arguments.rows) : floor_time_fetch(select);
+        bench_sample((double)arguments.rows, written, read);
     }
     sqlite3_finalize(select), sqlite3_finalize(find);
     floor_close();

@@ -157,6 +157,11 @@ void bench_check_record(bench_check *check, const bench_record *record) {
     bench_check_end_row(check);
 }
 
+void bench_check_found(bench_check *check, int64_t asked, const bench_record *record) {
+    bench_check_integer(check, asked);
+    bench_check_record(check, record);
+}
+
 void bench_check_entry(bench_check *check, const bench_entry *entry) {
     bench_check_bytes(check, entry->key, sizeof entry->key);
     bench_check_bytes(check, entry->value, sizeof entry->value);
@@ -198,6 +203,20 @@ void bench_remove(const char *path) {
 int64_t bench_file_bytes(const char *path) {
     struct stat status;
     return stat(path, &status) == 0 ? status.st_size : 0;
+}
+
+void bench_copy_damaged(const char *path, const char *copy) {
+    enum { page_bytes = 4096 };
+    int64_t count = bench_file_bytes(path), place = count / page_bytes / 2 * page_bytes + page_bytes / 2;
+    uint8_t *bytes = malloc((size_t)count + 1);
+    FILE *from = fopen(path, "rb"), *to = fopen(copy, "wb");
+    if (bytes == NULL || from == NULL || to == NULL || place >= count) bench_fail("copy", path);
+    if (fread(bytes, 1, (size_t)count, from) != (size_t)count) bench_fail("copy", path);
+    bytes[place] ^= 1;
+    if (fwrite(bytes, 1, (size_t)count, to) != (size_t)count) bench_fail("copy", copy);
+    fclose(from);
+    if (fclose(to) != 0) bench_fail("copy", copy);
+    free(bytes);
 }
 
 static double elapsed;
@@ -243,7 +262,7 @@ static int order(const void *one, const void *other) {
 }
 
 void bench_latencies(const char *workload, double *latencies, int64_t count, bench_check written, bench_check read) {
-    static const int64_t per_mille[] = {500, 900, 990, 999, 1000};
+    static const int64_t per_mille[] = {500, 900, 990, 1000};
     compare(written, read);
     if (count == 0) bench_fail(workload, "no call was made");
     qsort(latencies, (size_t)count, sizeof *latencies, order);

@@ -51,7 +51,10 @@ struct ConnectionRecords {
             }
             try run.sample(written: Check(items)) {
                 try connection.transaction {
+                    let before = try connection.changeCount()
                     for index in 0..<run.rows { try update.write(items[run.shuffled(index)]) }
+                    // A key has one row at most, so as many changes as keys are one for each.
+                    guard try connection.changeCount() - before == run.rows else { throw Missing() }
                 }
             } check: {
                 try check(connection)
@@ -83,9 +86,11 @@ struct ConnectionRecords {
     }
 
     func find() throws {
-        try onFilled { connection, written in
+        let keys = (0..<run.rows).map { run.shuffled($0) + 1 }
+        let items = keys.lazy.map { Item.make($0...$0)[0] }
+        try onFilled { connection, _ in
             let find = try connection.prepare(Tables.find)
-            try run.samples(written: written) {
+            try run.samples(written: Check(asked: keys, found: items)) {
                 try connection.transaction(.deferred) {
                     var items: [Item] = []
                     items.reserveCapacity(run.rows)
@@ -98,7 +103,7 @@ struct ConnectionRecords {
                     return items
                 }
             } check: {
-                Check($0)
+                Check(asked: keys, found: $0)
             }
         }
     }
@@ -116,6 +121,15 @@ struct ConnectionRecords {
         let connection = try run.openConnection()
         try body(connection, Check(items))
         connection.close()
+    }
+}
+
+extension Connection {
+    /// The rows that were changed since it opened.
+    fileprivate func changeCount() throws -> Int {
+        let row = try firstRow("SELECT total_changes()")
+        guard case .integer(let count)? = row?.values.first else { throw Missing() }
+        return Int(count)
     }
 }
 

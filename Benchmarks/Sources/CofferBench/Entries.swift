@@ -67,7 +67,7 @@ struct StoreEntries {
     func getBlobs() throws {
         let entries = Entry.blobs(run.rows)
         for _ in 0..<run.repeats {
-            try onFilled(entries, isReopened: false) { store in
+            try onFilled(entries) { store in
                 try run.sample(written: Check(entries)) {
                     try store.read { tx in try entries.map { try value($0.key, tx) } }
                 } check: { values in
@@ -77,18 +77,14 @@ struct StoreEntries {
         }
     }
 
-    private func onFilled(
-        _ entries: [Entry], isReopened: Bool = true, _ body: (Store) throws -> Void
-    ) throws {
+    private func onFilled(_ entries: [Entry], _ body: (Store) throws -> Void) throws {
         run.removeFile()
-        var store = try run.openStore()
-        try store.write { tx in
+        let filling = try run.openStore()
+        try filling.write { tx in
             for entry in entries { try tx.set(entry.value, for: entry.key, in: bucket) }
         }
-        if isReopened {
-            try store.close()
-            store = try run.openStore()
-        }
+        try filling.close()
+        let store = try run.openStore()
         try body(store)
         try store.close()
     }
@@ -112,15 +108,23 @@ struct ConnectionEntries {
 
         init(_ connection: Connection) throws {
             self.connection = connection
-            insert = try connection.prepare(Tables.putNew)
+            insert = try connection.prepare(Tables.putOnce)
             update = try connection.prepare(Tables.putAgain)
             select = try connection.prepare(Tables.get)
         }
 
         func put(_ entry: Entry) throws {
-            // Keys are new here; a program that overwrites runs `update` when nothing was inserted.
-            try insert.bind([.blob(entry.key), .blob(entry.value)])
-            while try insert.step() {}
+            do {
+                try run(insert, entry)
+            } catch let error as StoreError where error.code == .constraint {
+                // The key is there.
+                try run(update, entry)
+            }
+        }
+
+        private func run(_ statement: Statement, _ entry: Entry) throws {
+            try statement.bind([.blob(entry.key), .blob(entry.value)])
+            while try statement.step() {}
         }
 
         func get(_ key: Data) throws -> Data {
@@ -137,6 +141,8 @@ struct ConnectionEntries {
             try connection.execute(SQL(text: Tables.entry))
             let table = try Table(connection)
             try connection.transaction {
+                // A new key, and one that is there.
+                try table.put(entries[0])
                 try table.put(entries[0])
                 try connection.execute("DELETE FROM entry")
             }

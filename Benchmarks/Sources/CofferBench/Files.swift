@@ -1,5 +1,4 @@
 import Coffer
-import Dispatch
 import Foundation
 import Workloads
 
@@ -23,35 +22,16 @@ struct Files {
             written.add(run.rows)
             try run.sample(written: written) {
                 let store = try Store(path: run.path, key: key(), configuration: configuration)
-                if readers > 0 { try hold(readers, store) }
+                if readers > 0 { try store.hold(readers) }
                 return store
             } check: { store in
                 read.add(try store.read { tx in try tx.count(Item.all) })
+                try run.describe(store)
                 // Not left to the last reference, which a thread that ends may still hold.
                 try store.close()
                 return read
             }
         }
-    }
-
-    /// Reads that wait for each other, so that each has a connection of its own.
-    private func hold(_ count: Int, _ store: Store) throws {
-        let arrived = DispatchGroup()
-        let done = DispatchGroup()
-        for _ in 0..<count { arrived.enter() }
-        for _ in 0..<count {
-            done.enter()
-            Thread.detachNewThread {
-                // A failed read leaves the group unbalanced, and the wait below runs out.
-                try? store.read { tx in
-                    _ = try tx.firstRow("SELECT count(*) FROM sqlite_master")
-                    arrived.leave()
-                    arrived.wait()
-                }
-                done.leave()
-            }
-        }
-        guard done.wait(timeout: .now() + 30) == .success else { throw Missing() }
     }
 
     func rekey() throws {
@@ -83,6 +63,10 @@ struct Files {
             }
             try store.close()
         }
+        try run.requireFound { copy in
+            let store = try Store(path: copy, key: .raw(Run.key))
+            return try !store.verify().isGood
+        }
     }
 
     private func fill(_ items: [Item]) throws {
@@ -90,5 +74,17 @@ struct Files {
         let store = try run.openStore()
         try store.write { tx in try tx.insert(items) }
         try store.close()
+    }
+}
+
+extension Store {
+    /// Opens so many readers.
+    func hold(_ count: Int) throws {
+        try Run.meet(count) { meet in
+            try self.read { tx in
+                _ = try tx.firstRow("SELECT count(*) FROM sqlite_master")
+                meet()
+            }
+        }
     }
 }

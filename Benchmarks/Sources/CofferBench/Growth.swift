@@ -31,7 +31,7 @@ struct Growth {
         for _ in 0..<run.repeats {
             let store = try run.openStore()
             let keys = (0..<lookups).map { Run.shuffled($0, run.rows) + 1 }
-            let written = Check(keys.map { Item.make($0...$0)[0] })
+            let written = Check(asked: keys, found: keys.lazy.map { Item.make($0...$0)[0] })
             try run.sample(written: written) {
                 try store.read { tx in
                     var items: [Item] = []
@@ -43,7 +43,7 @@ struct Growth {
                     return items
                 }
             } check: {
-                Check($0)
+                Check(asked: keys, found: $0)
             }
             try store.close()
         }
@@ -52,7 +52,6 @@ struct Growth {
     func scan() throws {
         for _ in 0..<run.repeats {
             let store = try run.openStore()
-            // What the scan reads was compared with what was written when it was written.
             try run.sample {
                 try store.read { tx in try tx.fetch(Item.all) }
             } sameAs: {

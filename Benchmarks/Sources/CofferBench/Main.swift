@@ -61,14 +61,22 @@ extension Run {
         let store = try Store(
             path: path, key: .raw(Run.key),
             configuration: configuration(connections: 1 + readers))
-        try store.read { tx in
-            describe("sqlite_version", try tx.firstRow("SELECT sqlite_version()"))
-            describe("journal_mode", store.journalMode.description)
-            for name in Tables.settings where name != "journal_mode" {
-                describe(name, try tx.firstRow("PRAGMA \(identifier: name)"))
-            }
-        }
+        try describe(store)
         return store
+    }
+
+    /// Says how the writer and a reader are set up; the driver fails if they differ.
+    func describe(_ store: Store) throws {
+        describe("journal_mode", store.journalMode.description)
+        try store.write { tx in try describe(tx) }
+        try store.read { tx in try describe(tx) }
+    }
+
+    private func describe(_ tx: borrowing some Reading & ~Copyable) throws {
+        describe("sqlite_version", try tx.firstRow("SELECT sqlite_version()"))
+        for name in Tables.settings where name != "journal_mode" {
+            describe(name, try tx.firstRow("PRAGMA \(identifier: name)"))
+        }
     }
 
     func openConnection() throws -> Connection {

@@ -87,11 +87,17 @@ struct StoreRecords {
 
     func insertAndFindAtOnce() async throws {
         for _ in 0..<run.repeats {
-            run.removeFile()
+            let items = Item.make(1...2 * run.rows)
+            try fill(Array(items.prefix(run.rows)))
             let store = try run.openStore(readers: 4)
-            try await run.sampleLatencies { items in
-                try await store.write { tx in try tx.insert(items) }
-            } write: { item in
+            // Once before the clock, so that no latency contains the opening.
+            try Run.meet(4) { meet in
+                try store.read { tx in
+                    _ = try tx.find(Item.self, 1)
+                    meet()
+                }
+            }
+            try await run.sampleLatencies(items) { item in
                 try await store.write { tx in try tx.insert(item) }
             } find: { id in
                 try await store.read { tx in try tx.find(Item.self, id) }
@@ -113,8 +119,10 @@ struct StoreRecords {
     }
 
     func find() throws {
-        try onFilled { store, written in
-            try run.samples(written: written) {
+        let keys = (0..<run.rows).map { run.shuffled($0) + 1 }
+        let items = keys.lazy.map { Item.make($0...$0)[0] }
+        try onFilled { store, _ in
+            try run.samples(written: Check(asked: keys, found: items)) {
                 try store.read { tx in
                     var items: [Item] = []
                     items.reserveCapacity(run.rows)
@@ -126,19 +134,23 @@ struct StoreRecords {
                     return items
                 }
             } check: {
-                Check($0)
+                Check(asked: keys, found: $0)
             }
         }
     }
 
     private func onFilled(_ body: (Store, Check) throws -> Void) throws {
         let items = Item.make(1...run.rows)
+        try fill(items)
+        let store = try run.openStore()
+        try body(store, Check(items))
+        try store.close()
+    }
+
+    private func fill(_ items: [Item]) throws {
         run.removeFile()
         let filling = try run.openStore()
         try filling.write { tx in try tx.insert(items) }
         try filling.close()
-        let store = try run.openStore()
-        try body(store, Check(items))
-        try store.close()
     }
 }

@@ -12,13 +12,20 @@ struct Entries<S: Style> {
         for _ in 0..<run.repeats {
             let pool = try run.openDescribed(isNew: true)
             try pool.write { db in
-                try S.put(entries[0], db)
+                let style = try S(db)
+                // A new key, and one that is there.
+                try style.put(entries[0])
+                try style.put(entries[0])
                 try db.execute(sql: "DELETE FROM entry")
             }
             try run.sample(written: Check(entries)) {
-                try pool.write { db in for entry in entries { try S.put(entry, db) } }
+                try put(entries, pool)
             } check: {
-                Check(try pool.read { db in try entries.map { try found($0.key, db) } })
+                try pool.read { db in
+                    let style = try S(db)
+                    return Check(
+                        try entries.map { Entry(key: $0.key, value: try found($0.key, style)) })
+                }
             }
             try pool.close()
         }
@@ -27,27 +34,38 @@ struct Entries<S: Style> {
     func get() throws {
         let entries = Entry.make(run.rows)
         let filling = try run.openDescribed(isNew: true)
-        try filling.write { db in for entry in entries { try S.put(entry, db) } }
+        try put(entries, filling)
         try filling.close()
         let pool = try run.openDescribed(isNew: false)
         try run.samples(written: Check(entries)) {
             try pool.read { db in
-                var read: [Entry] = []
-                read.reserveCapacity(run.rows)
+                let style = try S(db)
+                var values: [Data] = []
+                values.reserveCapacity(run.rows)
                 for index in 0..<run.rows {
-                    read.append(try found(entries[run.shuffled(index)].key, db))
+                    values.append(try found(entries[run.shuffled(index)].key, style))
                 }
-                return read
+                return values
             }
-        } check: {
-            Check($0)
+        } check: { values in
+            Check(
+                values.indices.map {
+                    Entry(key: entries[run.shuffled($0)].key, value: values[$0])
+                })
         }
         try pool.close()
     }
 
-    private func found(_ key: Data, _ db: Database) throws -> Entry {
-        guard let value = try S.get(key, db) else { throw Missing() }
-        return Entry(key: key, value: value)
+    private func put(_ entries: [Entry], _ pool: DatabasePool) throws {
+        try pool.write { db in
+            let style = try S(db)
+            for entry in entries { try style.put(entry) }
+        }
+    }
+
+    private func found(_ key: Data, _ style: S) throws -> Data {
+        guard let value = try style.get(key) else { throw Missing() }
+        return value
     }
 }
 #endif

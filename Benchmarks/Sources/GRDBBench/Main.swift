@@ -68,16 +68,25 @@ extension Run {
             try db.execute(sql: Tables.item)
             try db.execute(sql: Tables.entry)
         }
-        // GRDB sets the mode of the writer itself after the preparation; a reader shows it too.
+        // GRDB sets the mode of the writer itself after the preparation.
         try pool.writeWithoutTransaction { db in
             try db.execute(sql: "PRAGMA synchronous = \(isDurable ? "FULL" : "NORMAL")")
-            describe(
-                "sqlite_version", try String.fetchOne(db, sql: "SELECT sqlite_version()") ?? "")
-            for name in Tables.settings {
-                describe(name, try String.fetchOne(db, sql: "PRAGMA \(name)") ?? "")
-            }
         }
+        try describe(pool)
         return pool
+    }
+
+    /// Says how the writer and a reader are set up; the driver fails if they differ.
+    func describe(_ pool: DatabasePool) throws {
+        try pool.writeWithoutTransaction { db in try describe(db) }
+        try pool.read { db in try describe(db) }
+    }
+
+    private func describe(_ db: Database) throws {
+        describe("sqlite_version", try String.fetchOne(db, sql: "SELECT sqlite_version()") ?? "")
+        for name in Tables.settings {
+            describe(name, try String.fetchOne(db, sql: "PRAGMA \(name)") ?? "")
+        }
     }
 }
 #else

@@ -1,5 +1,4 @@
 #if Rivals
-import Dispatch
 import Foundation
 import GRDB
 import Workloads
@@ -8,8 +7,23 @@ import Workloads
 struct Records<S: Style> {
     let run: Run
 
-    private func check(_ pool: DatabasePool) throws -> Check {
-        Check(try pool.read { db in try S.all(db) })
+    private func check(_ pool: DatabasePool) throws -> Check { Check(try all(pool)) }
+
+    private func all(_ pool: DatabasePool) throws -> [Item] {
+        try pool.read { db in try S(db).all() }
+    }
+
+    private func insert(_ items: [Item], _ pool: DatabasePool) throws {
+        try pool.write { db in
+            let style = try S(db)
+            for item in items { try style.insert(item) }
+        }
+    }
+
+    private func fill(_ items: [Item]) throws {
+        let filling = try run.openDescribed(isNew: true)
+        try insert(items, filling)
+        try filling.close()
     }
 
     private func onNewFile(_ body: (DatabasePool) throws -> Void) throws {
@@ -22,9 +36,7 @@ struct Records<S: Style> {
 
     private func onFilled(_ body: (DatabasePool, Check) throws -> Void) throws {
         let items = Item.make(1...run.rows)
-        let filling = try run.openDescribed(isNew: true)
-        try filling.write { db in for item in items { try S.insert(item, db) } }
-        try filling.close()
+        try fill(items)
         let pool = try run.openDescribed(isNew: false)
         try body(pool, Check(items))
         try pool.close()
@@ -34,11 +46,11 @@ struct Records<S: Style> {
         let items = Item.make(1...run.rows, version: 2)
         try onNewFile { pool in
             try pool.write { db in
-                try S.insert(items[0], db)
+                try S(db).insert(items[0])
                 try db.execute(sql: "DELETE FROM item")
             }
             try run.sample(written: Check(items)) {
-                try pool.write { db in for item in items { try S.insert(item, db) } }
+                try insert(items, pool)
             } check: {
                 try check(pool)
             }
@@ -50,12 +62,14 @@ struct Records<S: Style> {
         let items = Item.make(1...run.rows, version: 2)
         try onNewFile { pool in
             try pool.write { db in
-                for item in before { try S.insert(item, db) }
-                try S.update(before[0], db)
+                let style = try S(db)
+                for item in before { try style.insert(item) }
+                try style.update(before[0])
             }
             try run.sample(written: Check(items)) {
                 try pool.write { db in
-                    for index in 0..<run.rows { try S.update(items[run.shuffled(index)], db) }
+                    let style = try S(db)
+                    for index in 0..<run.rows { try style.update(items[run.shuffled(index)]) }
                 }
             } check: {
                 try check(pool)
@@ -66,7 +80,7 @@ struct Records<S: Style> {
     func fetch() throws {
         try onFilled { pool, written in
             try run.samples(written: written) {
-                try pool.read { db in try S.all(db) }
+                try all(pool)
             } check: {
                 Check($0)
             }
@@ -74,21 +88,24 @@ struct Records<S: Style> {
     }
 
     func find() throws {
-        try onFilled { pool, written in
-            try run.samples(written: written) {
-                try find((0..<run.rows).lazy.map { run.shuffled($0) + 1 }, pool)
+        let keys = (0..<run.rows).map { run.shuffled($0) + 1 }
+        let items = keys.lazy.map { Item.make($0...$0)[0] }
+        try onFilled { pool, _ in
+            try run.samples(written: Check(asked: keys, found: items)) {
+                try find(keys, pool)
             } check: {
-                Check($0)
+                Check(asked: keys, found: $0)
             }
         }
     }
 
-    private func find(_ keys: some Collection<Int>, _ pool: DatabasePool) throws -> [Item] {
+    private func find(_ keys: [Int], _ pool: DatabasePool) throws -> [Item] {
         try pool.read { db in
+            let style = try S(db)
             var items: [Item] = []
             items.reserveCapacity(keys.count)
             for key in keys {
-                guard let item = try S.find(Int64(key), db) else { throw Missing() }
+                guard let item = try style.find(Int64(key)) else { throw Missing() }
                 items.append(item)
             }
             return items
@@ -99,7 +116,7 @@ struct Records<S: Style> {
         let items = Item.make(1...run.rows)
         try onNewFile { pool in
             try run.sample(written: Check(items)) {
-                for item in items { try pool.write { db in try S.insert(item, db) } }
+                for item in items { try pool.write { db in try S(db).insert(item) } }
             } check: {
                 try check(pool)
             }
@@ -112,10 +129,10 @@ struct Records<S: Style> {
             let pool = try run.openDescribed(isNew: true)
             try await run.sample(written: Check(items)) {
                 try await Run.writeAtOnce(items[...]) { item in
-                    try await pool.write { db in try S.insert(item, db) }
+                    try await pool.write { db in try S(db).insert(item) }
                 }
             } check: {
-                Check(try await pool.read { db in try S.all(db) })
+                Check(try await pool.read { db in try S(db).all() })
             }
             try pool.close()
         }
@@ -123,15 +140,22 @@ struct Records<S: Style> {
 
     func insertAndFindAtOnce() async throws {
         for _ in 0..<run.repeats {
-            let pool = try run.openDescribed(isNew: true)
-            try await run.sampleLatencies { items in
-                try await pool.write { db in for item in items { try S.insert(item, db) } }
-            } write: { item in
-                try await pool.write { db in try S.insert(item, db) }
+            let items = Item.make(1...2 * run.rows)
+            try fill(Array(items.prefix(run.rows)))
+            let pool = try run.openDescribed(isNew: false)
+            // Once before the clock, so that no latency contains the opening.
+            try Run.meet(4) { meet in
+                try pool.read { db in
+                    _ = try S(db).find(1)
+                    meet()
+                }
+            }
+            try await run.sampleLatencies(items) { item in
+                try await pool.write { db in try S(db).insert(item) }
             } find: { id in
-                try await pool.read { db in try S.find(id, db) }
+                try await pool.read { db in try S(db).find(id) }
             } all: {
-                try await pool.read { db in try S.all(db) }
+                try await pool.read { db in try S(db).all() }
             }
             try pool.close()
         }
@@ -143,7 +167,8 @@ struct Records<S: Style> {
         let filling = try run.openPool(key)
         try filling.write { db in
             try db.execute(sql: Tables.item)
-            for item in items { try S.insert(item, db) }
+            let style = try S(db)
+            for item in items { try style.insert(item) }
         }
         try filling.close()
         for _ in 0..<run.repeats {
@@ -159,29 +184,20 @@ struct Records<S: Style> {
                     try pool.read { db in
                         try Int.fetchOne(db, sql: "SELECT count(*) FROM item") ?? 0
                     })
+                try run.describe(pool)
                 try pool.close()
                 return read
             }
         }
     }
 
-    /// Reads that wait for each other, so that each has a connection of its own.
     private func hold(_ count: Int, _ pool: DatabasePool) throws {
-        let arrived = DispatchGroup()
-        let done = DispatchGroup()
-        for _ in 0..<count { arrived.enter() }
-        for _ in 0..<count {
-            done.enter()
-            Thread.detachNewThread {
-                try? pool.read { db in
-                    _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master")
-                    arrived.leave()
-                    arrived.wait()
-                }
-                done.leave()
+        try Run.meet(count) { meet in
+            try pool.read { db in
+                _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master")
+                meet()
             }
         }
-        guard done.wait(timeout: .now() + 30) == .success else { throw Missing() }
     }
 
     // MARK: Growth
@@ -190,9 +206,10 @@ struct Records<S: Style> {
         let pool = try run.openDescribed(isNew: true)
         try run.portions { make in
             try pool.write { db in
+                let style = try S(db)
                 for first in stride(from: 1, through: run.rows, by: 10_000) {
                     for item in make(first...min(first + 9_999, run.rows)) {
-                        try S.insert(item, db)
+                        try style.insert(item)
                     }
                 }
             }
@@ -206,10 +223,11 @@ struct Records<S: Style> {
         for _ in 0..<run.repeats {
             let pool = try run.openDescribed(isNew: false)
             let keys = (0..<10_000).map { Run.shuffled($0, run.rows) + 1 }
-            try run.sample(written: Check(keys.map { Item.make($0...$0)[0] })) {
+            let written = Check(asked: keys, found: keys.lazy.map { Item.make($0...$0)[0] })
+            try run.sample(written: written) {
                 try find(keys, pool)
             } check: {
-                Check($0)
+                Check(asked: keys, found: $0)
             }
             try pool.close()
         }
@@ -219,7 +237,7 @@ struct Records<S: Style> {
         for _ in 0..<run.repeats {
             let pool = try run.openDescribed(isNew: false)
             try run.sample {
-                try pool.read { db in try S.all(db) }
+                try all(pool)
             } sameAs: {
                 Check($0)
             }
@@ -235,7 +253,7 @@ struct Records<S: Style> {
             try run.sample(written: written) {
                 let pool = try run.openPool()
                 opened = pool
-                return try pool.read { db in try S.find(Int64(run.rows), db) }
+                return try pool.read { db in try S(db).find(Int64(run.rows)) }
             } check: {
                 Check([$0].compactMap { $0 })
             }

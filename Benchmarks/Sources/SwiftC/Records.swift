@@ -88,9 +88,11 @@ struct Records {
     }
 
     func find() throws {
-        try onFilled { database, written in
+        let keys = (0..<run.rows).map { run.shuffled($0) + 1 }
+        let items = keys.lazy.map { Item.make($0...$0)[0] }
+        try onFilled { database, _ in
             let find = try Prepared(database, Tables.find)
-            try run.samples(written: written) {
+            try run.samples(written: Check(asked: keys, found: items)) {
                 try database.transaction {
                     var items: [Item] = []
                     items.reserveCapacity(run.rows)
@@ -103,7 +105,7 @@ struct Records {
                     return items
                 }
             } check: {
-                Check($0)
+                Check(asked: keys, found: $0)
             }
         }
     }

@@ -1,4 +1,6 @@
 import CWorkload
+import Dispatch
+import Foundation
 import Synchronization
 
 // W6 of many tasks: what a system does with one record is passed in.
@@ -20,16 +22,14 @@ extension Run {
         }
     }
 
-    /// W6-latency: such writes to a new store, and four tasks that look up what was there before
-    /// until the writers are done.
+    /// W6-latency: such writes of the second half of `items`, and four tasks that look up the first
+    /// half, which is there, until the writers are done.
     public func sampleLatencies(
-        fill: ([Item]) async throws -> Void,
+        _ items: [Item],
         write: @escaping @Sendable (Item) async throws -> Void,
         find: @escaping @Sendable (Int64) async throws -> Item?,
         all: () async throws -> [Item]
     ) async throws {
-        let items = Item.make(1...2 * rows)
-        try await fill(Array(items.prefix(rows)))
         let isWritten = Atomic(false)
         async let finding = Self.together(bench_readers) { reader in
             var latencies: [Double] = []
@@ -50,6 +50,29 @@ extension Run {
         let (written, read) = (Check(items).sum, Check(try await all()).sum)
         bench_latencies("W6-latency", &writes, Int64(writes.count), written, read)
         bench_latencies("W6-latency-read", &reads, Int64(reads.count), written, read)
+    }
+
+    /// Runs `body` in so many threads, each of which waits in `meet` for the others. Reads that do so
+    /// have a connection each.
+    public static func meet(
+        _ count: Int,
+        _ body: @escaping @Sendable (_ meet: @escaping @Sendable () -> Void) throws -> Void
+    ) throws {
+        let arrived = DispatchGroup()
+        let done = DispatchGroup()
+        for _ in 0..<count { arrived.enter() }
+        for _ in 0..<count {
+            done.enter()
+            Thread.detachNewThread {
+                // If it fails before, the others wait in vain, and the wait below runs out.
+                try? body {
+                    arrived.leave()
+                    arrived.wait()
+                }
+                done.leave()
+            }
+        }
+        guard done.wait(timeout: .now() + 30) == .success else { throw Missing() }
     }
 
     private static func together(

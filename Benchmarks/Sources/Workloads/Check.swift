@@ -15,6 +15,14 @@ public struct Check {
         for entry in entries { add(entry.key, entry.value) }
     }
 
+    /// Lookups: each key that was asked for, and the item found under it.
+    public init(asked keys: some Sequence<Int>, found items: some Sequence<Item>) {
+        for (key, item) in zip(keys, items) {
+            bench_check_integer(&sum, Int64(key))
+            add(item)
+        }
+    }
+
     public mutating func add(_ item: Item) {
         bench_check_integer(&sum, item.id)
         add(item.name)

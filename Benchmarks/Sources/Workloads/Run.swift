@@ -44,6 +44,15 @@ public struct Run: Sendable {
 
     public func removeFile() { bench_remove(path) }
 
+    /// Runs `body` with the path of a copy in which one bit of a page is changed, which has to
+    /// say that it found a problem.
+    public func requireFound(_ body: (_ copy: String) throws -> Bool) throws {
+        let copy = path + ".damaged"
+        bench_copy_damaged(path, copy)
+        defer { bench_remove(copy) }
+        guard try body(copy) else { bench_fail("verify", "did not find a changed bit") }
+    }
+
     // MARK: Samples
 
     /// Measures `body`, and the end of what it returned; `check` sums it up in between.
@@ -111,7 +120,7 @@ public struct Run: Sendable {
         bench_sample(Double(rows), written.sum, try read().sum)
     }
 
-    /// Measures reading of what was checked before; the sum is printed and compared by the driver.
+    /// Measures reading of what another workload wrote; the driver compares the sum with its.
     public func sample<T>(
         _ body: () throws -> T, sameAs check: (T) throws -> Check
     ) rethrows {

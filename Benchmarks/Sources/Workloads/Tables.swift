@@ -20,6 +20,8 @@ public enum Tables {
         UPDATE OR FAIL item SET name = ?2, url = ?3, kind = ?4, x = ?5, y = ?6, created = ?7, \
         flag = ?8, note = ?9, data = ?10 WHERE id = ?1
         """
+    /// Fails if the key is there.
+    public static let putOnce = "INSERT INTO entry (key, value) VALUES (?1, ?2)"
     public static let putNew = "INSERT OR IGNORE INTO entry (key, value) VALUES (?1, ?2)"
     public static let putAgain = "UPDATE OR FAIL entry SET value = ?2 WHERE key = ?1"
     public static let get = "SELECT value FROM entry WHERE key = ?1"

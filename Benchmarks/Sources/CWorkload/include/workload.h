@@ -75,6 +75,8 @@ void bench_check_null(bench_check *check);
 /// Ends the row and adds it to the sum.
 void bench_check_end_row(bench_check *check);
 void bench_check_record(bench_check *check, const bench_record *record);
+/// A row of a lookup: the id that was asked for, and what was found under it.
+void bench_check_found(bench_check *check, int64_t asked, const bench_record *record);
 void bench_check_entry(bench_check *check, const bench_entry *entry);
 
 // MARK: The run
@@ -94,6 +96,8 @@ bool bench_is(bench_arguments arguments, const char *workload);
 /// Removes the store at the path with all that belongs to it.
 void bench_remove(const char *path);
 int64_t bench_file_bytes(const char *path);
+/// Copies the file with one bit of a page in its middle changed, which a check of it has to find.
+void bench_copy_damaged(const char *path, const char *copy);
 
 /// The key of all stores: 32 bytes, then 16 bytes of salt. It protects nothing.
 extern const uint8_t bench_key[48];
