@@ -22,9 +22,9 @@ extension Connection {
     ///   - handle: A `sqlite3 *` of the SQLCipher that this process is linked to; one of another
     ///     copy of SQLite crashes, and nothing can tell.
     ///   - configuration: Only `statementCountMax`, `prepare` and `logger` count.
-    /// - Throws: `StoreError` `.wrongKey` if the handle cannot read its file, `.notEncrypted` if the
-    ///   file is plaintext or still empty, `.engine` if the library is not SQLCipher; what `prepare`
-    ///   throws.
+    /// - Throws: `StoreError` `.wrongKey` if the handle cannot read its file, `.notEncrypted` if
+    ///   the file is plaintext or still empty, `.engine` if the library is not SQLCipher; what
+    ///   `prepare` throws.
     public convenience init(
         adopting handle: OpaquePointer, configuration: Configuration = .init()
     ) throws {
