@@ -11,6 +11,8 @@ final class Handle {
     var probeStatement: OpaquePointer?
     /// How many pages had been read into the cache when the last probe found nothing wrong.
     var cleanMissCount: Int32?
+    /// Tells which pages are damaged, once what belongs to the file is known.
+    var damagedPages: (() -> [Int])?
     private var schemaStatement: OpaquePointer?
     private(set) var isClosed = false
     /// BEGIN, COMMIT and ROLLBACK, compiled once: every transaction runs two of them.
@@ -62,7 +64,13 @@ final class Handle {
         {
             return refusal.with(sql: sql)
         }
-        return StoreError.of(db, code: code, sql: sql)
+        return namingPages(StoreError.of(db, code: code, sql: sql))
+    }
+
+    /// The same error, with the numbers of damaged pages if it is about damage.
+    func namingPages(_ error: StoreError) -> StoreError {
+        guard error.code == .damaged, let damagedPages, !isClosed else { return error }
+        return error.with(pages: damagedPages())
     }
 
     /// Runs SQL of our own that returns nothing of interest.
