@@ -3,9 +3,12 @@ final class ColumnNames: Sendable {
     let names: [String]
     /// Position by name; of equal names the first one counts.
     let positions: [String: Int]
+    /// Whether all names are UTF-8 in the file; a repaired one could be taken for another.
+    let isExact: Bool
 
-    init(_ names: [String]) {
+    init(_ names: [String], isExact: Bool = true) {
         self.names = names
+        self.isExact = isExact
         positions = Dictionary(
             names.enumerated().map { ($0.element, $0.offset) },
             uniquingKeysWith: { first, _ in first })
