@@ -88,6 +88,7 @@ static const int coffer_ioerr_short_read = SQLITE_IOERR_SHORT_READ;
 
 /// Options of sqlite3_db_config that the older header does not name.
 enum {
+    coffer_option_fts3_tokenizer = 1004,
     coffer_option_load_extension = 1005,
     coffer_option_defensive = 1010,
     coffer_option_trusted_schema = 1017,

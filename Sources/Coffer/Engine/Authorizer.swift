@@ -87,7 +87,7 @@ final class Authorizer {
             sawControl = true
             reason = pragmaReason(first?.lowercased() ?? "", argument: second)
         case SQLITE_FUNCTION:
-            let isRefused = Self.refusedFunctions.contains(second?.lowercased() ?? "")
+            let isRefused = HostileDefence.refusedFunctions.contains(second?.lowercased() ?? "")
             reason =
                 isRefused
                 ? "the function \(second ?? "") is switched off: it runs foreign code" : nil
@@ -148,8 +148,6 @@ final class Authorizer {
         "foreign_key_list", "foreign_key_check", "integrity_check", "quick_check",
         "user_version", "application_id", "defer_foreign_keys", "optimize",
     ]
-
-    private static let refusedFunctions: Set = ["load_extension", "fts3_tokenizer"]
 }
 
 private func authorize(

@@ -116,6 +116,9 @@ extension Statement {
     func row() throws(StoreError) -> Row {
         let raw = try pointer()
         let columns = columns
+        guard columns.isExact else {
+            throw StoreError(.mismatch, "the name of a column is not UTF-8", sql: sql)
+        }
         var values: [Value] = []
         values.reserveCapacity(columns.names.count)
         for index in 0..<Int32(columns.names.count) {

@@ -119,7 +119,8 @@ extension Connection {
         if let known = error as? StoreError, known.code == .damaged { return known }
         guard handle.isInTransaction, let found = handle.probeFailure(), found.code == .damaged
         else { return error }
-        return StoreError(found.code, found.message, hint: found.hint, cause: error)
+        return StoreError(
+            found.code, found.message, hint: found.hint, pages: found.pages, cause: error)
     }
 
     /// Why a transaction is not open any more at the end of its body.
@@ -192,11 +193,15 @@ extension Connection {
     /// Rolls back when the last such statement has failed, or one that wrote: what it did before
     /// it failed (`OR FAIL`) is undone. Cursors that stand at a row go on.
     func statementFailed(_ statement: Statement) {
+        statementFailed(isReadOnly: statement.isReadOnly)
+    }
+
+    func statementFailed(isReadOnly: Bool) {
         guard implicit.isOpen, let handle else { return }
         implicit.cursorCount -= 1
         let cursorCount = implicit.cursorCount
         let isOver = cursorCount == 0 || !handle.isInTransaction
-        guard isOver || !statement.isReadOnly else { return }
+        guard isOver || !isReadOnly else { return }
         abandonImplicit(handle)
         guard cursorCount > 0, (try? handle.run(.begin)) != nil else { return }
         implicit = ImplicitTransaction(isOpen: true, cursorCount: cursorCount)

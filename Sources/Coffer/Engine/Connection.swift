@@ -37,6 +37,7 @@ public final class Connection {
             file = opened.file
             profile = opened.profile
             key = opened.key
+            nameDamage()
         }
 
         init(handle: Handle, key: consuming RawKey, file: FileLocation, profile: CipherProfile) {
@@ -44,6 +45,12 @@ public final class Connection {
             self.key = key
             self.file = file
             self.profile = profile
+            nameDamage()
+        }
+
+        private func nameDamage() {
+            let report = DamageReport()
+            handle.damagedPages = { [weak self] in self.map(report.pages) ?? [] }
         }
     }
 

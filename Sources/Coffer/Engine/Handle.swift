@@ -13,6 +13,8 @@ final class Handle {
     var probeStatement: OpaquePointer?
     /// How many pages had been read into the cache when the last probe found nothing wrong.
     var cleanMissCount: Int32?
+    /// Tells which pages are damaged, once what belongs to the file is known.
+    var damagedPages: (() -> [Int])?
     private var schemaStatement: OpaquePointer?
     private(set) var isClosed = false
     /// Set while code of the user's runs in the middle of a statement.
@@ -84,10 +86,16 @@ final class Handle {
         {
             return refusal.with(sql: sql)
         }
-        let error = StoreError.of(db, code: code, sql: sql)
+        let error = namingPages(StoreError.of(db, code: code, sql: sql))
         guard let cause = callbackError else { return error }
         callbackError = nil
         return error.with(cause: cause)
+    }
+
+    /// The same error, with the numbers of damaged pages if it is about damage.
+    func namingPages(_ error: StoreError) -> StoreError {
+        guard error.code == .damaged, let damagedPages, !isClosed else { return error }
+        return error.with(pages: damagedPages())
     }
 
     /// Runs SQL of our own that returns nothing of interest.

@@ -118,10 +118,7 @@ struct PhysicalOpen {
         try handle.run("PRAGMA foreign_keys = ON")
         // Negative: KiB. SQLCipher's own default is 2 MB.
         try handle.run("PRAGMA cache_size = -\(max(cacheByteCount, 1 << 20) >> 10)")
-        _ = coffer_set_option(handle.db, Int32(coffer_option_load_extension), 0)
-        // Unknown to SQLCipher 3, where the authorizer stands in.
-        _ = coffer_set_option(handle.db, Int32(coffer_option_defensive), 1)
-        _ = coffer_set_option(handle.db, Int32(coffer_option_trusted_schema), 0)
+        try HostileDefence.install(on: handle)
         if role == .writer || role == .reader { try requireWritable(handle) }
         if role == .writer { try JournalModeChange(handle: handle, file: file).set(configuration) }
         let synchronous = configuration.durability == .power ? "FULL" : "NORMAL"

@@ -43,7 +43,7 @@ extension Handle {
             switch code & 0xff {
             case SQLITE_ROW, SQLITE_DONE: return nil
             // The codec fails with 1, a page that it zeroed with 11.
-            case SQLITE_ERROR, SQLITE_CORRUPT: return Probe.damaged(sql: nil)
+            case SQLITE_ERROR, SQLITE_CORRUPT: return namingPages(Probe.damaged(sql: nil))
             default: return error(code)
             }
         }

@@ -1,9 +1,12 @@
 /// The names of a result's columns, shared by its rows.
 final class ColumnNames: Sendable {
     let names: [String]
+    /// Whether all names are UTF-8 in the file; a repaired one could be taken for another.
+    let isExact: Bool
 
-    init(_ names: [String]) {
+    init(_ names: [String], isExact: Bool = true) {
         self.names = names
+        self.isExact = isExact
     }
 
     /// Position of a name: as it is written, else with ASCII letters of any case, as SQL compares

@@ -300,8 +300,11 @@ public final class Statement {
     var columns: ColumnNames {
         if let names { return names }
         let count = sqlite3_column_count(raw)
+        let pointers = (0..<count).map { sqlite3_column_name(raw, $0) }
         let made = ColumnNames(
-            (0..<count).map { sqlite3_column_name(raw, $0).map { String(cString: $0) } ?? "" })
+            pointers.map { $0.map { String(cString: $0) } ?? "" },
+            isExact: pointers.allSatisfy { $0.map { String(validatingCString: $0) != nil } ?? true }
+        )
         names = made
         return made
     }

@@ -1,0 +1,195 @@
+import CSQLCipher
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A blob that is open for reading, piece by piece, whatever its size.
+///
+/// It lives inside the closure of `withBlob` only, and so inside one transaction. No byte is handed
+/// out before the pages that it came from are known to be authentic. The corresponding C type is
+/// `sqlite3_blob`.
+public struct BlobReader: ~Copyable {
+    private let blob: OpenBlob
+
+    init(_ blob: OpenBlob) {
+        self.blob = blob
+    }
+
+    /// Byte count of the value. The corresponding C function is `sqlite3_blob_bytes`.
+    public var byteCount: Int { blob.byteCount }
+
+    /// A part of the value.
+    ///
+    /// - Throws: `StoreError` `.damaged` if a page of it failed authentication; `.misuse` for a
+    ///   range outside the value, or if the row was changed since the blob was opened;
+    ///   `.rolledBack` if the transaction has ended; `.closed`.
+    /// - Complexity: O(*range*) memory, and time for the pages from the value's first to the last
+    ///   of the range.
+    /// - Note: The corresponding C function is `sqlite3_blob_read`.
+    public func bytes(in range: Range<Int>) throws -> Data {
+        try blob.bytes(in: range)
+    }
+
+    /// Fills a buffer with the bytes from an offset on.
+    ///
+    /// After an error the buffer holds nothing to be used: it is filled with zeros.
+    ///
+    /// - Throws: As `bytes(in:)`.
+    /// - Note: The corresponding C function is `sqlite3_blob_read`.
+    public func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws {
+        try blob.read(at: offset, into: buffer)
+    }
+
+    /// Gives the value to `body` from its begin to its end, in chunks; not at all if it is empty.
+    ///
+    /// - Parameters:
+    ///   - byteCountMax: Bytes of each chunk but the last, which may have fewer; at least 1.
+    ///   - body: Gets each chunk, valid until it returns.
+    /// - Throws: As `bytes(in:)`, and what `body` throws.
+    /// - Complexity: O(*byteCount*) time, O(*byteCountMax*) memory.
+    public func forEachChunk(
+        byteCountMax: Int = 64 << 10, _ body: (UnsafeRawBufferPointer) throws -> Void
+    ) throws {
+        let ranges = try blob.chunks(byteCountMax)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: min(byteCountMax, byteCount), alignment: 16)
+        defer { buffer.deallocate() }
+        for range in ranges {
+            let chunk = UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count])
+            try blob.read(at: range.lowerBound, into: chunk)
+            try body(UnsafeRawBufferPointer(chunk))
+        }
+    }
+}
+
+/// A blob that is open for writing, piece by piece. Its size stays as it is.
+///
+/// It lives inside the closure of `withWritableBlob` only. The corresponding C type is
+/// `sqlite3_blob`.
+public struct BlobWriter: ~Copyable {
+    private let blob: OpenBlob
+
+    init(_ blob: OpenBlob) {
+        self.blob = blob
+    }
+
+    /// Byte count of the value. The corresponding C function is `sqlite3_blob_bytes`.
+    public var byteCount: Int { blob.byteCount }
+
+    /// Overwrites the bytes from an offset on.
+    ///
+    /// - Throws: `StoreError` `.misuse` for bytes beyond the end of the value, or if the row was
+    ///   changed since the blob was opened; `.damaged`, `.full`, `.io`, `.rolledBack`, `.closed`.
+    /// - Complexity: O(*bytes*), and time for the pages from the value's first to the last that
+    ///   is written.
+    /// - Note: The corresponding C function is `sqlite3_blob_write`.
+    public func write(_ bytes: some ContiguousBytes, at offset: Int) throws {
+        try bytes.withUnsafeBytes { try blob.write($0, at: offset) }
+    }
+}
+
+extension Connection {
+    /// Opens one blob for reading while `body` runs.
+    ///
+    /// ```swift
+    /// try connection.withBlob("photo", in: "person", row: 7) { blob in
+    ///     try blob.forEachChunk { chunk in hash.update(bufferPointer: chunk) }
+    /// }
+    /// ```
+    ///
+    /// Outside a transaction it runs in one of its own.
+    ///
+    /// - Parameters:
+    ///   - column: The column.
+    ///   - table: The table, which has row ids.
+    ///   - row: The row's id.
+    ///   - schema: The name of the database, `main` unless you say otherwise.
+    ///   - body: The work. An empty blob is opened too; it has 0 bytes.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws; `StoreError` `.notFound` if there is no such row, `.mismatch`
+    ///   if the value is not a blob (NULL among them: see `storageClass(of:in:row:schema:)`),
+    ///   `.sql` if there is no such table or column, `.unsupported` for a view, a virtual table or
+    ///   a table WITHOUT ROWID, `.damaged`.
+    /// - Note: The corresponding C functions are `sqlite3_blob_open` and `sqlite3_blob_close`.
+    public func withBlob<T>(
+        _ column: String, in table: String, row: Int64, schema: String = "main",
+        _ body: (inout BlobReader) throws -> T
+    ) throws -> T {
+        let cell = BlobCell(schema: schema, table: table, column: column, row: row)
+        return try withOpenBlob(cell, isWritable: false) { blob in
+            var reader = BlobReader(blob)
+            return try body(&reader)
+        }
+    }
+
+    /// Opens one blob for writing while `body` runs.
+    ///
+    /// Its size cannot change: make it by `zeroblob(byteCount)` in SQL, best in the table's last
+    /// column, since the engine keeps it in memory as a whole if another value follows. Triggers
+    /// do not see what is written, and a column of an index or a foreign key is refused.
+    ///
+    /// - Parameters:
+    ///   - column: The column.
+    ///   - table: The table, which has row ids.
+    ///   - row: The row's id.
+    ///   - schema: The name of the database, `main` unless you say otherwise.
+    ///   - body: The work. Outside a transaction it is one: what it throws undoes it.
+    /// - Returns: What `body` returns.
+    /// - Throws: As `withBlob`; `StoreError` `.readOnly`, `.busy`, `.full`, `.io`; `.misuse` while
+    ///   a statement outside a transaction stands at a row.
+    /// - Note: The corresponding C functions are `sqlite3_blob_open` and `sqlite3_blob_close`.
+    public func withWritableBlob<T>(
+        _ column: String, in table: String, row: Int64, schema: String = "main",
+        _ body: (inout BlobWriter) throws -> T
+    ) throws -> T {
+        let cell = BlobCell(schema: schema, table: table, column: column, row: row)
+        return try withOpenBlob(cell, isWritable: true) { blob in
+            var writer = BlobWriter(blob)
+            return try body(&writer)
+        }
+    }
+
+    /// Opens the blob in a transaction that nobody can end before it is closed.
+    private func withOpenBlob<T>(
+        _ cell: BlobCell, isWritable: Bool, _ body: (OpenBlob) throws -> T
+    ) throws -> T {
+        func run() throws -> T {
+            let blob = try openBlob(cell, isWritable: isWritable)
+            defer { blob.close() }
+            return try body(blob)
+        }
+        if isInTransaction {
+            // Its end, as SQL text, is refused while the blob is open.
+            let wasInBody = isInBody
+            isInBody = true
+            defer { isInBody = wasInBody }
+            return try run()
+        }
+        // Beside a cursor the blob counts as another one.
+        guard implicit.isOpen, !isWritable else {
+            return try transaction(isWritable ? .immediate : .deferred, run)
+        }
+        implicit.cursorCount += 1
+        let result: T
+        do {
+            result = try run()
+        } catch {
+            statementFailed(isReadOnly: true)
+            throw error
+        }
+        try statementEnded(isReadOnly: true)
+        return result
+    }
+
+    private func openBlob(_ cell: BlobCell, isWritable: Bool) throws(StoreError) -> OpenBlob {
+        switch try storageClass(cell) {
+        case .blob?: return try OpenBlob(try current(), cell, isWritable: isWritable)
+        case nil: throw cell.error(.notFound, "\(cell.table) has no row \(cell.row)")
+        case .null?: throw cell.error(.mismatch, "the value is NULL, which is not an empty blob")
+        case let other?: throw cell.error(.mismatch, "the value is \(other), not BLOB")
+        }
+    }
+}

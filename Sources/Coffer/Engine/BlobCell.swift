@@ -1,0 +1,80 @@
+import CSQLCipher
+
+/// Where a blob stands: one column of one row.
+struct BlobCell: Sendable {
+    let schema: String
+    let table: String
+    let column: String
+    let row: Int64
+
+    /// The table as SQL names it.
+    func tableName() throws(StoreError) -> String {
+        try schema.quotedIdentifier() + "." + table.quotedIdentifier()
+    }
+
+    func error(_ code: StoreError.Code, _ message: String, hint: String? = nil) -> StoreError {
+        StoreError(code, message, hint: hint).with(table: table, column: column)
+    }
+}
+
+extension Connection {
+    /// How the value of one cell is stored: an empty blob, NULL and no row told apart.
+    ///
+    /// - Parameters:
+    ///   - column: The column.
+    ///   - table: The table, which has row ids.
+    ///   - row: The row's id.
+    ///   - schema: The name of the database, `main` unless you say otherwise.
+    /// - Returns: The storage class, `nil` if there is no such row.
+    /// - Throws: `StoreError` `.sql` if there is no such table or column, `.unsupported` for a
+    ///   view or a table WITHOUT ROWID, `.damaged`.
+    /// - Complexity: O(log *rows*); the value itself is not read.
+    public func storageClass(
+        of column: String, in table: String, row: Int64, schema: String = "main"
+    ) throws -> StorageClass? {
+        try storageClass(BlobCell(schema: schema, table: table, column: column, row: row))
+    }
+
+    func storageClass(_ cell: BlobCell) throws(StoreError) -> StorageClass? {
+        // Qualified: a name in quotes that is no column would be taken for a text.
+        let sql = SQL(
+            text: "SELECT upper(typeof(cell.\(try cell.column.quotedIdentifier()))) "
+                + "FROM \(try cell.tableName()) AS cell WHERE cell.\(try rowIDName(cell)) = ?",
+            arguments: [.integer(cell.row)])
+        guard case .text(let name)? = try firstRow(sql, isReadOnly: true)?[0] else { return nil }
+        return StorageClass(rawValue: name)
+    }
+
+    /// A name of the row id that no column of the table hides.
+    func rowIDName(_ cell: BlobCell) throws(StoreError) -> String {
+        let names = try columnNames(of: cell).map { $0.lowercased() }
+        let free = ["rowid", "_rowid_", "oid"].first { !names.contains($0) }
+        // Fails for a view and for a table without row ids.
+        guard let free,
+            sqlite3_table_column_metadata(
+                try current().db, cell.schema, cell.table, free, nil, nil, nil, nil, nil)
+                == SQLITE_OK
+        else {
+            throw cell.error(
+                .unsupported, "\(cell.table) has no row ids to find a cell by",
+                hint: "It is a view, or was made WITHOUT ROWID: read the value with a SELECT.")
+        }
+        return free
+    }
+
+    private func columnNames(of cell: BlobCell) throws(StoreError) -> [String] {
+        let statement = try cached("SELECT * FROM \(try cell.tableName()) LIMIT 0")
+        defer { release(statement) }
+        // Only a statement that runs notices that another connection has changed the schema.
+        try statementWillStep(statement)
+        do throws(StoreError) {
+            try statement.runToEnd()
+        } catch {
+            statementFailed(statement)
+            throw error
+        }
+        let names = statement.columnNames
+        try statementEnded(statement)
+        return names
+    }
+}

@@ -1,0 +1,48 @@
+import CSQLCipher
+
+/// What stands between a file made to attack and the process that opens it, besides the authorizer.
+///
+/// See "Untrusted SQLite Database Files" in <https://www.sqlite.org/security.html>.
+enum HostileDefence {
+    /// Functions that would run foreign code or tell addresses.
+    static let refusedFunctions: Set = ["load_extension", "fts3_tokenizer"]
+
+    static func install(on handle: Handle) throws(StoreError) {
+        try handle.run("PRAGMA cell_size_check = ON")
+        try handle.run("PRAGMA mmap_size = 0")
+        for (limit, value) in limits { sqlite3_limit(handle.db, limit, value) }
+        _ = coffer_set_option(handle.db, Int32(coffer_option_load_extension), 0)
+        _ = coffer_set_option(handle.db, Int32(coffer_option_fts3_tokenizer), 0)
+        // Unknown to SQLCipher 3, where the authorizer stands in.
+        _ = coffer_set_option(handle.db, Int32(coffer_option_defensive), 1)
+        _ = coffer_set_option(handle.db, Int32(coffer_option_trusted_schema), 0)
+        try replaceFunctions(handle)
+    }
+
+    /// SQLite's own values: a library that was built with more does not make the process weaker.
+    private static let limits = [
+        (SQLITE_LIMIT_EXPR_DEPTH, Int32(1000)), (SQLITE_LIMIT_TRIGGER_DEPTH, 1000),
+        (SQLITE_LIMIT_COMPOUND_SELECT, 500), (SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 50_000),
+        (SQLITE_LIMIT_WORKER_THREADS, 0),
+    ]
+
+    /// The authorizer is not asked about functions in a CHECK, nor on SQLCipher 3 in a DEFAULT.
+    private static func replaceFunctions(_ handle: Handle) throws(StoreError) {
+        for name in refusedFunctions {
+            for argumentCount in [1, 2] as [Int32] {
+                let code = sqlite3_create_function_v2(
+                    handle.db, name, argumentCount, SQLITE_UTF8, nil, refuse, nil, nil, nil)
+                guard code == SQLITE_OK else { throw handle.error(code) }
+            }
+        }
+    }
+
+    private static let refuse:
+        @convention(c) (
+            OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?
+        ) -> Void = { context, _, _ in
+            sqlite3_result_error(
+                context, "the function is switched off: it runs foreign code", -1)
+            sqlite3_result_error_code(context, SQLITE_AUTH)
+        }
+}
