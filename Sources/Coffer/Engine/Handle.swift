@@ -11,6 +11,13 @@ final class Handle {
     var probeStatement: OpaquePointer?
     /// How many pages had been read into the cache when the last probe found nothing wrong.
     var cleanMissCount: Int32?
+    /// The names of attached databases, in order, and the probe of each.
+    var attachedNames: [String] = []
+    var attachedProbes: [OpaquePointer] = []
+    /// Kept alive while the engine may call it.
+    var busyHandler: BusyHandler?
+    /// Told before the pointer goes.
+    var interruptHandle: InterruptHandle?
     private var schemaStatement: OpaquePointer?
     private(set) var isClosed = false
     /// BEGIN, COMMIT and ROLLBACK, compiled once: every transaction runs two of them.
@@ -24,10 +31,16 @@ final class Handle {
         case rollback = "ROLLBACK"
     }
 
-    init(path: String, flags: Int32) throws(StoreError) {
+    /// - Throws: `.notFound` if there is no VFS of that name; what opening throws.
+    init(path: String, flags: Int32, vfs: String? = nil) throws(StoreError) {
+        if let vfs, vfs.utf8.contains(0) || sqlite3_vfs_find(vfs) == nil {
+            throw StoreError(
+                .notFound, "there is no VFS named \(vfs)",
+                hint: "Register it with sqlite3_vfs_register before the connection opens.")
+        }
         var opened: OpaquePointer?
         let code = sqlite3_open_v2(
-            path, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, nil)
+            path, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, vfs)
         guard code == SQLITE_OK, let opened else {
             let error = StoreError.of(opened, code: code, sql: nil)
             sqlite3_close_v2(opened)
@@ -45,7 +58,9 @@ final class Handle {
     func close() {
         guard !isClosed else { return }
         isClosed = true
+        interruptHandle?.release(self)
         sqlite3_finalize(probeStatement)
+        for statement in attachedProbes { sqlite3_finalize(statement) }
         sqlite3_finalize(schemaStatement)
         for statement in controls.values { sqlite3_finalize(statement) }
         sqlite3_close_v2(db)

@@ -42,6 +42,8 @@ public final class Statement {
     let changesSchema: Bool
     /// Set between the first step and the reset.
     private(set) var isRunning = false
+    /// Set when the run ended underneath, by an interrupt; the next step says so.
+    var wasAbandoned = false
     private var names: ColumnNames?
 
     convenience init(handle: Handle, sql: String, persistent: Bool) throws(StoreError) {
@@ -222,6 +224,7 @@ public final class Statement {
     }
 
     private func endRun() throws(StoreError) {
+        wasAbandoned = false
         guard isRunning else { return }
         rewind()
         try connection?.statementEnded(self)
