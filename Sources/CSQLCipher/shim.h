@@ -78,6 +78,15 @@ static inline int64_t coffer_changes(sqlite3 *db) {
 #endif
 }
 
+/// Rows changed since the connection was opened; the older engine counts in 32 bits.
+static inline int64_t coffer_total_changes(sqlite3 *db) {
+#if SQLITE_VERSION_NUMBER >= 3037000
+    return sqlite3_total_changes64(db);
+#else
+    return sqlite3_total_changes(db);
+#endif
+}
+
 /// sqlite3_db_config is variadic. Returns SQLITE_ERROR for an option that the engine does not know.
 static inline int coffer_set_option(sqlite3 *db, int option, int enabled) {
     return sqlite3_db_config(db, option, enabled, (int *)0);

@@ -78,7 +78,7 @@ final class Authorizer {
             // VACUUM attaches a temporary file without a name.
             reason =
                 first?.isEmpty == true || first == "vacuum_db"
-                ? nil : "ATTACH and DETACH are off: pages of an attached file would not be probed"
+                ? nil : "ATTACH and DETACH are not for SQL text; use attach(_:as:key:) and detach"
         case SQLITE_ALTER_TABLE, SQLITE_CREATE_INDEX...SQLITE_CREATE_VIEW,
             SQLITE_DROP_INDEX...SQLITE_DROP_VIEW, SQLITE_CREATE_VTABLE, SQLITE_DROP_VTABLE:
             sawSchemaChange = true

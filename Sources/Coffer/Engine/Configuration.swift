@@ -40,6 +40,12 @@ public struct Configuration: Sendable {
     /// How long to wait for another connection's or process's lock before `.busy`.
     public var busyTimeout: Duration = .seconds(5)
 
+    /// The VFS that the engine reaches the file through; `nil` for its own.
+    ///
+    /// It has to be registered before, and to show the same files under the same paths as the
+    /// system does: Coffer asks the system what is there. `sqlite3_vfs_register` registers one.
+    public var vfs: String?
+
     /// Most connections that a store reads with at once; more reads wait in line.
     ///
     /// From 1 to 256; each has a descriptor or three and its share of the cache.

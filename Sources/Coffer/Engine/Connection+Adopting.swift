@@ -16,7 +16,7 @@ extension Connection {
     /// opens itself does not hold here: journal mode, synchronous, busy timeout, foreign keys,
     /// `temp_store`, cache, limits and the defence against hostile schemas are as the owner has set
     /// them. An authorizer of the owner's is replaced until `close()`, and there is none after it.
-    /// The key cannot be changed or shown through it.
+    /// The key cannot be changed or shown through it, nor the pages copied.
     ///
     /// - Parameters:
     ///   - handle: A `sqlite3 *` of the SQLCipher that this process is linked to; one of another

@@ -70,12 +70,6 @@ extension Connection {
         }
         return value
     }
-
-    /// Forgets all statements that the connection keeps compiled. They are compiled again when
-    /// they are next used.
-    public func clearStatementCache() {
-        cache.removeAll()
-    }
 }
 
 extension Row {

@@ -33,13 +33,13 @@ extension Connection {
 
     /// Rows changed since the connection was opened, those of triggers and foreign keys too.
     /// The corresponding C function is `sqlite3_total_changes`.
-    package var totalChangeCount: Int {
-        handle.map { Int(sqlite3_total_changes($0.db)) } ?? 0
+    public var totalChangeCount: Int {
+        handle.map { Int(coffer_total_changes($0.db)) } ?? 0
     }
 
     /// Rows that the last INSERT, UPDATE or DELETE changed itself.
     /// The corresponding C function is `sqlite3_changes`.
-    package var lastChangeCount: Int {
+    public var lastChangeCount: Int {
         handle.map { Int(coffer_changes($0.db)) } ?? 0
     }
 }

@@ -41,15 +41,7 @@ extension Connection {
     public func transaction<T>(
         _ mode: TransactionMode = .immediate, _ body: () throws -> T
     ) throws -> T {
-        guard !implicit.isOpen else {
-            throw StoreError(
-                .misuse, "a statement is still at a row", hint: "Step it to its end, or reset it.")
-        }
-        guard !isInTransaction else {
-            throw StoreError(
-                .misuse, "a transaction is open already", hint: "Use savepoint(_:) inside it.")
-        }
-        let handle = try current()
+        let handle = try requireNoTransaction()
         try handle.run(mode.control)
         isInBody = true
         isSchemaChecked = false
@@ -88,7 +80,7 @@ extension Connection {
                 try handle.run("ROLLBACK TO \(name); RELEASE \(name)")
             } catch let failure {
                 // The part may not be left half done: the whole transaction goes.
-                try? handle.run(.rollback)
+                undo(handle)
                 throw Self.rolledBack(cause: failure)
             }
             throw error
@@ -105,10 +97,8 @@ extension Connection {
             try handle.run(.commit)
         } catch {
             let failure = damage(handle, under: error)
-            // After a failed COMMIT the transaction is still open. Should the ROLLBACK fail too,
-            // SQLite has undone everything itself, and the first error is the one to know.
-            if handle.isInTransaction { try? handle.run(.rollback) }
-            forgetAttachments()
+            // After a failed COMMIT the transaction is still open.
+            undo(handle)
             throw failure
         }
         return result
@@ -140,6 +130,12 @@ extension Connection {
     func statementWillStep(_ statement: Statement) throws(StoreError) {
         guard !statement.isRunning else { return }
         let handle = try current()
+        guard !statement.wasAbandoned else {
+            statement.wasAbandoned = false
+            throw StoreError(
+                .cancelled, "an interrupt ended the statement at its row", hint: "Run it again.",
+                sql: statement.sql)
+        }
         // SQLite has undone the transaction of the body: nothing may run as if outside one.
         if isInBody, !handle.isInTransaction { throw Self.rolledBack(cause: nil) }
         if let verb = statement.transactionVerb { try allow(verb, handle) }
@@ -152,13 +148,7 @@ extension Connection {
 
     /// Transaction SQL of the user's, also if it was compiled before the body or cursor began.
     private func allow(_ verb: String, _ handle: Handle) throws(StoreError) {
-        guard !isInBody, !implicit.isOpen else {
-            throw StoreError(
-                .misuse, "\(verb) would end a transaction that is Coffer's to end",
-                hint: isInBody
-                    ? "Return from the body to commit, throw to roll back."
-                    : "Step the open statement to its end, or reset it.")
-        }
+        try requireUnmanaged(verb)
         // What was read in the user's own transaction must be authentic before it is committed.
         if verb == "COMMIT" || verb == "RELEASE", handle.isInTransaction { try probe() }
         forgetAttachments()
@@ -202,13 +192,16 @@ extension Connection {
         let cursorCount = implicit.cursorCount
         let isOver = cursorCount == 0 || !handle.isInTransaction
         guard isOver || !isReadOnly else { return }
-        abandonImplicit(handle)
-        guard cursorCount > 0, (try? handle.run(.begin)) != nil else { return }
+        guard abandonImplicit(handle), cursorCount > 0, (try? handle.run(.begin)) != nil else {
+            return
+        }
         implicit = ImplicitTransaction(isOpen: true, cursorCount: cursorCount)
     }
 
-    private func abandonImplicit(_ handle: Handle) {
-        if handle.isInTransaction { try? handle.run(.rollback) }
+    /// - Returns: Whether statements at a row go on.
+    @discardableResult
+    private func abandonImplicit(_ handle: Handle) -> Bool {
         implicit = ImplicitTransaction()
+        return undo(handle)
     }
 }

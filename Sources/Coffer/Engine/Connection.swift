@@ -1,5 +1,11 @@
 import CSQLCipher
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// One connection to one encrypted file: what FMDB's database object is, with the truth about it.
 ///
 /// ```swift
@@ -12,10 +18,13 @@ import CSQLCipher
 /// tasks and threads use `Store`. The corresponding C type is `sqlite3`.
 public final class Connection {
     let configuration: Configuration
-    private let path: String
+    /// Where the database is.
+    public let location: Location
     let mode: OpenMode
     let cacheByteCount: Int
     private(set) var state = State.unkeyed
+    /// The cipher settings of a database without a file.
+    private var privateProfile: CipherProfile?
 
     enum State {
         /// Made, without a key: nothing is open yet.
@@ -54,6 +63,15 @@ public final class Connection {
         }
     }
 
+    /// What to do when another connection holds a lock; `Configuration.busyTimeout` at first.
+    ///
+    /// It can be set before the key is, and holds for as long as the connection lives. On a handle
+    /// of another owner's it counts once it is set.
+    public var busyPolicy: BusyPolicy {
+        didSet { if let handle { busyPolicy.install(on: handle) } }
+    }
+    /// Stops what this connection runs, from any thread.
+    public let interruptHandle = InterruptHandle()
     var settings = HandleSettings()
     var cache: StatementCache
     /// Statements that must end before the handle may close; those that died are swept out.
@@ -83,12 +101,17 @@ public final class Connection {
     ///   - path: The file's path. Nothing is touched before the key is set.
     ///   - mode: What to do about the file's existence.
     ///   - configuration: How to open it.
-    public init(
+    public convenience init(
         path: String, mode: OpenMode = .createIfMissing, configuration: Configuration = .init()
     ) {
-        self.path = path
+        self.init(at: .file(path), mode: mode, configuration: configuration)
+    }
+
+    init(at location: Location, mode: OpenMode, configuration: Configuration) {
+        self.location = location
         self.mode = mode
         self.configuration = configuration
+        busyPolicy = .timeout(configuration.busyTimeout)
         cacheByteCount = configuration.cacheByteCountMax
         cache = StatementCache(countMax: configuration.statementCountMax)
     }
@@ -104,15 +127,61 @@ public final class Connection {
         try setKey(key)
     }
 
+    /// Opens a database in a file, in memory, or a temporary one.
+    ///
+    /// ```swift
+    /// let scratch = try Connection(.memory)
+    /// let notes = try Connection(.uri("file:notes.db?mode=ro"), key: .passphrase(text))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - location: Where the database is.
+    ///   - key: The key of a file. A database in memory or a temporary one takes none: it has a
+    ///     random one of its own.
+    ///   - mode: What to do about the file's existence; `nil` for what the URI says, else
+    ///     `.createIfMissing`.
+    ///   - configuration: How to open it.
+    /// - Throws: As `setKey(_:)`; `StoreError` `.misuse` for a file without a key, a key without a
+    ///   file, or a mode or VFS that contradicts the URI.
+    public convenience init(
+        _ location: Location, key: consuming StoreKey? = nil, mode: OpenMode? = nil,
+        configuration: Configuration = .init()
+    ) throws {
+        let (mode, configuration) = try location.resolved(mode, configuration)
+        self.init(at: location, mode: mode, configuration: configuration)
+        guard case .file = location.kind else {
+            guard key == nil else {
+                throw StoreError(.misuse, "a database without a file takes no key")
+            }
+            try openPrivate()
+            return
+        }
+        guard let key else {
+            throw StoreError(.misuse, "a file opens with a key", hint: "Give the key as well.")
+        }
+        try setKey(key)
+    }
+
+    /// Opens the file that a URL names, with its key.
+    ///
+    /// - Throws: As `setKey(_:)`; `StoreError` `.misuse` if it is not the URL of a file.
+    public convenience init(
+        url: URL, key: consuming StoreKey, mode: OpenMode = .createIfMissing,
+        configuration: Configuration = .init()
+    ) throws {
+        try self.init(.url(url), key: key, mode: mode, configuration: configuration)
+    }
+
     /// A connection of a store, around a handle that is open and proven.
     init(
         pooling state: FileState, mode: OpenMode, configuration: Configuration,
         cacheByteCount: Int
     ) {
         self.cacheByteCount = cacheByteCount
-        path = state.file.path
+        location = .file(state.file.path)
         self.mode = mode
         self.configuration = configuration
+        busyPolicy = .timeout(configuration.busyTimeout)
         self.state = .open(state.handle, state)
         cache = StatementCache(countMax: configuration.statementCountMax)
         state.handle.authorizer.scope = .body
@@ -121,9 +190,10 @@ public final class Connection {
     /// A connection on a handle of another owner's, which was proven to be encrypted.
     init(adopting handle: Handle, configuration: Configuration) throws(StoreError) {
         cacheByteCount = configuration.cacheByteCountMax
-        path = ""
+        location = .of(handle)
         mode = .mustExist
         self.configuration = configuration
+        busyPolicy = .timeout(configuration.busyTimeout)
         cache = StatementCache(countMax: configuration.statementCountMax)
         state = .open(handle, nil)
         handle.authorizer.install(on: handle.db)
@@ -148,19 +218,35 @@ public final class Connection {
                 .misuse, "the key is set already", hint: "Use rekey(to:) to change it.")
         case .closed: throw Self.closed
         }
+        guard case .file(let path) = location.kind else { throw Self.closed }
+        var configuration = configuration
+        if let timeout = busyPolicy.timeout { configuration.busyTimeout = timeout }
         let opening = try Opening(
             path: path, mode: mode, configuration: configuration,
             cacheByteCount: cacheByteCount)
         let opened = FileState(try opening.open(key: key))
-        state = .open(opened.handle, opened)
+        try begin(with: opened.handle, opened)
+        try EngineNotice.log(to: configuration.logger)
+    }
+
+    private func openPrivate() throws(StoreError) {
+        let (handle, profile) = try PrivateDatabase.open(
+            location, profile: configuration.profile, configuration: configuration,
+            cacheByteCount: cacheByteCount)
+        privateProfile = profile
+        try begin(with: handle, nil)
+        try EngineNotice.log(to: configuration.logger)
+    }
+
+    private func begin(with handle: Handle, _ file: FileState?) throws(StoreError) {
+        state = .open(handle, file)
         do throws(StoreError) {
             try prepareHandle()
         } catch {
-            opened.handle.close()
+            handle.close()
             state = .unkeyed
             throw error
         }
-        try EngineNotice.log(to: configuration.logger)
     }
 
     /// Ends all statements, rolls back what is open, and closes the file. Safe to call twice.
@@ -178,8 +264,11 @@ public final class Connection {
 
     /// The file's cipher settings, once it is open.
     public var profile: CipherProfile? {
-        if case .open(_, let file) = state { file?.profile } else { nil }
+        if case .open(_, let file) = state { file?.profile ?? privateProfile } else { nil }
     }
+
+    /// The file's URL; `nil` for a database without a file.
+    public var url: URL? { location.url }
 
     /// Whether a transaction is open, as SQLite itself knows it.
     public var isInTransaction: Bool {
@@ -228,11 +317,36 @@ public final class Connection {
         return file
     }
 
+    /// The cipher settings of a database that Coffer opened.
+    ///
+    /// - Throws: `.unsupported` for a handle of another owner's.
+    func ownProfile() throws(StoreError) -> CipherProfile {
+        _ = try current()
+        guard let profile else {
+            throw StoreError(
+                .unsupported, "the pages of a handle that Coffer did not open are not copied",
+                hint: "Open the file with Connection(path:key:).")
+        }
+        return profile
+    }
+
     /// Puts another handle in place of a closed one; every statement ends.
     func replace(with open: FileState) throws(StoreError) {
+        try replace(with: open.handle, open)
+    }
+
+    /// The same for a database without a file.
+    func replace(with handle: Handle, profile: CipherProfile) throws(StoreError) {
+        let old = self.handle
+        privateProfile = profile
+        try replace(with: handle, nil)
+        old?.close()
+    }
+
+    private func replace(with new: Handle, _ file: FileState?) throws(StoreError) {
         finalizeStatements()
-        open.handle.authorizer.scope = handle?.authorizer.scope ?? .connection
-        state = .open(open.handle, open)
+        new.authorizer.scope = handle?.authorizer.scope ?? .connection
+        state = .open(new, file)
         do throws(StoreError) {
             try prepareHandle()
         } catch {
@@ -270,6 +384,15 @@ public final class Connection {
         forgetAttachments()
         implicit = ImplicitTransaction()
         savepointDepth = 0
+    }
+
+    /// Ends every statement that stands at a row; its next step says so.
+    func abandonRunningStatements() {
+        for case let statement? in statements.values.map(\.statement) where statement.isRunning {
+            statement.rewind()
+            statement.wasAbandoned = true
+        }
+        implicit = ImplicitTransaction()
     }
 
     /// What another room keeps for the schema as it is now; `nil` if it was made for another one.

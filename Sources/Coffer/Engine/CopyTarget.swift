@@ -40,10 +40,11 @@ struct CopyTarget: ~Copyable {
     private let permissions: mode_t
 
     init(
-        at file: FileLocation, of source: FileLocation, cipher: FileCipher?,
+        at file: FileLocation, of source: FileLocation?, cipher: FileCipher?,
         configuration: Configuration
     ) throws(StoreError) {
-        let permissions = try source.permissions()
+        // A database without a file was its owner's alone.
+        let permissions = try source?.permissions() ?? 0o600
         new = try NewFile(at: file)
         self.permissions = permissions
         self.cipher = cipher
@@ -76,7 +77,8 @@ struct CopyTarget: ~Copyable {
     borrowing func openEmpty() throws(StoreError) -> Handle {
         try new.temporary.createPrivate()
         let handle = try Handle(
-            path: new.temporary.path, flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
+            path: new.temporary.path, flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+            vfs: configuration.vfs)
         if let cipher { try physical(cipher).unlock(handle, key: cipher.key) }
         try handle.run("PRAGMA journal_mode = OFF")
         try handle.run("PRAGMA synchronous = FULL")
@@ -108,7 +110,8 @@ struct CopyTarget: ~Copyable {
     /// In the journal mode of the configuration; a plaintext file stays without a log.
     private borrowing func openWhole() throws(StoreError) -> Handle {
         guard let cipher else {
-            let handle = try Handle(path: new.temporary.path, flags: SQLITE_OPEN_READWRITE)
+            let handle = try Handle(
+                path: new.temporary.path, flags: SQLITE_OPEN_READWRITE, vfs: configuration.vfs)
             try PlaintextFile.configure(handle, configuration)
             return handle
         }

@@ -27,7 +27,8 @@ struct Creation {
             file: temporary, profile: profile, configuration: configuration, role: .writer,
             cacheByteCount: 0)
         let handle = try Handle(
-            path: temporary.path, flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
+            path: temporary.path, flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+            vfs: configuration.vfs)
         try physical.unlock(handle, key: key)
         try handle.run("PRAGMA synchronous = FULL")
         // Any write of the header makes page 1.

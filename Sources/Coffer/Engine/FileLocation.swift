@@ -36,8 +36,8 @@ struct FileLocation: Sendable {
         }
         guard given != ":memory:" else {
             throw StoreError(
-                .unsupported, "a store lives in a file; `:memory:` is not supported yet",
-                hint: "Use a file in a temporary folder.")
+                .unsupported, "a store lives in a file",
+                hint: "Connection(.memory) is a database in memory.")
         }
         if let resolved = Self.resolve(given) {
             path = resolved
@@ -54,6 +54,11 @@ struct FileLocation: Sendable {
             )
         }
         path = base == "/" ? "/\(name)" : "\(base)/\(name)"
+    }
+
+    /// What the engine calls a database without a file.
+    init(engineName: String) {
+        path = engineName
     }
 
     /// What stands at the path now.

@@ -15,6 +15,13 @@ final class Handle {
     var cleanMissCount: Int32?
     /// Tells which pages are damaged, once what belongs to the file is known.
     var damagedPages: (() -> [Int])?
+    /// The names of attached databases, in order, and the probe of each.
+    var attachedNames: [String] = []
+    var attachedProbes: [OpaquePointer] = []
+    /// Kept alive while the engine may call it.
+    var busyHandler: BusyHandler?
+    /// Told before the pointer goes.
+    var interruptHandle: InterruptHandle?
     private var schemaStatement: OpaquePointer?
     private(set) var isClosed = false
     /// Set while code of the user's runs in the middle of a statement.
@@ -34,10 +41,16 @@ final class Handle {
         case rollback = "ROLLBACK"
     }
 
-    init(path: String, flags: Int32) throws(StoreError) {
+    /// - Throws: `.notFound` if there is no VFS of that name; what opening throws.
+    init(path: String, flags: Int32, vfs: String? = nil) throws(StoreError) {
+        if let vfs, vfs.utf8.contains(0) || sqlite3_vfs_find(vfs) == nil {
+            throw StoreError(
+                .notFound, "there is no VFS named \(vfs)",
+                hint: "Register it with sqlite3_vfs_register before the connection opens.")
+        }
         var opened: OpaquePointer?
         let code = sqlite3_open_v2(
-            path, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, nil)
+            path, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, vfs)
         guard code == SQLITE_OK, let opened else {
             let error = StoreError.of(opened, code: code, sql: nil)
             sqlite3_close_v2(opened)
@@ -64,11 +77,14 @@ final class Handle {
     func close() {
         guard !isClosed else { return }
         isClosed = true
+        interruptHandle?.release(self)
         sqlite3_finalize(probeStatement)
+        for statement in attachedProbes { sqlite3_finalize(statement) }
         sqlite3_finalize(schemaStatement)
         for statement in controls.values { sqlite3_finalize(statement) }
         guard !isAdopted else {
             sqlite3_set_authorizer(db, nil, nil)
+            if busyHandler != nil { sqlite3_busy_handler(db, nil, nil) }
             if traceBox != nil { sqlite3_trace_v2(db, 0, nil, nil) }
             return
         }

@@ -32,7 +32,10 @@ extension Connection {
     /// Gives a fresh handle what the user has set, and lets the configuration's `prepare` run.
     func prepareHandle() throws(StoreError) {
         do {
-            try settings.apply(to: try current())
+            let handle = try current()
+            interruptHandle.aim(at: handle)
+            if !handle.isAdopted { busyPolicy.install(on: handle) }
+            try settings.apply(to: handle)
             try configuration.prepare?(self)
         } catch let error as StoreError {
             throw error

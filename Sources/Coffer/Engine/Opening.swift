@@ -73,7 +73,7 @@ struct Opening {
         guard case .file = try file.status() else {
             throw StoreError(.notFound, "there is no file at \(file.path)")
         }
-        let handle = try Handle(path: file.path, flags: role.flags)
+        let handle = try Handle(path: file.path, flags: role.flags, vfs: configuration.vfs)
         let salt = try readSalt(handle)
         let diagnosis = Diagnosis(
             file: file, handle: handle, salt: salt, derived: derived,

@@ -15,8 +15,16 @@ struct PhysicalOpen {
         /// Read to be copied, and left as it is: `query_only`, in its own journal mode. Opened for
         /// writing as far as the system allows, because only so a hot journal is rolled back.
         case source
+        /// The only connection to a database that has no file: no journal mode, nothing on disk.
+        case alone
 
-        var flags: Int32 { self == .readOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE }
+        var flags: Int32 {
+            switch self {
+            case .readOnly: SQLITE_OPEN_READONLY
+            case .alone: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+            case .writer, .reader, .source: SQLITE_OPEN_READWRITE
+            }
+        }
     }
 
     let file: FileLocation
@@ -29,7 +37,7 @@ struct PhysicalOpen {
     ///
     /// - Throws: `.wrongKey`, `.truncated`, `.damaged`, `.readOnly`, `.busy`, `.io`.
     func open(key: borrowing RawKey) throws(StoreError) -> Handle {
-        let handle = try Handle(path: file.path, flags: role.flags)
+        let handle = try Handle(path: file.path, flags: role.flags, vfs: configuration.vfs)
         try prepare(handle, key: key)
         return handle
     }
@@ -38,7 +46,7 @@ struct PhysicalOpen {
     func prepare(_ handle: Handle, key: borrowing RawKey) throws(StoreError) {
         try unlock(handle, key: key)
         try prove(handle, key: key)
-        try ZeroPageCheck.install(on: handle)
+        if role != .alone { try ZeroPageCheck.install(on: handle) }
         try configure(handle)
         handle.authorizer.install(on: handle.db)
     }
@@ -65,7 +73,7 @@ struct PhysicalOpen {
         // The KDF matters for raw keys too: it derives the key of the MAC.
         try handle.run("PRAGMA cipher_kdf_algorithm = PBKDF2_HMAC_\(hash)")
         // SQLCipher 4 writes a block of errors to stderr for every wrong key.
-        try handle.run("PRAGMA cipher_log_level = NONE")
+        try handle.run("PRAGMA cipher_log_level = \(Engine.cipherLogLevel.rawValue)")
     }
 
     /// Reads the schema: the first use of a page is where a wrong key shows.
@@ -123,7 +131,7 @@ struct PhysicalOpen {
         if role == .writer { try JournalModeChange(handle: handle, file: file).set(configuration) }
         let synchronous = configuration.durability == .power ? "FULL" : "NORMAL"
         try handle.run("PRAGMA synchronous = \(synchronous)")
-        if role != .writer { try handle.run("PRAGMA query_only = ON") }
+        if role != .writer, role != .alone { try handle.run("PRAGMA query_only = ON") }
     }
 
     /// SQLite opens a file that it may not write for reading, without a word.

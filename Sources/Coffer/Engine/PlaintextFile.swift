@@ -12,7 +12,8 @@ enum PlaintextFile {
         guard case .file = try file.status() else {
             throw StoreError(.notFound, "there is no file at \(file.path)")
         }
-        let handle = try Handle(path: file.path, flags: file.sourceRole.flags)
+        let handle = try Handle(
+            path: file.path, flags: file.sourceRole.flags, vfs: configuration.vfs)
         guard try handle.rawByteCount() > 0 else {
             throw StoreError(.truncated, "\(file.path) is empty", hint: "Restore the file.")
         }

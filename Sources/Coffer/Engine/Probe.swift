@@ -26,7 +26,7 @@ extension Handle {
     func probeFailure() -> StoreError? {
         guard !isClosed else { return Connection.closed }
         if cleanMissCount == coffer_cache_miss_count(db) { return nil }
-        if let failure = schemaReadFailure() { return failure }
+        if let failure = schemaReadFailure() ?? attachedReadFailure() { return failure }
         cleanMissCount = coffer_cache_miss_count(db)
         return nil
     }
@@ -38,14 +38,29 @@ extension Handle {
                 sqlite3_prepare_v2(db, Probe.sql, -1, &probeStatement, nil)
             }
             guard let probeStatement else { return error(sqlite3_errcode(db)) }
-            let code = sqlite3_step(probeStatement)
-            defer { sqlite3_reset(probeStatement) }
-            switch code & 0xff {
-            case SQLITE_ROW, SQLITE_DONE: return nil
-            // The codec fails with 1, a page that it zeroed with 11.
-            case SQLITE_ERROR, SQLITE_CORRUPT: return namingPages(Probe.damaged(sql: nil))
-            default: return error(code)
+            return failure(of: probeStatement).map(namingPages)
+        }
+    }
+
+    /// The probe of the main file sees nothing of the others.
+    private func attachedReadFailure() -> StoreError? {
+        guard !attachedProbes.isEmpty else { return nil }
+        return authorizer.asCoffer {
+            for probe in attachedProbes {
+                if let failure = failure(of: probe) { return failure }
             }
+            return nil
+        }
+    }
+
+    private func failure(of probe: OpaquePointer) -> StoreError? {
+        let code = sqlite3_step(probe)
+        defer { sqlite3_reset(probe) }
+        switch code & 0xff {
+        case SQLITE_ROW, SQLITE_DONE: return nil
+        // The codec fails with 1, a page that it zeroed with 11.
+        case SQLITE_ERROR, SQLITE_CORRUPT: return Probe.damaged(sql: nil)
+        default: return error(code)
         }
     }
 }

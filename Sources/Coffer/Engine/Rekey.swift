@@ -164,6 +164,7 @@ extension Connection {
         guard mode != .readOnly else {
             throw StoreError(.readOnly, "the file was opened for reading only")
         }
+        try requireNothingAttached()
         guard !open.handle.isInTransaction else {
             throw StoreError(
                 .misuse,

@@ -48,6 +48,8 @@ public final class Statement {
     let changesSchema: Bool
     /// Set between the first step and the reset.
     private(set) var isRunning = false
+    /// Set when the run ended underneath, by an interrupt; the next step says so.
+    var wasAbandoned = false
     private var names: ColumnNames?
     /// How many closures look at bytes of the current row: until they return it has to stay.
     private var lendingDepth = 0
@@ -257,6 +259,7 @@ public final class Statement {
     }
 
     func endRun() throws(StoreError) {
+        wasAbandoned = false
         guard isRunning else { return }
         try requireUnlent()
         rewind()

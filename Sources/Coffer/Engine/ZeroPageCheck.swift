@@ -23,14 +23,16 @@ enum ZeroPageCheck {
     /// them until the process ends.
     private static let copies = Mutex<[UInt: UInt]>([:])
 
-    /// Checks the main file of a connection, unless it has `auto_vacuum`, where the engine itself
+    /// Checks a file of a connection, unless it has `auto_vacuum`, where the engine itself
     /// may leave pages of zeros at the end.
-    static func install(on handle: Handle) throws(StoreError) {
+    static func install(
+        on handle: Handle, schema: String = "main"
+    ) throws(StoreError) {
         guard try Engine.capabilities.cipherMajorVersion < 4,
-            try handle.firstInteger("PRAGMA auto_vacuum") == 0
+            try handle.firstInteger("PRAGMA \(try schema.quotedIdentifier()).auto_vacuum") == 0
         else { return }
         var file: UnsafeMutablePointer<sqlite3_file>?
-        let code = sqlite3_file_control(handle.db, "main", SQLITE_FCNTL_FILE_POINTER, &file)
+        let code = sqlite3_file_control(handle.db, schema, SQLITE_FCNTL_FILE_POINTER, &file)
         guard code == SQLITE_OK, let file, let original = file.pointee.pMethods else {
             throw handle.error(code)
         }

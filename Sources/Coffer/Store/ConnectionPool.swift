@@ -15,7 +15,13 @@ final class ConnectionPool: @unchecked Sendable {
     let profile: CipherProfile
     let configuration: Configuration
     let mode: OpenMode
-    private let idle = Mutex<[Reader]>([])
+    private let readers = Mutex(Readers())
+
+    private struct Readers {
+        var idle: [Reader] = []
+        /// With those that somebody reads with.
+        var openCount = 0
+    }
 
     /// A connection that moves between threads, one at a time.
     private struct Reader: @unchecked Sendable {
@@ -46,7 +52,7 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// A reader that is idle, or a new one under the store's key: no derivation.
     func takeReader() throws(StoreError) -> Connection {
-        if let reader = idle.withLock({ $0.popLast() }) { return reader.connection }
+        if let reader = readers.withLock({ $0.idle.popLast() }) { return reader.connection }
         let open = try writer.fileState()
         let physical = PhysicalOpen(
             file: file, profile: open.profile, configuration: configuration,
@@ -59,19 +65,32 @@ final class ConnectionPool: @unchecked Sendable {
             pooling: state, mode: .readOnly, configuration: configuration,
             cacheByteCount: Self.cacheByteCount(configuration))
         try reader.prepareHandle()
+        readers.withLock { $0.openCount += 1 }
         return reader
     }
 
     func giveBack(_ connection: Connection) {
         let reader = Reader(connection: connection)
-        idle.withLock { $0.append(reader) }
+        let isOpen = connection.isOpen
+        readers.withLock { readers in
+            // One that could not be rolled back was closed.
+            if isOpen { readers.idle.append(reader) } else { readers.openCount -= 1 }
+        }
     }
 
     func closeReaders() {
-        let readers = idle.withLock { idle in
-            defer { idle.removeAll() }
-            return idle
+        let idle = readers.withLock { readers in
+            defer {
+                readers.openCount -= readers.idle.count
+                readers.idle.removeAll()
+            }
+            return readers.idle
         }
-        for reader in readers { reader.connection.close() }
+        for reader in idle { reader.connection.close() }
+    }
+
+    /// How many readers are open, and how many of them wait for work.
+    var readerCounts: (open: Int, idle: Int) {
+        readers.withLock { ($0.openCount, $0.idle.count) }
     }
 }

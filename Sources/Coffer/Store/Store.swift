@@ -1,5 +1,11 @@
 import Dispatch
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// One encrypted file, shared by any number of tasks and threads.
 ///
 /// ```swift
@@ -50,6 +56,30 @@ public final class Store: Sendable {
         core = try await Self.offPool { () throws(StoreError) in
             try StoreCore(path: path, key: key.key, mode: mode, configuration: configuration)
         }
+    }
+
+    /// Opens or creates a store in the file that a URL names.
+    ///
+    /// - Throws: As the initialiser with a path; `StoreError` `.misuse` if it is not the URL of a
+    ///   file on this machine.
+    public convenience init(
+        url: URL, key: consuming StoreKey, mode: OpenMode = .createIfMissing,
+        configuration: Configuration = .init()
+    ) throws {
+        try self.init(
+            path: Location.url(url).path, key: key, mode: mode, configuration: configuration)
+    }
+
+    /// Opens or creates a store in the file that a URL names, without blocking a thread of the
+    /// cooperative pool.
+    ///
+    /// - Throws: As the synchronous initialiser.
+    public convenience init(
+        url: URL, key: consuming StoreKey, mode: OpenMode = .createIfMissing,
+        configuration: Configuration = .init()
+    ) async throws {
+        let path = try Location.url(url).path
+        try await self.init(path: path, key: key, mode: mode, configuration: configuration)
     }
 
     // MARK: Transactions
@@ -163,6 +193,9 @@ public final class Store: Sendable {
 
     /// The file's journal mode, as found or as configured.
     public var journalMode: Configuration.JournalMode { core.configuration.journalMode }
+
+    /// What the store's connections do at this moment.
+    public var statistics: StoreStatistics { core.statistics }
 
     /// How many writes stand in line behind the one that runs.
     var waitingWriteCount: Int { core.waitingWriteCount }

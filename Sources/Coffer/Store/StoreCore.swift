@@ -47,6 +47,14 @@ final class StoreCore: Sendable {
 
     var waitingWriteCount: Int { writeGate.waitingCount }
 
+    var statistics: StoreStatistics {
+        let readers = pool.readerCounts
+        return StoreStatistics(
+            openReaderCount: readers.open, idleReaderCount: readers.idle,
+            waitingReadCount: pool.hasReaders ? readGate.waitingCount : 0,
+            waitingWriteCount: writeGate.waitingCount)
+    }
+
     private var id: ObjectIdentifier { ObjectIdentifier(self) }
 
     // MARK: Writing

@@ -346,9 +346,9 @@ import Testing
         #expect(error?.sql == "SELECT key FROM attachments")
     }
 
-    @Test func `attaching is off, for its pages would not be probed, and VACUUM works`() throws {
+    @Test func `attaching by SQL text is off, and VACUUM works`() throws {
         let error = expect(.misuse) { try connection.execute("ATTACH '/no/where' AS a") }
-        #expect(error?.message.contains("probed") == true)
+        #expect(error?.message.contains("attach(_:as:key:)") == true)
         try connection.execute("VACUUM")
         try connection.execute("/* a comment */ -- and another\n VACUUM")
     }

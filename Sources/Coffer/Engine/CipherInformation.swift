@@ -1,0 +1,74 @@
+import CSQLCipher
+import Synchronization
+
+/// What encrypts the pages of a connection.
+public struct CipherInformation: Sendable, Hashable {
+    /// SQLCipher's version, such as `3.4.1` or `4.6.1 community`.
+    public let version: String
+    /// The library that it encrypts with, such as `openssl`.
+    public let provider: String
+    /// That library's own version.
+    public let providerVersion: String
+    /// Whether that library runs in its FIPS mode.
+    public let isFIPS: Bool
+    /// The file's cipher settings.
+    public let profile: CipherProfile
+}
+
+extension Connection {
+    /// What encrypts the pages of this connection.
+    ///
+    /// - Throws: `StoreError` `.misuse` before the key is set, `.closed`.
+    /// - Note: The corresponding SQL is `PRAGMA cipher_version`, `cipher_provider`,
+    ///   `cipher_provider_version` and `cipher_fips_status`.
+    public func cipherInformation() throws -> CipherInformation {
+        let handle = try current()
+        guard let profile else { throw Self.closed }
+        return CipherInformation(
+            version: try handle.firstText("PRAGMA cipher_version") ?? "",
+            provider: try handle.firstText("PRAGMA cipher_provider") ?? "",
+            providerVersion: try handle.firstText("PRAGMA cipher_provider_version") ?? "",
+            isFIPS: try handle.firstInteger("PRAGMA cipher_fips_status") == 1, profile: profile)
+    }
+}
+
+/// How much SQLCipher 4 writes to standard error.
+public enum CipherLogLevel: String, Sendable, CaseIterable {
+    /// Nothing: the level that Coffer sets.
+    case none = "NONE"
+    /// What failed; among it a block of lines for every wrong key.
+    case error = "ERROR"
+    /// What looks wrong as well.
+    case warn = "WARN"
+    /// What it does as well.
+    case info = "INFO"
+    /// What helps to find an error in SQLCipher.
+    case debug = "DEBUG"
+    /// Everything.
+    case trace = "TRACE"
+}
+
+extension Engine {
+    private static let logLevel = Mutex(CipherLogLevel.none)
+
+    /// How much SQLCipher writes to standard error, for the whole process.
+    public static var cipherLogLevel: CipherLogLevel { logLevel.withLock { $0 } }
+
+    /// Sets how much SQLCipher writes to standard error, for the whole process and at once.
+    ///
+    /// Its lines name files, pages and reasons, for a report to its makers.
+    ///
+    /// - Throws: `StoreError` `.unsupported` on SQLCipher 3, which has no log.
+    /// - Note: The corresponding SQL is `PRAGMA cipher_log_level`.
+    public static func setCipherLogLevel(_ level: CipherLogLevel) throws {
+        guard try capabilities.cipherMajorVersion >= 4 else {
+            throw StoreError(.unsupported, "SQLCipher 3 has no log; SQLCipher 4 has one")
+        }
+        // The level belongs to the process, so that any connection can set it.
+        let handle = try Handle(path: ":memory:", flags: SQLITE_OPEN_READWRITE)
+        try logLevel.withLock { current throws(StoreError) in
+            try handle.run("PRAGMA cipher_log_level = \(level.rawValue)")
+            current = level
+        }
+    }
+}

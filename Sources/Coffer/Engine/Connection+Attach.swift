@@ -1,0 +1,190 @@
+import CSQLCipher
+import Synchronization
+
+extension Connection {
+    /// Attaches another encrypted file under a name, so that SQL can use both.
+    ///
+    /// ```swift
+    /// try connection.attach("archive.db", as: "archive", key: .passphrase(text))
+    /// try connection.execute("INSERT INTO archive.note SELECT * FROM note WHERE old")
+    /// ```
+    ///
+    /// What SQL reads of it is probed as the main file is. The file must exist, and keeps its
+    /// journal mode. A transaction over two files survives a crash of the process as a whole only
+    /// if both have a rollback journal: with a write-ahead log one of them may keep its part alone.
+    /// See <https://www.sqlite.org/lang_attach.html>.
+    ///
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - name: What SQL calls it; not `main`, `temp`, or the name of another attached file.
+    ///   - key: The file's key.
+    /// - Throws: `StoreError` `.wrongKey`, `.notEncrypted`, `.notFound`, `.damaged` and what else
+    ///   opening throws; `.misuse` for a name in use, for a file that this connection has, inside
+    ///   a transaction and while a statement is at a row.
+    /// - Note: The corresponding SQL is `ATTACH`, with the key as a bound value.
+    public func attach(_ path: String, as name: String, key: consuming StoreKey) throws {
+        let handle = try requireNoTransaction()
+        _ = try name.quotedIdentifier()
+        guard !isSchema(name, of: handle) else {
+            throw StoreError(.misuse, "there is a schema of that name already")
+        }
+        let file = try FileLocation(path)
+        try requireOther(file, than: handle)
+        var configuration = configuration
+        configuration.profile = nil
+        configuration.journalMode = .existing
+        // Says what is wrong with the file or its key; ATTACH itself would not.
+        let opened = try Opening(
+            path: file.path, mode: mode == .readOnly ? .readOnly : .mustExist,
+            configuration: configuration, cacheByteCount: 0
+        ).open(key: key)
+        opened.handle.close()
+        try Attachment(name: name, file: file, profile: opened.profile)
+            .attach(to: handle, key: opened.key)
+        do throws(StoreError) {
+            try configureAttached(name, handle)
+        } catch {
+            try? Attachment.detach(name, from: handle)
+            throw error
+        }
+        forgetAttachments()
+    }
+
+    /// Lets go of an attached file.
+    ///
+    /// - Throws: `StoreError` `.notFound` if there is none of that name; `.misuse` inside a
+    ///   transaction and while a statement is at a row.
+    /// - Note: The corresponding SQL is `DETACH`.
+    public func detach(_ name: String) throws {
+        let handle = try requireNoTransaction()
+        guard handle.attachedNames.contains(where: { $0.isSameIdentifier(as: name) }) else {
+            throw StoreError(.notFound, "no file is attached under that name")
+        }
+        forgetAttachments()
+        try Attachment.detach(name, from: handle)
+    }
+
+    /// The names of the attached files, in the order in which they were attached.
+    public var attachedNames: [String] { handle?.attachedNames ?? [] }
+
+    // MARK: Inside
+
+    /// - Throws: `.misuse` where the handle would be replaced and forget what is attached.
+    func requireNothingAttached() throws(StoreError) {
+        guard attachedNames.isEmpty else {
+            throw StoreError(
+                .misuse, "files are attached, and would not be any more", hint: "Detach them first."
+            )
+        }
+    }
+
+    private func isSchema(_ name: String, of handle: Handle) -> Bool {
+        (["main", "temp"] + handle.attachedNames).contains { $0.isSameIdentifier(as: name) }
+    }
+
+    /// One file under two names would lock itself out.
+    private func requireOther(_ file: FileLocation, than handle: Handle) throws(StoreError) {
+        guard case .file(_, let identity) = try file.status() else {
+            throw StoreError(.notFound, "there is no file at \(file.path)")
+        }
+        for name in ["main"] + handle.attachedNames {
+            guard let known = sqlite3_db_filename(handle.db, name).map({ String(cString: $0) }),
+                !known.isEmpty, case .file(_, identity) = try FileLocation(known).status()
+            else { continue }
+            throw StoreError(.misuse, "the connection has \(file.path) already")
+        }
+    }
+
+    private func configureAttached(_ name: String, _ handle: Handle) throws(StoreError) {
+        try ZeroPageCheck.install(on: handle, schema: name)
+        let quoted = try name.quotedIdentifier()
+        let synchronous = configuration.durability == .power ? "FULL" : "NORMAL"
+        try handle.run("PRAGMA \(quoted).synchronous = \(synchronous)")
+        try handle.run("PRAGMA \(quoted).cache_size = -\(max(cacheByteCount, 1 << 20) >> 10)")
+    }
+}
+
+/// One ATTACH.
+///
+/// It reads the schema at once, so the cipher's settings have to be right before it: there is
+/// nothing but the process-wide defaults of the engine to set them by. Coffer's own connections set
+/// all of them after their key, and so do not mind.
+private struct Attachment {
+    let name: String
+    let file: FileLocation
+    let profile: CipherProfile
+
+    /// One at a time: the defaults belong to the process.
+    private static let defaults = Mutex(())
+
+    func attach(to handle: Handle, key: borrowing RawKey) throws(StoreError) {
+        let settings = try self.settings()
+        let count = Int32(handle.attachedNames.count)
+        // One more for VACUUM, which attaches its copy.
+        let limit = sqlite3_limit(handle.db, SQLITE_LIMIT_ATTACHED, -1)
+        sqlite3_limit(handle.db, SQLITE_LIMIT_ATTACHED, max(limit, count + 2))
+        let code = try Self.defaults.withLock { _ throws(StoreError) -> Int32 in
+            var old: [(String, String)] = []
+            for (setting, _) in settings {
+                old.append((setting, try handle.firstText("PRAGMA \(setting)") ?? ""))
+            }
+            defer {
+                for (setting, value) in old { try? handle.run("PRAGMA \(setting) = \(value)") }
+            }
+            for (setting, value) in settings { try handle.run("PRAGMA \(setting) = \(value)") }
+            return run(on: handle, key)
+        }
+        guard code == SQLITE_OK else { throw handle.error(code) }
+        var probe: OpaquePointer?
+        let sql = "SELECT 1 FROM \(try name.quotedIdentifier()).sqlite_master LIMIT 1"
+        let probeCode = handle.authorizer.asCoffer {
+            coffer_prepare_persistent(handle.db, sql, -1, &probe, nil)
+        }
+        guard probeCode == SQLITE_OK, let probe else { throw handle.error(probeCode) }
+        handle.attachedNames.append(name)
+        handle.attachedProbes.append(probe)
+    }
+
+    static func detach(_ name: String, from handle: Handle) throws(StoreError) {
+        let index = handle.attachedNames.firstIndex { $0.isSameIdentifier(as: name) }
+        if let index {
+            handle.attachedNames.remove(at: index)
+            sqlite3_finalize(handle.attachedProbes.remove(at: index))
+        }
+        try handle.run("DETACH \(try name.quotedIdentifier())")
+    }
+
+    private func settings() throws(StoreError) -> [(String, String)] {
+        let common = [
+            ("cipher_default_page_size", "\(profile.pageByteCount)"),
+            ("cipher_default_kdf_iter", "\(profile.roundCount)"),
+        ]
+        guard try Engine.capabilities.cipherMajorVersion >= 4 else { return common }
+        let hash = profile.hash == .sha512 ? "SHA512" : "SHA1"
+        return common + [
+            ("cipher_default_hmac_algorithm", "HMAC_\(hash)"),
+            ("cipher_default_kdf_algorithm", "PBKDF2_HMAC_\(hash)"),
+        ]
+    }
+
+    /// The key is bound, never text, and forgotten with the statement.
+    private func run(on handle: Handle, _ key: borrowing RawKey) -> Int32 {
+        let path = file.path
+        let name = name
+        return key.withKeyText { text in
+            handle.authorizer.asCoffer {
+                var statement: OpaquePointer?
+                let code = sqlite3_prepare_v2(
+                    handle.db, "ATTACH ?1 AS ?2 KEY ?3", -1, &statement, nil)
+                guard code == SQLITE_OK else { return code }
+                sqlite3_bind_text(statement, 1, path, -1, coffer_transient())
+                sqlite3_bind_text(statement, 2, name, -1, coffer_transient())
+                // Not copied: the bytes are wiped when this returns, after the statement is gone.
+                sqlite3_bind_blob(statement, 3, text.baseAddress, Int32(text.count), nil)
+                let result = sqlite3_step(statement)
+                sqlite3_finalize(statement)
+                return result == SQLITE_DONE ? SQLITE_OK : result
+            }
+        }
+    }
+}

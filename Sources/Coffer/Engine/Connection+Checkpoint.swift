@@ -1,0 +1,49 @@
+import CSQLCipher
+
+/// How far a checkpoint goes, and whom it waits for.
+/// See <https://www.sqlite.org/c3ref/wal_checkpoint_v2.html>.
+public enum CheckpointMode: Int32, Sendable, CaseIterable {
+    /// Moves what it can without waiting for anybody.
+    case passive
+    /// Waits for writers, and for readers of older snapshots; then moves everything.
+    case full
+    /// The same, and waits until all readers read the file alone: the next write starts the log anew.
+    case restart
+    /// The same, and cuts the log to no bytes.
+    case truncate
+}
+
+/// What a checkpoint found and did.
+public struct CheckpointResult: Sendable, Hashable {
+    /// Frames (changed pages) in the log, 0 after it was cut.
+    public let logFrameCount: Int
+    /// Of those, how many stand in the main file by now.
+    public let checkpointedFrameCount: Int
+}
+
+extension Connection {
+    /// Moves the write-ahead log into the main file.
+    ///
+    /// SQLite does so by itself when the log has 1 000 pages, and when the last connection closes.
+    ///
+    /// - Parameter mode: How far to go, and whom to wait for.
+    /// - Returns: What it found and did; `nil` if the database has no write-ahead log.
+    /// - Throws: `StoreError` `.busy` if somebody did not end in time (never for `.passive`, whose
+    ///   counts tell); `.damaged`, `.full`, `.io`, `.readOnly`; `.misuse` inside a transaction or
+    ///   while a statement is at a row.
+    /// - Complexity: O(*frames*) time.
+    /// - Note: The corresponding C function is `sqlite3_wal_checkpoint_v2`.
+    @discardableResult
+    public func checkpoint(_ mode: CheckpointMode = .passive) throws -> CheckpointResult? {
+        let handle = try requireNoTransaction()
+        var logCount: Int32 = -1
+        var doneCount: Int32 = -1
+        let code = sqlite3_wal_checkpoint_v2(
+            handle.db, "main", mode.rawValue, &logCount, &doneCount)
+        guard code == SQLITE_OK else { throw handle.error(code) }
+        // "If *pnLog and *pnCkpt are set to -1 … the database is not in WAL mode".
+        guard logCount >= 0, doneCount >= 0 else { return nil }
+        return CheckpointResult(
+            logFrameCount: Int(logCount), checkpointedFrameCount: Int(doneCount))
+    }
+}

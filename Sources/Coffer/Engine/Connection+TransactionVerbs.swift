@@ -1,0 +1,165 @@
+/// Transactions and savepoints that begin in one place and end in another. Where one function can
+/// hold the work, `transaction(_:_:)` and `savepoint(_:)` cannot be left open.
+extension Connection {
+    /// Begins a transaction, which `commit()` or `rollback()` ends.
+    ///
+    /// - Parameter mode: Which locks to take first; `.immediate` unless you say otherwise.
+    /// - Throws: `StoreError` `.busy` if another connection holds the lock; `.misuse` inside a
+    ///   transaction or while a statement is at a row.
+    /// - Note: The corresponding SQL is `BEGIN`.
+    public func begin(_ mode: TransactionMode = .immediate) throws {
+        let handle = try requireNoTransaction()
+        try handle.run(mode.control)
+        isSchemaChecked = false
+    }
+
+    /// Commits the transaction that `begin(_:)` began: returned means durable.
+    ///
+    /// After `.busy` and `.constraint` (a deferred foreign key) it is still open, so that you can
+    /// mend that and commit again, or roll back. After every other error it was rolled back.
+    ///
+    /// - Throws: `StoreError` `.damaged` if a page that was read in it failed authentication;
+    ///   `.busy`, `.constraint`, `.full`, `.io`; `.misuse` outside a transaction and in a body.
+    /// - Note: The corresponding SQL is `COMMIT`.
+    public func commit() throws {
+        let handle = try requireOwnTransaction("commit()")
+        do throws(StoreError) {
+            try probe()
+            try handle.run(.commit)
+        } catch  where error.code == .busy || error.code == .constraint {
+            throw error
+        } catch {
+            undo(handle)
+            throw error
+        }
+    }
+
+    /// Undoes all that was done since `begin(_:)`.
+    ///
+    /// - Throws: `StoreError` `.misuse` outside a transaction, which SQLite may have undone by
+    ///   itself (`isInTransaction` tells), and in a body, which throws to roll back; `.closed`.
+    /// - Note: The corresponding SQL is `ROLLBACK`.
+    public func rollback() throws {
+        let handle = try requireOwnTransaction("rollback()")
+        undo(handle)
+    }
+
+    /// Opens a savepoint inside a transaction.
+    ///
+    /// - Parameter name: Any text; the newest savepoint of a name hides the older ones.
+    /// - Throws: `StoreError` `.misuse` outside a transaction and in the body of `savepoint(_:)`,
+    ///   `.sql` for an empty name or one with NUL.
+    /// - Note: The corresponding SQL is `SAVEPOINT`.
+    public func beginSavepoint(_ name: String) throws {
+        let name = try name.quotedIdentifier()
+        try requireOwnSavepoints("beginSavepoint(_:)").run("SAVEPOINT \(name)")
+    }
+
+    /// Keeps what was done since the savepoint, and ends it and those inside it.
+    ///
+    /// - Throws: `StoreError` `.damaged` if a page that was read in the transaction failed
+    ///   authentication: then roll back; `.notFound` if there is no savepoint of that name;
+    ///   `.misuse` outside a transaction and in the body of `savepoint(_:)`.
+    /// - Note: The corresponding SQL is `RELEASE`.
+    public func releaseSavepoint(_ name: String) throws {
+        let handle = try requireOwnSavepoints("releaseSavepoint(_:)")
+        try probe()
+        try run("RELEASE", name, handle)
+    }
+
+    /// Undoes what was done since the savepoint, which stays open.
+    ///
+    /// - Throws: `StoreError` `.notFound` if there is no savepoint of that name; `.damaged` if a
+    ///   page that was read in the transaction failed authentication: then `rollback()`; `.misuse`
+    ///   outside a transaction and in the body of `savepoint(_:)`.
+    /// - Note: The corresponding SQL is `ROLLBACK TO`.
+    public func rollback(toSavepoint name: String) throws {
+        let handle = try requireOwnSavepoints("rollback(toSavepoint:)")
+        forgetAttachments()
+        try run("ROLLBACK TO", name, handle)
+    }
+
+    // MARK: Inside
+
+    /// The handle, if nothing is open on it that a transaction would have to nest in.
+    func requireNoTransaction() throws(StoreError) -> Handle {
+        let handle = try current()
+        guard !implicit.isOpen else {
+            throw StoreError(
+                .misuse, "a statement is still at a row", hint: "Step it to its end, or reset it.")
+        }
+        guard !handle.isInTransaction else {
+            throw StoreError(
+                .misuse, "a transaction is open already", hint: "Use savepoint(_:) inside it.")
+        }
+        return handle
+    }
+
+    /// Rolls back, also where an interrupt is still in force: it is as long as a statement is at a
+    /// row, and then fails ROLLBACK itself.
+    ///
+    /// - Returns: Whether statements at a row go on. If nothing helps, the connection is closed.
+    @discardableResult
+    func undo(_ handle: Handle) -> Bool {
+        forgetAttachments()
+        guard handle.isInTransaction else { return true }
+        if (try? handle.run(.rollback)) != nil { return true }
+        guard handle.isInTransaction else { return true }
+        abandonRunningStatements()
+        try? handle.run(.rollback)
+        if handle.isInTransaction { close() }
+        return false
+    }
+
+    private func requireOwnTransaction(_ verb: String) throws(StoreError) -> Handle {
+        let handle = try current()
+        try requireUnmanaged(verb)
+        guard handle.isInTransaction, !implicit.isOpen else {
+            throw StoreError(
+                .misuse, "\(verb) without a transaction",
+                hint: "Call begin(_:) first; SQLite may have undone the transaction itself.")
+        }
+        return handle
+    }
+
+    /// Savepoints by name are the user's own everywhere but in a savepoint of Coffer's.
+    private func requireOwnSavepoints(_ verb: String) throws(StoreError) -> Handle {
+        let handle = try current()
+        guard isInTransaction else {
+            throw StoreError(
+                .misuse, "a savepoint needs a transaction around it", hint: "Use transaction(_:_:)."
+            )
+        }
+        guard savepointDepth == 0 else {
+            throw StoreError(
+                .misuse, "\(verb) could end the savepoint whose body runs",
+                hint: "Use savepoint(_:) inside it.")
+        }
+        return handle
+    }
+
+    /// - Throws: `.misuse` while Coffer's transaction, savepoint or statement is open.
+    func requireUnmanaged(_ verb: String) throws(StoreError) {
+        guard !isInBody, savepointDepth == 0 else {
+            throw StoreError(
+                .misuse, "\(verb) would end a transaction that is Coffer's to end",
+                hint: "Return from the body to commit, throw to roll back.")
+        }
+        guard !implicit.isOpen else {
+            throw StoreError(
+                .misuse, "\(verb) would end a transaction that is Coffer's to end",
+                hint: "Step the open statement to its end, or reset it.")
+        }
+    }
+
+    private func run(_ verb: String, _ name: String, _ handle: Handle) throws(StoreError) {
+        let quoted = try name.quotedIdentifier()
+        do throws(StoreError) {
+            try handle.run("\(verb) \(quoted)")
+        } catch  where error.code == .sql {
+            // After a page has failed, ROLLBACK TO does as well.
+            if let failure = handle.probeFailure() { throw failure }
+            throw StoreError(.notFound, "there is no savepoint \(quoted)", cause: error)
+        }
+    }
+}

@@ -1,0 +1,5 @@
+/// Which Coffer this is.
+public enum Release {
+    /// The version of the library; see `CHANGELOG.md`.
+    public static let version = "0.1.0"
+}
