@@ -8,7 +8,8 @@ extension Connection {
     /// file as it is now. `Store.verify` looks at every page.
     ///
     /// - Throws: `StoreError` `.wrongKey` if the key of this connection does not open the file any
-    ///   more, `.damaged`, `.truncated`, `.busy`, `.io`; `.misuse` before the key is set; `.closed`.
+    ///   more, `.damaged`, `.truncated`, `.busy`, `.io`; `.misuse` before the key is set;
+    ///   `.closed`.
     /// - Complexity: O(1).
     public func check() throws {
         let handle = try current()

@@ -7,7 +7,8 @@ public enum CheckpointMode: Int32, Sendable, CaseIterable {
     case passive
     /// Waits for writers, and for readers of older snapshots; then moves everything.
     case full
-    /// The same, and waits until all readers read the file alone: the next write starts the log anew.
+    /// The same, and waits until all readers read the file alone: the next write
+    /// starts the log anew.
     case restart
     /// The same, and cuts the log to no bytes.
     case truncate

@@ -1,7 +1,7 @@
 /// Whole databases from one place to another: between connections, into memory and out of it.
 ///
 /// The pages are copied as they are, each under the key of its own connection, out of one snapshot.
-/// For another profile, and from or to plaintext, there are `Store.migrate`, `encrypt` and `decrypt`.
+/// For another profile, and from or to plaintext, there are `Store.migrate`, `encrypt`, `decrypt`.
 extension Connection {
     /// Copies everything into another open connection, in place of what it holds.
     ///

@@ -34,35 +34,6 @@ public final class Connection {
         case closed
     }
 
-    /// What a connection to a file keeps, to open it once more.
-    final class FileState {
-        let handle: Handle
-        let key: RawKey
-        let file: FileLocation
-        let profile: CipherProfile
-
-        init(_ opened: consuming Opened) {
-            handle = opened.handle
-            file = opened.file
-            profile = opened.profile
-            key = opened.key
-            nameDamage()
-        }
-
-        init(handle: Handle, key: consuming RawKey, file: FileLocation, profile: CipherProfile) {
-            self.handle = handle
-            self.key = key
-            self.file = file
-            self.profile = profile
-            nameDamage()
-        }
-
-        private func nameDamage() {
-            let report = DamageReport()
-            handle.damagedPages = { [weak self] in self.map(report.pages) ?? [] }
-        }
-    }
-
     /// What to do when another connection holds a lock; `Configuration.busyTimeout` at first.
     ///
     /// It can be set before the key is, and holds for as long as the connection lives. On a handle
@@ -127,51 +98,6 @@ public final class Connection {
         try setKey(key)
     }
 
-    /// Opens a database in a file, in memory, or a temporary one.
-    ///
-    /// ```swift
-    /// let scratch = try Connection(.memory)
-    /// let notes = try Connection(.uri("file:notes.db?mode=ro"), key: .passphrase(text))
-    /// ```
-    ///
-    /// - Parameters:
-    ///   - location: Where the database is.
-    ///   - key: The key of a file. A database in memory or a temporary one takes none: it has a
-    ///     random one of its own.
-    ///   - mode: What to do about the file's existence; `nil` for what the URI says, else
-    ///     `.createIfMissing`.
-    ///   - configuration: How to open it.
-    /// - Throws: As `setKey(_:)`; `StoreError` `.misuse` for a file without a key, a key without a
-    ///   file, or a mode or VFS that contradicts the URI.
-    public convenience init(
-        _ location: Location, key: consuming StoreKey? = nil, mode: OpenMode? = nil,
-        configuration: Configuration = .init()
-    ) throws {
-        let (mode, configuration) = try location.resolved(mode, configuration)
-        self.init(at: location, mode: mode, configuration: configuration)
-        guard case .file = location.kind else {
-            guard key == nil else {
-                throw StoreError(.misuse, "a database without a file takes no key")
-            }
-            try openPrivate()
-            return
-        }
-        guard let key else {
-            throw StoreError(.misuse, "a file opens with a key", hint: "Give the key as well.")
-        }
-        try setKey(key)
-    }
-
-    /// Opens the file that a URL names, with its key.
-    ///
-    /// - Throws: As `setKey(_:)`; `StoreError` `.misuse` if it is not the URL of a file.
-    public convenience init(
-        url: URL, key: consuming StoreKey, mode: OpenMode = .createIfMissing,
-        configuration: Configuration = .init()
-    ) throws {
-        try self.init(.url(url), key: key, mode: mode, configuration: configuration)
-    }
-
     /// A connection of a store, around a handle that is open and proven.
     init(
         pooling state: FileState, mode: OpenMode, configuration: Configuration,
@@ -229,7 +155,7 @@ public final class Connection {
         try EngineNotice.log(to: configuration.logger)
     }
 
-    private func openPrivate() throws(StoreError) {
+    func openPrivate() throws(StoreError) {
         let (handle, profile) = try PrivateDatabase.open(
             location, profile: configuration.profile, configuration: configuration,
             cacheByteCount: cacheByteCount)

@@ -38,7 +38,7 @@ extension Engine {
         }
     }
 
-    /// Whether connections may be used by any thread, one at a time. Coffer runs on no other engine.
+    /// Whether connections may be used by any thread, one at a time. Coffer runs on no other.
     /// The corresponding C function is `sqlite3_threadsafe`.
     public static var isThreadSafe: Bool { sqlite3_threadsafe() != 0 }
 

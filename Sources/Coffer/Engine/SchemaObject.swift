@@ -32,7 +32,8 @@ public struct ColumnInformation: Sendable, Hashable {
     public let position: Int
     /// Its name.
     public let name: String
-    /// The type as declared; empty if there is none.
+    /// The type as declared; empty if there is none. SQLCipher 4 may write the usual ones in
+    /// capitals.
     public let declaredType: String
     /// Whether it is declared NOT NULL.
     public let isNotNull: Bool

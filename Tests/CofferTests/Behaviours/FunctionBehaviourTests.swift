@@ -125,8 +125,8 @@ import Testing
     }
 
     @Test func `F050 a function returns NULL`() throws {
-        try connection.register(function: "nothing", argumentCount: 0) { _ in nil }
-        #expect(try scalar("SELECT nothing()") == .null)
+        try connection.register(function: "no_value", argumentCount: 0) { _ in nil }
+        #expect(try scalar("SELECT no_value()") == .null)
     }
 
     @Test func `F052 a function can say that its result is too big`() throws {

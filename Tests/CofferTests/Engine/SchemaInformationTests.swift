@@ -14,7 +14,8 @@ import Testing
         for sql in [
             "CREATE TABLE parent(a, b, PRIMARY KEY(a, b))",
             """
-            CREATE TABLE child(id INTEGER PRIMARY KEY AUTOINCREMENT, "x y" TEXT NOT NULL DEFAULT 'n',
+            CREATE TABLE child(
+              id INTEGER PRIMARY KEY AUTOINCREMENT, "x y" TEXT NOT NULL DEFAULT 'n',
             p, q, FOREIGN KEY(p, q) REFERENCES parent(a, b) ON DELETE CASCADE,
             FOREIGN KEY(q) REFERENCES child ON UPDATE SET NULL)
             """,
