@@ -22,7 +22,9 @@ let package = Package(
             name: "bench-swift-c", dependencies: ["CEngine", "Workloads"], path: "Sources/SwiftC"),
         .executableTarget(
             name: "bench-coffer",
-            dependencies: ["Workloads", .product(name: "Coffer", package: "coffer")],
+            dependencies: [
+                "CWorkload", "Workloads", .product(name: "Coffer", package: "coffer"),
+            ],
             path: "Sources/CofferBench"),
         .executableTarget(
             name: "bench-grdb",

@@ -92,6 +92,11 @@ static inline int coffer_set_option(sqlite3 *db, int option, int enabled) {
     return sqlite3_db_config(db, option, enabled, (int *)0);
 }
 
+/// sqlite3_config is variadic. Does nothing once the engine has been used.
+static inline int coffer_stop_memory_statistics(void) {
+    return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 /// SQLITE_IOERR_SHORT_READ, an expression that Swift does not import.
 static const int coffer_ioerr_short_read = SQLITE_IOERR_SHORT_READ;
 

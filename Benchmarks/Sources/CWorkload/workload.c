@@ -162,6 +162,18 @@ void bench_check_found(bench_check *check, int64_t asked, const bench_record *re
     bench_check_record(check, record);
 }
 
+static uint64_t bits_of(double real) {
+    uint64_t bits;
+    memcpy(&bits, &real, sizeof bits);
+    return bits;
+}
+
+uint64_t bench_digest(const bench_record *record) {
+    return (uint64_t)record->id + (uint64_t)record->flag + bits_of(record->x) + bits_of(record->y) +
+           bits_of(record->created) + (uint64_t)record->name.count + (uint64_t)record->url.count +
+           (uint64_t)record->kind.count + (uint64_t)record->note.count + (uint64_t)record->data.count;
+}
+
 void bench_check_entry(bench_check *check, const bench_entry *entry) {
     bench_check_bytes(check, entry->key, sizeof entry->key);
     bench_check_bytes(check, entry->value, sizeof entry->value);

@@ -95,7 +95,7 @@ struct ConnectionRecords {
                     var items: [Item] = []
                     items.reserveCapacity(run.rows)
                     for index in 0..<run.rows {
-                        try find.bind([.integer(Int64(run.shuffled(index) + 1))])
+                        try find.bind(Int64(run.shuffled(index) + 1), at: 0)
                         guard try find.step() else { throw Missing() }
                         items.append(try find.item())
                     }
@@ -135,12 +135,17 @@ extension Connection {
 
 extension Statement {
     func write(_ item: Item) throws {
-        try bind([
-            .integer(item.id), .text(item.name), .text(item.url), .text(item.kind), .real(item.x),
-            .real(item.y), .real(item.created.timeIntervalSince1970),
-            .integer(item.flag ? 1 : 0), item.note.map { .text($0) } ?? .null, .blob(item.data),
-        ])
-        while try step() {}
+        try bind(item.id, at: 0)
+        try bind(item.name, at: 1)
+        try bind(item.url, at: 2)
+        try bind(item.kind, at: 3)
+        try bind(item.x, at: 4)
+        try bind(item.y, at: 5)
+        try bind(item.created.timeIntervalSince1970, at: 6)
+        try bind(item.flag, at: 7)
+        if let note = item.note { try bind(note, at: 8) } else { try bindNull(at: 8) }
+        try bind(item.data, at: 9)
+        try run()
     }
 
     func items() throws -> [Item] {

@@ -30,6 +30,8 @@ import Workloads
         case ("coffer-connection", "W1"): try ConnectionRecords(run).insert()
         case ("coffer-connection", "W2"), ("coffer-connection", "W2d"):
             try ConnectionRecords(run).fetch()
+        case ("coffer-connection", "W1-bind"): try BorrowedRows(run).insert()
+        case ("coffer-connection", "W2-borrow"): try BorrowedRows(run).scan()
         case ("coffer-connection", "W3"): try ConnectionRecords(run).find()
         case ("coffer-connection", "W4"): try ConnectionRecords(run).update()
         case ("coffer-connection", "W6-single"): try ConnectionRecords(run).insertDurably()

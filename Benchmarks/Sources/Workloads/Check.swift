@@ -7,6 +7,9 @@ public struct Check {
 
     public init() {}
 
+    /// The sum of rows that were read in place.
+    public init(digest: UInt64) { sum.sum = digest }
+
     public init(_ items: some Sequence<Item>) {
         for item in items { add(item) }
     }

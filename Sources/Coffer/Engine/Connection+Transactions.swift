@@ -128,7 +128,6 @@ extension Connection {
 
     /// Opens the transaction around a statement that runs outside one.
     func statementWillStep(_ statement: Statement) throws(StoreError) {
-        guard !statement.isRunning else { return }
         let handle = try current()
         guard !statement.wasAbandoned else {
             statement.wasAbandoned = false

@@ -175,6 +175,11 @@ public final class Connection {
         }
     }
 
+    deinit {
+        // Statements that others still hold may not look for the connection any more.
+        for entry in statements.values { entry.statement?.finalize() }
+    }
+
     /// Ends all statements, rolls back what is open, and closes the file. Safe to call twice.
     /// The corresponding C function is `sqlite3_close_v2`.
     public func close() {
@@ -295,7 +300,7 @@ public final class Connection {
 
     /// Remembers a statement, weakly, to end it before the file closes.
     func adopt(_ statement: Statement) {
-        statement.connection = self
+        statement.belong(to: self)
         if statements.count >= statementCountToSweep {
             statements = statements.filter { $0.value.statement != nil }
             statementCountToSweep = max(64, statements.count * 2)

@@ -12,21 +12,38 @@ extension String {
 
 extension UnsafeBufferPointer<UInt8> {
     /// Whether the bytes are UTF-8.
-    var isUTF8: Bool { isASCII || String(exactly: self) != nil }
+    @inline(__always)
+    var isUTF8: Bool { isASCII || isUTF8BeyondASCII }
+
+    @inline(never)
+    private var isUTF8BeyondASCII: Bool {
+        guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else {
+            return String(exactly: self) != nil
+        }
+        return (try? UTF8Span(validating: Span(_unsafeElements: self))) != nil
+    }
 
     /// Whether all bytes are below 128: such a text is UTF-8.
+    @inline(__always)
     fileprivate var isASCII: Bool {
         let raw = UnsafeRawBufferPointer(self)
-        var bits: UInt64 = 0
+        guard count >= 8 else { return Self.bits(ofFew: raw) & 0x80 == 0 }
+        // The last word may overlap the one before.
+        let last = count &- 8
+        var bits = raw.loadUnaligned(fromByteOffset: last, as: UInt64.self)
         var offset = 0
-        while offset &+ 8 <= raw.count {
+        while offset < last {
             bits |= raw.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
             offset &+= 8
         }
-        while offset < raw.count {
-            bits |= UInt64(raw[offset])
-            offset &+= 1
-        }
         return bits & 0x8080_8080_8080_8080 == 0
+    }
+
+    /// All bits of fewer than 8 bytes, in one.
+    @inline(never)
+    private static func bits(ofFew bytes: UnsafeRawBufferPointer) -> UInt8 {
+        var bits: UInt8 = 0
+        for byte in bytes { bits |= byte }
+        return bits
     }
 }

@@ -23,9 +23,15 @@ extension Handle {
     ///
     /// A page can only fail when it is read into the cache. If none was since the last look that
     /// found nothing, there is nothing new to find, and counting costs a twentieth of looking.
+    @inline(__always)
     func probeFailure() -> StoreError? {
+        if !isClosed, cleanMissCount == coffer_cache_miss_count(db) { return nil }
+        return unknownFailure()
+    }
+
+    @inline(never)
+    private func unknownFailure() -> StoreError? {
         guard !isClosed else { return Connection.closed }
-        if cleanMissCount == coffer_cache_miss_count(db) { return nil }
         if let failure = schemaReadFailure() ?? attachedReadFailure() { return failure }
         cleanMissCount = coffer_cache_miss_count(db)
         return nil

@@ -1,6 +1,27 @@
 import CSQLCipher
 
 extension Statement {
+    /// Binds all arguments, in order.
+    ///
+    /// - Throws: `StoreError` `.misuse` if their number is not `parameterCount`, `.mismatch` for
+    ///   NaN, `.tooBig` for a value above the engine's limit. The statement stays usable.
+    /// - Note: The corresponding C functions are `sqlite3_bind_*`.
+    public func bind(_ arguments: [Value]) throws {
+        try bindArguments(arguments)
+    }
+
+    func bindArguments(_ arguments: [Value]) throws(StoreError) {
+        let raw = try pointer()
+        try endRun()
+        guard arguments.count == parameterCount else {
+            throw StoreError(
+                .misuse, "\(parameterCount) arguments expected, \(arguments.count) given", sql: sql)
+        }
+        for (index, argument) in arguments.enumerated() {
+            try bindArgument(argument, to: raw, at: Int32(index + 1))
+        }
+    }
+
     /// Binds one argument; the others keep theirs, and what was never bound is NULL.
     ///
     /// - Parameters:
@@ -12,13 +33,7 @@ extension Statement {
     ///   statement stays usable.
     /// - Note: The corresponding C functions are `sqlite3_bind_*`.
     public func bind(_ value: some ValueConvertible, at index: Int) throws {
-        let raw = try pointer()
-        try endRun()
-        guard index >= 0, index < parameterCount else {
-            throw StoreError(
-                .misuse, "no placeholder \(index): there are \(parameterCount), counted from 0",
-                sql: sql)
-        }
+        let raw = try placeholder(index)
         try bindArgument(try value.asValue(), to: raw, at: Int32(index + 1))
     }
 
@@ -96,5 +111,63 @@ extension Statement {
             throw StoreError(.misuse, "no placeholder is named \(name)", sql: sql)
         }
         return values
+    }
+
+    // MARK: The engine's calls
+
+    /// Binds one argument of a statement that does not run, positions counted from 1.
+    @inline(__always)
+    func bindArgument(
+        _ argument: Value, to raw: OpaquePointer, at index: Int32
+    ) throws(StoreError) {
+        let code = Self.bind(argument, to: raw, at: index)
+        guard code == SQLITE_OK else { throw bindingFailure(code) }
+    }
+
+    @inline(never)
+    func bindingFailure(_ code: Int32) -> StoreError {
+        sqlite3_clear_bindings(raw)
+        return code == Self.notANumber
+            ? StoreError(.mismatch, "NaN cannot be stored: SQLite makes it NULL", sql: sql)
+            : handle.error(code, sql: sql)
+    }
+
+    /// Not a code of SQLite's: NaN, which `sqlite3_bind_double` would turn into NULL.
+    private static let notANumber: Int32 = -1
+
+    static func bind(_ value: Value, to raw: OpaquePointer, at index: Int32) -> Int32 {
+        switch value {
+        case .null: return sqlite3_bind_null(raw, index)
+        case .integer(let integer): return sqlite3_bind_int64(raw, index, integer)
+        case .real(let real): return bind(real, to: raw, at: index)
+        case .text(var text): return text.withUTF8 { bind(utf8: $0, to: raw, at: index) }
+        case .blob(let data): return data.withUnsafeBytes { bind(bytes: $0, to: raw, at: index) }
+        }
+    }
+
+    static func bind(_ real: Double, to raw: OpaquePointer, at index: Int32) -> Int32 {
+        real.isNaN ? notANumber : sqlite3_bind_double(raw, index, real)
+    }
+
+    /// A null pointer would bind NULL; the empty text has an address of its own.
+    @inline(__always)
+    static func bind(
+        utf8 bytes: UnsafeBufferPointer<UInt8>, to raw: OpaquePointer, at index: Int32
+    ) -> Int32 {
+        bytes.withMemoryRebound(to: CChar.self) {
+            sqlite3_bind_text64(
+                raw, index, $0.baseAddress ?? emptyText, UInt64($0.count), coffer_transient(),
+                UInt8(SQLITE_UTF8))
+        }
+    }
+
+    @inline(__always)
+    static func bind(
+        bytes: UnsafeRawBufferPointer, to raw: OpaquePointer, at index: Int32
+    ) -> Int32 {
+        bytes.isEmpty
+            ? sqlite3_bind_zeroblob(raw, index, 0)
+            : sqlite3_bind_blob64(
+                raw, index, bytes.baseAddress, UInt64(bytes.count), coffer_transient())
     }
 }

@@ -87,20 +87,13 @@ extension Statement {
     ///   UTF-8, `.misuse` if there is no row or no such column, `.damaged`.
     /// - Complexity: O(*bytes*).
     /// - Note: The corresponding C function is `sqlite3_column_text`.
-    @discardableResult
+    @inlinable @discardableResult
     public func withUTF8<T>(
         at index: Int, _ body: (UnsafeBufferPointer<UInt8>) throws -> T
     ) throws -> T? {
-        guard let raw = try borrow(index, as: .text) else { return nil }
-        guard let start = sqlite3_column_text(raw, Int32(index)) else { throw Self.noMemory }
-        let count = Int(sqlite3_column_bytes(raw, Int32(index)))
-        let bytes = UnsafeBufferPointer(start: start, count: count)
-        guard bytes.isUTF8 else {
-            throw StoreError(
-                .mismatch, "a text in the file is not UTF-8", sql: sql,
-                column: columns.names[index])
-        }
-        return try lend { try body(bytes) }
+        guard let bytes = try beginLendingUTF8(at: index) else { return nil }
+        defer { endLending() }
+        return try body(bytes)
     }
 
     /// Lends the bytes of a blob in the current row, without copying them.
@@ -116,31 +109,57 @@ extension Statement {
     ///   `.misuse` if there is no row or no such column, `.damaged`.
     /// - Complexity: O(1).
     /// - Note: The corresponding C function is `sqlite3_column_blob`.
-    @discardableResult
+    @inlinable @discardableResult
     public func withBytes<T>(
         at index: Int, _ body: (UnsafeRawBufferPointer) throws -> T
     ) throws -> T? {
-        guard let raw = try borrow(index, as: .blob) else { return nil }
-        let start = sqlite3_column_blob(raw, Int32(index))
-        let count = Int(sqlite3_column_bytes(raw, Int32(index)))
-        guard start != nil || count == 0 else { throw Self.noMemory }
-        return try lend { try body(UnsafeRawBufferPointer(start: start, count: count)) }
+        guard let bytes = try beginLendingBytes(at: index) else { return nil }
+        defer { endLending() }
+        return try body(bytes)
     }
 
-    /// The pointer, if the column holds a value of this class; `nil` for NULL.
-    private func borrow(
-        _ index: Int, as expected: StorageClass
-    ) throws(StoreError) -> OpaquePointer? {
-        let raw = try pointer(toColumn: index)
-        try connection?.probe()
-        let found = storage(of: raw, index)
-        guard found == expected || found == .null else {
-            throw StoreError(
-                .mismatch, "expected \(expected), found \(found)", sql: sql,
-                column: columns.names[index])
+    // The row was probed when it was stepped to, and reading its columns reads no page.
+
+    /// - Returns: `nil` for NULL, which is not lent.
+    @usableFromInline
+    func beginLendingUTF8(at index: Int) throws -> UnsafeBufferPointer<UInt8>? {
+        let value = try self.value(ofColumn: index)
+        let type = sqlite3_value_type(value)
+        guard type == SQLITE_TEXT else {
+            if type == SQLITE_NULL { return nil }
+            throw mismatch(at: index, .text)
         }
-        return found == .null ? nil : raw
+        let bytes = try Self.utf8(of: value)
+        guard bytes.isUTF8 else { throw notUTF8(at: index) }
+        beginLending()
+        return bytes
     }
 
-    private static let noMemory = StoreError(.io, "the engine is out of memory")
+    /// - Returns: `nil` for NULL, which is not lent.
+    @usableFromInline
+    func beginLendingBytes(at index: Int) throws -> UnsafeRawBufferPointer? {
+        let value = try self.value(ofColumn: index)
+        let type = sqlite3_value_type(value)
+        guard type == SQLITE_BLOB else {
+            if type == SQLITE_NULL { return nil }
+            throw mismatch(at: index, .blob)
+        }
+        let bytes = try Self.bytes(of: value)
+        beginLending()
+        return bytes
+    }
+
+    @inline(never)
+    private func mismatch(at index: Int, _ expected: StorageClass) -> StoreError {
+        let found = raw.map { "\(storage(of: $0, index))" } ?? ""
+        return StoreError(
+            .mismatch, "expected \(expected), found \(found)", sql: sql,
+            column: columns.names[index])
+    }
+
+    @inline(never)
+    private func notUTF8(at index: Int) -> StoreError {
+        StoreError(
+            .mismatch, "a text in the file is not UTF-8", sql: sql, column: columns.names[index])
+    }
 }

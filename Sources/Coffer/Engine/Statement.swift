@@ -29,8 +29,12 @@ public final class Statement {
     /// Keeps the pointer of the connection valid.
     let handle: Handle
     /// Begins and ends the transaction around a statement that runs outside one; `nil` for
-    /// Coffer's own statements, which always run inside.
-    weak var connection: Connection?
+    /// Coffer's own statements, which always run inside. A weak reference would cost as much as
+    /// reading three columns.
+    ///
+    /// Proof that it never dangles: `Connection.adopt` alone sets it and keeps the statement on its
+    /// list; a connection finalizes all of the list when it goes, and `finalize` ends this.
+    private(set) unowned(unsafe) var connection: Connection?
     /// Set while a caller holds a cached statement: a second caller gets one of its own.
     var isTaken = false
     /// Whether a cursor owns the statement: it then ends for good when the cursor is closed.
@@ -48,6 +52,8 @@ public final class Statement {
     let changesSchema: Bool
     /// Set between the first step and the reset.
     private(set) var isRunning = false
+    /// How many columns the current row has; 0 if there is no row.
+    private var rowColumnCount: Int32 = 0
     /// Set when the run ended underneath, by an interrupt; the next step says so.
     var wasAbandoned = false
     private var names: ColumnNames?
@@ -87,19 +93,24 @@ public final class Statement {
         if lendingDepth > 0, raw != nil { lentRaw = raw } else { sqlite3_finalize(raw) }
         raw = nil
         isRunning = false
+        rowColumnCount = 0
+        connection = nil
     }
 
-    /// Keeps the current row in memory while `body` looks at its bytes.
-    func lend<T>(_ body: () throws -> T) rethrows -> T {
+    func belong(to connection: Connection) {
+        self.connection = connection
+    }
+
+    /// Keeps the current row in memory while a closure looks at its bytes, until `endLending`.
+    func beginLending() {
         lendingDepth += 1
-        defer {
-            lendingDepth -= 1
-            if lendingDepth == 0 {
-                sqlite3_finalize(lentRaw)
-                lentRaw = nil
-            }
-        }
-        return try body()
+    }
+
+    @usableFromInline func endLending() {
+        lendingDepth -= 1
+        guard lendingDepth == 0, lentRaw != nil else { return }
+        sqlite3_finalize(lentRaw)
+        lentRaw = nil
     }
 
     /// - Throws: `.misuse` while a closure looks at bytes of the current row.
@@ -112,78 +123,16 @@ public final class Statement {
     }
 
     /// The pointer, or `.closed` once the connection is closed.
+    @inline(__always)
     func pointer() throws(StoreError) -> OpaquePointer {
-        guard let raw else {
-            throw StoreError(
-                .closed, "the statement's connection was closed or rekeyed", sql: sql)
-        }
+        guard let raw else { throw closed }
         return raw
     }
 
-    // MARK: Binding
-
-    /// Binds all arguments, in order.
-    ///
-    /// - Throws: `StoreError` `.misuse` if their number is not `parameterCount`, `.mismatch` for
-    ///   NaN, `.tooBig` for a value above the engine's limit. The statement stays usable.
-    /// - Note: The corresponding C functions are `sqlite3_bind_*`.
-    public func bind(_ arguments: [Value]) throws {
-        try bindArguments(arguments)
-    }
-
-    func bindArguments(_ arguments: [Value]) throws(StoreError) {
-        let raw = try pointer()
-        try endRun()
-        guard arguments.count == parameterCount else {
-            throw StoreError(
-                .misuse, "\(parameterCount) arguments expected, \(arguments.count) given", sql: sql)
-        }
-        for (index, argument) in arguments.enumerated() {
-            try bindArgument(argument, to: raw, at: Int32(index + 1))
-        }
-    }
-
-    /// Binds one argument of a statement that does not run, positions counted from 1.
-    @inline(__always)
-    func bindArgument(
-        _ argument: Value, to raw: OpaquePointer, at index: Int32
-    ) throws(StoreError) {
-        let code = Self.bind(argument, to: raw, at: index)
-        guard code == SQLITE_OK else { throw bindingFailure(code) }
-    }
-
-    @inline(never)
-    private func bindingFailure(_ code: Int32) -> StoreError {
-        sqlite3_clear_bindings(raw)
-        return code == Self.notANumber
-            ? StoreError(.mismatch, "NaN cannot be stored: SQLite makes it NULL", sql: sql)
-            : handle.error(code, sql: sql)
-    }
-
-    /// Not a code of SQLite's: NaN, which `sqlite3_bind_double` would turn into NULL.
-    private static let notANumber: Int32 = -1
-
-    private static func bind(_ value: Value, to raw: OpaquePointer, at index: Int32) -> Int32 {
-        switch value {
-        case .null: return sqlite3_bind_null(raw, index)
-        case .integer(let integer): return sqlite3_bind_int64(raw, index, integer)
-        case .real(let real):
-            return real.isNaN ? notANumber : sqlite3_bind_double(raw, index, real)
-        case .text(var text):
-            return text.withUTF8 { bytes in
-                bytes.withMemoryRebound(to: CChar.self) {
-                    // A null pointer would bind NULL; the empty text has an address of its own.
-                    sqlite3_bind_text64(
-                        raw, index, $0.baseAddress ?? emptyText, UInt64($0.count),
-                        coffer_transient(), UInt8(SQLITE_UTF8))
-                }
-            }
-        case .blob(let data):
-            if data.isEmpty { return sqlite3_bind_zeroblob(raw, index, 0) }
-            return data.withUnsafeBytes {
-                sqlite3_bind_blob64(
-                    raw, index, $0.baseAddress, UInt64($0.count), coffer_transient())
-            }
+    private var closed: StoreError {
+        @inline(never)
+        get {
+            StoreError(.closed, "the statement's connection was closed or rekeyed", sql: sql)
         }
     }
 
@@ -198,26 +147,31 @@ public final class Statement {
     ///   `.full`, `.io`. The statement is reset and can be used again.
     /// - Note: The corresponding C function is `sqlite3_step`.
     public func step() throws -> Bool {
-        guard let connection else {
-            throw StoreError(.closed, "the statement's connection is gone", sql: sql)
-        }
-        guard !handle.isInCallback else { _ = try connection.current(); return false }
-        try requireUnlent()
-        try connection.statementWillStep(self)
-        if !isRunning { useCount += 1 }
-        do {
+        if !isRunning || lendingDepth > 0 || handle.isInCallback { try begin() }
+        do throws(StoreError) {
             let isRow = try advance()
             // Also at the end: that there is no row may be wrong as well.
-            if isRow || !isControl { try connection.probe() }
+            if isRow || !isControl, let failure = handle.probeFailure() { throw failure }
             if isRow { return true }
         } catch {
             // An open cursor would carry the failure into the next transaction.
             rewind()
-            connection.statementFailed(self)
+            connection?.statementFailed(self)
             throw error
         }
-        try connection.statementEnded(self)
+        try connection?.statementEnded(self)
         return false
+    }
+
+    /// Opens the transaction around a statement that runs outside one, if the step may be done now.
+    @inline(never)
+    private func begin() throws(StoreError) {
+        guard let connection else { throw closed }
+        if handle.isInCallback { _ = try connection.current() }
+        try requireUnlent()
+        guard !isRunning else { return }
+        try connection.statementWillStep(self)
+        useCount += 1
     }
 
     /// Steps once, without transaction or probe. Resets at the end and on failure.
@@ -230,7 +184,10 @@ public final class Statement {
             names = nil
         }
         let code = sqlite3_step(raw)
-        if code == SQLITE_ROW { return true }
+        if code == SQLITE_ROW {
+            if rowColumnCount == 0 { rowColumnCount = sqlite3_data_count(raw) }
+            return true
+        }
         if code == SQLITE_DONE {
             rewind()
             return false
@@ -279,6 +236,7 @@ public final class Statement {
         guard lendingDepth == 0 else { return }
         sqlite3_reset(raw)
         isRunning = false
+        rowColumnCount = 0
         // The next run may find another schema.
         names = nil
     }
@@ -326,12 +284,24 @@ public final class Statement {
     }
 
     /// The pointer, if it stands at a row that has the column.
+    @inline(__always)
     func pointer(toColumn index: Int) throws(StoreError) -> OpaquePointer {
-        let raw = try pointer()
-        guard isRunning, index >= 0, index < Int(sqlite3_data_count(raw)) else {
-            throw StoreError(.misuse, "no row, or no column \(index)", sql: sql)
+        // Of a statement that was finalized the count is 0. A negative index is a huge one.
+        guard UInt(bitPattern: index) < UInt(bitPattern: Int(rowColumnCount)), let raw else {
+            throw noColumn(index)
         }
         return raw
+    }
+
+    /// The engine's value in a column of the current row.
+    @inline(__always)
+    func value(ofColumn index: Int) throws(StoreError) -> OpaquePointer? {
+        sqlite3_column_value(try pointer(toColumn: index), Int32(truncatingIfNeeded: index))
+    }
+
+    @inline(never)
+    private func noColumn(_ index: Int) -> StoreError {
+        raw == nil ? closed : StoreError(.misuse, "no row, or no column \(index)", sql: sql)
     }
 
     /// The current row's value in a column, as a Swift type.
@@ -349,23 +319,20 @@ public final class Statement {
 
     /// A value of the current row; the index is known to be in range.
     static func value(of raw: OpaquePointer, at index: Int32) throws(StoreError) -> Value {
-        switch sqlite3_column_type(raw, index) {
-        case SQLITE_INTEGER: return .integer(sqlite3_column_int64(raw, index))
-        case SQLITE_FLOAT: return .real(sqlite3_column_double(raw, index))
-        case SQLITE_TEXT: return .text(try text(of: raw, at: index))
-        case SQLITE_BLOB: return .blob(try blob(of: raw, at: index))
+        let value = sqlite3_column_value(raw, index)
+        switch sqlite3_value_type(value) {
+        case SQLITE_INTEGER: return .integer(sqlite3_value_int64(value))
+        case SQLITE_FLOAT: return .real(sqlite3_value_double(value))
+        case SQLITE_TEXT: return .text(try text(of: value))
+        case SQLITE_BLOB: return .blob(try blob(of: value))
         default: return .null
         }
     }
 
     /// Text by its length, so that a NUL inside does not end it.
     @inline(__always)
-    static func text(of raw: OpaquePointer, at index: Int32) throws(StoreError) -> String {
-        guard let start = sqlite3_column_text(raw, index) else {
-            throw StoreError(.io, "the engine is out of memory")
-        }
-        let bytes = UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(raw, index)))
-        guard let text = String(exactly: bytes) else {
+    static func text(of value: OpaquePointer?) throws(StoreError) -> String {
+        guard let text = String(exactly: try utf8(of: value)) else {
             throw StoreError(.mismatch, "a text in the file is not UTF-8")
         }
         return text
@@ -373,15 +340,30 @@ public final class Statement {
 
     /// The bytes of a blob; an empty one has no address.
     @inline(__always)
-    static func blob(of raw: OpaquePointer, at index: Int32) throws(StoreError) -> Data {
-        guard let start = sqlite3_column_blob(raw, index) else {
-            guard sqlite3_column_bytes(raw, index) == 0 else {
-                throw StoreError(.io, "the engine is out of memory")
-            }
-            return Data()
-        }
-        return Data(bytes: start, count: Int(sqlite3_column_bytes(raw, index)))
+    static func blob(of value: OpaquePointer?) throws(StoreError) -> Data {
+        let bytes = try Self.bytes(of: value)
+        return bytes.baseAddress.map { Data(bytes: $0, count: bytes.count) } ?? Data()
     }
+
+    // Asking once for the value is half the cost of asking the statement for type, bytes and count.
+    // A statement belongs to one thread, where protected and unprotected values are the same:
+    // <https://www.sqlite.org/c3ref/value.html>
+
+    @inline(__always)
+    static func utf8(of value: OpaquePointer?) throws(StoreError) -> UnsafeBufferPointer<UInt8> {
+        guard let start = sqlite3_value_text(value) else { throw noMemory }
+        return UnsafeBufferPointer(start: start, count: Int(sqlite3_value_bytes(value)))
+    }
+
+    @inline(__always)
+    static func bytes(of value: OpaquePointer?) throws(StoreError) -> UnsafeRawBufferPointer {
+        let start = sqlite3_value_blob(value)
+        let count = Int(sqlite3_value_bytes(value))
+        guard start != nil || count == 0 else { throw noMemory }
+        return UnsafeRawBufferPointer(start: start, count: count)
+    }
+
+    private static let noMemory = StoreError(.io, "the engine is out of memory")
 }
 
 /// An address for texts without bytes; one NUL that is never read.

@@ -77,6 +77,8 @@ void bench_check_end_row(bench_check *check);
 void bench_check_record(bench_check *check, const bench_record *record);
 /// A row of a lookup: the id that was asked for, and what was found under it.
 void bench_check_found(bench_check *check, int64_t asked, const bench_record *record);
+/// A row that is read in place: the sum of its numbers and byte counts, as W2-borrow reads it.
+uint64_t bench_digest(const bench_record *record);
 void bench_check_entry(bench_check *check, const bench_entry *entry);
 
 // MARK: The run
