@@ -102,13 +102,19 @@ public final class Statement {
     }
 
     /// Keeps the current row in memory while a closure looks at its bytes, until `endLending`.
+    @inline(__always)
     func beginLending() {
-        lendingDepth += 1
+        lendingDepth &+= 1
     }
 
     @usableFromInline func endLending() {
-        lendingDepth -= 1
-        guard lendingDepth == 0, lentRaw != nil else { return }
+        lendingDepth &-= 1
+        if lentRaw != nil { finalizeLent() }
+    }
+
+    @inline(never)
+    private func finalizeLent() {
+        guard lendingDepth == 0 else { return }
         sqlite3_finalize(lentRaw)
         lentRaw = nil
     }
