@@ -34,6 +34,9 @@ public enum Engine {
 
     /// The capabilities of the linked library.
     ///
+    /// Asked first, it also sets up the library: without statistics of memory, which cost a mutex
+    /// at each allocation. What the program has set up before stays as it is.
+    ///
     /// - Throws: `StoreError` `.engine` if the library is not SQLCipher, was built without
     ///   threads, or is not the version that Coffer was compiled for.
     public static var capabilities: Capabilities {
