@@ -59,7 +59,8 @@ import Testing
                 == .blob(Data([1, 9, 1, 9])))
     }
 
-    @Test func `F040 a function's error is the statement's, a wrong count fails at prepare`() throws {
+    @Test func `F040 a function's error is the statement's, a wrong count fails at prepare`() throws
+    {
         let statement = try connection.prepare("SELECT RemoveDiacritics(3.14159)")
         #expect(expect(.sql) { try statement.step() }?.message == "Expected text")
         let error = expect(.sql) { try connection.prepare("SELECT RemoveDiacritics('jose','x')") }
@@ -89,11 +90,13 @@ import Testing
     @Test func `F046 NULL is nil in every optional type, and a mismatch in the others`() throws {
         try connection.register(function: "seen", argumentCount: 1) { arguments in
             let (data, text) = (
-                try arguments.get(0, as: Data?.self), try arguments.get(0, as: String?.self))
+                try arguments.get(0, as: Data?.self), try arguments.get(0, as: String?.self)
+            )
             #expect(data == nil && text == nil)
             let (int, long, double) = (
                 try arguments.get(0, as: Int?.self), try arguments.get(0, as: Int64?.self),
-                try arguments.get(0, as: Double?.self))
+                try arguments.get(0, as: Double?.self)
+            )
             #expect(int ?? 0 == 0 && long ?? 0 == 0 && double ?? 0 == 0.0)
             expect(.mismatch) { try arguments.get(0, as: Int.self) }
             return 42

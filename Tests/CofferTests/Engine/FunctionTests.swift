@@ -38,7 +38,8 @@ import Testing
         #expect(nested.map(\.values) == [[2, 4], [9, 4]])
     }
 
-    @Test func `what a function throws is the cause, its message only if it is meant to be`() throws {
+    @Test func `what a function throws is the cause, its message only if it is meant to be`() throws
+    {
         try connection.register(function: "odd", argumentCount: 0) { _ in throw Odd() }
         let error = expect(.sql) { try connection.rows("SELECT odd()") }
         #expect(error?.cause as? Odd == Odd())
@@ -54,7 +55,8 @@ import Testing
         #expect(next?.cause == nil)
     }
 
-    @Test func `an aggregate that fails in a row fails the statement and lets its state go`() throws {
+    @Test func `an aggregate that fails in a row fails the statement and lets its state go`() throws
+    {
         final class Witness {}
         weak var seen: Witness?
         struct Failing: Aggregate {
@@ -174,7 +176,9 @@ import Testing
         #expect(error?.message == "the pattern is not a regular expression")
     }
 
-    @Test func `P30 a trace shows no value unless it is asked to, and nothing of Coffer's own`() throws {
+    @Test func `P30 a trace shows no value unless it is asked to, and nothing of Coffer's own`()
+        throws
+    {
         var events: [TraceEvent] = []
         try connection.trace { events.append($0) }
         let secret = "hunter2"

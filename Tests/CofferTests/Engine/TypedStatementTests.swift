@@ -28,7 +28,8 @@ import Testing
     private static let stored: [SQL] = [
         "SELECT NULL", "SELECT 0", "SELECT 1", "SELECT -9223372036854775808", "SELECT 1.5",
         "SELECT 9007199254740993", "SELECT 9e999", "SELECT ''", "SELECT 'größe'",
-        "SELECT CAST(x'610062' AS TEXT)", "SELECT x''", "SELECT x'00ff'", "SELECT CAST(x'ff' AS TEXT)",
+        "SELECT CAST(x'610062' AS TEXT)", "SELECT x''", "SELECT x'00ff'",
+        "SELECT CAST(x'ff' AS TEXT)",
     ]
 
     @Test(arguments: 0..<stored.count)
