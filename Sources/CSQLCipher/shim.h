@@ -87,6 +87,27 @@ static inline int64_t coffer_total_changes(sqlite3 *db) {
 #endif
 }
 
+/// Registers a function that also works over a window of rows; `box` is released with the function,
+/// or at once if it is refused. SQLITE_NOTFOUND where the engine has no window functions.
+static inline int coffer_create_window_function(
+    sqlite3 *db, const char *name, int argument_count, int flags, void *box,
+    void (*step)(sqlite3_context *, int, sqlite3_value **), void (*final)(sqlite3_context *),
+    void (*value)(sqlite3_context *), void (*inverse)(sqlite3_context *, int, sqlite3_value **),
+    void (*destroy)(void *)) {
+#if SQLITE_VERSION_NUMBER >= 3025000
+    return sqlite3_create_window_function(db, name, argument_count, flags, box, step, final, value,
+                                          inverse, destroy);
+#else
+    destroy(box);
+    return SQLITE_NOTFOUND;
+#endif
+}
+
+/// Whether the engine has window functions.
+static inline bool coffer_has_window_functions(void) {
+    return SQLITE_VERSION_NUMBER >= 3025000;
+}
+
 /// sqlite3_db_config is variadic. Returns SQLITE_ERROR for an option that the engine does not know.
 static inline int coffer_set_option(sqlite3 *db, int option, int enabled) {
     return sqlite3_db_config(db, option, enabled, (int *)0);

@@ -120,6 +120,8 @@ extension StoreError.Code {
     public static let damaged = Self("damaged")
     /// The file's format needs SQLCipher 4.
     public static let needsNewerEngine = Self("needsNewerEngine")
+    /// A newer version of the program has changed the schema: update the program.
+    public static let needsNewerProgram = Self("needsNewerProgram")
     /// The file is in the format of SQLCipher 1 or 2: migrate it with `Store.migrate`.
     public static let needsMigration = Self("needsMigration")
     /// Something stands at the path of a new file already: choose another path.

@@ -30,7 +30,8 @@ enum ExitStatus: Int32 {
         case .busy, .alreadyOpen: self = .busy
         case .wrongKey: self = .wrongCredential
         case .damaged, .truncated: self = .damaged
-        case .notEncrypted, .notAStore, .needsNewerEngine, .needsMigration, .unsupported:
+        case .notEncrypted, .notAStore, .needsNewerEngine, .needsNewerProgram, .needsMigration,
+            .unsupported:
             self = .unsupportedFormat
         case .full, .io: self = .noSpaceOrIO
         case .cancelled: self = .interrupted

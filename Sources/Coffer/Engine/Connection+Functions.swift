@@ -68,7 +68,7 @@ extension Connection {
         settings.remove(Self.functionSetting(name, argumentCount))
     }
 
-    private static func functionSetting(_ name: String, _ argumentCount: Int?) -> String {
+    static func functionSetting(_ name: String, _ argumentCount: Int?) -> String {
         "function \(name.asciiLowercased) \(argumentCount ?? -1)"
     }
 }
@@ -129,18 +129,21 @@ extension Handle {
             db, name, Int32(clamping: argumentCount ?? -1), options.flags,
             box.map { Unmanaged.passRetained($0).toOpaque() }, call, step, final
         ) { $0.map { Unmanaged<AnyObject>.fromOpaque($0).release() } }
-        guard code == SQLITE_OK else {
-            let failure = error(code)
-            throw code & 0xff == SQLITE_MISUSE
-                ? StoreError(
-                    .misuse, "the engine takes no function of this name and number of arguments",
-                    hint: "A name has at most 255 bytes, a function at most 100 arguments.")
-                : failure
-        }
+        try requireRegistered(code)
+    }
+
+    func requireRegistered(_ code: Int32) throws(StoreError) {
+        guard code != SQLITE_OK else { return }
+        let failure = error(code)
+        throw code & 0xff == SQLITE_MISUSE
+            ? StoreError(
+                .misuse, "the engine takes no function of this name and number of arguments",
+                hint: "A name has at most 255 bytes, a function at most 100 arguments.")
+            : failure
     }
 
     /// Runs what SQL has called, and answers with its value or its error.
-    fileprivate func answer(
+    func answer(
         _ context: OpaquePointer, _ work: () throws -> Value
     ) {
         do {
@@ -151,7 +154,7 @@ extension Handle {
     }
 
     /// Runs code of the user's in the middle of a statement, on authentic values only.
-    fileprivate func inCallback<T>(_ work: () throws -> T) throws -> T {
+    func inCallback<T>(_ work: () throws -> T) throws -> T {
         if let failure = probeFailure() { throw failure }
         let was = isInCallback
         isInCallback = true
@@ -159,7 +162,7 @@ extension Handle {
         return try work()
     }
 
-    fileprivate func fail(_ context: OpaquePointer, _ error: any Error) {
+    func fail(_ context: OpaquePointer, _ error: any Error) {
         callbackError = error
         let known = error as? FunctionError
         let message =
@@ -220,15 +223,15 @@ private func callFunction(
 }
 
 /// The group of the call; made at its first row, `nil` without memory.
-private func group(_ context: OpaquePointer, _ box: AggregateBox) -> AggregateGroup? {
+func group<Group: AnyObject>(_ context: OpaquePointer, _ make: () -> Group) -> Group? {
     let byteCount = Int32(MemoryLayout<UnsafeMutableRawPointer?>.size)
     guard let memory = sqlite3_aggregate_context(context, byteCount) else { return nil }
     // The engine gives zeros at first, which are the null pointer.
     let slot = memory.assumingMemoryBound(to: UnsafeMutableRawPointer?.self)
     if let known = slot.pointee {
-        return Unmanaged<AggregateGroup>.fromOpaque(known).takeUnretainedValue()
+        return Unmanaged<Group>.fromOpaque(known).takeUnretainedValue()
     }
-    let made = AggregateGroup(box.make())
+    let made = make()
     slot.pointee = Unmanaged.passRetained(made).toOpaque()
     return made
 }
@@ -239,7 +242,9 @@ private func stepAggregate(
     guard let context, let pointer = sqlite3_user_data(context) else { return }
     let box = Unmanaged<AggregateBox>.fromOpaque(pointer).takeUnretainedValue()
     guard let handle = box.handle else { return refuse(context) }
-    guard let group = group(context, box) else { return sqlite3_result_error_nomem(context) }
+    guard let group = group(context, { AggregateGroup(box.make()) }) else {
+        return sqlite3_result_error_nomem(context)
+    }
     do {
         try handle.inCallback { try group.state.step(try FunctionArguments(count, arguments)) }
     } catch {
@@ -251,7 +256,9 @@ private func stepAggregate(
 private func finishAggregate(context: OpaquePointer?) {
     guard let context, let pointer = sqlite3_user_data(context) else { return }
     let box = Unmanaged<AggregateBox>.fromOpaque(pointer).takeUnretainedValue()
-    guard let group = group(context, box) else { return sqlite3_result_error_nomem(context) }
+    guard let group = group(context, { AggregateGroup(box.make()) }) else {
+        return sqlite3_result_error_nomem(context)
+    }
     // Called exactly once for each group, also for one that failed: here the group's memory goes.
     defer { Unmanaged.passUnretained(group).release() }
     guard !group.hasFailed else { return }
@@ -260,6 +267,6 @@ private func finishAggregate(context: OpaquePointer?) {
 }
 
 /// The connection that registered the function was closed before the database.
-private func refuse(_ context: OpaquePointer) {
+func refuse(_ context: OpaquePointer) {
     sqlite3_result_error(context, "the connection of this function was closed", -1)
 }

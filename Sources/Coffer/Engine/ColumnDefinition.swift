@@ -1,0 +1,170 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A column of a table to be made.
+///
+/// ```swift
+/// try connection.createTable("note", [
+///     ColumnDefinition("id", .integer, isPrimaryKey: true),
+///     ColumnDefinition("title", .text, isNotNull: true),
+///     ColumnDefinition("author", .integer, references: .init("author", onDelete: .cascade)),
+/// ], ifNotExists: true)
+/// ```
+public struct ColumnDefinition: Sendable, Hashable {
+    /// What a column makes of the values it gets. SQLite keeps what does not fit as it is.
+    /// See <https://www.sqlite.org/datatype3.html#type_affinity>.
+    public enum Kind: String, Sendable, CaseIterable {
+        /// Whole numbers of 64 bits; also `Bool`.
+        case integer = "INTEGER"
+        /// Floating-point numbers.
+        case real = "REAL"
+        /// Texts.
+        case text = "TEXT"
+        /// Bytes. Every value stays as it is.
+        case blob = "BLOB"
+        /// Numbers of both kinds. A text that looks like a number becomes one.
+        case numeric = "NUMERIC"
+    }
+
+    /// The column of another table that a column refers to.
+    public struct Reference: Sendable, Hashable {
+        /// What happens to a row when the one that it refers to goes, or changes its key.
+        public enum Action: String, Sendable, CaseIterable {
+            /// The change is refused, at the end of the statement or transaction.
+            case noAction = "NO ACTION"
+            /// The change is refused at once.
+            case restrict = "RESTRICT"
+            /// The column becomes NULL.
+            case setNull = "SET NULL"
+            /// The column gets its default.
+            case setDefault = "SET DEFAULT"
+            /// The row goes, or changes, too.
+            case cascade = "CASCADE"
+        }
+
+        /// The table that is referred to.
+        public var table: String
+        /// Its column; `nil` for its primary key.
+        public var column: String?
+        /// When the row goes that is referred to.
+        public var onDelete: Action
+        /// When its key changes.
+        public var onUpdate: Action
+
+        /// Refers to a column of another table, or to its primary key.
+        public init(
+            _ table: String, column: String? = nil, onDelete: Action = .noAction,
+            onUpdate: Action = .noAction
+        ) {
+            self.table = table
+            self.column = column
+            self.onDelete = onDelete
+            self.onUpdate = onUpdate
+        }
+    }
+
+    /// Its name.
+    public var name: String
+    /// What it makes of values.
+    public var kind: Kind
+    /// Whether it is the primary key, or with others that say so a part of it, in this order.
+    ///
+    /// A key that is one `.integer` is the row id: an insert without it is given a new one. Any
+    /// other key is also NOT NULL, which SQLite would leave open.
+    public var isPrimaryKey: Bool
+    /// Whether NULL is refused.
+    public var isNotNull: Bool
+    /// Whether each value may stand in one row only. NULL may stand in many.
+    public var isUnique: Bool
+    /// What a row gets that is added without a value for the column; NULL unless you say otherwise.
+    public var defaultValue: Value
+    /// What the column refers to.
+    public var references: Reference?
+
+    /// Describes a column.
+    public init(
+        _ name: String, _ kind: Kind, isPrimaryKey: Bool = false, isNotNull: Bool = false,
+        isUnique: Bool = false, default defaultValue: Value = .null,
+        references: Reference? = nil
+    ) {
+        self.name = name
+        self.kind = kind
+        self.isPrimaryKey = isPrimaryKey
+        self.isNotNull = isNotNull
+        self.isUnique = isUnique
+        self.defaultValue = defaultValue
+        self.references = references
+    }
+
+    // MARK: SQL
+
+    /// - Parameters:
+    ///   - defaultText: The default as SQL; `nil` for NULL.
+    ///   - isWholeKey: Whether the column alone is the primary key.
+    func sql(defaultText: String?, isWholeKey: Bool) throws(StoreError) -> String {
+        var text = "\(try name.quotedIdentifier()) \(kind.rawValue)"
+        let isRowID = isWholeKey && kind == .integer
+        if isWholeKey { text += " PRIMARY KEY" }
+        if isNotNull || isPrimaryKey && !isRowID { text += " NOT NULL" }
+        if isUnique { text += " UNIQUE" }
+        if let defaultText { text += " DEFAULT \(defaultText)" }
+        if let references {
+            text += " REFERENCES \(try references.table.quotedIdentifier())"
+            if let column = references.column { text += "(\(try column.quotedIdentifier()))" }
+            text += " ON DELETE \(references.onDelete.rawValue)"
+            text += " ON UPDATE \(references.onUpdate.rawValue)"
+        }
+        return text
+    }
+}
+
+extension Connection {
+    /// A default as SQL text, since a table's definition takes no bound values; `nil` for NULL.
+    ///
+    /// A number is read back by the engine first, which does not round every decimal correctly.
+    func literal(_ value: Value) throws(StoreError) -> String? {
+        let text: String
+        switch value {
+        case .null: return nil
+        case .blob(let data): return Self.literal(of: data)
+        case .text(let value):
+            guard !value.utf8.contains(0) else {
+                throw StoreError(.mismatch, "a default text contains NUL, which would end it")
+            }
+            return Self.literal(of: value)
+        case .integer(let integer): text = String(integer)
+        case .real(let real):
+            guard !real.isNaN else {
+                throw StoreError(.mismatch, "NaN cannot be stored: SQLite makes it NULL")
+            }
+            text = real.isFinite ? real.description : (real < 0 ? "-9e999" : "9e999")
+        }
+        guard try firstRow(SQL(text: "SELECT \(text)"), isReadOnly: true)?[0] == value else {
+            throw StoreError(
+                .mismatch, "the engine does not read the default number back as it was",
+                hint: "Choose a number of at most 15 digits.")
+        }
+        return text
+    }
+
+    /// Scalar by scalar, as in a quoted name.
+    private static func literal(of text: String) -> String {
+        var literal = "'"
+        for scalar in text.unicodeScalars {
+            if scalar == "'" { literal += "'" }
+            literal.unicodeScalars.append(scalar)
+        }
+        return literal + "'"
+    }
+
+    private static func literal(of data: Data) -> String {
+        var literal = "x'"
+        for byte in data {
+            literal += (byte < 16 ? "0" : "") + String(byte, radix: 16)
+        }
+        return literal + "'"
+    }
+}

@@ -1,0 +1,107 @@
+extension Connection {
+    /// Updates the row that has these values in its unique columns, or adds a row if there is none.
+    ///
+    /// ```swift
+    /// try connection.upsert(
+    ///     into: "word", ["text": word, "count": count], onConflict: ["text"])
+    /// ```
+    ///
+    /// The row stays the same row: it is never deleted and made anew as `INSERT OR REPLACE` does,
+    /// so columns that are not named keep their values, and foreign keys and triggers see an
+    /// update. On both engines it is an UPDATE, and an INSERT if that found no row, in one
+    /// transaction: SQLCipher 3.4.1 has no `ON CONFLICT DO UPDATE`. So an update never fires
+    /// triggers of INSERT. If only the unique columns have values, a row that is there stays as it
+    /// is.
+    ///
+    /// - Parameters:
+    ///   - table: The table.
+    ///   - values: By the name of the column; `nil` is NULL, which in a unique column conflicts
+    ///     with nothing.
+    ///   - columns: The columns of the primary key or of one UNIQUE constraint or index, all of
+    ///     them, each with a value.
+    /// - Returns: 1 row and its row id if it was added, 1 without if it was updated.
+    /// - Throws: `StoreError` `.constraint` if a *further* constraint refuses the row; `.misuse` if
+    ///   the columns are not unique together, or while a statement stands at a row outside a
+    ///   transaction; otherwise as `insert(into:_:)`. Nothing has changed then.
+    /// - Complexity: O(log *rows*).
+    @discardableResult
+    public func upsert(
+        into table: String, _ values: [String: (any ValueConvertible)?],
+        onConflict columns: [String]
+    ) throws -> RowChange {
+        let all: ColumnValues
+        let parts: (key: ColumnValues, rest: ColumnValues)
+        do throws(StoreError) {
+            all = try ColumnValues(row: values)
+            parts = try all.split(by: columns)
+        } catch {
+            throw error.with(table: table)
+        }
+        return try asWhole {
+            try requireUnique(columns, of: table)
+            return try onTable(table) { () throws(StoreError) in
+                if parts.rest.columns.isEmpty { return try addIfMissing(parts.key, to: table) }
+                let count = try perform(
+                    try .update(table, parts.rest) { parts.key.condition(table: $0) })
+                guard count <= 1 else {
+                    // The index may tell texts apart that the column takes for the same.
+                    throw StoreError(.misuse, "the columns that could conflict name several rows")
+                }
+                if count == 1 { return RowChange(rowCount: 1, insertedRowID: nil) }
+                return try add(all.insertion(into: try table.quotedIdentifier()), to: table)
+            }
+        }
+    }
+
+    /// An UPDATE without anything to set is no SQL.
+    private func addIfMissing(
+        _ key: ColumnValues, to table: String
+    ) throws(StoreError) -> RowChange {
+        let name = try table.quotedIdentifier()
+        var sql = SQL(
+            text: "INSERT INTO \(name) (\(key.names)) SELECT \(key.placeholders) "
+                + "WHERE NOT EXISTS (SELECT 1 FROM \(name)", arguments: key.values)
+        sql.append(key.condition(table: name))
+        sql.append(")")
+        return try add(sql, to: table)
+    }
+
+    /// An UPDATE would change every row that fits, where an INSERT would conflict with none.
+    private func requireUnique(_ names: [String], of table: String) throws {
+        // The owner of an adopted handle may have begun the transaction.
+        if try current().isAdopted { isSchemaChecked = false }
+        let id = ObjectIdentifier(UniqueColumns.self)
+        let known = try attachment(id) as? UniqueColumns ?? UniqueColumns()
+        let text = SQLText(([table] + names).joined(separator: "\0"))
+        guard !known.texts.contains(text) else { return }
+        func isAll(_ columns: [String?]) -> Bool {
+            columns.count == names.count
+                && names.allSatisfy { name in
+                    columns.contains { $0?.isSameIdentifier(as: name) == true }
+                }
+        }
+        let key = try columns(of: table).filter { $0.primaryKeyPosition > 0 }
+        let indexes = try indexes(of: table).filter { $0.isUnique && !$0.isPartial }
+        guard isAll(key.map(\.name)) || indexes.contains(where: { isAll($0.columns) }) else {
+            throw StoreError(
+                .misuse, "\(names.joined(separator: ", ")) is not unique in the table",
+                hint: "Name all columns of its primary key or of one unique index.", table: table)
+        }
+        known.texts.insert(text)
+        attach(known, as: id)
+    }
+}
+
+/// The columns that were found to be unique, each text a table and its columns. They are kept as
+/// long as the schema stays what it is.
+private final class UniqueColumns {
+    var texts: Set<SQLText> = []
+}
+
+extension ColumnValues {
+    /// Always `=`, as a unique index compares: NULL is equal to nothing.
+    fileprivate func condition(table quotedTable: String) -> SQL {
+        let terms = columns.map { "\(quotedTable).\($0.quotedName) = ?" }
+        return SQL(text: " WHERE \(terms.joined(separator: " AND "))", arguments: values)
+    }
+}

@@ -1,0 +1,198 @@
+/// Which rows of a table a verb is about: those whose columns have these values, or all.
+///
+/// ```swift
+/// try connection.delete(from: "note", where: ["author": 7, "removed": nil])
+/// try connection.delete(from: "note", where: .all)
+/// ```
+///
+/// Values are bound and compared as the columns compare; `nil` finds NULL. All rows have to be
+/// asked for by name: a filter without columns is `.misuse` where it is used.
+public struct RowFilter: Sendable, ExpressibleByDictionaryLiteral {
+    /// `nil` for all rows.
+    private let columns: Result<ColumnValues, StoreError>?
+
+    /// Every row of the table.
+    public static let all = RowFilter(columns: nil)
+
+    /// The rows in which each of the columns has its value.
+    ///
+    /// - Parameter values: By the name of the column. Never empty.
+    public init(_ values: [String: (any ValueConvertible)?]) {
+        self.init(values.map { ($0.key, $0.value) })
+    }
+
+    /// The rows in which each of the columns has its value.
+    public init(dictionaryLiteral elements: (String, (any ValueConvertible)?)...) {
+        self.init(elements)
+    }
+
+    private init(_ pairs: [(String, (any ValueConvertible)?)]) {
+        self.init(
+            columns: Result { () throws(StoreError) in
+                guard !pairs.isEmpty else {
+                    throw StoreError(
+                        .misuse, "the filter names no column",
+                        hint: "Say .all where every row is meant.")
+                }
+                return try ColumnValues(pairs)
+            })
+    }
+
+    private init(columns: Result<ColumnValues, StoreError>?) {
+        self.columns = columns
+    }
+
+    /// The WHERE clause, with a space before it; empty for all rows.
+    func clause(table quotedTable: String) throws(StoreError) -> SQL {
+        guard let columns = try columns?.get() else { return "" }
+        var sql = SQL(text: " WHERE ")
+        for (index, column) in columns.columns.enumerated() {
+            if index > 0 { sql.append(" AND ") }
+            // Qualified: a name in quotes that is no column would be taken for a text.
+            sql.append(SQL(text: "\(quotedTable).\(column.quotedName)"))
+            sql.append(column.value == .null ? " IS NULL" : " = \(column.value)")
+        }
+        return sql
+    }
+}
+
+/// A column to order rows by.
+///
+/// ```swift
+/// let rows = try connection.rows(in: "note", orderedBy: ["author", .descending("created")])
+/// ```
+public struct RowOrder: Sendable, Hashable, ExpressibleByStringLiteral {
+    private let column: String
+    private let direction: String
+
+    /// The smallest first; NULL before all.
+    public static func ascending(_ column: String) -> RowOrder {
+        RowOrder(column: column, direction: "ASC")
+    }
+
+    /// The greatest first; NULL after all.
+    public static func descending(_ column: String) -> RowOrder {
+        RowOrder(column: column, direction: "DESC")
+    }
+
+    /// The smallest first.
+    public init(stringLiteral column: String) {
+        self.init(column: column, direction: "ASC")
+    }
+
+    private init(column: String, direction: String) {
+        self.column = column
+        self.direction = direction
+    }
+
+    func term(table quotedTable: String) throws(StoreError) -> String {
+        "\(quotedTable).\(try column.quotedIdentifier()) \(direction)"
+    }
+}
+
+/// What an insert or upsert did.
+public struct RowChange: Sendable, Hashable {
+    /// How many rows were added or changed; 0 is no error, but what the table's own ON CONFLICT
+    /// clause or a trigger wanted.
+    public let rowCount: Int
+    /// The row id of the row that was added; `nil` if none was, or if the table has no row ids.
+    public let insertedRowID: Int64?
+}
+
+/// Columns with their values, ordered by name: so the same columns give the same SQL text, which
+/// the statement cache knows.
+struct ColumnValues: Sendable {
+    struct Column: Sendable {
+        let name: String
+        let quotedName: String
+        let value: Value
+    }
+
+    /// Arguments of one statement that every SQLite takes.
+    /// See <https://www.sqlite.org/limits.html>, number 9.
+    static let countMax = 999
+
+    let columns: [Column]
+
+    /// - Throws: `.misuse` for a column that is named twice, `.mismatch` for a value that cannot
+    ///   be stored, `.sql` for a name that cannot be one.
+    init(_ pairs: [(String, (any ValueConvertible)?)]) throws(StoreError) {
+        var columns: [Column] = []
+        var seen: Set<SQLText> = []
+        for (name, value) in pairs {
+            guard seen.insert(SQLText(name.asciiLowercased)).inserted else {
+                throw StoreError(
+                    .misuse, "a column is named twice",
+                    hint: "Names that differ only in the case of letters are one.", column: name)
+            }
+            do throws(StoreError) {
+                columns.append(
+                    Column(
+                        name: name, quotedName: try name.quotedIdentifier(),
+                        value: try value?.asValue() ?? .null))
+            } catch {
+                throw StoreError(error.code, error.message, column: name)
+            }
+        }
+        columns.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+        self.init(columns)
+    }
+
+    /// The values of a row to be written.
+    ///
+    /// - Throws: As the other initialiser; `.misuse` without any value.
+    init(row values: [String: (any ValueConvertible)?]) throws(StoreError) {
+        guard !values.isEmpty else {
+            throw StoreError(.misuse, "no value is given", hint: "Name one column at least.")
+        }
+        try self.init(values.map { ($0.key, $0.value) })
+    }
+
+    private init(_ columns: [Column]) {
+        self.columns = columns
+    }
+
+    /// The columns of these names, and the others.
+    ///
+    /// - Throws: `.misuse` for a name that has no value or stands there twice, and without names.
+    func split(by names: [String]) throws(StoreError) -> (key: ColumnValues, rest: ColumnValues) {
+        guard !names.isEmpty else {
+            throw StoreError(.misuse, "no column is named that could conflict")
+        }
+        func isNamed(_ column: Column) -> Bool {
+            names.contains { $0.isSameIdentifier(as: column.name) }
+        }
+        let key = columns.filter(isNamed)
+        for name in names where !key.contains(where: { $0.name.isSameIdentifier(as: name) }) {
+            throw StoreError(
+                .misuse, "a column that could conflict has no value", column: name)
+        }
+        guard key.count == names.count else {
+            throw StoreError(.misuse, "a column that could conflict is named twice")
+        }
+        return (ColumnValues(key), ColumnValues(columns.filter { !isNamed($0) }))
+    }
+
+    var names: String { columns.map(\.quotedName).joined(separator: ", ") }
+    var values: [Value] { columns.map(\.value) }
+    var placeholders: String { columns.map { _ in "?" }.joined(separator: ", ") }
+    var assignments: String { columns.map { "\($0.quotedName) = ?" }.joined(separator: ", ") }
+
+    func insertion(into quotedTable: String) -> SQL {
+        SQL(
+            text: "INSERT INTO \(quotedTable) (\(names)) VALUES (\(placeholders))",
+            arguments: values)
+    }
+}
+
+extension SQL {
+    /// - Throws: `.tooBig` above the number of arguments that every SQLite takes.
+    func requireFewArguments() throws(StoreError) -> SQL {
+        guard arguments.count <= ColumnValues.countMax else {
+            throw StoreError(
+                .tooBig, "\(arguments.count) values are more than one statement takes",
+                hint: "At most \(ColumnValues.countMax): write the row in parts.")
+        }
+        return self
+    }
+}
