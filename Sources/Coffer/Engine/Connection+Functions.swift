@@ -150,7 +150,7 @@ extension Handle {
     }
 
     /// Runs code of the user's in the middle of a statement, on authentic values only.
-    fileprivate func inCallback<T>(_ work: () throws -> T) throws -> T {
+    func inCallback<T>(_ work: () throws -> T) throws -> T {
         if let failure = probeFailure() { throw failure }
         let was = isInCallback
         isInCallback = true

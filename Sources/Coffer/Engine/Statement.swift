@@ -229,7 +229,7 @@ public final class Statement {
             // The first step compiles the text again if the schema has changed.
             names = nil
         }
-        let code = sqlite3_step(raw)
+        let code = changesSchema ? stepChangingSchema(raw) : sqlite3_step(raw)
         if code == SQLITE_ROW { return true }
         if code == SQLITE_DONE {
             rewind()
