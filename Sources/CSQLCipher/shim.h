@@ -100,6 +100,9 @@ static inline int coffer_set_option(sqlite3 *db, int option, int enabled) {
 /// SQLITE_IOERR_SHORT_READ, an expression that Swift does not import.
 static const int coffer_ioerr_short_read = SQLITE_IOERR_SHORT_READ;
 
+/// SQLITE_CORRUPT_VTAB, an expression as well.
+static const int coffer_corrupt_virtual_table = SQLITE_CORRUPT_VTAB;
+
 /// Options of sqlite3_db_config that the older header does not name.
 enum {
     coffer_option_fts3_tokenizer = 1004,

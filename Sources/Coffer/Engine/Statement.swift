@@ -201,7 +201,10 @@ public final class Statement {
         guard let connection else {
             throw StoreError(.closed, "the statement's connection is gone", sql: sql)
         }
-        guard !handle.isInCallback else { _ = try connection.current(); return false }
+        guard !handle.isInCallback else {
+            _ = try connection.current()
+            return false
+        }
         try requireUnlent()
         try connection.statementWillStep(self)
         if !isRunning { useCount += 1 }

@@ -98,7 +98,8 @@ final class TokenRun {
         while let token = tokens.next() {
             guard token.range.lowerBound >= start, token.range.upperBound <= byteCount else {
                 throw StoreError(
-                    .misuse, "a tokenizer gave the range \(token.range) after one at \(start), in a "
+                    .misuse,
+                    "a tokenizer gave the range \(token.range) after one at \(start), in a "
                         + "text of \(byteCount) bytes",
                     hint: "Ranges count UTF-8 bytes, and are in order.")
             }
