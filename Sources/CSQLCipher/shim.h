@@ -36,6 +36,11 @@ static inline bool coffer_is_equal(const void *left, const void *right, size_t c
     return count == 0 || memcmp(left, right, count) == 0;
 }
 
+/// `strlen` has another module's name on each platform as well.
+static inline size_t coffer_length(const char *text) {
+    return strlen(text);
+}
+
 /// How many pages the connection has read into its cache, from the file or its log.
 /// See <https://www.sqlite.org/c3ref/c_dbstatus_options.html>.
 static inline int32_t coffer_cache_miss_count(sqlite3 *db) {
@@ -121,6 +126,9 @@ static inline int coffer_stop_memory_statistics(void) {
 /// SQLITE_IOERR_SHORT_READ, an expression that Swift does not import.
 static const int coffer_ioerr_short_read = SQLITE_IOERR_SHORT_READ;
 
+/// SQLITE_CORRUPT_VTAB, an expression as well.
+static const int coffer_corrupt_virtual_table = SQLITE_CORRUPT_VTAB;
+
 /// Options of sqlite3_db_config that the older header does not name.
 enum {
     coffer_option_fts3_tokenizer = 1004,
@@ -128,6 +136,71 @@ enum {
     coffer_option_defensive = 1010,
     coffer_option_trusted_schema = 1017,
 };
+
+/// The interface of FTS3 tokenizers, which sqlite3.h does not declare:
+/// <https://www.sqlite.org/fts3.html#custom_application_defined_tokenizers>. Each struct of the
+/// engine's comes first in one of ours, with what Coffer finds itself again by behind it.
+typedef struct coffer_tokenizer_module coffer_tokenizer_module;
+typedef struct coffer_tokenizer coffer_tokenizer;
+typedef struct coffer_tokenizer_cursor coffer_tokenizer_cursor;
+
+struct coffer_tokenizer_module {
+    int version;
+    int (*create)(int count, const char *const *arguments, coffer_tokenizer **tokenizer);
+    int (*destroy)(coffer_tokenizer *tokenizer);
+    int (*open)(coffer_tokenizer *tokenizer, const char *text, int byte_count,
+                coffer_tokenizer_cursor **cursor);
+    int (*close)(coffer_tokenizer_cursor *cursor);
+    int (*next)(coffer_tokenizer_cursor *cursor, const char **token, int *byte_count, int *start,
+                int *end, int *position);
+    int (*language)(coffer_tokenizer_cursor *cursor, int language);
+    void *context;
+};
+
+struct coffer_tokenizer {
+    const coffer_tokenizer_module *module;
+    void *context;
+};
+
+struct coffer_tokenizer_cursor {
+    coffer_tokenizer *tokenizer;
+    void *context;
+};
+
+/// What FTS5 wants to be told of each token.
+typedef int (*coffer_fts5_token)(void *context, int flags, const char *token, int byte_count,
+                                 int start, int end);
+
+/// Gives FTS5 a tokenizer. SQLITE_NOTFOUND if the engine has no FTS5; `destroy` was not called then.
+static inline int coffer_fts5_create_tokenizer(
+    sqlite3 *db, const char *name, void *context,
+    int (*create)(void *context, const char **arguments, int count, void **tokenizer),
+    void (*destroy_tokenizer)(void *tokenizer),
+    int (*tokenize)(void *tokenizer, void *context, int flags, const char *text, int byte_count,
+                    coffer_fts5_token token),
+    void (*destroy)(void *context)) {
+#if SQLITE_VERSION_NUMBER >= 3020000
+    // https://www.sqlite.org/fts5.html#extending_fts5
+    fts5_api *api = 0;
+    sqlite3_stmt *statement = 0;
+    if (sqlite3_prepare_v2(db, "SELECT fts5(?1)", -1, &statement, 0) != SQLITE_OK) {
+        return SQLITE_NOTFOUND;
+    }
+    sqlite3_bind_pointer(statement, 1, (void *)&api, "fts5_api_ptr", 0);
+    sqlite3_step(statement);
+    int code = sqlite3_finalize(statement);
+    if (code != SQLITE_OK) return code;
+    if (api == 0) return SQLITE_NOTFOUND;
+    fts5_tokenizer tokenizer = {
+        (int (*)(void *, const char **, int, Fts5Tokenizer **))create,
+        (void (*)(Fts5Tokenizer *))destroy_tokenizer,
+        (int (*)(Fts5Tokenizer *, void *, int, const char *, int, coffer_fts5_token))tokenize,
+    };
+    return api->xCreateTokenizer(api, name, context, &tokenizer, destroy);
+#else
+    return SQLITE_NOTFOUND;
+#endif
+}
 
 /// Reads raw, still encrypted bytes through the engine's own descriptor of the main file.
 ///

@@ -73,6 +73,13 @@ public struct Configuration: Sendable {
     /// opening.
     public var prepare: (@Sendable (Connection) throws -> Void)?
 
+    /// Names that full-text tables (FTS3, FTS4) may use for `coffer` in `tokenize=coffer name`.
+    ///
+    /// For files whose tables say `tokenize=fmdb` or `tokenize=fmdb name`: give `["fmdb"]`. The
+    /// argument names a tokenizer of `Connection.register(tokenizer:named:)`, and without one the
+    /// module's own name does. Names of the engine's own tokenizers are replaced.
+    public var tokenizerModules: [String] = []
+
     /// Where events go; never with a key or a bound value.
     public var logger: Logger?
 

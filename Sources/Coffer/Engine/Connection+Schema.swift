@@ -133,7 +133,7 @@ extension Connection {
     // MARK: Inside
 
     /// A schema of the connection: its name, and its table of contents as SQL.
-    private struct Place {
+    struct Place {
         let name: String
         let master: String
     }
@@ -193,6 +193,11 @@ extension Connection {
             if found != nil { return place }
         }
         return nil
+    }
+
+    /// Where a table or view is, if there is one.
+    func place(ofTable table: String, _ schema: String?) throws -> Place? {
+        try inRead { () throws(StoreError) in try find([.table, .view], table, in: schema) }
     }
 
     private func place(of table: String, _ schema: String?) throws(StoreError) -> Place {

@@ -30,6 +30,8 @@ final class Handle {
     var callbackError: (any Error)?
     /// Kept for the engine, which has a pointer to it.
     var traceBox: TraceBox?
+    /// The tokenizers of this handle. The engine has pointers into it until every table is closed.
+    let tokenizers = TokenizerRegistry()
     /// BEGIN, COMMIT and ROLLBACK, compiled once: every transaction runs two of them.
     private var controls: [Control: OpaquePointer] = [:]
 
@@ -105,6 +107,9 @@ final class Handle {
         let error = namingPages(StoreError.of(db, code: code, sql: sql))
         guard let cause = callbackError else { return error }
         callbackError = nil
+        if let failure = cause as? TokenizerFailure, failure.explains(code) {
+            return namingPages(failure.error.with(sql: sql))
+        }
         return error.with(cause: cause)
     }
 

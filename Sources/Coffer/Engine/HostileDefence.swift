@@ -7,11 +7,13 @@ enum HostileDefence {
     /// Functions that would run foreign code or tell addresses.
     static let refusedFunctions: Set = ["load_extension", "fts3_tokenizer"]
 
-    static func install(on handle: Handle) throws(StoreError) {
+    /// - Parameter tokenizerModules: Names that the last use of `fts3_tokenizer` is for.
+    static func install(on handle: Handle, tokenizerModules: [String]) throws(StoreError) {
         try handle.run("PRAGMA cell_size_check = ON")
         try handle.run("PRAGMA mmap_size = 0")
         for (limit, value) in limits { sqlite3_limit(handle.db, limit, value) }
         _ = coffer_set_option(handle.db, Int32(coffer_option_load_extension), 0)
+        try handle.installTokenizerModules(named: tokenizerModules)
         _ = coffer_set_option(handle.db, Int32(coffer_option_fts3_tokenizer), 0)
         // Unknown to SQLCipher 3, where the authorizer stands in.
         _ = coffer_set_option(handle.db, Int32(coffer_option_defensive), 1)
@@ -27,6 +29,8 @@ enum HostileDefence {
     ]
 
     /// The authorizer is not asked about functions in a CHECK, nor on SQLCipher 3 in a DEFAULT.
+    /// And on SQLCipher 4 a CHECK can register a tokenizer, which is code at an address, although
+    /// the function is switched off: what the program binds counts as its own wish.
     private static func replaceFunctions(_ handle: Handle) throws(StoreError) {
         for name in refusedFunctions {
             for argumentCount in [1, 2] as [Int32] {

@@ -126,7 +126,8 @@ struct PhysicalOpen {
         try handle.run("PRAGMA foreign_keys = ON")
         // Negative: KiB. SQLCipher's own default is 2 MB.
         try handle.run("PRAGMA cache_size = -\(max(cacheByteCount, 1 << 20) >> 10)")
-        try HostileDefence.install(on: handle)
+        try HostileDefence.install(
+            on: handle, tokenizerModules: ["coffer"] + configuration.tokenizerModules)
         if role == .writer || role == .reader { try requireWritable(handle) }
         if role == .writer { try JournalModeChange(handle: handle, file: file).set(configuration) }
         let synchronous = configuration.durability == .power ? "FULL" : "NORMAL"

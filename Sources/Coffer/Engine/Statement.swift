@@ -189,7 +189,7 @@ public final class Statement {
             // The first step compiles the text again if the schema has changed.
             names = nil
         }
-        let code = sqlite3_step(raw)
+        let code = changesSchema ? stepChangingSchema(raw) : sqlite3_step(raw)
         if code == SQLITE_ROW {
             if rowColumnCount == 0 { rowColumnCount = sqlite3_data_count(raw) }
             return true

@@ -81,6 +81,13 @@ extension WriteTransaction {
         try connection().execute(sql)
     }
 
+    /// Runs a command of a full-text table, as ``Connection/fullText(_:on:in:)`` does.
+    ///
+    /// - Throws: As there.
+    public func fullText(_ command: FullTextCommand, on table: String) throws {
+        try connection().fullText(command, on: table)
+    }
+
     /// Runs `body` as a part of the transaction: throwing undoes this part only.
     ///
     /// ```swift

@@ -1,0 +1,181 @@
+import CSQLCipher
+
+/// The tokenizers of one handle, by name, and what the engine points to.
+///
+/// It goes with its handle, which every statement keeps: so no table is left that could ask.
+final class TokenizerRegistry {
+    /// Set before the engine learns of anything here.
+    private weak var handle: Handle?
+    private var tokenizers: [String: AnyTokenizer] = [:]
+    private var modules: [TokenizerModule3] = []
+    private var namesInFTS5: Set<String> = []
+
+    /// Makes FTS3 know a module.
+    fileprivate func install(module name: String, on handle: Handle) throws(StoreError) {
+        self.handle = handle
+        let module = TokenizerModule3(name: name, registry: self)
+        guard try handle.announce(module) else { return }
+        modules.append(module)
+    }
+
+    fileprivate func register(
+        _ tokenizer: AnyTokenizer, named name: String, on handle: Handle
+    ) throws(StoreError) {
+        self.handle = handle
+        let key = name.asciiLowercased
+        var isKnown = !modules.isEmpty
+        if namesInFTS5.contains(key) {
+            isKnown = true
+        } else if try TokenizerModule5.register(name, registry: self, on: handle) {
+            namesInFTS5.insert(key)
+            isKnown = true
+        }
+        guard isKnown else {
+            throw StoreError(.unsupported, "the engine was built without full-text search")
+        }
+        tokenizers[key] = tokenizer
+    }
+
+    /// - Throws: `.notFound`.
+    func find(_ name: String) throws(StoreError) -> AnyTokenizer {
+        guard let tokenizer = tokenizers[name.asciiLowercased] else {
+            throw StoreError(
+                .notFound, "no tokenizer of the name \"\(name)\" is registered",
+                hint: "Use register(tokenizer:named:); in a store, in Configuration.prepare.")
+        }
+        return tokenizer
+    }
+
+    /// Whether `tokenize=module` without more may mean something: which module is asked for FTS3
+    /// does not tell before the first text.
+    func requireDefault() throws(StoreError) {
+        if modules.contains(where: { tokenizers[$0.name.asciiLowercased] != nil }) { return }
+        _ = try find(modules.first?.name ?? "")
+    }
+
+    /// The tokens of a text of the engine's.
+    func run(
+        _ name: String, _ text: UnsafePointer<CChar>?, byteCount: Int32
+    ) throws -> TokenRun {
+        guard let handle else { throw Connection.closed }
+        let tokenizer = try find(name)
+        let bytes = UnsafeBufferPointer(
+            start: UnsafeRawPointer(text)?.assumingMemoryBound(to: UInt8.self),
+            count: text == nil ? 0 : Int(max(0, byteCount)))
+        return try handle.inCallback {
+            TokenRun(
+                handle, tokenizer.tokens(in: String(separatingAtBadBytes: bytes)),
+                byteCount: bytes.count)
+        }
+    }
+
+    /// Keeps the error for the statement. Returns the code to give to the engine.
+    func fail(_ error: any Error) -> Int32 {
+        (error as? StoreError ?? StoreError(.misuse, "a tokenizer failed", cause: error))
+            .failStatement(of: handle)
+    }
+}
+
+/// The tokens of one text, one by one, checked.
+final class TokenRun {
+    private let handle: Handle
+    private let tokens: AnyIterator<TextToken>
+    private let byteCount: Int
+    private var start = 0
+    private(set) var position: Int32 = -1
+
+    init(_ handle: Handle, _ tokens: AnyIterator<TextToken>, byteCount: Int) {
+        self.handle = handle
+        self.tokens = tokens
+        self.byteCount = byteCount
+    }
+
+    /// - Throws: `.misuse` for a range outside the text.
+    func next() throws(StoreError) -> TextToken? {
+        let was = handle.isInCallback
+        handle.isInCallback = true
+        defer { handle.isInCallback = was }
+        while let token = tokens.next() {
+            guard token.range.lowerBound >= start, token.range.upperBound <= byteCount else {
+                throw StoreError(
+                    .misuse,
+                    "a tokenizer gave the range \(token.range) after one at \(start), in a "
+                        + "text of \(byteCount) bytes",
+                    hint: "Ranges count UTF-8 bytes, and are in order.")
+            }
+            start = token.range.lowerBound
+            if token.text.isEmpty { continue }
+            position += 1
+            return token
+        }
+        return nil
+    }
+
+    func fail(_ error: StoreError) -> Int32 { error.failStatement(of: handle) }
+}
+
+/// An error of a tokenizer of Coffer's making, which is the statement's own.
+struct TokenizerFailure: Error {
+    let error: StoreError
+
+    /// Whether the engine's code can be due to it: not busy, say, which came between.
+    func explains(_ code: Int32) -> Bool {
+        [SQLITE_ERROR, SQLITE_CORRUPT].contains(code & 0xff)
+    }
+}
+
+extension StoreError {
+    func failStatement(of handle: Handle?) -> Int32 {
+        handle?.callbackError = TokenizerFailure(error: self)
+        return code == .damaged ? SQLITE_CORRUPT : SQLITE_ERROR
+    }
+}
+
+extension Handle {
+    /// Makes FTS3 know modules, as long as it can be told: the way there is closed right after.
+    ///
+    /// An engine without FTS3 has no modules.
+    func installTokenizerModules(named names: [String]) throws(StoreError) {
+        for name in names {
+            guard !name.isEmpty, !name.utf8.contains(0) else {
+                throw StoreError(
+                    .misuse, "the name of a tokenizer module is neither empty nor contains NUL")
+            }
+            try tokenizers.install(module: name, on: self)
+        }
+    }
+
+    /// - Throws: `.unsupported`.
+    func register(
+        _ tokenizer: AnyTokenizer, named name: String
+    ) throws(StoreError) {
+        guard !isAdopted else {
+            throw StoreError(
+                .unsupported, "a handle of another owner's takes no tokenizer",
+                hint: "It would outlive the connection. Open the file with Connection(path:key:).")
+        }
+        try tokenizers.register(tokenizer, named: name, on: self)
+    }
+}
+
+extension String {
+    /// A text of as many bytes, in which those that are not UTF-8 are spaces.
+    init(separatingAtBadBytes bytes: UnsafeBufferPointer<UInt8>) {
+        if let text = String(exactly: bytes) {
+            self = text
+            return
+        }
+        var mended: [UInt8] = []
+        mended.reserveCapacity(bytes.count)
+        var parser = Unicode.UTF8.ForwardParser()
+        var iterator = bytes.makeIterator()
+        parsing: while true {
+            switch parser.parseScalar(from: &iterator) {
+            case .valid(let scalar): mended.append(contentsOf: scalar)
+            case .error(let length): mended.append(contentsOf: repeatElement(0x20, count: length))
+            case .emptyInput: break parsing
+            }
+        }
+        self.init(decoding: mended, as: UTF8.self)
+    }
+}
