@@ -115,9 +115,10 @@ private final class AggregateGroup {
 }
 
 extension Handle {
-    fileprivate typealias Call = @convention(c) (
-        OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?
-    ) -> Void
+    fileprivate typealias Call =
+        @convention(c) (
+            OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?
+        ) -> Void
 
     fileprivate func create(
         _ name: String, _ argumentCount: Int?, _ options: FunctionOptions, _ box: AnyObject?,
