@@ -137,8 +137,9 @@ extension Connection {
     ///   - table: The table.
     /// - Returns: Whether it was added.
     /// - Throws: `StoreError` `.notFound` if there is no such table; `.sql` for what SQLite cannot
-    ///   add: a key, a unique column, NOT NULL without a default; `.misuse` while a statement
-    ///   stands at a row outside a transaction; `.mismatch`, `.damaged`, `.busy`, `.full`, `.io`.
+    ///   add: a key, a unique column, NOT NULL without a default (in SQLCipher 4 only if there are
+    ///   rows); `.misuse` while a statement stands at a row outside a transaction; `.mismatch`,
+    ///   `.damaged`, `.busy`, `.full`, `.io`.
     /// - Complexity: O(1), whatever the number of rows.
     /// - Note: The corresponding SQL is `ALTER TABLE … ADD COLUMN`.
     @discardableResult

@@ -178,10 +178,10 @@ import Testing
             func result() -> Value { 1 }
         }
         let connection = connection
-        try connection.register(window: "using") { Using(connection: connection) }
-        let error = expect(.sql) { try connection.rows("SELECT using(s) OVER () FROM t") }
+        try connection.register(window: "again") { Using(connection: connection) }
+        let error = expect(.sql) { try connection.rows("SELECT again(s) OVER () FROM t") }
         #expect((error?.cause as? StoreError)?.code == .misuse)
-        try connection.removeFunction("using")
+        try connection.removeFunction("again")
     }
 
     @Test(.enabled(if: isEngine4))
