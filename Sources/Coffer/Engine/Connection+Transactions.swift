@@ -79,9 +79,10 @@ extension Connection {
             do throws(StoreError) {
                 try handle.run("ROLLBACK TO \(name); RELEASE \(name)")
             } catch let failure {
+                let damage = Self.damage(handle, under: failure)
                 // The part may not be left half done: the whole transaction goes.
                 undo(handle)
-                throw Self.rolledBack(cause: failure)
+                throw Self.rolledBack(cause: damage?.with(cause: error) ?? failure)
             }
             throw error
         }
@@ -113,13 +114,26 @@ extension Connection {
             found.code, found.message, hint: found.hint, pages: found.pages, cause: error)
     }
 
+    /// Whether a part could not be undone because a page failed: of all that goes wrong with code 1
+    /// then, only this ends the transaction or shows in the probe.
+    private static func damage(_ handle: Handle, under failure: StoreError) -> StoreError? {
+        guard failure.resultCode.map({ $0 & 0xff }) == SQLITE_ERROR, !handle.isClosed else {
+            return nil
+        }
+        guard handle.isInTransaction else { return handle.namingPages(Probe.damaged(sql: nil)) }
+        return handle.probeFailure()
+    }
+
     /// Why a transaction is not open any more at the end of its body.
     private static func ended(_ handle: Handle) -> StoreError {
         handle.isClosed ? closed : rolledBack(cause: nil)
     }
 
     static func rolledBack(cause: (any Error)?) -> StoreError {
-        if let known = cause as? StoreError, known.code == .rolledBack { return known }
+        // Damage is what the caller has to know, and ends a transaction too.
+        if let known = cause as? StoreError, [.rolledBack, .damaged].contains(known.code) {
+            return known
+        }
         return StoreError(
             .rolledBack, "SQLite undid the whole transaction", hint: "Run it again.", cause: cause)
     }

@@ -207,9 +207,16 @@ public final class Statement {
         // Code 1 of a statement that compiled is a failed page or a function's own error: ask
         // while the statement is still open, since afterwards the failure is forgotten.
         let error = handle.error(code, sql: sql)
-        let probed = code & 0xff == SQLITE_ERROR ? handle.probeFailure() : nil
+        let probed = code & 0xff == SQLITE_ERROR ? handle.probeFailure() ?? undone() : nil
         rewind()
         return probed?.with(sql: sql) ?? error
+    }
+
+    /// With code 1 SQLite ends a whole transaction only if it cannot undo the statement alone: if a
+    /// page fails again.
+    private func undone() -> StoreError? {
+        guard !isControl, !handle.isClosed, !handle.isInTransaction else { return nil }
+        return handle.namingPages(Probe.damaged(sql: nil))
     }
 
     /// Rewinds the statement and keeps its arguments. Ends its own transaction if it has one.

@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 import Synchronization
 import Testing
@@ -89,7 +88,7 @@ import Testing
     @Test func `an interrupt ends a long statement with .cancelled`() throws {
         let handle = connection.interruptHandle
         let isDone = Mutex(false)
-        DispatchQueue.global().async {
+        Thread.detachNewThread {
             // Before the statement runs it does nothing, so it is repeated.
             while !isDone.withLock({ $0 }) {
                 handle.interrupt()
@@ -117,7 +116,7 @@ import Testing
             let handle = short.interruptHandle
             let isDone = Mutex(false)
             let ended = DispatchSemaphore(value: 0)
-            DispatchQueue.global().async {
+            Thread.detachNewThread {
                 while !isDone.withLock({ $0 }) { handle.interrupt() }
                 ended.signal()
             }
@@ -179,7 +178,7 @@ import Testing
         try connection.execute("INSERT INTO t VALUES (1)")
         let handle = connection.interruptHandle
         let isDone = Mutex(false)
-        DispatchQueue.global().async {
+        Thread.detachNewThread {
             while !isDone.withLock({ $0 }) {
                 handle.interrupt()
                 usleep(1000)

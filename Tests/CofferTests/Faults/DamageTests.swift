@@ -85,6 +85,52 @@ import Testing
         #expect(seen.values == ["as it was", "as it was"])
     }
 
+    private static let writes: [SQL] = [
+        "UPDATE t SET flag = 8", "UPDATE t SET flag = 8 WHERE flag = 7", "DELETE FROM t",
+        "DELETE FROM t WHERE big = x'00'", "UPDATE t SET id = 2 WHERE big >= x''",
+        "INSERT INTO t SELECT id + 1, big, flag FROM t",
+        "UPDATE t SET big = big || x'00' WHERE id = 1", "CREATE INDEX by_big ON t(big)",
+    ]
+
+    /// What a write over a damaged page may do: fail with `.damaged`, or do without the page.
+    private func requireDamagedOrNothing(_ body: () throws -> Void) {
+        do { try body() } catch {
+            #expect((error as? StoreError)?.code == .damaged, "\(error)")
+        }
+    }
+
+    @Test(arguments: 0..<writes.count, [Configuration.JournalMode.wal, .delete])
+    func `a write over a damaged page fails as damaged, never as something else`(
+        index: Int, mode: Configuration.JournalMode
+    ) throws {
+        try makeWithDamagedEnd()
+        let sql = Self.writes[index]
+        let connection = try Connection(
+            path: path, key: .numbered(1), configuration: .testing(mode))
+        requireDamagedOrNothing {
+            try connection.transaction {
+                try connection.execute("INSERT INTO good VALUES ('undone')")
+                _ = try? connection.rows("SELECT big FROM t")
+                try connection.execute(sql)
+                throw CancellationError()
+            }
+        }
+        #expect(try connection.rows("SELECT v FROM good").count == 1)
+        requireDamagedOrNothing { try connection.execute(sql) }
+        connection.close()
+        try FileManager.default.removeItem(atPath: path)
+        try makeWithDamagedEnd()
+        let store = try Store(path: path, key: .numbered(1), configuration: .testing(mode))
+        requireDamagedOrNothing {
+            try store.write { tx in
+                _ = try? tx.rows("SELECT big FROM t")
+                try tx.savepoint { tx in _ = try tx.execute(sql) }
+                throw CancellationError()
+            }
+        }
+        #expect(try store.read { tx in try tx.rows("SELECT v FROM good") }.count == 1)
+    }
+
     @Test func `no row over a damaged page is streamed, borrowed or decoded`() throws {
         try makeWithDamagedEnd()
         let connection = try Connection(
