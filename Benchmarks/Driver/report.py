@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import plots
-from systems import ALL_WORKLOADS, HOME, LATENCY, UNENCRYPTED, WORKLOADS, say
+from systems import ALL_WORKLOADS, HOME, IN_PLACE, LATENCY, UNENCRYPTED, WORKLOADS, say
 
 RESULTS = HOME / "results"
 LATEST = RESULTS / "latest.json"
@@ -311,7 +311,8 @@ MAIN = {"W5-put": "coffer-bucket", "W5-get": "coffer-bucket", "blob-in": "coffer
 
 def summary(objects):
     """How many times Coffer's time each system takes; bold where that is less than once."""
-    names = [name for name in COMPARED if not name.startswith(("open-raw", "open-pool-raw"))]
+    names = [name for name in COMPARED
+             if not name.startswith(("open-raw", "open-pool-raw")) and name not in IN_PLACE]
     yield "| Their time in Coffer's | " + " | ".join(names) + " |"
     yield "|---" * (len(names) + 1) + "|"
     for system in [name for name in WORKLOADS if not name.startswith("coffer")]:

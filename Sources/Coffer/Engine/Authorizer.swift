@@ -52,6 +52,14 @@ final class Authorizer {
         return body()
     }
 
+    /// The same, for SQL that will not run.
+    func whileValidating<R>(_ body: () -> R) -> R {
+        let was = isValidating
+        isValidating = true
+        defer { isValidating = was }
+        return whileActive(body)
+    }
+
     /// Forgets what the last compilation showed.
     func begin() {
         sawControl = false
@@ -75,9 +83,10 @@ final class Authorizer {
             reason = isManaged ? Self.transactionReason(action, first) : nil
         case SQLITE_ATTACH, SQLITE_DETACH:
             sawControl = true
-            // VACUUM attaches a temporary file without a name.
+            // VACUUM attaches a temporary file without a name, as this.
+            let isOfVacuum = first == (action == SQLITE_ATTACH ? "" : "vacuum_db")
             reason =
-                first?.isEmpty == true || first == "vacuum_db"
+                isOfVacuum
                 ? nil : "ATTACH and DETACH are not for SQL text; use attach(_:as:key:) and detach"
         case SQLITE_ALTER_TABLE, SQLITE_CREATE_INDEX...SQLITE_CREATE_VIEW,
             SQLITE_DROP_INDEX...SQLITE_DROP_VIEW, SQLITE_CREATE_VTABLE, SQLITE_DROP_VTABLE:

@@ -18,12 +18,13 @@ public struct CipherInformation: Sendable, Hashable {
 extension Connection {
     /// What encrypts the pages of this connection.
     ///
-    /// - Throws: `StoreError` `.misuse` before the key is set, `.closed`.
+    /// - Throws: `StoreError` `.misuse` before the key is set, `.unsupported` for an adopted
+    ///   handle, `.closed`.
     /// - Note: The corresponding SQL is `PRAGMA cipher_version`, `cipher_provider`,
     ///   `cipher_provider_version` and `cipher_fips_status`.
     public func cipherInformation() throws -> CipherInformation {
         let handle = try current()
-        guard let profile else { throw Self.closed }
+        let profile = try ownProfile()
         return CipherInformation(
             version: try handle.firstText("PRAGMA cipher_version") ?? "",
             provider: try handle.firstText("PRAGMA cipher_provider") ?? "",

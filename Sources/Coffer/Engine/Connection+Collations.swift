@@ -25,6 +25,7 @@ extension Connection {
     public func register(
         collation name: String, _ compare: @escaping (String, String) -> ComparisonResult
     ) throws {
+        try Self.requireFunctionName(name)
         try set("collation \(name.asciiLowercased)") { handle throws(StoreError) in
             let box = Unmanaged.passRetained(CollationBox(handle, compare))
             let code = sqlite3_create_collation_v2(

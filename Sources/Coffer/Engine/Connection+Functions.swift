@@ -27,6 +27,7 @@ extension Connection {
         function name: String, argumentCount: Int? = nil, options: FunctionOptions = [],
         _ body: @escaping (FunctionArguments) throws -> Value
     ) throws {
+        try Self.requireFunctionName(name)
         try set(Self.functionSetting(name, argumentCount)) { handle throws(StoreError) in
             let box = FunctionBox(handle, body)
             try handle.create(
@@ -47,6 +48,7 @@ extension Connection {
         aggregate name: String, argumentCount: Int? = nil, options: FunctionOptions = [],
         _ make: @escaping () -> any Aggregate
     ) throws {
+        try Self.requireFunctionName(name)
         try set(Self.functionSetting(name, argumentCount)) { handle throws(StoreError) in
             let box = AggregateBox(handle, make)
             try handle.create(
@@ -66,6 +68,13 @@ extension Connection {
                 name, argumentCount, [], nil, call: nil, step: nil, final: nil)
         }
         settings.remove(Self.functionSetting(name, argumentCount))
+    }
+
+    /// The engine would take a name with NUL for its beginning.
+    static func requireFunctionName(_ name: String) throws(StoreError) {
+        guard !name.isEmpty, !name.utf8.contains(0) else {
+            throw StoreError(.misuse, "the name of a function is neither empty nor contains NUL")
+        }
     }
 
     static func functionSetting(_ name: String, _ argumentCount: Int?) -> String {

@@ -22,7 +22,9 @@ extension Connection {
         defer { handle.authorizer.isInBody = isInBody }
         var raw: OpaquePointer?
         var tail: UnsafePointer<CChar>?
-        let code = sqlite3_prepare_v2(handle.db, text, -1, &raw, &tail)
+        let code = handle.authorizer.whileActive {
+            sqlite3_prepare_v2(handle.db, text, -1, &raw, &tail)
+        }
         guard code == SQLITE_OK else { throw handle.error(code) }
         let byteCount = tail.map { $0 - text } ?? 0
         guard let raw else { return (nil, byteCount) }

@@ -165,6 +165,8 @@ extension Connection {
         // What was read in the user's own transaction must be authentic before it is committed.
         if verb == "COMMIT" || verb == "RELEASE", handle.isInTransaction { try probe() }
         forgetAttachments()
+        // ROLLBACK TO may read pages again without counting them.
+        handle.cleanMissCount = nil
     }
 
     /// Commits when the last such statement has ended, or at once when one wrote: a returned

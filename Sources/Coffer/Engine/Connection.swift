@@ -178,9 +178,11 @@ public final class Connection {
     deinit {
         // Statements that others still hold may not look for the connection any more.
         for entry in statements.values { entry.statement?.finalize() }
+        handle?.close()
     }
 
     /// Ends all statements, rolls back what is open, and closes the file. Safe to call twice.
+    /// In a function or trace of its own it takes effect when the statement that runs has ended.
     /// The corresponding C function is `sqlite3_close_v2`.
     public func close() {
         finalizeStatements()
@@ -215,6 +217,9 @@ public final class Connection {
     // MARK: Inside
 
     static let closed = StoreError(.closed, "the connection was closed")
+    static let inCallback = StoreError(
+        .misuse, "a function or trace of a connection may not use it",
+        hint: "It gets its arguments; what else it needs, give it before.")
 
     /// The open handle, `nil` if nothing is open.
     var handle: Handle? {
@@ -225,11 +230,7 @@ public final class Connection {
     func current() throws(StoreError) -> Handle {
         switch state {
         case .open(let handle, _):
-            guard !handle.isInCallback else {
-                throw StoreError(
-                    .misuse, "a function or trace of a connection may not use it",
-                    hint: "It gets its arguments; what else it needs, give it before.")
-            }
+            guard !handle.isInCallback else { throw Self.inCallback }
             return handle
         case .unkeyed:
             throw StoreError(.misuse, "no key is set", hint: "Call setKey(_:) first.")

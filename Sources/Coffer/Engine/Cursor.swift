@@ -105,10 +105,12 @@ public final class Cursor {
 
     /// Ends the cursor and its transaction, if it has one; safe to call twice.
     ///
-    /// - Throws: As `Statement.reset()`; it is closed all the same.
+    /// - Throws: `StoreError` `.misuse` while a closure looks at bytes of its row, and it stays
+    ///   open; else as `Statement.reset()`, and it is closed all the same.
     /// - Note: The corresponding C function is `sqlite3_finalize`.
     public func close() throws {
         if case .closed = phase { return }
+        try statement.requireUnlent()
         phase = .closed(cause: nil)
         defer { statement.finalize() }
         try statement.endRun()
@@ -135,10 +137,17 @@ extension Connection {
     /// Closes all cursors, whose next step is then `.closed`, and resets all prepared statements
     /// that stand at a row.
     ///
-    /// - Throws: The first error of `Statement.reset()`; all of them are closed all the same.
+    /// - Throws: The first error of `Statement.reset()`; all of them are closed all the same, but
+    ///   those whose bytes a closure looks at, `.misuse`.
     public func closeCursors() throws {
         var failure: StoreError?
         for statement in openStatements {
+            do throws(StoreError) {
+                try statement.requireUnlent()
+            } catch {
+                failure = failure ?? error
+                continue
+            }
             do throws(StoreError) {
                 try statement.endRun()
             } catch {

@@ -23,6 +23,7 @@ final class Handle {
     /// Told before the pointer goes.
     var interruptHandle: InterruptHandle?
     private var schemaStatement: OpaquePointer?
+    private var leftovers: [OpaquePointer] = []
     private(set) var isClosed = false
     /// Set while code of the user's runs in the middle of a statement.
     var isInCallback = false
@@ -74,12 +75,19 @@ final class Handle {
         close()
     }
 
+    /// Keeps a statement that may be in the middle of a step until the file is closed.
+    func finalizeLater(_ statement: OpaquePointer) {
+        leftovers.append(statement)
+    }
+
     /// Closes the file now, whoever still refers to the handle. All statements were finalized.
     /// A database of another owner's stays open.
     func close() {
-        guard !isClosed else { return }
+        // Code that a statement has called must not close the file under it: `deinit` does then.
+        guard !isClosed, !isInCallback else { return }
         isClosed = true
         interruptHandle?.release(self)
+        for statement in leftovers { sqlite3_finalize(statement) }
         sqlite3_finalize(probeStatement)
         for statement in attachedProbes { sqlite3_finalize(statement) }
         sqlite3_finalize(schemaStatement)

@@ -8,17 +8,37 @@ enum SQLCompiler {
         _ handle: Handle, sql: String, persistent: Bool
     ) throws(StoreError) -> OpaquePointer {
         var text = sql
+        // Many pragmas take effect while they are compiled, which must not happen before the whole
+        // text is known to be one statement: https://www.sqlite.org/pragma.html
+        if text.isPragma { try requireOne(handle, &text) }
         let (result, isComplete) = handle.authorizer.whileActive {
             text.withUTF8 { compile(handle, bytes: $0, persistent: persistent) }
         }
         guard case .success(let raw) = result else { throw try result.error(handle, sql: sql) }
         guard isComplete else {
             sqlite3_finalize(raw)
-            throw StoreError(
-                .sql, "there is more than one statement, or a NUL, in the text",
-                hint: "Run one statement at a time.", sql: sql)
+            throw notOne(sql)
         }
         return raw
+    }
+
+    /// Compiles a pragma without its effect.
+    private static func requireOne(
+        _ handle: Handle, _ text: inout String
+    ) throws(StoreError) {
+        let (result, isComplete) = handle.authorizer.whileValidating {
+            text.withUTF8 { compile(handle, bytes: $0, persistent: false) }
+        }
+        // What does not compile is told below.
+        if case .success(let raw) = result { sqlite3_finalize(raw) }
+        guard isComplete else { throw notOne(text) }
+        handle.authorizer.begin()
+    }
+
+    private static func notOne(_ sql: String) -> StoreError {
+        StoreError(
+            .sql, "there is more than one statement, or a NUL, in the text",
+            hint: "Run one statement at a time.", sql: sql)
     }
 
     private enum Compiled {
@@ -59,7 +79,9 @@ enum SQLCompiler {
         guard let base = bytes.baseAddress, !bytes.contains(0) else { return false }
         let start = UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self)
         var raw: OpaquePointer?
-        let code = sqlite3_prepare_v2(handle.db, start, Int32(bytes.count), &raw, nil)
+        let code = handle.authorizer.whileValidating {
+            sqlite3_prepare_v2(handle.db, start, Int32(bytes.count), &raw, nil)
+        }
         defer { sqlite3_finalize(raw) }
         return code == SQLITE_OK && raw == nil
     }

@@ -1,5 +1,11 @@
 import CSQLCipher
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 extension Statement {
     /// Begins anew, steps to the end and drops rows, if any.
     ///
@@ -8,6 +14,7 @@ extension Statement {
     /// - Note: The corresponding C functions are `sqlite3_step` and `sqlite3_changes`.
     @discardableResult
     public func run() throws -> Int {
+        _ = try pointer()
         try endRun()
         let before = sqlite3_total_changes(handle.db)
         while try step() {}
@@ -162,4 +169,56 @@ extension Statement {
         StoreError(
             .mismatch, "a text in the file is not UTF-8", sql: sql, column: columns.names[index])
     }
+}
+
+// MARK: The engine's values
+
+extension Statement {
+    /// A value of the current row; the index is known to be in range.
+    static func value(of raw: OpaquePointer, at index: Int32) throws(StoreError) -> Value {
+        let value = sqlite3_column_value(raw, index)
+        switch sqlite3_value_type(value) {
+        case SQLITE_INTEGER: return .integer(sqlite3_value_int64(value))
+        case SQLITE_FLOAT: return .real(sqlite3_value_double(value))
+        case SQLITE_TEXT: return .text(try text(of: value))
+        case SQLITE_BLOB: return .blob(try blob(of: value))
+        default: return .null
+        }
+    }
+
+    /// Text by its length, so that a NUL inside does not end it.
+    @inline(__always)
+    static func text(of value: OpaquePointer?) throws(StoreError) -> String {
+        guard let text = String(exactly: try utf8(of: value)) else {
+            throw StoreError(.mismatch, "a text in the file is not UTF-8")
+        }
+        return text
+    }
+
+    /// The bytes of a blob; an empty one has no address.
+    @inline(__always)
+    static func blob(of value: OpaquePointer?) throws(StoreError) -> Data {
+        let bytes = try Self.bytes(of: value)
+        return bytes.baseAddress.map { Data(bytes: $0, count: bytes.count) } ?? Data()
+    }
+
+    // Asking once for the value is half the cost of asking the statement for type, bytes and count.
+    // A statement belongs to one thread, where protected and unprotected values are the same:
+    // <https://www.sqlite.org/c3ref/value.html>
+
+    @inline(__always)
+    static func utf8(of value: OpaquePointer?) throws(StoreError) -> UnsafeBufferPointer<UInt8> {
+        guard let start = sqlite3_value_text(value) else { throw noMemory }
+        return UnsafeBufferPointer(start: start, count: Int(sqlite3_value_bytes(value)))
+    }
+
+    @inline(__always)
+    static func bytes(of value: OpaquePointer?) throws(StoreError) -> UnsafeRawBufferPointer {
+        let start = sqlite3_value_blob(value)
+        let count = Int(sqlite3_value_bytes(value))
+        guard start != nil || count == 0 else { throw noMemory }
+        return UnsafeRawBufferPointer(start: start, count: count)
+    }
+
+    private static let noMemory = StoreError(.io, "the engine is out of memory")
 }

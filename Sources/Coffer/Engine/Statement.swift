@@ -28,9 +28,8 @@ public final class Statement {
     private(set) var raw: OpaquePointer?
     /// Keeps the pointer of the connection valid.
     let handle: Handle
-    /// Begins and ends the transaction around a statement that runs outside one; `nil` for
-    /// Coffer's own statements, which always run inside. A weak reference would cost as much as
-    /// reading three columns.
+    /// Begins and ends the transaction around a statement that runs outside one; `nil` once it is
+    /// closed. A weak reference would cost as much as reading three columns.
     ///
     /// Proof that it never dangles: `Connection.adopt` alone sets it and keeps the statement on its
     /// list; a connection finalizes all of the list when it goes, and `finalize` ends this.
@@ -73,12 +72,20 @@ public final class Statement {
         self.handle = handle
         self.sql = sql
         raw = compiled
-        isControl = handle.authorizer.sawControl || sql.isVacuum
+        isControl = handle.authorizer.sawControl || Self.isVacuum(sql, compiled)
         transactionVerb = handle.authorizer.transactionVerb
         changesSchema = handle.authorizer.sawSchemaChange
         handle.authorizer.begin()
         parameterCount = Int(sqlite3_bind_parameter_count(raw))
         isReadOnly = sqlite3_stmt_readonly(raw) != 0
+    }
+
+    /// The statement of a script has no text of its own.
+    private static func isVacuum(_ sql: String, _ compiled: OpaquePointer) -> Bool {
+        guard sql.isEmpty, let text = sqlite3_sql(compiled) else { return sql.isVacuum }
+        // Enough for a comment before the verb, and not the megabytes of an INSERT.
+        let beginning = UnsafeBufferPointer(start: text, count: strnlen(text, 4096))
+        return String(decoding: UnsafeRawBufferPointer(beginning), as: UTF8.self).isVacuum
     }
 
     deinit {
@@ -90,7 +97,14 @@ public final class Statement {
     /// Ends the statement for good; safe to call twice.
     /// The corresponding C function is `sqlite3_finalize`.
     func finalize() {
-        if lendingDepth > 0, raw != nil { lentRaw = raw } else { sqlite3_finalize(raw) }
+        if lendingDepth > 0, raw != nil {
+            lentRaw = raw
+        } else if handle.isInCallback, let raw {
+            // It may be the one whose step has called.
+            handle.finalizeLater(raw)
+        } else {
+            sqlite3_finalize(raw)
+        }
         raw = nil
         isRunning = false
         rowColumnCount = 0
@@ -119,8 +133,10 @@ public final class Statement {
         lentRaw = nil
     }
 
-    /// - Throws: `.misuse` while a closure looks at bytes of the current row.
-    private func requireUnlent() throws(StoreError) {
+    /// - Throws: `.misuse` while a closure looks at bytes of the current row, or in code that a
+    ///   statement has called.
+    func requireUnlent() throws(StoreError) {
+        guard !handle.isInCallback else { throw Connection.inCallback }
         guard lendingDepth == 0 else {
             throw StoreError(
                 .misuse, "a closure still looks at bytes of the current row",
@@ -188,6 +204,8 @@ public final class Statement {
             isRunning = true
             // The first step compiles the text again if the schema has changed.
             names = nil
+            // What nobody asked for belongs to an earlier statement.
+            if handle.callbackError != nil { handle.callbackError = nil }
         }
         let code = changesSchema ? stepChangingSchema(raw) : sqlite3_step(raw)
         if code == SQLITE_ROW {
@@ -329,54 +347,6 @@ public final class Statement {
     func column<T: ValueConvertible>(_ index: Int, as type: T.Type) throws(StoreError) -> T {
         try T(try column(index))
     }
-
-    /// A value of the current row; the index is known to be in range.
-    static func value(of raw: OpaquePointer, at index: Int32) throws(StoreError) -> Value {
-        let value = sqlite3_column_value(raw, index)
-        switch sqlite3_value_type(value) {
-        case SQLITE_INTEGER: return .integer(sqlite3_value_int64(value))
-        case SQLITE_FLOAT: return .real(sqlite3_value_double(value))
-        case SQLITE_TEXT: return .text(try text(of: value))
-        case SQLITE_BLOB: return .blob(try blob(of: value))
-        default: return .null
-        }
-    }
-
-    /// Text by its length, so that a NUL inside does not end it.
-    @inline(__always)
-    static func text(of value: OpaquePointer?) throws(StoreError) -> String {
-        guard let text = String(exactly: try utf8(of: value)) else {
-            throw StoreError(.mismatch, "a text in the file is not UTF-8")
-        }
-        return text
-    }
-
-    /// The bytes of a blob; an empty one has no address.
-    @inline(__always)
-    static func blob(of value: OpaquePointer?) throws(StoreError) -> Data {
-        let bytes = try Self.bytes(of: value)
-        return bytes.baseAddress.map { Data(bytes: $0, count: bytes.count) } ?? Data()
-    }
-
-    // Asking once for the value is half the cost of asking the statement for type, bytes and count.
-    // A statement belongs to one thread, where protected and unprotected values are the same:
-    // <https://www.sqlite.org/c3ref/value.html>
-
-    @inline(__always)
-    static func utf8(of value: OpaquePointer?) throws(StoreError) -> UnsafeBufferPointer<UInt8> {
-        guard let start = sqlite3_value_text(value) else { throw noMemory }
-        return UnsafeBufferPointer(start: start, count: Int(sqlite3_value_bytes(value)))
-    }
-
-    @inline(__always)
-    static func bytes(of value: OpaquePointer?) throws(StoreError) -> UnsafeRawBufferPointer {
-        let start = sqlite3_value_blob(value)
-        let count = Int(sqlite3_value_bytes(value))
-        guard start != nil || count == 0 else { throw noMemory }
-        return UnsafeRawBufferPointer(start: start, count: count)
-    }
-
-    private static let noMemory = StoreError(.io, "the engine is out of memory")
 }
 
 /// An address for texts without bytes; one NUL that is never read.

@@ -95,4 +95,18 @@ import Testing
         let connection = try Connection(adopting: host.db)
         expect(.damaged) { try connection.rows("SELECT flag FROM t") }
     }
+
+    @Test func `scripts and validation are under the same rules`() throws {
+        let connection = try Connection(adopting: host.db)
+        for sql in ["PRAGMA key = 'x'", "ATTACH 'x' AS y", "PRAGMA journal_mode = OFF"] {
+            expect(.misuse) { try connection.executeScript(sql) }
+            expect(.misuse) { try connection.validate(sql) }
+        }
+        host.run("PRAGMA foreign_keys = ON")
+        try connection.validate("PRAGMA foreign_keys = OFF")
+        #expect(host.first("PRAGMA foreign_keys") == "1")
+        try connection.executeScript("BEGIN; INSERT INTO t VALUES ('two'); COMMIT")
+        #expect(host.first("SELECT count(*) FROM t") == "2")
+        expect(.unsupported) { try connection.cipherInformation() }
+    }
 }

@@ -199,4 +199,57 @@ import Testing
         _ = try connection.rows("SELECT 2")
         #expect(events.isEmpty)
     }
+
+    @Test func `a function cannot end, rewind or bind what has called it`() throws {
+        final class Called { var meddle: () -> Void = {} }
+        let called = Called()
+        try connection.register(function: "meddle", argumentCount: 0) { _ in
+            called.meddle()
+            return 1
+        }
+        let running = try connection.prepare("SELECT meddle() FROM t")
+        let cursor = try connection.cursor("SELECT meddle() FROM t")
+        called.meddle = { [connection] in
+            expect(.misuse) { try running.reset() }
+            expect(.misuse) { try running.clearBindings() }
+            expect(.misuse) { _ = try running.step() }
+            expect(.misuse) { try cursor.close() }
+            expect(.misuse) { try connection.closeCursors() }
+        }
+        #expect(try running.step())
+        #expect(try cursor.step())
+        #expect(try running.value(at: 0) == 1)
+        #expect(try cursor.value(at: 0) == 1)
+        try running.reset()
+        try cursor.close()
+        #expect(!connection.isInTransaction && !connection.hasOpenCursors)
+    }
+
+    @Test func `a connection that its own function closes is closed after the statement`() throws {
+        let connection = connection
+        try connection.register(function: "close_it", argumentCount: 0) { _ in
+            connection.close()
+            return 1
+        }
+        let statement = try connection.prepare("SELECT close_it() FROM t")
+        _ = try? statement.step()
+        #expect(!connection.isOpen)
+        expect(.closed) { _ = try statement.step() }
+        expect(.closed) { _ = try statement.value(at: 0) }
+        expect(.closed) { try connection.rows("SELECT 1") }
+        let again = try Connection(
+            path: folder.path(), key: .numbered(7), configuration: .testing())
+        #expect(try again.rows("SELECT n FROM t").count == 4)
+    }
+
+    @Test func `a name with NUL or without letters is misuse`() throws {
+        for name in ["", "lower\0x"] {
+            expect(.misuse) { try connection.register(function: name) { _ in 1 } }
+            expect(.misuse) { try connection.register(aggregate: name) { Median() } }
+            expect(.misuse) {
+                try connection.register(collation: name) { _, _ in .orderedSame }
+            }
+        }
+        #expect(try connection.scalar("SELECT lower('A')") == "a")
+    }
 }

@@ -278,4 +278,19 @@ import Testing
         }
         #expect(sum == 5 && decoded == [5])
     }
+
+    @Test func `a cursor whose bytes are lent cannot be closed, and ends its transaction after`()
+        throws
+    {
+        try connection.execute("INSERT INTO t VALUES (1, 'lent')")
+        let cursor = try connection.cursor("SELECT v FROM t")
+        #expect(try cursor.step())
+        try cursor.withUTF8(at: 0) { bytes in
+            expect(.misuse) { try cursor.close() }
+            expect(.misuse) { try connection.closeCursors() }
+            #expect(String(decoding: bytes, as: UTF8.self) == "lent")
+        }
+        try cursor.close()
+        try connection.transaction { try connection.execute("DELETE FROM t") }
+    }
 }

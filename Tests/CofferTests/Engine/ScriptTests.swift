@@ -158,4 +158,10 @@ import Testing
         let error = expect(.sql) { try connection.execute("PRAGMA key = 'hunter2") }
         #expect(error?.sqlOffset == nil && error?.sql == "PRAGMA …")
     }
+
+    @Test func `a script may contain VACUUM`() throws {
+        try connection.executeScript(
+            "CREATE TABLE t(v); /* tidy */ VACUUM; -- and on\nINSERT INTO t VALUES (1)")
+        #expect(try count("t") == 1)
+    }
 }

@@ -243,4 +243,22 @@ import Testing
         expect(.closed) { try cursor.value(at: 0) }
         expect(.closed) { try connection.cursor("SELECT 1") }
     }
+
+    @Test func `P4 a pragma beside another statement has no effect`() throws {
+        for sql in [
+            "SELECT 1; PRAGMA foreign_keys = OFF", "PRAGMA foreign_keys = OFF; SELECT 1",
+            "PRAGMA foreign_keys = OFF; PRAGMA user_version", "/* */ PRAGMA foreign_keys(0); x",
+        ] {
+            expect(.sql) { try connection.rows(SQL(text: sql)) }
+            expect(.sql) { try connection.prepare(sql) }
+            #expect(try connection.scalar("PRAGMA foreign_keys") == 1)
+        }
+        try connection.execute("PRAGMA foreign_keys = OFF;")
+        #expect(try connection.scalar("PRAGMA foreign_keys") == 0)
+    }
+
+    @Test func `ATTACH is refused under the name that VACUUM uses too`() throws {
+        expect(.misuse) { try connection.execute("ATTACH 'vacuum_db' AS x") }
+        try connection.execute("VACUUM")
+    }
 }

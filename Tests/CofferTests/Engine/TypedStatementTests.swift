@@ -122,6 +122,7 @@ import Testing
         }
         connection.close()
         expect(.closed) { try statement.bind(1, at: 0) }
+        expect(.closed) { try statement.run() }
         expect(.closed) { _ = try statement.value(at: 0, as: Int64.self) }
         expect(.closed) { _ = try statement.withUTF8(at: 0) { $0.count } }
     }
