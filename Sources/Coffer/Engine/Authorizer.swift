@@ -93,8 +93,9 @@ final class Authorizer {
             sawSchemaChange = true
             reason = nil
         case SQLITE_PRAGMA:
-            sawControl = true
-            reason = pragmaReason(first?.lowercased() ?? "", argument: second)
+            let name = first?.lowercased() ?? ""
+            if !Self.readingPragmas.contains(name) { sawControl = true }
+            reason = pragmaReason(name, argument: second)
         case SQLITE_FUNCTION:
             let isRefused = HostileDefence.refusedFunctions.contains(second?.lowercased() ?? "")
             reason =
@@ -151,12 +152,15 @@ final class Authorizer {
         "journal_mode", "locking_mode",
     ]
 
-    /// Pragmas whose argument only names what to look at, or that are part of a transaction.
-    private static let bodyPragmas: Set = [
+    /// Pragmas that read or write pages as a query does: in a transaction, and probed.
+    private static let readingPragmas: Set = [
         "table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo",
         "foreign_key_list", "foreign_key_check", "integrity_check", "quick_check",
-        "user_version", "application_id", "defer_foreign_keys", "optimize",
+        "user_version", "application_id", "page_count", "freelist_count",
     ]
+
+    /// Pragmas whose argument only names what to look at, or that are part of a transaction.
+    private static let bodyPragmas = readingPragmas.union(["defer_foreign_keys", "optimize"])
 }
 
 private func authorize(

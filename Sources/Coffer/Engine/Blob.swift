@@ -172,15 +172,15 @@ extension Connection {
         guard implicit.isOpen, !isWritable else {
             return try transaction(isWritable ? .immediate : .deferred, run)
         }
-        implicit.cursorCount += 1
+        let id = countCursor()
         let result: T
         do {
             result = try run()
         } catch {
-            statementFailed(isReadOnly: true)
+            cursorFailed(in: id, isReadOnly: true)
             throw error
         }
-        try statementEnded(isReadOnly: true)
+        try cursorEnded(in: id, isReadOnly: true)
         return result
     }
 

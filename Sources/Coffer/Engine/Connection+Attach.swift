@@ -140,7 +140,12 @@ private struct Attachment {
         let probeCode = handle.authorizer.asCoffer {
             coffer_prepare_persistent(handle.db, sql, -1, &probe, nil)
         }
-        guard probeCode == SQLITE_OK, let probe else { throw handle.error(probeCode) }
+        guard probeCode == SQLITE_OK, let probe else {
+            let failure = handle.error(probeCode)
+            // Nothing stays attached that nobody probes.
+            try? handle.run("DETACH \(try name.quotedIdentifier())")
+            throw failure
+        }
         handle.attachedNames.append(name)
         handle.attachedProbes.append(probe)
     }

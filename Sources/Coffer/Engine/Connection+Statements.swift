@@ -23,14 +23,16 @@ extension Connection {
         try perform(sql)
     }
 
+    /// - Parameter atEnd: Runs before the statement's own transaction, if it has one, is committed.
     @discardableResult
-    func perform(_ sql: SQL) throws(StoreError) -> Int {
+    func perform(_ sql: SQL, _ atEnd: () -> Void = {}) throws(StoreError) -> Int {
         var changeCount = 0
         try run(sql) { statement throws(StoreError) in
             let before = sqlite3_total_changes(statement.handle.db)
             try statement.runToEnd()
             let isChanged = sqlite3_total_changes(statement.handle.db) != before
             changeCount = isChanged ? Int(coffer_changes(statement.handle.db)) : 0
+            atEnd()
         }
         return changeCount
     }

@@ -120,9 +120,11 @@ extension Connection {
 
     /// Runs an INSERT of one row.
     func add(_ sql: SQL, to table: String) throws(StoreError) -> RowChange {
-        let count = try perform(try sql.requireFewArguments())
+        var rowID: Int64 = 0
+        // Full-text search of SQLCipher 3 writes a row of its own in the commit.
+        let count = try perform(try sql.requireFewArguments()) { rowID = lastInsertedRowID }
         let hasRowID = count > 0 && hasRowIDs(table)
-        return RowChange(rowCount: count, insertedRowID: hasRowID ? lastInsertedRowID : nil)
+        return RowChange(rowCount: count, insertedRowID: hasRowID ? rowID : nil)
     }
 
     /// A table with row ids has all three names, as columns or for the row id. Any other does

@@ -30,8 +30,10 @@ extension Connection {
             throw error
         } catch {
             undo(handle)
+            continueCursors(handle)
             throw error
         }
+        continueCursors(handle)
     }
 
     /// Undoes all that was done since `begin(_:)`.
@@ -42,6 +44,7 @@ extension Connection {
     public func rollback() throws {
         let handle = try requireOwnTransaction("rollback()")
         undo(handle)
+        continueCursors(handle)
     }
 
     /// Opens a savepoint inside a transaction.

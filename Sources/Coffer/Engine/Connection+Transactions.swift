@@ -23,8 +23,12 @@ public enum TransactionMode: Sendable {
 ///
 /// Only inside a transaction does the probe see that a page failed authentication.
 struct ImplicitTransaction {
-    var isOpen = false
+    /// 0 while none is open; never used again, so that a statement knows whether it counts in this.
+    var id = 0
+    /// The statements in it that run.
     var cursorCount = 0
+
+    var isOpen: Bool { id != 0 }
 }
 
 extension Connection {
@@ -33,7 +37,8 @@ extension Connection {
     /// - Parameters:
     ///   - mode: Which locks to take first; `.immediate` unless you say otherwise.
     ///   - body: The work, on this connection.
-    /// - Returns: What `body` returns, after the commit.
+    /// - Returns: What `body` returns, after the commit. A statement that is still at a row then
+    ///   goes on in a transaction of its own.
     /// - Throws: What `body` throws, after the rollback; `StoreError` `.busy`, `.constraint` for
     ///   a deferred foreign key, `.full`, `.io`, `.damaged` if nothing could be committed;
     ///   `.misuse` inside another transaction.
@@ -45,7 +50,10 @@ extension Connection {
         try handle.run(mode.control)
         isInBody = true
         isSchemaChecked = false
-        defer { isInBody = false }
+        defer {
+            isInBody = false
+            continueCursors(handle)
+        }
         return try finish(handle, body)
     }
 
@@ -154,9 +162,31 @@ extension Connection {
         if let verb = statement.transactionVerb { try allow(verb, handle) }
         if !handle.isInTransaction, !statement.isControl {
             try handle.run(.begin)
-            implicit = ImplicitTransaction(isOpen: true)
+            implicit = ImplicitTransaction(id: nextImplicitID())
         }
-        if implicit.isOpen { implicit.cursorCount += 1 }
+        if implicit.isOpen { statement.implicitID = countCursor() }
+    }
+
+    /// Counts one more in the open transaction, and tells which that is.
+    func countCursor() -> Int {
+        implicit.cursorCount += 1
+        return implicit.id
+    }
+
+    /// Statements that are still at a row when their transaction has ended go on in one of
+    /// Coffer's: outside any, their end would not be probed.
+    func continueCursors(_ handle: Handle) {
+        guard handle.runningCount > 0, !handle.isClosed, !handle.isInTransaction else { return }
+        let running = statements.values.compactMap(\.statement).filter(\.isRunning)
+        guard !running.isEmpty else { return }
+        guard (try? handle.run(.begin)) != nil else { return abandonRunningStatements() }
+        implicit = ImplicitTransaction(id: nextImplicitID(), cursorCount: running.count)
+        for statement in running { statement.implicitID = implicit.id }
+    }
+
+    private func nextImplicitID() -> Int {
+        lastImplicitID += 1
+        return lastImplicitID
     }
 
     /// Transaction SQL of the user's, also if it was compiled before the body or cursor began.
@@ -172,11 +202,19 @@ extension Connection {
     /// Commits when the last such statement has ended, or at once when one wrote: a returned
     /// write is durable even while another statement is still at a row.
     func statementEnded(_ statement: Statement) throws(StoreError) {
-        try statementEnded(isReadOnly: statement.isReadOnly)
+        let id = statement.implicitID
+        statement.implicitID = 0
+        guard id != 0 else {
+            // COMMIT and ROLLBACK as text.
+            if statement.transactionVerb != nil, let handle { continueCursors(handle) }
+            return
+        }
+        try cursorEnded(in: id, isReadOnly: statement.isReadOnly)
     }
 
-    func statementEnded(isReadOnly: Bool) throws(StoreError) {
-        guard implicit.isOpen else { return }
+    /// The end of what counted in a transaction of Coffer's.
+    func cursorEnded(in id: Int, isReadOnly: Bool) throws(StoreError) {
+        guard implicit.isOpen, implicit.id == id else { return }
         implicit.cursorCount -= 1
         guard implicit.cursorCount == 0 || !isReadOnly else { return }
         let handle = try current()
@@ -189,20 +227,23 @@ extension Connection {
             throw error
         }
         implicit = ImplicitTransaction()
-        if cursorCount > 0 {
-            try handle.run(.begin)
-            implicit = ImplicitTransaction(isOpen: true, cursorCount: cursorCount)
-        }
+        guard cursorCount > 0 else { return }
+        // The write is durable and its verb returns, whatever becomes of the cursors.
+        guard (try? handle.run(.begin)) != nil else { return abandonRunningStatements() }
+        implicit = ImplicitTransaction(id: id, cursorCount: cursorCount)
     }
 
     /// Rolls back when the last such statement has failed, or one that wrote: what it did before
     /// it failed (`OR FAIL`) is undone. Cursors that stand at a row go on.
     func statementFailed(_ statement: Statement) {
-        statementFailed(isReadOnly: statement.isReadOnly)
+        let id = statement.implicitID
+        statement.implicitID = 0
+        cursorFailed(in: id, isReadOnly: statement.isReadOnly)
     }
 
-    func statementFailed(isReadOnly: Bool) {
-        guard implicit.isOpen, let handle else { return }
+    /// The failure of what counted in a transaction of Coffer's.
+    func cursorFailed(in id: Int, isReadOnly: Bool) {
+        guard implicit.isOpen, implicit.id == id, let handle else { return }
         implicit.cursorCount -= 1
         let cursorCount = implicit.cursorCount
         let isOver = cursorCount == 0 || !handle.isInTransaction
@@ -210,7 +251,7 @@ extension Connection {
         guard abandonImplicit(handle), cursorCount > 0, (try? handle.run(.begin)) != nil else {
             return
         }
-        implicit = ImplicitTransaction(isOpen: true, cursorCount: cursorCount)
+        implicit = ImplicitTransaction(id: id, cursorCount: cursorCount)
     }
 
     /// - Returns: Whether statements at a row go on.

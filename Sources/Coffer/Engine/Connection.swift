@@ -50,6 +50,7 @@ public final class Connection {
     private var statementCountToSweep = 64
     /// The transaction around statements that the user runs outside one.
     var implicit = ImplicitTransaction()
+    var lastImplicitID = 0
     /// True while the body of `transaction(_:_:)` runs: its end is Coffer's to write.
     var isInBody = false {
         didSet { handle?.authorizer.isInBody = isInBody }
@@ -263,28 +264,38 @@ public final class Connection {
     }
 
     /// Puts another handle in place of a closed one; every statement ends.
+    ///
+    /// - Throws: What setting up the new handle threw; the connection is then closed.
     func replace(with open: FileState) throws(StoreError) {
-        try replace(with: open.handle, open)
-    }
-
-    /// The same for a database without a file.
-    func replace(with handle: Handle, profile: CipherProfile) throws(StoreError) {
-        let old = self.handle
-        privateProfile = profile
-        try replace(with: handle, nil)
-        old?.close()
-    }
-
-    private func replace(with new: Handle, _ file: FileState?) throws(StoreError) {
-        finalizeStatements()
-        new.authorizer.scope = handle?.authorizer.scope ?? .connection
-        state = .open(new, file)
         do throws(StoreError) {
-            try prepareHandle()
+            try exchange(for: open.handle, open)
         } catch {
             close()
             throw error
         }
+    }
+
+    /// The same for a database without a file, which stays as it is if that fails.
+    func replace(with handle: Handle, profile: CipherProfile) throws(StoreError) {
+        let (oldState, oldProfile) = (state, privateProfile)
+        privateProfile = profile
+        do throws(StoreError) {
+            try exchange(for: handle, nil)
+        } catch {
+            finalizeStatements()
+            handle.close()
+            (state, privateProfile) = (oldState, oldProfile)
+            if case .open(let old, _) = oldState { interruptHandle.aim(at: old) }
+            throw error
+        }
+        if case .open(let old, _) = oldState { old.close() }
+    }
+
+    private func exchange(for new: Handle, _ file: FileState?) throws(StoreError) {
+        finalizeStatements()
+        new.authorizer.scope = handle?.authorizer.scope ?? .connection
+        state = .open(new, file)
+        try prepareHandle()
     }
 
     /// Compiles a statement of this connection.

@@ -24,6 +24,8 @@ final class Handle {
     var interruptHandle: InterruptHandle?
     private var schemaStatement: OpaquePointer?
     private var leftovers: [OpaquePointer] = []
+    /// How many statements were begun and neither ended nor reset.
+    var runningCount = 0
     private(set) var isClosed = false
     /// Set while code of the user's runs in the middle of a statement.
     var isInCallback = false

@@ -181,7 +181,15 @@ extension Connection {
             if open.handle.isClosed { close() }
             throw error
         }
-        try replace(with: outcome.state)
+        do throws(StoreError) {
+            try replace(with: outcome.state)
+        } catch {
+            let isNew = outcome.failure == nil
+            throw StoreError(
+                error.code,
+                "the key was \(isNew ? "" : "not ")changed, but setting up the connection failed",
+                hint: "Open the file with the \(isNew ? "new" : "old") key.", cause: error)
+        }
         if let failure = outcome.failure { throw failure }
     }
 }

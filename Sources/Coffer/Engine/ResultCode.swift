@@ -14,15 +14,25 @@ extension StoreError {
         // SQLite quotes the word that it stumbled over: with a key in the text, that may be the
         // key. Then, and without a connection, there is no message but the code's own.
         let isQuotable = sql.map { redacted($0) == $0 } ?? true
-        let text =
+        let told =
             db.flatMap { isQuotable ? String(cString: sqlite3_errmsg($0)) : nil }
             ?? String(cString: sqlite3_errstr(code))
+        let text = withoutArgument(told)
         let extended = db.map { sqlite3_extended_errcode($0) } ?? code
         let precise = extended & 0xff == code & 0xff ? extended : code
         let meaning = Meaning(code: precise, systemError: db.map { sqlite3_system_errno($0) } ?? 0)
         return StoreError(
             meaning.code, meaning.message ?? text, hint: meaning.hint, sql: sql,
             sqlOffset: isQuotable ? sqlOffset(db, code) : nil, resultCode: precise)
+    }
+
+    /// Full-text search quotes what it was asked for, which is a bound value.
+    private static func withoutArgument(_ message: String) -> String {
+        if message.hasPrefix("malformed MATCH expression") { return "malformed MATCH expression" }
+        if message.hasPrefix("fts5: ") || message.hasPrefix("unterminated string") {
+            return "malformed MATCH expression of FTS5"
+        }
+        return message
     }
 
     /// Only what does not compile has a place in the text.

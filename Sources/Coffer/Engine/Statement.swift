@@ -50,7 +50,11 @@ public final class Statement {
     /// Whether the statement creates, alters or drops something.
     let changesSchema: Bool
     /// Set between the first step and the reset.
-    private(set) var isRunning = false
+    private(set) var isRunning = false {
+        didSet { if isRunning != oldValue { handle.runningCount += isRunning ? 1 : -1 } }
+    }
+    /// The transaction of Coffer's that it counts in; 0 if it counts in none.
+    var implicitID = 0
     /// How many columns the current row has; 0 if there is no row.
     private var rowColumnCount: Int32 = 0
     /// Set when the run ended underneath, by an interrupt; the next step says so.
@@ -91,7 +95,15 @@ public final class Statement {
     deinit {
         sqlite3_finalize(raw)
         // A cursor that is let go at a row ends its own transaction as well.
-        if isRunning { try? connection?.statementEnded(isReadOnly: isReadOnly) }
+        guard isRunning else { return }
+        handle.runningCount -= 1
+        guard let connection, implicitID != 0 else { return }
+        // A write that was let go has not returned: nothing of it may stay.
+        if isReadOnly {
+            try? connection.cursorEnded(in: implicitID, isReadOnly: true)
+        } else {
+            connection.cursorFailed(in: implicitID, isReadOnly: false)
+        }
     }
 
     /// Ends the statement for good; safe to call twice.
@@ -181,6 +193,7 @@ public final class Statement {
             connection?.statementFailed(self)
             throw error
         }
+        if changesSchema { connection?.forgetAttachments() }
         try connection?.statementEnded(self)
         return false
     }

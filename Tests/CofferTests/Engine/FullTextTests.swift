@@ -453,4 +453,27 @@ import Testing
         }
         #expect(damagedCount > 0)
     }
+
+    @Test func `what was searched for is not in the error`() throws {
+        let connection = try Connection(.memory)
+        for module in isEngine4 ? ["fts4", "fts5"] : ["fts4"] {
+            try connection.execute(SQL(text: "CREATE VIRTUAL TABLE \(module)_t USING \(module)(v)"))
+            for words in ["\"hunter2", "hunter2 AND", "NEAR/ hunter2 (", "(hunter2"] {
+                do {
+                    _ = try connection.rows(
+                        "SELECT v FROM \(identifier: module + "_t") WHERE v MATCH \(words)")
+                } catch {
+                    #expect(!"\(error)".contains("hunter2"))
+                }
+            }
+        }
+    }
+
+    @Test func `the row id of a row that was added is that of the table`() throws {
+        let connection = try Connection(.memory)
+        try connection.execute("CREATE VIRTUAL TABLE f USING fts4(v)")
+        for number in 1...3 as ClosedRange<Int64> {
+            #expect(try connection.insert(into: "f", ["v": "word"]).insertedRowID == number)
+        }
+    }
 }

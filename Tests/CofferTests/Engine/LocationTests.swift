@@ -277,4 +277,24 @@ final class CustomVFS {
         try Engine.setCipherLogLevel(.none)
         #expect(try connection.current().firstText("PRAGMA cipher_log_level") == "NONE")
     }
+
+    @Test func `a database in memory keeps what it holds if a loaded one cannot be set up`() throws
+    {
+        let folder = try TemporaryFolder()
+        let source = try Connection(
+            path: folder.path("source.db"), key: .numbered(1), configuration: .testing(.delete))
+        try source.execute("CREATE TABLE other(v)")
+        var configuration = Configuration.testing(.delete)
+        configuration.prepare = { connection in
+            guard try !connection.tableExists("other") else { throw CancellationError() }
+        }
+        let connection = try Connection(.memory, configuration: configuration)
+        try connection.execute("CREATE TABLE mine(v)")
+        try connection.execute("INSERT INTO mine VALUES (1)")
+        expect(.misuse) { try connection.load(from: folder.path("source.db"), key: .numbered(1)) }
+        expect(.misuse) { try source.backup(to: connection) }
+        #expect(try connection.scalar("SELECT v FROM mine") == 1)
+        try connection.execute("INSERT INTO mine VALUES (2)")
+        #expect(try connection.rows("SELECT v FROM mine").count == 2)
+    }
 }

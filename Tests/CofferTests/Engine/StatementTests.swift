@@ -261,4 +261,13 @@ import Testing
         expect(.misuse) { try connection.execute("ATTACH 'vacuum_db' AS x") }
         try connection.execute("VACUUM")
     }
+
+    @Test(.enabled(if: isEngine4)) func `a write that is let go at a row is undone`() throws {
+        var statement: Statement? = try connection.prepare(
+            "INSERT INTO t(v) VALUES (1) RETURNING v")
+        #expect(try statement?.step() == true)
+        statement = nil
+        #expect(!connection.isInTransaction)
+        #expect(try values().isEmpty)
+    }
 }

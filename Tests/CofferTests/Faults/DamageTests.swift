@@ -85,6 +85,53 @@ import Testing
         #expect(seen.values == ["as it was", "as it was"])
     }
 
+    @Test(arguments: ["body", "verbs", "text", "rollback"])
+    func `the end of a cursor that outlives its transaction is probed`(how: String) throws {
+        try makeWithDamagedEnd()
+        let connection = try Connection(
+            path: path, key: .numbered(1), configuration: .testing(.delete))
+        // With zeros for the flag the last row would be left out.
+        let cursor = try connection.cursor(
+            "SELECT v FROM good UNION ALL SELECT id FROM t WHERE flag = 7")
+        switch how {
+        case "body":
+            let first = try connection.transaction { try cursor.step() }
+            #expect(first)
+        case "verbs":
+            try connection.begin(.deferred)
+            #expect(try cursor.step())
+            try connection.commit()
+        case "text":
+            try connection.execute("BEGIN")
+            #expect(try cursor.step())
+            try connection.execute("COMMIT")
+        default:
+            try connection.begin()
+            #expect(try cursor.step())
+            try connection.rollback()
+        }
+        #expect(!connection.isInTransaction)
+        let other = try connection.cursor("SELECT v FROM good")
+        #expect(try other.step())
+        expect(.damaged) { try cursor.step() }
+        // It ran in the same transaction, of which nothing can be trusted any more.
+        expect(.damaged) { try other.step() }
+        #expect(try connection.rows("SELECT v FROM good").count == 1)
+        try connection.transaction {}
+    }
+
+    @Test(arguments: ["PRAGMA integrity_check", "PRAGMA quick_check", "PRAGMA main.quick_check(1)"])
+    func `a pragma that reads pages is probed as a query is`(sql: String) throws {
+        try makeWithDamagedEnd()
+        let connection = try Connection(
+            path: path, key: .numbered(1), configuration: .testing(.delete))
+        expect(.damaged) { try connection.rows(SQL(text: sql)) }
+        expect(.damaged) { try connection.execute(SQL(text: sql)) }
+        let statement = try connection.prepare(sql)
+        expect(.damaged) { while try statement.step() {} }
+        #expect(try connection.rows("SELECT v FROM good").count == 1)
+    }
+
     private static let writes: [SQL] = [
         "UPDATE t SET flag = 8", "UPDATE t SET flag = 8 WHERE flag = 7", "DELETE FROM t",
         "DELETE FROM t WHERE big = x'00'", "UPDATE t SET id = 2 WHERE big >= x''",

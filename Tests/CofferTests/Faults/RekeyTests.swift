@@ -1,5 +1,6 @@
 import CSQLCipher
 import Foundation
+import Synchronization
 import Testing
 
 @testable import Coffer
@@ -200,5 +201,29 @@ import Testing
     ) throws {
         let lines = try SmallDisk.run(folder, "rekey-now", mode)
         #expect(lines == ["full", "rows 2000"])
+    }
+
+    @Test func `a key that was changed says so, even if the connection cannot be set up again`()
+        throws
+    {
+        let folder = try TemporaryFolder()
+        let calls = Mutex(0)
+        var configuration = Configuration.testing(.delete)
+        configuration.prepare = { _ in
+            let count = calls.withLock { count in
+                count += 1
+                return count
+            }
+            guard count == 1 else { throw CancellationError() }
+        }
+        let connection = try Connection(
+            path: folder.path(), key: .numbered(1), configuration: configuration)
+        try connection.execute("CREATE TABLE t(v)")
+        let error = expect(.misuse) { try connection.rekey(to: .numbered(2)) }
+        #expect(error?.message.contains("the key was changed") == true)
+        #expect(!connection.isOpen)
+        let again = try Connection(
+            path: folder.path(), key: .numbered(2), configuration: .testing(.delete))
+        #expect(try again.tableExists("t"))
     }
 }
