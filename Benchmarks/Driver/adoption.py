@@ -100,9 +100,7 @@ struct Note: Codable, FetchableRecord, PersistableRecord {{
 
 func query(_ text: String, _ since: Date) -> QueryInterfaceRequest<Note> {{
     {QUERY}
-    Note.filter {{
-        $0.pinned == true && $0.title != text && $0.created > since && $0.words >= 3 && $0.words < 900
-    }}
+    Note.filter {{ $0.pinned == true }}.filter {{ $0.title != text }}.filter {{ $0.created > since }}.filter {{ $0.words >= 3 }}.filter {{ $0.words < 900 }}
 }}
 
 @main struct Hello {{
@@ -194,10 +192,11 @@ class Program:
         return max(map(float, found))
 
 
-def measure(engine):
-    """One object for each program."""
+def measure(engine, names):
+    """One object for each program; without names, for all. The first is the measure of the others."""
     plain = None
-    for name in PROGRAMS:
+    wanted = ["hello", *names] if names else list(PROGRAMS)
+    for name in [name for name in PROGRAMS if name in wanted]:
         load = os.getloadavg()[0]
         try:
             program = Program(engine, name)
