@@ -156,6 +156,7 @@ extension Connection {
     private func withOpenBlob<T>(
         _ cell: BlobCell, isWritable: Bool, _ body: (OpenBlob) throws -> T
     ) throws -> T {
+        try current().followOwner()
         func run() throws -> T {
             let blob = try openBlob(cell, isWritable: isWritable)
             defer { blob.close() }

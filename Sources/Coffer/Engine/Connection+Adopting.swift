@@ -16,7 +16,8 @@ extension Connection {
     /// opens itself does not hold here: journal mode, synchronous, busy timeout, foreign keys,
     /// `temp_store`, cache, limits and the defence against hostile schemas are as the owner has set
     /// them. An authorizer of the owner's is replaced until `close()`, and there is none after it.
-    /// The key cannot be changed or shown through it, nor the pages copied.
+    /// The key cannot be changed or shown through it, nor the pages copied. What the owner
+    /// attaches is probed too. `trace` takes the place of the owner's.
     ///
     /// - Parameters:
     ///   - handle: A `sqlite3 *` of the SQLCipher that this process is linked to; one of another
@@ -31,11 +32,26 @@ extension Connection {
         _ = try Engine.capabilities
         let adopted = Handle(adopting: handle)
         try adopted.requireEncrypted()
+        try adopted.followOwner()
         try self.init(adopting: adopted, configuration: configuration)
     }
 }
 
 extension Handle {
+    /// Probes what the owner has attached, and forgets what it has let go.
+    func followOwner() throws(StoreError) {
+        guard isAdopted else { return }
+        let wasCoffer = authorizer.isCoffer
+        authorizer.isCoffer = true
+        defer { authorizer.isCoffer = wasCoffer }
+        let list = try Statement(handle: self, sql: "PRAGMA database_list", persistent: false)
+        var names: [String] = []
+        while try list.advance() { names.append(try list.column(1, as: String.self)) }
+        for name in attachedNames where !names.contains(name) { forgetProbe(of: name) }
+        names.removeAll { ["main", "temp"].contains($0) || attachedNames.contains($0) }
+        for name in names { try probeAttached(name) }
+    }
+
     /// - Throws: `.wrongKey`, `.damaged` if the schema cannot be read, `.notEncrypted` if the file
     ///   is, or with its first page would become, plaintext. A database without a file is let pass.
     fileprivate func requireEncrypted() throws(StoreError) {

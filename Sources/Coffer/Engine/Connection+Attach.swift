@@ -65,7 +65,10 @@ extension Connection {
     }
 
     /// The names of the attached files, in the order in which they were attached.
-    public var attachedNames: [String] { handle?.attachedNames ?? [] }
+    public var attachedNames: [String] {
+        try? handle?.followOwner()
+        return handle?.attachedNames ?? []
+    }
 
     // MARK: Inside
 
@@ -135,27 +138,19 @@ private struct Attachment {
             return run(on: handle, key)
         }
         guard code == SQLITE_OK else { throw handle.error(code) }
-        var probe: OpaquePointer?
-        let sql = "SELECT 1 FROM \(try name.quotedIdentifier()).sqlite_master LIMIT 1"
-        let probeCode = handle.authorizer.asCoffer {
-            coffer_prepare_persistent(handle.db, sql, -1, &probe, nil)
-        }
-        guard probeCode == SQLITE_OK, let probe else {
-            let failure = handle.error(probeCode)
+        do throws(StoreError) {
+            try handle.probeAttached(name)
+            if handle.isAdopted { handle.namesToDetach.append(name) }
+        } catch {
             // Nothing stays attached that nobody probes.
             try? handle.run("DETACH \(try name.quotedIdentifier())")
-            throw failure
+            throw error
         }
-        handle.attachedNames.append(name)
-        handle.attachedProbes.append(probe)
     }
 
     static func detach(_ name: String, from handle: Handle) throws(StoreError) {
-        let index = handle.attachedNames.firstIndex { $0.isSameIdentifier(as: name) }
-        if let index {
-            handle.attachedNames.remove(at: index)
-            sqlite3_finalize(handle.attachedProbes.remove(at: index))
-        }
+        handle.forgetProbe(of: name)
+        handle.namesToDetach.removeAll { $0.isSameIdentifier(as: name) }
         try handle.run("DETACH \(try name.quotedIdentifier())")
     }
 

@@ -27,20 +27,28 @@ extension Connection {
     ///
     /// SQLite does so by itself when the log has 1 000 pages, and when the last connection closes.
     ///
-    /// - Parameter mode: How far to go, and whom to wait for.
+    /// - Parameters:
+    ///   - mode: How far to go, and whom to wait for.
+    ///   - schema: Which file: `main`, or the name of an attached one.
     /// - Returns: What it found and did; `nil` if the database has no write-ahead log.
     /// - Throws: `StoreError` `.busy` if somebody did not end in time (never for `.passive`, whose
     ///   counts tell); `.damaged`, `.full`, `.io`, `.readOnly`; `.misuse` inside a transaction or
-    ///   while a statement is at a row.
+    ///   while a statement is at a row; `.notFound` if nothing is attached under that name.
     /// - Complexity: O(*frames*) time.
     /// - Note: The corresponding C function is `sqlite3_wal_checkpoint_v2`.
     @discardableResult
-    public func checkpoint(_ mode: CheckpointMode = .passive) throws -> CheckpointResult? {
+    public func checkpoint(
+        _ mode: CheckpointMode = .passive, in schema: String = "main"
+    ) throws -> CheckpointResult? {
         let handle = try requireNoTransaction()
+        guard (["main"] + handle.attachedNames).contains(where: { $0.isSameIdentifier(as: schema) })
+        else {
+            throw StoreError(.notFound, "no file is attached under that name")
+        }
         var logCount: Int32 = -1
         var doneCount: Int32 = -1
         let code = sqlite3_wal_checkpoint_v2(
-            handle.db, "main", mode.rawValue, &logCount, &doneCount)
+            handle.db, schema, mode.rawValue, &logCount, &doneCount)
         guard code == SQLITE_OK else { throw handle.error(code) }
         // "If *pnLog and *pnCkpt are set to -1 … the database is not in WAL mode".
         guard logCount >= 0, doneCount >= 0 else { return nil }

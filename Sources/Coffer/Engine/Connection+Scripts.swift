@@ -17,6 +17,7 @@ extension Connection {
         of text: UnsafePointer<CChar>
     ) throws -> (statement: Statement?, byteCount: Int) {
         let handle = try current()
+        try handle.followOwner()
         handle.authorizer.begin()
         handle.authorizer.isInBody = false
         defer { handle.authorizer.isInBody = isInBody }

@@ -301,6 +301,7 @@ public final class Connection {
     /// Compiles a statement of this connection.
     func compile(_ sql: String, persistent: Bool) throws(StoreError) -> Statement {
         let handle = try current()
+        try handle.followOwner()
         // A schema pragma is compiled from what the connection knows of the schema and never
         // notices that another connection has changed it; any SELECT does.
         if sql.isPragma { _ = handle.schemaReadFailure() }

@@ -18,6 +18,8 @@ final class Handle {
     /// The names of attached databases, in order, and the probe of each.
     var attachedNames: [String] = []
     var attachedProbes: [OpaquePointer] = []
+    /// Those that Coffer attached to a database of another owner's.
+    var namesToDetach: [String] = []
     /// Kept alive while the engine may call it.
     var busyHandler: BusyHandler?
     /// Told before the pointer goes.
@@ -94,13 +96,19 @@ final class Handle {
         for statement in attachedProbes { sqlite3_finalize(statement) }
         sqlite3_finalize(schemaStatement)
         for statement in controls.values { sqlite3_finalize(statement) }
-        guard !isAdopted else {
-            sqlite3_set_authorizer(db, nil, nil)
-            if busyHandler != nil { sqlite3_busy_handler(db, nil, nil) }
-            if traceBox != nil { sqlite3_trace_v2(db, 0, nil, nil) }
-            return
+        if isAdopted { giveBack() } else { sqlite3_close_v2(db) }
+    }
+
+    /// Takes off what was set on a database of another owner's.
+    private func giveBack() {
+        for name in namesToDetach {
+            guard let quoted = try? name.quotedIdentifier() else { continue }
+            // Refused in a transaction of the owner's; then the file stays attached.
+            sqlite3_exec(db, "DETACH \(quoted)", nil, nil, nil)
         }
-        sqlite3_close_v2(db)
+        sqlite3_set_authorizer(db, nil, nil)
+        if busyHandler != nil { sqlite3_busy_handler(db, nil, nil) }
+        if traceBox != nil { sqlite3_trace_v2(db, 0, nil, nil) }
     }
 
     /// Whether a transaction is open, as SQLite itself knows it.

@@ -48,10 +48,33 @@ extension Handle {
         }
     }
 
+    /// Probes a file from now on that SQL calls by this name.
+    func probeAttached(_ name: String) throws(StoreError) {
+        var probe: OpaquePointer?
+        let sql = "SELECT 1 FROM \(try name.quotedIdentifier()).sqlite_master LIMIT 1"
+        let code = authorizer.asCoffer { coffer_prepare_persistent(db, sql, -1, &probe, nil) }
+        guard code == SQLITE_OK, let probe else { throw error(code) }
+        attachedNames.append(name)
+        attachedProbes.append(probe)
+    }
+
+    func forgetProbe(of name: String) {
+        guard let index = attachedNames.firstIndex(where: { $0.isSameIdentifier(as: name) })
+        else { return }
+        attachedNames.remove(at: index)
+        sqlite3_finalize(attachedProbes.remove(at: index))
+    }
+
     /// The probe of the main file sees nothing of the others.
     private func attachedReadFailure() -> StoreError? {
-        guard !attachedProbes.isEmpty else { return nil }
-        return authorizer.asCoffer {
+        guard !attachedProbes.isEmpty, let failure = firstAttachedFailure() else { return nil }
+        guard isAdopted, (try? followOwner()) != nil else { return failure }
+        // Its owner may have let the file go.
+        return firstAttachedFailure()
+    }
+
+    private func firstAttachedFailure() -> StoreError? {
+        authorizer.asCoffer {
             for probe in attachedProbes {
                 if let failure = failure(of: probe) { return failure }
             }

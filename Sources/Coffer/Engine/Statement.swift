@@ -369,3 +369,11 @@ nonisolated(unsafe) let emptyText: UnsafePointer<CChar> = {
     byte.initialize(to: 0)
     return UnsafePointer(byte)
 }()
+
+extension Statement: CustomStringConvertible {
+    /// The SQL text and how often it was used; bound values are never told, nor a key in the text.
+    public var description: String {
+        let times = useCount == 1 ? "time" : "times"
+        return "Statement(used \(useCount) \(times): \(StoreError.redacted(sql)))"
+    }
+}

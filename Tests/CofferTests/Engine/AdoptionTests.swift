@@ -109,4 +109,82 @@ import Testing
         #expect(host.first("SELECT count(*) FROM t") == "2")
         expect(.unsupported) { try connection.cipherInformation() }
     }
+
+    /// A second file, keyed as the host's, that holds one row.
+    private func makeOther(_ name: String) throws -> String {
+        let path = folder.path(name)
+        let other = try RawConnection(path, key: 7)
+        try #require(other.run("CREATE TABLE u(a)") == SQLITE_OK)
+        try #require(other.run("INSERT INTO u VALUES ('other')") == SQLITE_OK)
+        return path
+    }
+
+    /// What the owner of the handle does.
+    private func attach(_ path: String, as name: String) throws {
+        let key = RawConnection.keyText(7)
+        try #require(host.run("ATTACH '\(path)' AS \(name) KEY \"\(key)\"") == SQLITE_OK)
+    }
+
+    @Test func `what Coffer attaches goes with it, what the owner attached stays`() throws {
+        try attach(try makeOther("early.db"), as: "early")
+        let path = try makeOther("own.db")
+        var connection: Connection? = try Connection(adopting: host.db)
+        try connection?.attach(path, as: "own", key: .numbered(7))
+        #expect(connection?.attachedNames == ["early", "own"])
+        for sql: SQL in ["SELECT a FROM early.u", "SELECT a FROM own.u"] {
+            #expect(try connection?.firstRow(sql)?[0] == "other")
+        }
+        #expect(host.first("SELECT a FROM own.u") == "other")
+        connection = nil
+        #expect(host.first("SELECT a FROM own.u") == nil)
+        #expect(host.first("SELECT a FROM early.u") == "other")
+    }
+
+    @Test func `what the owner lets go is not asked for any more`() throws {
+        try attach(try makeOther("other.db"), as: "other")
+        let connection = try Connection(adopting: host.db)
+        #expect(try connection.rows("SELECT a FROM t").count == 1)
+        try #require(host.run("DETACH other") == SQLITE_OK)
+        #expect(try connection.rows("SELECT a FROM t").count == 1)
+        #expect(connection.attachedNames.isEmpty)
+    }
+
+    @Test(arguments: [false, true])
+    func `damage in a file that the owner attaches is an error`(isLate: Bool) throws {
+        let path = folder.path("other.db")
+        var writer: RawConnection? = try RawConnection(path, key: 7)
+        writer?.run("CREATE TABLE u(big BLOB, flag)")
+        writer?.run("INSERT INTO u VALUES (zeroblob(20000), 7)")
+        let pageCount = try #require(writer?.first("PRAGMA page_count").flatMap { Int($0) })
+        let size = try #require(writer?.first("PRAGMA page_size").flatMap { Int($0) })
+        writer = nil
+        try Damage.flip(path, at: (pageCount - 1) * size + 10)
+        if !isLate { try attach(path, as: "other") }
+        let connection = try Connection(adopting: host.db)
+        #expect(try connection.rows("SELECT a FROM t").count == 1)
+        if isLate { try attach(path, as: "other") }
+        expect(.damaged) { try connection.rows("SELECT flag FROM u") }
+        expect(.damaged) { try connection.rows("SELECT count(*) FROM u WHERE flag = 7") }
+        expect(.damaged) { try connection.executeScript("UPDATE u SET flag = flag + 1") }
+        #expect(try connection.rows("SELECT a FROM t").count == 1)
+    }
+
+    @Test func `blobs and traces work on a shared handle`() throws {
+        host.run("CREATE TABLE b(id INTEGER PRIMARY KEY, a BLOB)")
+        host.run("INSERT INTO b VALUES (1, x'010203')")
+        let connection = try Connection(adopting: host.db)
+        let bytes = try connection.withBlob("a", in: "b", row: 1) { blob in
+            try blob.bytes(in: 0..<2)
+        }
+        #expect(Array(bytes) == [1, 2])
+        var texts: [String] = []
+        try connection.trace { event in
+            if case .begin = event.kind { texts.append(event.sql) }
+        }
+        _ = try connection.rows("SELECT a FROM t WHERE a <> \("secret")")
+        #expect(texts == ["SELECT a FROM t WHERE a <> ?"])
+        connection.close()
+        host.run("SELECT 'after'")
+        #expect(texts.count == 1, "the trace has ended")
+    }
 }

@@ -47,6 +47,10 @@ import Testing
         #expect(try connection.tableExists("t", in: name))
         #expect(try connection.columns(of: "t", in: name).count == 3)
         #expect(try connection.schemaObjects().filter { $0.schema == name }.count == 1)
+        let frames = try connection.checkpoint(.truncate, in: name)
+        #expect((frames != nil) == (mode == .wal))
+        #expect(try connection.checkpoint() == nil, "main has a rollback journal")
+        expect(.notFound) { try connection.checkpoint(in: "elsewhere") }
         try connection.execute("VACUUM")
         expect(.misuse) { try connection.rekey(to: .numbered(3)) }
         try connection.detach("IT'S \"x\"")

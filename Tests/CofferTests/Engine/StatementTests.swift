@@ -270,4 +270,46 @@ import Testing
         #expect(!connection.isInTransaction)
         #expect(try values().isEmpty)
     }
+
+    @Test func `a statement describes itself without its values`() throws {
+        let statement = try connection.prepare("INSERT INTO t(v) VALUES (?)")
+        try statement.bind("secret", at: 0)
+        try statement.run()
+        #expect("\(statement)" == "Statement(used 1 time: INSERT INTO t(v) VALUES (?))")
+    }
+
+    // MARK: What went wrong in FMDB once
+
+    @Test func `P35 two cursors on one text each see every row`() throws {
+        try connection.execute("INSERT INTO t(v) VALUES (1), (2), (3)")
+        let cursors = try (0..<2).map { _ in try connection.cursor("SELECT v FROM t") }
+        var seen: [[Value]] = [[], []]
+        for _ in 0..<3 {
+            for (index, cursor) in cursors.enumerated() {
+                let row = try #require(try cursor.next())
+                seen[index].append(row.values[0])
+            }
+        }
+        #expect(seen == [[1, 2, 3], [1, 2, 3]])
+        #expect(try cursors.allSatisfy { try $0.next() == nil })
+    }
+
+    @Test func `P35 a cached text that was left halfway begins anew`() throws {
+        try connection.execute("INSERT INTO t(v) VALUES (1), (2)")
+        for _ in 0..<3 {
+            let cursor = try connection.cursor("SELECT v FROM t WHERE v > \(0)")
+            #expect(try cursor.next()?.values == [1])
+        }
+        expect(.constraint) { try connection.execute("INSERT INTO t(id, v) VALUES (\(1), 9)") }
+        try connection.execute("INSERT INTO t(id, v) VALUES (\(3), 9)")
+        #expect(try values() == [1, 2, 9])
+    }
+
+    @Test func `P35 names that begin with a digit are names`() throws {
+        try connection.execute(#"CREATE TABLE "1st"("2nd" INT)"#)
+        #expect(try connection.tableExists("1st"))
+        #expect(try connection.columns(of: "1st").map(\.name) == ["2nd"])
+        try connection.insert(into: "1st", ["2nd": 3])
+        #expect(try connection.rows(in: "1st", where: ["2nd": 3]).count == 1)
+    }
 }
