@@ -49,6 +49,13 @@ static inline int32_t coffer_cache_miss_count(sqlite3 *db) {
     return count;
 }
 
+/// How many pages the connection has found in its cache.
+static inline int32_t coffer_cache_hit_count(sqlite3 *db) {
+    int count = 0, highest = 0;
+    sqlite3_db_status(db, SQLITE_DBSTATUS_CACHE_HIT, &count, &highest, 0);
+    return count;
+}
+
 /// Compiles one statement that will be kept: the engine then avoids its short-lived memory pool.
 static inline int coffer_prepare_persistent(sqlite3 *db, const char *sql, int byte_count,
                                             sqlite3_stmt **statement, const char **tail) {

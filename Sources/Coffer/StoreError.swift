@@ -150,6 +150,14 @@ extension StoreError.Code {
     public static let misuse = Self("misuse")
     /// SQLite undid the whole transaction for the reason in `cause`.
     public static let rolledBack = Self("rolledBack")
+    /// The write would wait for a store whose write waits for this one. Nest stores in the same
+    /// order everywhere.
+    public static let wouldDeadlock = Self("wouldDeadlock")
+    /// The store was suspended; `resume()` lets work in again.
+    public static let suspended = Self("suspended")
+    /// A read kept its snapshot for longer than `Configuration.snapshotAgeMax` while the
+    /// write-ahead log was full. Read again.
+    public static let snapshotExpired = Self("snapshotExpired")
     /// This process has a `Store` on the file already.
     public static let alreadyOpen = Self("alreadyOpen")
     /// The SQL text cannot be compiled or run.

@@ -19,6 +19,8 @@ final class Authorizer {
     var isInBody = false
     /// Whether the rules hold: on a handle that has another owner, for Coffer's statements only.
     var isActive = true
+    /// Whether SQL has ever asked that foreign keys be checked at COMMIT only.
+    private(set) var sawDeferredKeys = false
     /// Whether SQL is compiled that nobody will run: pragmas must not take effect meanwhile.
     var isValidating = false
     /// True while Coffer's own control statements are compiled or run.
@@ -95,6 +97,7 @@ final class Authorizer {
         case SQLITE_PRAGMA:
             let name = first?.lowercased() ?? ""
             if !Self.readingPragmas.contains(name) { sawControl = true }
+            if name == "defer_foreign_keys", second != nil { sawDeferredKeys = true }
             reason = pragmaReason(name, argument: second)
         case SQLITE_FUNCTION:
             let isRefused = HostileDefence.refusedFunctions.contains(second?.lowercased() ?? "")

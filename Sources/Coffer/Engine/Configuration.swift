@@ -27,6 +27,29 @@ public struct Configuration: Sendable {
         case process
     }
 
+    /// How many concurrent writes share one transaction, and so one fsync.
+    ///
+    /// Each keeps its own success: a body that throws is undone alone. Who was undone with the
+    /// others' transaction, because SQLite ended it or its commit failed, is told so. A write that
+    /// nobody waits behind is committed at once.
+    public struct GroupCommit: Sendable, Hashable {
+        /// Most bodies in one transaction; 1 commits each write by itself.
+        public var writeCountMax: Int
+        /// How long a transaction may be open before it takes no further body.
+        public var durationMax: Duration
+
+        /// - Parameters:
+        ///   - writeCountMax: Most bodies in one transaction.
+        ///   - durationMax: How long a transaction may be open before it takes no further body.
+        public init(writeCountMax: Int = 128, durationMax: Duration = .milliseconds(20)) {
+            self.writeCountMax = writeCountMax
+            self.durationMax = durationMax
+        }
+
+        /// Each write is committed by itself.
+        public static let off = Self(writeCountMax: 1)
+    }
+
     /// The file's cipher settings; `nil` finds those of an existing file by its first page's MAC
     /// and takes `Engine.capabilities.defaultProfile` for a new one.
     public var profile: CipherProfile?
@@ -53,9 +76,22 @@ public struct Configuration: Sendable {
         didSet { readerCountMax = min(max(1, readerCountMax), 256) }
     }
 
+    /// How writes that wait together share one commit; see ``GroupCommit``.
+    public var groupCommit = GroupCommit()
+
     /// How long a read waits for a free connection, and `rekey` and `close` for running work,
     /// before `.busy`.
     public var waitTimeout: Duration = .seconds(30)
+
+    /// Bytes of write-ahead log from which writes wait for a checkpoint.
+    ///
+    /// Below it the log is moved into the main file beside them, every 1 000 pages. It can grow
+    /// beyond while a read needs an old snapshot, until ``snapshotAgeMax``.
+    public var walByteCountMax = 64 << 20
+
+    /// How old the snapshot of a read may get while it keeps the log above ``walByteCountMax``;
+    /// then its next verb throws `.snapshotExpired`.
+    public var snapshotAgeMax: Duration = .seconds(600)
 
     /// Bytes of decrypted pages kept in memory, shared equally by all connections of a store.
     ///

@@ -45,6 +45,17 @@ extension Connection {
         else {
             throw StoreError(.notFound, "no file is attached under that name")
         }
+        return try checkpoint(handle, mode, schema)
+    }
+
+    /// A checkpoint that waits for nobody.
+    func moveLog() throws(StoreError) -> CheckpointResult? {
+        try checkpoint(current(), .passive, "main")
+    }
+
+    private func checkpoint(
+        _ handle: Handle, _ mode: CheckpointMode, _ schema: String
+    ) throws(StoreError) -> CheckpointResult? {
         var logCount: Int32 = -1
         var doneCount: Int32 = -1
         let code = sqlite3_wal_checkpoint_v2(

@@ -114,7 +114,7 @@ extension Connection {
     }
 
     /// What a body threw may come from zeros that a failed page left.
-    private func damage(_ handle: Handle, under error: any Error) -> any Error {
+    func damage(_ handle: Handle, under error: any Error) -> any Error {
         if let known = error as? StoreError, known.code == .damaged { return known }
         guard handle.isInTransaction, let found = handle.probeFailure(), found.code == .damaged
         else { return error }
@@ -133,7 +133,7 @@ extension Connection {
     }
 
     /// Why a transaction is not open any more at the end of its body.
-    private static func ended(_ handle: Handle) -> StoreError {
+    static func ended(_ handle: Handle) -> StoreError {
         handle.isClosed ? closed : rolledBack(cause: nil)
     }
 

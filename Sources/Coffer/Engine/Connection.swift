@@ -293,7 +293,7 @@ public final class Connection {
 
     private func exchange(for new: Handle, _ file: FileState?) throws(StoreError) {
         finalizeStatements()
-        new.authorizer.scope = handle?.authorizer.scope ?? .connection
+        new.authorizer.scope = handle?.authorizer.scope ?? new.authorizer.scope
         state = .open(new, file)
         try prepareHandle()
     }

@@ -20,6 +20,10 @@ final class Handle {
     var attachedProbes: [OpaquePointer] = []
     /// Those that Coffer attached to a database of another owner's.
     var namesToDetach: [String] = []
+    /// What `Connection.takeCacheCounts` has told.
+    var toldCache: (hitCount: Int32, missCount: Int32) = (0, 0)
+    /// Frames in the write-ahead log after the last commit, where `Connection.watchLog` asked.
+    var logFrameCount = 0
     /// Kept alive while the engine may call it.
     var busyHandler: BusyHandler?
     /// Told before the pointer goes.
@@ -46,6 +50,9 @@ final class Handle {
         case beginExclusive = "BEGIN EXCLUSIVE"
         case commit = "COMMIT"
         case rollback = "ROLLBACK"
+        case beginPart = "SAVEPOINT coffer_part"
+        case keepPart = "RELEASE coffer_part"
+        case undoPart = "ROLLBACK TO coffer_part"
     }
 
     /// - Throws: `.notFound` if there is no VFS of that name; what opening throws.
@@ -163,7 +170,7 @@ final class Handle {
     /// Begins or ends a transaction.
     func run(_ control: Control) throws(StoreError) {
         guard !isClosed else { throw Connection.closed }
-        if control == .rollback { cleanMissCount = nil }
+        if control == .rollback || control == .undoPart { cleanMissCount = nil }
         let code = authorizer.asCoffer { () -> Int32 in
             if controls[control] == nil {
                 var raw: OpaquePointer?

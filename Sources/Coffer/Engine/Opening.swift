@@ -45,6 +45,9 @@ struct Opening {
         isSource = true
     }
 
+    /// How long it took to derive the key from a passphrase, so far.
+    var derivationDuration: Duration { derived.duration }
+
     /// Opens the file, or creates it where the mode says so.
     func open(key: borrowing StoreKey) throws(StoreError) -> Opened {
         try key.check()

@@ -14,6 +14,8 @@ final class DerivedKeys {
     }
 
     private var kept: [Kept] = []
+    /// How long all derivations took together.
+    private(set) var duration = Duration.zero
 
     /// Returns the key that `KeyDerivation` derives, from memory if it did before.
     ///
@@ -26,7 +28,9 @@ final class DerivedKeys {
         where known.profile.derivesLike(profile) && known.key.salt == key.salt ?? salt {
             return known.key.copy()
         }
+        let beginning = ContinuousClock.now
         let derived = try KeyDerivation.rawKey(from: key, salt: salt, profile: profile)
+        if key.isPassphrase { duration += beginning.duration(to: .now) }
         kept.append(Kept(derived.copy(), profile))
         return derived
     }

@@ -25,8 +25,12 @@ struct Verification {
         var report = VerificationReport()
         let suspects = try core.read { tx in try checkMainFile(try tx.connection(), &report) }
         if core.configuration.journalMode == .wal, core.pool.mode != .readOnly {
-            try core.write { tx in
-                try recheck(suspects, try tx.connection(), isLocked: true, &report)
+            try core.write(.alone) { tx in
+                let connection = try tx.connection()
+                // Neither a write nor a checkpoint of this process moves a page meanwhile.
+                try core.checkpointer.pausing { () throws in
+                    try recheck(suspects, connection, isLocked: true, &report)
+                }
             }
         } else {
             try core.read { tx in

@@ -10,11 +10,17 @@ final class Gate: Sendable {
     final class Ticket: Sendable {
         fileprivate enum State { case waiting, admitted, cancelled }
 
+        /// Whether it may be let in beside what has not ended yet: see `pass()`.
+        fileprivate let isSharing: Bool
         fileprivate let state = Mutex(State.waiting)
         private let onDecision: @Sendable (Result<Void, StoreError>) -> Void
 
         /// - Parameter onDecision: Called once, outside the mutex: admitted, or the reason why not.
-        init(onDecision: @escaping @Sendable (Result<Void, StoreError>) -> Void) {
+        init(
+            isSharing: Bool = false,
+            onDecision: @escaping @Sendable (Result<Void, StoreError>) -> Void
+        ) {
+            self.isSharing = isSharing
             self.onDecision = onDecision
         }
 
@@ -47,11 +53,23 @@ final class Gate: Sendable {
         var freeCount: Int
         var tickets = Deque<Ticket>()
         var closed: StoreError?
+        /// Who waits until nobody is inside.
+        var onEmpty: [DispatchSemaphore] = []
+
+        /// The first who still waits.
+        var next: Ticket? {
+            mutating get {
+                while let first = tickets.first, !first.isWaiting { tickets.removeFirst() }
+                return tickets.first
+            }
+        }
     }
 
+    private let permitCount: Int
     private let line: Mutex<Line>
 
     init(permitCount: Int) {
+        self.permitCount = permitCount
         line = Mutex(Line(freeCount: permitCount))
     }
 
@@ -86,10 +104,31 @@ final class Gate: Sendable {
             let next: Ticket? = line.withLock { line in
                 if let ticket = line.tickets.popFirst() { return ticket }
                 line.freeCount += 1
+                if line.freeCount == permitCount {
+                    for semaphore in line.onEmpty { semaphore.signal() }
+                    line.onEmpty.removeAll()
+                }
                 return nil
             }
             guard let next else { return }
             if next.admit() { return }
+        }
+    }
+
+    /// Whether the next in line may share with who is inside.
+    var isNextSharing: Bool { line.withLock { $0.next?.isSharing ?? false } }
+
+    /// Gives the place to the next in line if that one may share; else it stays with the caller.
+    ///
+    /// - Returns: Whether the place is given away.
+    func pass() -> Bool {
+        while true {
+            let next: Ticket? = line.withLock { line in
+                guard let next = line.next, next.isSharing else { return nil }
+                return line.tickets.popFirst()
+            }
+            guard let next else { return false }
+            if next.admit() { return true }
         }
     }
 
@@ -105,13 +144,37 @@ final class Gate: Sendable {
     }
 
     /// Refuses everybody who waits or comes later.
-    func close(_ reason: StoreError) {
-        let tickets = line.withLock { line in
+    ///
+    /// - Returns: Whether it was not closed for the same reason before.
+    @discardableResult
+    func close(_ reason: StoreError) -> Bool {
+        let (tickets, isNew) = line.withLock { line in
+            let isNew = line.closed?.code != reason.code
             line.closed = reason
             defer { line.tickets.removeAll() }
-            return line.tickets
+            return (line.tickets, isNew)
         }
         for ticket in tickets { ticket.withdraw(reason) }
+        return isNew
+    }
+
+    /// Lets in again.
+    func open() {
+        line.withLock { $0.closed = nil }
+    }
+
+    /// Blocks until nobody is inside; of use to who has closed it.
+    ///
+    /// - Returns: Whether that came within the time.
+    func waitUntilEmpty(timeout: Duration) -> Bool {
+        let semaphore = DispatchSemaphore(value: 0)
+        let isEmpty = line.withLock { line in
+            if line.freeCount == permitCount { return true }
+            line.onEmpty.append(semaphore)
+            return false
+        }
+        let deadline = DispatchTime.now() + .milliseconds(timeout.milliseconds)
+        return isEmpty || semaphore.wait(timeout: deadline) == .success
     }
 
     /// Blocks this thread until it is its turn.
@@ -119,18 +182,21 @@ final class Gate: Sendable {
     /// - Parameters:
     ///   - timeout: How long to wait; `nil` for as long as it takes.
     ///   - what: What the error says was waited for.
+    ///   - isSharing: Whether `pass()` may let it in.
     /// - Throws: `.busy` after the timeout, the reason of `close(_:)`.
-    func wait(timeout: Duration?, for what: String) throws(StoreError) {
+    func wait(
+        timeout: Duration?, for what: String, isSharing: Bool = false
+    ) throws(StoreError) {
         if try enterAtOnce() { return }
         let turn = Turn()
-        let ticket = Ticket { turn.come($0) }
+        let ticket = Ticket(isSharing: isSharing) { turn.come($0) }
         enter(ticket)
         if !turn.wait(timeout) { expire(ticket, waitingFor: what) }
         try turn.result()
     }
 
     /// What a blocked thread waits on.
-    private final class Turn: Sendable {
+    final class Turn: Sendable {
         private let semaphore = DispatchSemaphore(value: 0)
         private let decision = Mutex<Result<Void, StoreError>?>(nil)
 
@@ -156,7 +222,7 @@ final class Gate: Sendable {
     }
 
     /// The way without a line: no semaphore is made.
-    private func enterAtOnce() throws(StoreError) -> Bool {
+    func enterAtOnce() throws(StoreError) -> Bool {
         enum Next {
             case admitted, wait
             case refused(StoreError)

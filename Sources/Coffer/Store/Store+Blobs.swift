@@ -146,7 +146,9 @@ extension StoreCore {
         _ cell: BlobCell, byteCount: Int, from channel: BlobChannel
     ) async throws {
         do {
-            try await write { tx in try tx.replace(cell, byteCount: byteCount, from: channel) }
+            try await write(.alone) { tx in
+                try tx.replace(cell, byteCount: byteCount, from: channel)
+            }
         } catch {
             channel.fail(error)
             throw error

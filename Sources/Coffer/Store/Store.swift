@@ -86,16 +86,30 @@ public final class Store: Sendable {
 
     /// Runs `body` in a transaction: returned means durable, thrown means nothing happened.
     ///
-    /// Inside a write body of the same store it joins that transaction as a savepoint.
+    /// Inside a write body of the same store it joins that transaction as a savepoint. Beside
+    /// other writes it may share their commit, see ``Configuration/GroupCommit``: so a body must
+    /// not wait for another thread's write to the same store to return.
     ///
-    /// - Parameter body: The work. Runs on this thread, when its turn has come.
+    /// - Parameters:
+    ///   - mode: Which locks to take first. Other modes than `.immediate` never share a commit.
+    ///   - timeout: How long to wait in line; `nil` for as long as it takes.
+    ///   - fileID: Where the call stands, for ``StoreStatistics/runningWrite``.
+    ///   - line: Where the call stands.
+    ///   - body: The work. Runs on this thread, when its turn has come.
     /// - Returns: What `body` returns, after the commit.
-    /// - Throws: What `body` throws, after the rollback; `StoreError` `.busy` if another process
-    ///   holds the lock, `.constraint`, `.full`, `.io`, `.damaged` if nothing was committed;
-    ///   `.closed`; `.misuse` inside a read of the same store.
+    /// - Throws: What `body` throws, after the rollback; `StoreError` `.busy` after `timeout` or if
+    ///   another process holds the lock, `.constraint`, `.full`, `.io`, `.damaged` if nothing was
+    ///   committed; `.rolledBack` if SQLite undid the transaction for another write that shared it;
+    ///   `.wouldDeadlock` in the body of another store; `.closed`, `.suspended`; `.misuse` inside
+    ///   a read of the same store.
     @discardableResult
-    public func write<T>(_ body: (inout WriteTransaction) throws -> T) throws -> T {
-        try core.write(body)
+    public func write<T>(
+        mode: TransactionMode = .immediate, timeout: Duration? = nil,
+        fileID: StaticString = #fileID, line: UInt = #line,
+        _ body: (inout WriteTransaction) throws -> T
+    ) throws -> T {
+        let caller = Caller(fileID: fileID, line: line)
+        return try core.write(.init(mode: mode, timeout: timeout, caller: caller), body)
     }
 
     /// Runs `body` in a transaction: returned means durable, thrown means nothing happened.
@@ -103,84 +117,53 @@ public final class Store: Sendable {
     /// A task that is cancelled before its turn never starts; one that is cancelled inside is
     /// stopped at the next verb and undone.
     ///
-    /// - Parameter body: The work. Runs on a thread of the store's, when its turn has come.
+    /// - Parameters:
+    ///   - mode: Which locks to take first. Other modes than `.immediate` never share a commit.
+    ///   - timeout: How long to wait in line; `nil` for as long as it takes.
+    ///   - fileID: Where the call stands, for ``StoreStatistics/runningWrite``.
+    ///   - line: Where the call stands.
+    ///   - body: The work. Runs on a thread of the store's, when its turn has come.
     /// - Returns: What `body` returns, after the commit.
     /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task was cancelled.
     @discardableResult
     public func write<T: Sendable>(
+        mode: TransactionMode = .immediate, timeout: Duration? = nil,
+        fileID: StaticString = #fileID, line: UInt = #line,
         _ body: @escaping @Sendable (inout WriteTransaction) throws -> T
     ) async throws -> T {
-        try await core.write(body)
+        let caller = Caller(fileID: fileID, line: line)
+        return try await core.write(.init(mode: mode, timeout: timeout, caller: caller), body)
     }
 
     /// Runs `body` on one snapshot of the store.
     ///
     /// Inside a body of the same store it sees what that transaction sees.
     ///
-    /// - Parameter body: The work. Runs on this thread.
+    /// - Parameters:
+    ///   - timeout: How long to wait for a connection; `Configuration.waitTimeout` for `nil`.
+    ///   - body: The work. Runs on this thread.
     /// - Returns: What `body` returns, once all it read is known to be authentic.
     /// - Throws: What `body` throws; `StoreError` `.damaged` if a page failed authentication,
-    ///   `.busy` if no connection became free within `waitTimeout`, `.wrongKey` if another
-    ///   process changed the key, `.closed`.
-    public func read<T>(_ body: (inout ReadTransaction) throws -> T) throws -> T {
-        try core.read(body)
+    ///   `.busy` if no connection became free in time, `.snapshotExpired` if it kept its snapshot
+    ///   for too long, `.wrongKey` if another process changed the key: see ``reopen(with:)``;
+    ///   `.closed`, `.suspended`.
+    public func read<T>(
+        timeout: Duration? = nil, _ body: (inout ReadTransaction) throws -> T
+    ) throws -> T {
+        try core.read(timeout: timeout, body)
     }
 
     /// Runs `body` on one snapshot of the store.
     ///
-    /// - Parameter body: The work. Runs on a thread of the store's.
+    /// - Parameters:
+    ///   - timeout: How long to wait for a connection; `Configuration.waitTimeout` for `nil`.
+    ///   - body: The work. Runs on a thread of the store's.
     /// - Returns: What `body` returns, once all it read is known to be authentic.
     /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task was cancelled.
     public func read<T: Sendable>(
-        _ body: @escaping @Sendable (inout ReadTransaction) throws -> T
+        timeout: Duration? = nil, _ body: @escaping @Sendable (inout ReadTransaction) throws -> T
     ) async throws -> T {
-        try await core.read(body)
-    }
-
-    // MARK: Key and end
-
-    /// Changes the key of every page, in place.
-    ///
-    /// Waits for running reads and writes, closes every reader, and proves the change before it
-    /// returns: a fresh connection opens with the new key and the old key no longer opens. A
-    /// crash leaves the old key or the new one. After a failure the store goes on under the old
-    /// key, with every row; only if no proof was possible it is closed, and the error says so.
-    ///
-    /// - Parameter key: The new key. Never empty. The salt is kept.
-    /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout` or
-    ///   another process holds the file; `.full` if the journal found no room; `.damaged` if a
-    ///   page fails authentication; `.io`; `.readOnly`; `.misuse` inside a body, for the same
-    ///   key or for another salt.
-    /// - Complexity: O(*pages*) time and disk (the journal grows to the size of the file);
-    ///   O(1) memory.
-    public func rekey(to key: consuming StoreKey) throws {
-        try core.rekey(to: key)
-    }
-
-    /// Changes the key of every page, in place, without blocking a thread of the cooperative pool.
-    ///
-    /// - Parameter key: The new key. Never empty. The salt is kept.
-    /// - Throws: As the synchronous form. It cannot be cancelled once it runs.
-    public func rekey(to key: consuming StoreKey) async throws {
-        let key = KeyBox(key)
-        try await Self.offPool { [core] () throws(StoreError) in try core.rekey(to: key.key) }
-    }
-
-    /// Waits for running reads and writes, then closes the file. Safe to call twice.
-    ///
-    /// Work that waits in line, or comes later, gets `.closed`.
-    ///
-    /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout`; the
-    ///   store is then still open. `.misuse` inside a body.
-    public func close() throws {
-        try core.close()
-    }
-
-    /// Waits for running reads and writes, then closes the file. Safe to call twice.
-    ///
-    /// - Throws: As the synchronous form.
-    public func close() async throws {
-        try await Self.offPool { [core] () throws(StoreError) in try core.close() }
+        try await core.read(timeout: timeout, body)
     }
 
     // MARK: Facts

@@ -3,19 +3,21 @@ import Synchronization
 
 /// The queue behind a store: who may use which connection, and when.
 ///
-/// A write waits for the write gate (one permit), runs its body in `BEGIN IMMEDIATE`, is probed and
-/// committed, and leaves. A read waits for the read gate (one permit for each reader) and does the
-/// same on a reader with `BEGIN`. Without WAL a read takes the write gate instead. `rekey` and
-/// `close` take the write gate and then every permit of the read gate, so that nothing runs.
+/// Writes go through the `WriteQueue`. A read waits for the read gate (one permit for each reader),
+/// runs its body in a transaction of a reader, is probed and leaves; without WAL it takes a turn in
+/// the write queue instead. `rekey` and `close` take a turn in the queue and then every permit of
+/// the read gate, so that nothing runs.
 final class StoreCore: Sendable {
     let pool: ConnectionPool
     let configuration: Configuration
-    private let claim: OpenFiles.Claim
-    private let writeGate = Gate(permitCount: 1)
-    private let readGate: Gate
+    let derivationDuration: Duration
+    let claim: OpenFiles.Claim
+    let queue: WriteQueue
+    let readGate: Gate
+    let checkpointer: Checkpointer
+    let isSuspended = Atomic(false)
     /// Async bodies block their thread, so they never run on the cooperative pool.
-    private let writeThread = DispatchQueue(label: "coffer.write")
-    private let readThreads = DispatchQueue(label: "coffer.read", attributes: .concurrent)
+    let readThreads = DispatchQueue(label: "coffer.read", attributes: .concurrent)
 
     init(
         path: String, key: borrowing StoreKey, mode: OpenMode, configuration: Configuration
@@ -31,46 +33,50 @@ final class StoreCore: Sendable {
         guard case .file(_, let identity) = try opened.file.status() else {
             throw StoreError(.notFound, "the file \(opened.file.path) was removed")
         }
+        derivationDuration = opening.derivationDuration
         claim = try OpenFiles.Claim(identity, path: opened.file.path)
         let configuration = try configuration.resolved(opened.handle.journalMode())
         self.configuration = configuration
         pool = try ConnectionPool(opened: opened, mode: mode, configuration: configuration)
+        let metrics = StoreMetrics()
+        checkpointer = try Checkpointer(pool, metrics)
+        queue = WriteQueue(pool: pool, checkpointer: checkpointer, metrics: metrics)
         readGate = Gate(permitCount: configuration.readerCountMax)
         try EngineNotice.log(to: configuration.logger)
     }
 
     deinit {
-        pool.closeReaders()
-        pool.writer.close()
+        checkpointer.close()
+        pool.closeConnections()
         claim.release()
     }
 
-    var waitingWriteCount: Int { writeGate.waitingCount }
+    var waitingWriteCount: Int { queue.gate.waitingCount }
 
-    var statistics: StoreStatistics {
-        let readers = pool.readerCounts
-        return StoreStatistics(
-            openReaderCount: readers.open, idleReaderCount: readers.idle,
-            waitingReadCount: pool.hasReaders ? readGate.waitingCount : 0,
-            waitingWriteCount: writeGate.waitingCount)
-    }
-
-    private var id: ObjectIdentifier { ObjectIdentifier(self) }
+    /// Names the store where bodies and waits are told apart.
+    var id: ObjectIdentifier { queue.id }
 
     // MARK: Writing
 
-    func write<T>(_ body: (inout WriteTransaction) throws -> T) throws -> T {
+    func write<T>(
+        _ request: WriteQueue.Request, _ body: (inout WriteTransaction) throws -> T
+    ) throws -> T {
         if let held = HeldStore.current(of: id) { return try joinWrite(held, body) }
-        try writeGate.wait(timeout: nil, for: "the write queue")
-        defer { writeGate.leave() }
-        return try runWrite(cancellation: nil, body)
+        try requireWritable()
+        return try queue.write(request) { scope in
+            var transaction = WriteTransaction(scope: scope, level: scope.level)
+            return try body(&transaction)
+        }
     }
 
     func write<T: Sendable>(
+        _ request: WriteQueue.Request,
         _ body: @escaping @Sendable (inout WriteTransaction) throws -> T
     ) async throws -> T {
-        try await admitted(to: writeGate, on: writeThread, timeout: nil) { cancellation in
-            try self.runWrite(cancellation: cancellation, body)
+        try requireWritable()
+        return try await queue.write(request) { scope in
+            var transaction = WriteTransaction(scope: scope, level: scope.level)
+            return try body(&transaction)
         }
     }
 
@@ -90,195 +96,64 @@ final class StoreCore: Sendable {
         }
     }
 
-    private func runWrite<T>(
-        cancellation: Cancellation?, _ body: (inout WriteTransaction) throws -> T
-    ) throws -> T {
+    private func requireWritable() throws(StoreError) {
         guard pool.mode != .readOnly else {
             throw StoreError(.readOnly, "the store was opened for reading only")
-        }
-        return try run(on: pool.writer, .immediate, kind: .writing, cancellation) { scope in
-            var transaction = WriteTransaction(scope: scope, level: scope.level)
-            return try body(&transaction)
         }
     }
 
     // MARK: Reading
 
-    func read<T>(_ body: (inout ReadTransaction) throws -> T) throws -> T {
+    func read<T>(
+        timeout: Duration? = nil, _ body: (inout ReadTransaction) throws -> T
+    ) throws -> T {
         if let held = HeldStore.current(of: id) {
             var transaction = ReadTransaction(scope: held.scope, level: held.scope.level)
             return try body(&transaction)
         }
-        let gate = pool.hasReaders ? readGate : writeGate
-        try gate.wait(timeout: configuration.waitTimeout, for: "a free connection")
+        let timeout = timeout ?? configuration.waitTimeout
+        let gate = pool.hasReaders ? readGate : queue.gate
+        if pool.hasReaders {
+            try gate.wait(timeout: timeout, for: "a free connection")
+        } else {
+            try gate.waitUnlessDeadlocked(id, timeout: timeout, for: "a free connection")
+        }
         defer { gate.leave() }
         return try runRead(cancellation: nil, body)
     }
 
     func read<T: Sendable>(
-        _ body: @escaping @Sendable (inout ReadTransaction) throws -> T
+        timeout: Duration? = nil, _ body: @escaping @Sendable (inout ReadTransaction) throws -> T
     ) async throws -> T {
-        let gate = pool.hasReaders ? readGate : writeGate
-        let threads = pool.hasReaders ? readThreads : writeThread
-        return try await admitted(
-            to: gate, on: threads, timeout: configuration.waitTimeout
-        ) { cancellation in
-            try self.runRead(cancellation: cancellation, body)
+        let gate = pool.hasReaders ? readGate : queue.gate
+        let threads = pool.hasReaders ? readThreads : queue.thread
+        return try await gate.admitted(
+            on: threads, timeout: timeout ?? configuration.waitTimeout, for: "a free connection"
+        ) { cancellation, done in
+            let result = Result { try self.runRead(cancellation: cancellation, body) }
+            gate.leave()
+            done(result)
         }
     }
 
     private func runRead<T>(
         cancellation: Cancellation?, _ body: (inout ReadTransaction) throws -> T
     ) throws -> T {
-        let connection = pool.hasReaders ? try pool.takeReader() : pool.writer
-        defer { if pool.hasReaders { pool.giveBack(connection) } }
-        return try run(on: connection, .deferred, kind: .reading, cancellation) { scope in
-            var transaction = ReadTransaction(scope: scope, level: scope.level)
-            return try body(&transaction)
-        }
-    }
-
-    // MARK: Both
-
-    private func run<T>(
-        on connection: Connection, _ mode: TransactionMode, kind: HeldStore.Kind,
-        _ cancellation: Cancellation?, _ body: (TransactionScope) throws -> T
-    ) throws -> T {
-        let scope = TransactionScope(connection, cancellation: cancellation)
-        defer { scope.end() }
-        return try HeldStore.hold(id, kind: kind, scope: scope) {
-            try connection.transaction(mode) {
-                let result = try body(scope)
-                try scope.requireWhole()
-                return result
-            }
-        }
-    }
-
-    /// Waits in line without a thread, then runs `work` on a thread that may block.
-    private func admitted<T: Sendable>(
-        to gate: Gate, on threads: DispatchQueue, timeout: Duration?,
-        _ work: @escaping @Sendable (Cancellation) throws -> T
-    ) async throws -> T {
-        let cancellation = Cancellation()
-        let slot = TicketSlot()
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let ticket = Gate.Ticket { decision in
-                    switch decision {
-                    case .failure(let error): continuation.resume(throwing: error)
-                    case .success:
-                        threads.async {
-                            let result = Result { try work(cancellation) }
-                            gate.leave()
-                            continuation.resume(with: result)
-                        }
+        try pool.withReader { connection, stop in
+            let scope = TransactionScope(connection, stop: stop, cancellation: cancellation)
+            defer { scope.end() }
+            return try connection.storeTransaction(.deferred) {
+                cancellation?.aim(at: connection.interruptHandle)
+                defer { cancellation?.release() }
+                return try HeldStore.hold(
+                    id, kind: .reading, scope: scope, holdsQueue: !pool.hasReaders
+                ) {
+                    try scope.run {
+                        var transaction = ReadTransaction(scope: scope, level: scope.level)
+                        return try body(&transaction)
                     }
                 }
-                if slot.hold(ticket) { gate.enter(ticket) } else { gate.cancel(ticket) }
-                guard let timeout else { return }
-                expire(ticket, of: gate, after: timeout)
             }
-        } onCancel: {
-            cancellation.cancel()
-            if let ticket = slot.cancel() { gate.cancel(ticket) }
-        }
-    }
-
-    /// A timer only for one who really waits: an idle store has none.
-    private func expire(
-        _ ticket: Gate.Ticket, of gate: Gate, after timeout: Duration
-    ) {
-        guard ticket.isWaiting else { return }
-        let deadline = DispatchTime.now() + .milliseconds(timeout.milliseconds)
-        // Not on the store's own queue, which a running body may block.
-        DispatchQueue.global().asyncAfter(deadline: deadline) { [weak ticket] in
-            if let ticket { gate.expire(ticket, waitingFor: "a free connection") }
-        }
-    }
-
-    // MARK: Alone
-
-    /// Runs `work` while nothing else uses the store.
-    ///
-    /// - Throws: `.busy` if running work does not end within `waitTimeout`; `.misuse` in a body.
-    func alone<T>(_ work: () throws(StoreError) -> T) throws(StoreError) -> T {
-        try requireOutside()
-        let deadline = ContinuousClock.now + configuration.waitTimeout
-        try writeGate.wait(timeout: configuration.waitTimeout, for: "running writes to end")
-        defer { writeGate.leave() }
-        var readerCount = 0
-        defer { for _ in 0..<readerCount { readGate.leave() } }
-        while readerCount < configuration.readerCountMax {
-            let timeLeft = deadline - ContinuousClock.now
-            try readGate.wait(timeout: timeLeft, for: "running reads to end")
-            readerCount += 1
-        }
-        return try work()
-    }
-
-    /// - Throws: `.misuse` inside a body of this store on this thread.
-    func requireOutside() throws(StoreError) {
-        guard HeldStore.current(of: id) == nil else {
-            throw StoreError(
-                .misuse, "this would wait for the transaction it is called from",
-                hint: "Call it outside of read and write.")
-        }
-    }
-
-    func rekey(to key: borrowing StoreKey) throws(StoreError) {
-        try alone { () throws(StoreError) in
-            guard pool.mode != .readOnly else {
-                throw StoreError(.readOnly, "the store was opened for reading only")
-            }
-            // All readers are of the old key: new ones open on demand.
-            pool.closeReaders()
-            try pool.writer.changeKey(to: key)
-        }
-    }
-
-    func close() throws(StoreError) {
-        do throws(StoreError) {
-            try alone { () throws(StoreError) in shut() }
-        } catch  where error.code == .closed {
-            // Closed before.
-        }
-    }
-
-    private func shut() {
-        let reason = StoreError(.closed, "the store was closed")
-        writeGate.close(reason)
-        readGate.close(reason)
-        pool.closeReaders()
-        pool.writer.close()
-        claim.release()
-    }
-}
-
-/// Connects a task's cancellation with the ticket that the task is about to draw.
-private final class TicketSlot: Sendable {
-    private enum State {
-        case empty
-        case holding(Gate.Ticket)
-        case cancelled
-    }
-
-    private let state = Mutex(State.empty)
-
-    /// `false` if the task was cancelled before.
-    func hold(_ ticket: Gate.Ticket) -> Bool {
-        state.withLock { state in
-            if case .cancelled = state { return false }
-            state = .holding(ticket)
-            return true
-        }
-    }
-
-    func cancel() -> Gate.Ticket? {
-        state.withLock { state in
-            defer { state = .cancelled }
-            if case .holding(let ticket) = state { return ticket }
-            return nil
         }
     }
 }

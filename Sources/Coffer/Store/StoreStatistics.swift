@@ -1,4 +1,4 @@
-/// What the connections of a store do at one moment. Only the store itself knows the next one.
+/// What a store does at one moment, and has done since it was opened.
 public struct StoreStatistics: Sendable, Hashable {
     /// Connections that read, opened on demand; at most `Configuration.readerCountMax`. Without a
     /// write-ahead log there are none: reads take their turn on the writer.
@@ -9,7 +9,50 @@ public struct StoreStatistics: Sendable, Hashable {
     public let waitingReadCount: Int
     /// Writes, and without a write-ahead log reads, that wait in line behind the one that runs.
     public let waitingWriteCount: Int
+    /// The write that has the turn now: who holds up the others, and since when.
+    public let runningWrite: RunningWrite?
+    /// When the oldest of the reads that run now began: the log keeps what its snapshot needs.
+    public let oldestReadBeginning: ContinuousClock.Instant?
+    /// What writes have done.
+    public let writes: WriteStatistics
+    /// What checkpoints have done.
+    public let checkpoints: CheckpointStatistics
+
+    /// How often a page was found decrypted in memory, of all pages that finished reads and writes
+    /// looked at; 1 if they looked at none.
+    public let cacheHitRate: Double
+    /// How long deriving the key took when the store was opened; 0 for a raw key.
+    public let derivationDuration: Duration
 
     /// Connections that somebody reads with.
     public var readerInUseCount: Int { openReaderCount - idleReaderCount }
+}
+
+/// What the checkpoints of a store have done since it was opened.
+public struct CheckpointStatistics: Sendable, Hashable {
+    /// How many ran.
+    public internal(set) var count = 0
+    /// The time that all of them took.
+    public internal(set) var duration = Duration.zero
+    /// Pages in the log when it was last looked at, from 1 000 on.
+    public internal(set) var logFrameCount = 0
+    /// Of the log's pages, how many are in the main file since the last checkpoint.
+    public internal(set) var movedFrameCount = 0
+}
+
+extension StoreCore {
+    var statistics: StoreStatistics {
+        let readers = pool.readerCounts
+        var cache = pool.readerCache
+        cache += queue.counters.cache
+        let lookCount = cache.hitCount + cache.missCount
+        return StoreStatistics(
+            openReaderCount: readers.open, idleReaderCount: readers.idle,
+            waitingReadCount: pool.hasReaders ? readGate.waitingCount : 0,
+            waitingWriteCount: queue.gate.waitingCount, runningWrite: queue.counters.running,
+            oldestReadBeginning: pool.oldestReadBeginning, writes: queue.counters.writes,
+            checkpoints: checkpointer.counts,
+            cacheHitRate: lookCount == 0 ? 1 : Double(cache.hitCount) / Double(lookCount),
+            derivationDuration: derivationDuration)
+    }
 }

@@ -7,16 +7,45 @@ import Synchronization
 /// two statements.
 public final class TransactionScope {
     private let transactionConnection: Connection
+    private let stop: StopSignal
     private let cancellation: Cancellation?
+    private let isWholeRun: Bool
     /// Depth of the innermost open part: 0 for the transaction, 1 for a savepoint in it, ….
     private(set) var level = 0
     private var isEnded = false
     /// Why the transaction must not commit although its body returned.
     private var refusal: StoreError?
+    /// The depths of the parts that are to be undone at their end.
+    private var undoneLevels: Set<Int> = []
+    /// What is to be done after the commit.
+    private(set) var afterCommit = AfterCommit()
 
-    init(_ connection: Connection, cancellation: Cancellation?) {
+    /// Thrown at the end of a part that asked to be undone, and caught outside its savepoint.
+    struct Undone: Error {}
+
+    /// - Parameter isWholeRun: Whether what the signal stops begins and ends with this body.
+    init(
+        _ connection: Connection, stop: StopSignal, cancellation: Cancellation?,
+        isWholeRun: Bool = true
+    ) {
         transactionConnection = connection
+        self.stop = stop
         self.cancellation = cancellation
+        self.isWholeRun = isWholeRun
+        if isWholeRun { stop.begin(connection.interruptHandle) }
+    }
+
+    /// Runs the body of the transaction.
+    ///
+    /// - Throws: What it throws; why it was told to stop, if an interrupt ended its statement.
+    func run<T>(_ body: () throws -> T) throws -> T {
+        do {
+            let value = try body()
+            if let refusal { throw refusal }
+            return value
+        } catch let error as StoreError where error.code == .cancelled {
+            throw stop.reason ?? error
+        }
     }
 
     /// The connection, for the part of the transaction at this depth.
@@ -33,11 +62,10 @@ public final class TransactionScope {
                 .misuse, "an inner part of this transaction is open",
                 hint: "Use the transaction that the innermost body was given.")
         }
-        if let cancellation, cancellation.isCancelled {
-            let error = StoreError(.cancelled, "the task was cancelled; its work is undone")
+        if let reason = stop.reason ?? cancellation?.reason {
             // A body that goes on after this verb has done half of its work.
-            refusal = error
-            throw error
+            refusal = reason
+            throw reason
         }
         guard try transactionConnection.current().isInTransaction else {
             throw Connection.rolledBack(cause: nil)
@@ -48,30 +76,43 @@ public final class TransactionScope {
     /// Runs `body` one level deeper, in a savepoint.
     func inSavepoint<T>(level: Int, _ body: (_ level: Int) throws -> T) throws -> T {
         let connection = try connection(level: level)
-        return try connection.savepoint {
-            self.level += 1
-            defer { self.level -= 1 }
-            return try body(self.level)
+        let count = afterCommit.count
+        var undone: T?
+        do {
+            return try connection.savepoint {
+                self.level += 1
+                defer { self.level -= 1 }
+                let value = try body(self.level)
+                if isUndone(level: self.level) {
+                    undone = value
+                    throw Undone()
+                }
+                return value
+            }
+        } catch {
+            afterCommit.cut(to: count)
+            undoneLevels.remove(level + 1)
+            if error is Undone, let undone { return undone }
+            throw error
         }
     }
 
-    /// - Throws: `.cancelled` if a verb of the body was refused for it.
-    func requireWhole() throws(StoreError) {
-        if let refusal { throw refusal }
+    /// Marks the part at this depth: it is undone when its body returns.
+    func undo(level: Int) throws(StoreError) {
+        _ = try connection(level: level)
+        undoneLevels.insert(level)
+    }
+
+    func isUndone(level: Int) -> Bool { undoneLevels.contains(level) }
+
+    /// Remembers what to do once the whole transaction is durable.
+    func afterCommit(level: Int, _ work: @escaping @Sendable () -> Void) throws(StoreError) {
+        _ = try connection(level: level)
+        afterCommit.append(work)
     }
 
     func end() {
         isEnded = true
-    }
-}
-
-/// Set when the task of a body is cancelled; looked at between statements.
-final class Cancellation: Sendable {
-    private let flag = Atomic(false)
-
-    var isCancelled: Bool { flag.load(ordering: .relaxed) }
-
-    func cancel() {
-        flag.store(true, ordering: .relaxed)
+        if isWholeRun { stop.end() }
     }
 }

@@ -110,4 +110,32 @@ extension WriteTransaction {
             return try body(&inner)
         }
     }
+
+    /// Undoes what this transaction, or this part of it, does: not now, but when its body returns.
+    ///
+    /// ```swift
+    /// let price = try store.write { tx in      // what would it cost?
+    ///     try tx.execute("UPDATE …")
+    ///     try tx.rollback()
+    ///     return try total(tx)
+    /// }
+    /// ```
+    ///
+    /// What the body returns is returned as always, and no error is thrown.
+    ///
+    /// - Throws: `StoreError` `.misuse` if an inner part is open or the body has ended.
+    public func rollback() throws {
+        try scope.undo(level: level)
+    }
+
+    /// Runs `work` once the whole transaction is durable, right before `write` returns; never if
+    /// it, or the part that asks for it, is undone.
+    ///
+    /// It runs outside the transaction, in the order in which it was asked for: on the caller's
+    /// thread, or in its task.
+    ///
+    /// - Throws: `StoreError` `.misuse` if an inner part is open or the body has ended.
+    public func afterCommit(_ work: @escaping @Sendable () -> Void) throws {
+        try scope.afterCommit(level: level, work)
+    }
 }

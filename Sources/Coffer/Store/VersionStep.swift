@@ -53,7 +53,7 @@ extension Connection {
         var count = 0
         while try !transaction(.deferred, { try plan.isDone(at: userVersion) }) {
             try transaction(.immediate) {
-                let scope = TransactionScope(self, cancellation: nil)
+                let scope = TransactionScope(self, stop: StopSignal(), cancellation: nil)
                 defer { scope.end() }
                 var transaction = WriteTransaction(scope: scope, level: scope.level)
                 if try plan.runNext(&transaction) { count += 1 }
@@ -83,7 +83,7 @@ extension Store {
         try core.requireOutside()
         var count = 0
         while try !core.read({ tx in try plan.isDone(at: tx.connection().userVersion) }) {
-            if try core.write({ tx in try plan.runNext(&tx) }) { count += 1 }
+            if try core.write(.alone, { tx in try plan.runNext(&tx) }) { count += 1 }
         }
         return count
     }
@@ -100,7 +100,7 @@ extension Store {
         let plan = try VersionPlan(steps)
         var count = 0
         while try await !core.read({ tx in try plan.isDone(at: tx.connection().userVersion) }) {
-            if try await core.write({ tx in try plan.runNext(&tx) }) { count += 1 }
+            if try await core.write(.alone, { tx in try plan.runNext(&tx) }) { count += 1 }
         }
         return count
     }

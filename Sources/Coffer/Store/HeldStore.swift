@@ -16,13 +16,33 @@ final class HeldStore {
     let store: ObjectIdentifier
     let kind: Kind
     let scope: TransactionScope
+    /// Whether it has the turn in its store's queue, so that writes wait for it.
+    private let holdsQueue: Bool
     private let outer: HeldStore?
 
-    private init(store: ObjectIdentifier, kind: Kind, scope: TransactionScope, outer: HeldStore?) {
+    private init(
+        store: ObjectIdentifier, kind: Kind, scope: TransactionScope, holdsQueue: Bool,
+        outer: HeldStore?
+    ) {
         self.store = store
         self.kind = kind
         self.scope = scope
+        self.holdsQueue = holdsQueue
         self.outer = outer
+    }
+
+    /// Whether the current thread is inside a body of any store.
+    static var isInsideAny: Bool { pthread_getspecific(threadKey) != nil }
+
+    /// The stores whose queues wait for the current thread.
+    static var queuesHeld: [ObjectIdentifier] {
+        var stores: [ObjectIdentifier] = []
+        var held = innermost
+        while let current = held {
+            if current.holdsQueue { stores.append(current.store) }
+            held = current.outer
+        }
+        return stores
     }
 
     /// The transaction of this store that the current thread is inside of, if any.
@@ -37,10 +57,12 @@ final class HeldStore {
 
     /// Runs `body` as the body of this transaction.
     static func hold<T>(
-        _ store: ObjectIdentifier, kind: Kind, scope: TransactionScope, _ body: () throws -> T
+        _ store: ObjectIdentifier, kind: Kind, scope: TransactionScope, holdsQueue: Bool = true,
+        _ body: () throws -> T
     ) rethrows -> T {
         let outer = innermost
-        innermost = HeldStore(store: store, kind: kind, scope: scope, outer: outer)
+        innermost = HeldStore(
+            store: store, kind: kind, scope: scope, holdsQueue: holdsQueue, outer: outer)
         defer { innermost = outer }
         return try body()
     }

@@ -1,0 +1,19 @@
+/// What a write wants done once it is durable.
+struct AfterCommit: Sendable {
+    private var work: [@Sendable () -> Void] = []
+
+    var count: Int { work.count }
+
+    mutating func append(_ next: @escaping @Sendable () -> Void) {
+        work.append(next)
+    }
+
+    /// Forgets what a part asked for that was undone.
+    mutating func cut(to count: Int) {
+        work.removeSubrange(count...)
+    }
+
+    func run() {
+        for next in work { next() }
+    }
+}

@@ -1,0 +1,125 @@
+import Dispatch
+import Synchronization
+
+/// Moves the write-ahead log into the main file, on a connection and a thread of its own, so that
+/// no commit pays for it.
+///
+/// SQLite starts the log anew when all of it is in the main file and no reader needs it. Beside
+/// writers who never pause that moment may not come, so from `walByteCountMax` on the next write
+/// waits for one checkpoint. What a reader's snapshot still needs stays: if it is older than
+/// `snapshotAgeMax`, it is told to end with `.snapshotExpired`.
+final class Checkpointer: Sendable {
+    /// What the log was found to be after a commit.
+    enum Need { case nothing, soon, beforeTheNextWrite }
+
+    private struct State {
+        var isScheduled = false
+        /// The log's size when writers last waited: a reader that keeps it should not stop each.
+        var pausedFrameCount = 0
+        var counts = CheckpointStatistics()
+    }
+
+    private let pool: ConnectionPool
+    private let thread = DispatchQueue(label: "coffer.checkpoint")
+    private let state = Mutex(State())
+    /// Held while a checkpoint runs.
+    private let connection = Mutex<ConnectionPool.Reader?>(nil)
+    private let frameCountMax: Int
+    private let metrics: StoreMetrics
+
+    init(_ pool: ConnectionPool, _ metrics: StoreMetrics) throws(StoreError) {
+        self.metrics = metrics
+        self.pool = pool
+        let byteCount = pool.configuration.walByteCountMax
+        frameCountMax = max(Self.frameCount, byteCount / pool.profile.pageByteCount)
+        if pool.hasReaders, pool.mode != .readOnly { try pool.writer.watchLog() }
+    }
+
+    /// As SQLite's own: that many pages are worth a checkpoint.
+    private static let frameCount = 1000
+
+    var counts: CheckpointStatistics { state.withLock { $0.counts } }
+
+    /// Whether a log of that many frames is to be moved.
+    func need(after frameCount: Int) -> Need {
+        guard frameCount >= Self.frameCount else { return .nothing }
+        return state.withLock { state in
+            state.counts.logFrameCount = frameCount
+            if frameCount < state.pausedFrameCount { state.pausedFrameCount = 0 }
+            if frameCount >= max(frameCountMax, state.pausedFrameCount + Self.frameCount) {
+                state.pausedFrameCount = frameCount
+                return .beforeTheNextWrite
+            }
+            defer { state.isScheduled = true }
+            return state.isScheduled ? .nothing : .soon
+        }
+    }
+
+    /// Moves what can be moved, on the checkpoint thread, and calls `completion` there.
+    func start(isFull: Bool, _ completion: @escaping @Sendable () -> Void = {}) {
+        // Strong: a store that is let go meanwhile closes when this is over.
+        thread.async { [self] in
+            run(isFull: isFull)
+            completion()
+        }
+    }
+
+    private func run(isFull: Bool) {
+        state.withLock { $0.isScheduled = false }
+        let beginning = ContinuousClock.now
+        var isDone = false
+        do throws(StoreError) {
+            let result = try connection.withLock { reader throws(StoreError) in
+                if reader == nil { reader = try pool.openReader(isCounted: false) }
+                return try reader?.connection.moveLog()
+            }
+            isDone = result.map { $0.logFrameCount == $0.checkpointedFrameCount } ?? true
+            didRun(since: beginning, result: result)
+        } catch  where error.code == .closed {
+            // Suspended or closed meanwhile.
+        } catch {
+            // The next commit asks again; nothing is lost by a log that stays.
+            pool.configuration.logger?.warning("checkpoint failed: \(error)")
+        }
+        if isFull, !isDone { expireSnapshots() }
+    }
+
+    private func didRun(since beginning: ContinuousClock.Instant, result: CheckpointResult?) {
+        let duration = beginning.duration(to: .now)
+        metrics.checkpoint.recordNanoseconds(duration.nanoseconds)
+        if let result { metrics.logFrameCount.record(Int64(result.logFrameCount)) }
+        state.withLock { state in
+            state.counts.count += 1
+            state.counts.duration += duration
+            guard let result else { return }
+            state.counts.movedFrameCount = result.checkpointedFrameCount
+        }
+    }
+
+    private func expireSnapshots() {
+        let age = pool.configuration.snapshotAgeMax
+        pool.stopReaders(
+            StoreError(
+                .snapshotExpired, "the read kept its snapshot for longer than \(age)",
+                hint: "Read again, in shorter reads, or raise Configuration.snapshotAgeMax."),
+            since: .now - age)
+    }
+
+    /// Runs `work` while no checkpoint runs and its connection is closed.
+    ///
+    /// Only who has the turn in the write queue may ask for it: a checkpoint may keep the turn.
+    func pausing<E: Error>(_ work: () throws(E) -> Void) throws(E) {
+        try connection.withLock { reader throws(E) in
+            reader?.connection.close()
+            reader = nil
+            try work()
+        }
+    }
+
+    func close() {
+        connection.withLock { reader in
+            reader?.connection.close()
+            reader = nil
+        }
+    }
+}

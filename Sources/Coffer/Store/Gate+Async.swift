@@ -1,0 +1,79 @@
+import Dispatch
+import Synchronization
+
+extension Gate {
+    /// Tells a waiting task how its work ended. Called exactly once.
+    typealias Done<R> = @Sendable (Result<R, any Error>) -> Void
+
+    /// Waits in line without a thread, then runs `work` on one that may block.
+    ///
+    /// - Parameters:
+    ///   - threads: Where `work` runs.
+    ///   - timeout: How long to wait; `nil` for as long as it takes.
+    ///   - what: What the error says was waited for.
+    ///   - isSharing: Whether `pass()` may let it in.
+    ///   - work: Has to leave the gate and to call what it is given, both once.
+    /// - Throws: `.busy` after the timeout, `.cancelled` if the task was cancelled before its turn,
+    ///   the reason of `close(_:)`; what `work` gives.
+    func admitted<R: Sendable>(
+        on threads: DispatchQueue, timeout: Duration?, for what: String, isSharing: Bool = false,
+        _ work: @escaping @Sendable (Cancellation, @escaping Done<R>) -> Void
+    ) async throws -> R {
+        let cancellation = Cancellation()
+        let slot = TicketSlot()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let ticket = Ticket(isSharing: isSharing) { decision in
+                    switch decision {
+                    case .failure(let error): continuation.resume(throwing: error)
+                    case .success:
+                        threads.async { work(cancellation) { continuation.resume(with: $0) } }
+                    }
+                }
+                if slot.hold(ticket) { enter(ticket) } else { cancel(ticket) }
+                if let timeout { expire(ticket, after: timeout, waitingFor: what) }
+            }
+        } onCancel: {
+            cancellation.cancel()
+            if let ticket = slot.cancel() { cancel(ticket) }
+        }
+    }
+
+    /// A timer only for one who really waits: an idle store has none.
+    private func expire(_ ticket: Ticket, after timeout: Duration, waitingFor what: String) {
+        guard ticket.isWaiting else { return }
+        let deadline = DispatchTime.now() + .milliseconds(timeout.milliseconds)
+        // Not on the store's own queue, which a running body may block.
+        DispatchQueue.global().asyncAfter(deadline: deadline) { [weak ticket, weak self] in
+            if let ticket { self?.expire(ticket, waitingFor: what) }
+        }
+    }
+}
+
+/// Connects a task's cancellation with the ticket that the task is about to draw.
+private final class TicketSlot: Sendable {
+    private enum State {
+        case empty
+        case holding(Gate.Ticket)
+        case cancelled
+    }
+
+    private let state = Mutex(State.empty)
+
+    /// `false` if the task was cancelled before.
+    func hold(_ ticket: Gate.Ticket) -> Bool {
+        state.withLock { state in
+            if case .cancelled = state { return false }
+            state = .holding(ticket)
+            return true
+        }
+    }
+
+    func cancel() -> Gate.Ticket? {
+        state.withLock { state in
+            defer { state = .cancelled }
+            if case .holding(let ticket) = state { return ticket }
+            return nil
+        }
+    }
+}

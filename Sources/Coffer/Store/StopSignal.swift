@@ -1,0 +1,83 @@
+import Synchronization
+
+/// Set when the body that runs on a connection has to end; looked at between statements.
+///
+/// It belongs to the connection and not to the body, so that a body costs nothing more.
+final class StopSignal: Sendable {
+    private struct State {
+        var beginning: ContinuousClock.Instant?
+        var reason: StoreError?
+        var target: InterruptHandle?
+        var onStop: (@Sendable () -> Void)?
+    }
+
+    private let isStopped = Atomic(false)
+    private let state = Mutex(State())
+
+    /// A body begins on the connection of this handle.
+    ///
+    /// - Parameter onStop: Called once it was told to stop, on the thread of who tells it.
+    func begin(_ target: InterruptHandle, onStop: (@Sendable () -> Void)? = nil) {
+        isStopped.store(false, ordering: .relaxed)
+        let now = ContinuousClock.now
+        state.withLock { $0 = State(beginning: now, target: target, onStop: onStop) }
+    }
+
+    /// The body has ended.
+    func end() {
+        state.withLock { $0 = State() }
+    }
+
+    /// Tells the body that runs to stop, if it began before `beginning`, and interrupts its
+    /// statement, with all of its transaction.
+    func stop(_ reason: StoreError, since beginning: ContinuousClock.Instant = .now) {
+        let onStop = state.withLock { state -> (@Sendable () -> Void)? in
+            guard let begun = state.beginning, begun <= beginning else { return nil }
+            state.reason = reason
+            isStopped.store(true, ordering: .relaxed)
+            // Under the mutex: afterwards the connection may run somebody else's statement.
+            state.target?.interrupt()
+            return state.onStop
+        }
+        onStop?()
+    }
+
+    /// Why the body has to end.
+    var reason: StoreError? {
+        isStopped.load(ordering: .relaxed) ? state.withLock { $0.reason } : nil
+    }
+
+    /// When the body that runs began.
+    var beginning: ContinuousClock.Instant? { state.withLock { $0.beginning } }
+}
+
+/// Set when the task of a body is cancelled; looked at between statements.
+final class Cancellation: Sendable {
+    private let flag = Atomic(false)
+    /// What runs the body, while an interrupt would hit this body alone.
+    private let target = Mutex<InterruptHandle?>(nil)
+
+    var isCancelled: Bool { flag.load(ordering: .relaxed) }
+
+    /// The error of a body whose task was cancelled.
+    var reason: StoreError? {
+        guard isCancelled else { return nil }
+        return StoreError(.cancelled, "the task was cancelled; its work is undone")
+    }
+
+    func cancel() {
+        flag.store(true, ordering: .relaxed)
+        // Under the mutex: afterwards the connection may run somebody else's statement.
+        target.withLock { $0?.interrupt() }
+    }
+
+    /// From now on, a cancellation also interrupts the statement that runs.
+    func aim(at handle: InterruptHandle) {
+        target.withLock { $0 = handle }
+    }
+
+    /// The body has ended.
+    func release() {
+        target.withLock { $0 = nil }
+    }
+}

@@ -1,0 +1,109 @@
+/// The key, the pause and the end of a store.
+extension Store {
+    // MARK: Key
+
+    /// Changes the key of every page, in place.
+    ///
+    /// Waits for running reads and writes, closes every reader, and proves the change before it
+    /// returns: a fresh connection opens with the new key and the old key no longer opens. A
+    /// crash leaves the old key or the new one. After a failure the store goes on under the old
+    /// key, with every row; only if no proof was possible it is closed, and the error says so.
+    ///
+    /// - Parameter key: The new key. Never empty. The salt is kept.
+    /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout` or
+    ///   another process holds the file; `.full` if the journal found no room; `.damaged` if a
+    ///   page fails authentication; `.io`; `.readOnly`; `.misuse` inside a body, for the same
+    ///   key or for another salt.
+    /// - Complexity: O(*pages*) time and disk (the journal grows to the size of the file);
+    ///   O(1) memory.
+    public func rekey(to key: consuming StoreKey) throws {
+        try core.rekey(to: key)
+    }
+
+    /// Changes the key of every page, in place, without blocking a thread of the cooperative pool.
+    ///
+    /// - Parameter key: The new key. Never empty. The salt is kept.
+    /// - Throws: As the synchronous form. It cannot be cancelled once it runs.
+    public func rekey(to key: consuming StoreKey) async throws {
+        let key = KeyBox(key)
+        try await Self.offPool { [core] () throws(StoreError) in try core.rekey(to: key.key) }
+    }
+
+    /// Opens every connection anew with another key, after another process has changed it.
+    ///
+    /// Until then reads and writes throw `.wrongKey`.
+    ///
+    /// - Parameter key: The key that the file has now.
+    /// - Throws: `StoreError` `.wrongKey`, and what else opening throws: the store is then as it
+    ///   was; `.busy` if running work does not end within `waitTimeout`; `.misuse` inside a body.
+    public func reopen(with key: consuming StoreKey) throws {
+        try core.reopen(with: key)
+    }
+
+    /// Opens every connection anew with another key, without blocking a thread of the cooperative
+    /// pool.
+    ///
+    /// - Throws: As the synchronous form.
+    public func reopen(with key: consuming StoreKey) async throws {
+        let key = KeyBox(key)
+        try await Self.offPool { [core] () throws(StoreError) in try core.reopen(with: key.key) }
+    }
+
+    // MARK: Pause
+
+    /// Closes the file and lets nothing in until ``resume()``: every lock is released.
+    ///
+    /// For a system that ends processes which hold a lock while they are in the background. Work
+    /// that runs may end; what has not after `waitTimeout` is told to, undone and gets
+    /// `.suspended`, as does work that waits in line or comes later. Safe to call twice. The key
+    /// stays in memory.
+    ///
+    /// - Throws: `StoreError` `.busy` if a body did not end even then, as it does not use the
+    ///   store: the store then goes on; `.misuse` inside a body.
+    public func suspend() throws {
+        try core.suspend()
+    }
+
+    /// Closes the file and lets nothing in until ``resume()``, without blocking a thread of the
+    /// cooperative pool.
+    ///
+    /// - Throws: As the synchronous form.
+    public func suspend() async throws {
+        try await Self.offPool { [core] () throws(StoreError) in try core.suspend() }
+    }
+
+    /// Opens the file again after ``suspend()``. Does nothing if the store is not suspended.
+    ///
+    /// - Throws: What opening throws, such as `.wrongKey` if another process has changed the key
+    ///   meanwhile: the store is then still suspended, see ``reopen(with:)``.
+    public func resume() throws {
+        try core.resume()
+    }
+
+    /// Opens the file again after ``suspend()``, without blocking a thread of the cooperative
+    /// pool.
+    ///
+    /// - Throws: As the synchronous form.
+    public func resume() async throws {
+        try await Self.offPool { [core] () throws(StoreError) in try core.resume() }
+    }
+
+    // MARK: End
+
+    /// Waits for running reads and writes, then closes the file. Safe to call twice.
+    ///
+    /// Work that waits in line, or comes later, gets `.closed`.
+    ///
+    /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout`; the
+    ///   store is then still open. `.misuse` inside a body.
+    public func close() throws {
+        try core.close()
+    }
+
+    /// Waits for running reads and writes, then closes the file. Safe to call twice.
+    ///
+    /// - Throws: As the synchronous form.
+    public func close() async throws {
+        try await Self.offPool { [core] () throws(StoreError) in try core.close() }
+    }
+}

@@ -1,0 +1,26 @@
+import Metrics
+
+/// What a store tells the metrics backend of its program, if that has bootstrapped one before the
+/// store was opened. See <https://github.com/apple/swift-metrics>.
+final class StoreMetrics: Sendable {
+    /// How long writes stood in line.
+    let wait = Timer(label: "coffer.write.wait")
+    /// How long commits took.
+    let commit = Timer(label: "coffer.commit")
+    /// How many bodies a commit made durable.
+    let groupCount = Recorder(label: "coffer.commit.bodies")
+    /// Bodies that were undone.
+    let undone = Counter(label: "coffer.write.undone")
+    /// How long checkpoints took.
+    let checkpoint = Timer(label: "coffer.checkpoint")
+    /// Pages in the write-ahead log when a checkpoint ended.
+    let logFrameCount = Gauge(label: "coffer.log.pages")
+}
+
+extension Duration {
+    /// Whole nanoseconds, rounded down.
+    var nanoseconds: Int64 {
+        let parts = components
+        return parts.seconds &* 1_000_000_000 &+ parts.attoseconds / 1_000_000_000
+    }
+}

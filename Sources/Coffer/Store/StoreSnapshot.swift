@@ -1,0 +1,176 @@
+import Synchronization
+
+/// One snapshot of a store that outlives a call: every read of it sees the same commits.
+///
+/// ```swift
+/// let snapshot = try await store.snapshot()
+/// for page in 0..<pageCount { try await show(snapshot.read { tx in try tx.fetch(notes(page)) }) }
+/// ```
+///
+/// It uses one of `readerCountMax` connections until `close()` or until it is let go, and keeps the
+/// write-ahead log from starting anew. Its reads run one at a time.
+public final class StoreSnapshot: Sendable {
+    private enum State {
+        case open(ConnectionPool.Reader)
+        case ended(StoreError)
+    }
+
+    private let core: StoreCore
+    private let turns = Gate(permitCount: 1)
+    private let state: Mutex<State>
+
+    /// Takes over a permit of the read gate, and a reader in whose transaction something was read.
+    fileprivate init(core: StoreCore, reader: ConnectionPool.Reader) {
+        self.core = core
+        state = Mutex(.open(reader))
+        let end: @Sendable () -> Void = { [weak self] in self?.endBecauseStopped() }
+        reader.stop.begin(reader.connection.interruptHandle) { [core] in
+            // Who has told it does not wait until a read of the snapshot ends.
+            core.readThreads.async(execute: end)
+        }
+    }
+
+    deinit {
+        end(Self.closed)
+    }
+
+    /// Runs `body` on the snapshot, on this thread.
+    ///
+    /// - Parameter body: The work.
+    /// - Returns: What `body` returns, once all it read is known to be authentic.
+    /// - Throws: What `body` throws; `StoreError` `.damaged`, which ends the snapshot;
+    ///   `.snapshotExpired`, `.suspended`, `.closed` if it has ended; `.busy` if another read of it
+    ///   does not end within `waitTimeout`; `.misuse` inside a body of the store.
+    public func read<T>(_ body: (inout ReadTransaction) throws -> T) throws -> T {
+        try core.requireOutside()
+        try turns.wait(timeout: core.configuration.waitTimeout, for: "the snapshot")
+        defer { turns.leave() }
+        return try run(cancellation: nil, body)
+    }
+
+    /// Runs `body` on the snapshot, on a thread of the store's.
+    ///
+    /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task was cancelled.
+    public func read<T: Sendable>(
+        _ body: @escaping @Sendable (inout ReadTransaction) throws -> T
+    ) async throws -> T {
+        try await turns.admitted(
+            on: core.readThreads, timeout: core.configuration.waitTimeout, for: "the snapshot"
+        ) { [self] cancellation, done in
+            let result = Result { try run(cancellation: cancellation, body) }
+            turns.leave()
+            done(result)
+        }
+    }
+
+    /// Gives the connection back. Safe to call twice; later reads throw `.closed`.
+    ///
+    /// - Throws: `StoreError` `.busy` if a read of it does not end within `waitTimeout`; `.misuse`
+    ///   inside a body of the store.
+    public func close() throws {
+        try core.requireOutside()
+        try turns.wait(timeout: core.configuration.waitTimeout, for: "a read of the snapshot")
+        defer { turns.leave() }
+        end(Self.closed)
+    }
+
+    // MARK: Inside a turn
+
+    private func run<T>(
+        cancellation: Cancellation?, _ body: (inout ReadTransaction) throws -> T
+    ) throws -> T {
+        let reader = try state.withLock { state throws(StoreError) in
+            switch state {
+            case .open(let reader): return reader
+            case .ended(let reason): throw reason
+            }
+        }
+        let connection = reader.connection
+        let scope = TransactionScope(
+            connection, stop: reader.stop, cancellation: cancellation, isWholeRun: false)
+        // Damage ends the transaction, and with it the snapshot.
+        defer {
+            scope.end()
+            if !connection.isInTransaction { end(Self.closed) }
+        }
+        return try connection.part(isFirst: false) {
+            try HeldStore.hold(core.id, kind: .reading, scope: scope, holdsQueue: false) {
+                try scope.run {
+                    var transaction = ReadTransaction(scope: scope, level: scope.level)
+                    return try body(&transaction)
+                }
+            }
+        }
+    }
+
+    private func endBecauseStopped() {
+        guard (try? turns.wait(timeout: nil, for: "a read of the snapshot")) != nil else { return }
+        defer { turns.leave() }
+        let reason = state.withLock { state -> StoreError? in
+            if case .open(let reader) = state { reader.stop.reason } else { nil }
+        }
+        if let reason { end(reason) }
+    }
+
+    private func end(_ reason: StoreError) {
+        let reader = state.withLock { state -> ConnectionPool.Reader? in
+            guard case .open(let reader) = state else { return nil }
+            state = .ended(reason)
+            return reader
+        }
+        guard let reader else { return }
+        core.endSnapshot(reader)
+    }
+
+    private static var closed: StoreError { StoreError(.closed, "the snapshot was closed") }
+}
+
+extension Store {
+    /// The store as it is now, for as long as the snapshot is kept.
+    ///
+    /// - Returns: A snapshot with every commit that has returned.
+    /// - Throws: `StoreError` `.busy` if no connection becomes free within `waitTimeout`;
+    ///   `.unsupported` without a write-ahead log, where it would hold up every write; `.wrongKey`,
+    ///   `.damaged`, `.closed`, `.suspended`.
+    public func snapshot() throws -> StoreSnapshot {
+        try core.snapshot()
+    }
+
+    /// The store as it is now, without blocking a thread of the cooperative pool.
+    ///
+    /// - Throws: As the synchronous form.
+    public func snapshot() async throws -> StoreSnapshot {
+        try await Self.offPool { [core] () throws(StoreError) in try core.snapshot() }
+    }
+}
+
+extension StoreCore {
+    fileprivate func snapshot() throws(StoreError) -> StoreSnapshot {
+        guard pool.hasReaders else {
+            throw StoreError(
+                .unsupported, "a snapshot needs a write-ahead log",
+                hint: "Set Configuration.journalMode to .wal, or read in one body.")
+        }
+        try readGate.wait(timeout: configuration.waitTimeout, for: "a free connection")
+        do throws(StoreError) {
+            let reader = try pool.takeReader()
+            do throws(StoreError) {
+                try reader.connection.beginSnapshot()
+            } catch {
+                pool.giveBack(reader)
+                throw error
+            }
+            return StoreSnapshot(core: self, reader: reader)
+        } catch {
+            readGate.leave()
+            throw error
+        }
+    }
+
+    fileprivate func endSnapshot(_ reader: ConnectionPool.Reader) {
+        reader.stop.end()
+        reader.connection.endSnapshot()
+        pool.giveBack(reader)
+        readGate.leave()
+    }
+}

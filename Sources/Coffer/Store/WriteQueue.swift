@@ -1,0 +1,259 @@
+import Dispatch
+import Synchronization
+
+/// The line of writes, and the commit that those who wait together share.
+///
+/// A write takes a turn on the only connection that writes:
+///
+///     wait in line → BEGIN, if none is open → body → probe → pass on, or COMMIT → settle
+///
+/// 1. *Turns.* The gate admits one at a time, first in, first out. Only who has the turn touches
+///    the writer. A turn moves from thread to thread: a synchronous body runs on its caller's, an
+///    asynchronous one on the queue's own.
+/// 2. *The first of a group* opens the transaction. Its body needs no savepoint: while it runs
+///    nothing else is in there. Every later body runs in a savepoint (`Connection.part`). A body
+///    that throws, reads a damaged page or leaves a foreign key unsatisfied is undone alone, and
+///    its caller is told at once.
+/// 3. *Passing on.* If the next in line is a write that may share, the turn goes to it and the
+///    transaction stays open; who passed it on waits to be settled. Otherwise who has the turn
+///    commits: when nobody waits, the group is full or has lasted too long (`GroupCommit`), or the
+///    thread is inside another store's body, which must not wait. So a lone write waits for nobody
+///    and pays for no savepoint.
+/// 4. *Settling.* After COMMIT everybody's call returns, in the order of the line. If COMMIT fails,
+///    all of them get its error and nothing is applied. If SQLite ends the transaction in a body,
+///    that caller gets its own error, those who had run get `.rolledBack`, and the rest of the line
+///    begins a new group. No body runs twice.
+///
+/// Work that is no write (`rekey`, `close`, reads without WAL) stands in the same line and never
+/// shares, so it finds no transaction open.
+final class WriteQueue: Sendable {
+    /// Told once what became of the commit: `nil` if it is durable.
+    private typealias Settle = @Sendable (StoreError?) -> Void
+
+    /// What belongs to the open transaction. Only who has the turn changes it.
+    private struct Group {
+        /// Those whose work stands in it and who wait.
+        var members: [Settle] = []
+        /// How many bodies have run in it, with those that were undone.
+        var bodyCount = 0
+        var beginning = ContinuousClock.now
+    }
+
+    /// How one write goes about it.
+    struct Request: Sendable {
+        var mode = TransactionMode.immediate
+        /// How long to wait in line; `nil` for as long as it takes.
+        var timeout: Duration?
+        /// Whether it may share its commit with others.
+        var isSharing = true
+        var caller = Caller(fileID: #fileID, line: #line)
+
+        /// For work of Coffer's own, and bodies that wait for something else than the store.
+        static let alone = Self(isSharing: false)
+
+        /// Another kind of transaction than the group's, or a body that waits for something else,
+        /// would hold up who shares with it.
+        fileprivate var sharesTurns: Bool { isSharing && mode == .immediate }
+    }
+
+    /// How a body ended.
+    private enum Ending<T> {
+        case kept(T, AfterCommit)
+        /// It asked to be undone, which is no failure.
+        case undone(T)
+        case failed(any Error)
+    }
+
+    let gate = Gate(permitCount: 1)
+    /// Async bodies block their thread, so they never run on the cooperative pool.
+    let thread = DispatchQueue(label: "coffer.write")
+    let counters: WriteCounters
+    private let group = Mutex(Group())
+    private let pool: ConnectionPool
+    private let checkpointer: Checkpointer
+    private let limits: Configuration.GroupCommit
+
+    init(pool: ConnectionPool, checkpointer: Checkpointer, metrics: StoreMetrics) {
+        counters = WriteCounters(metrics)
+        self.pool = pool
+        self.checkpointer = checkpointer
+        limits = pool.configuration.groupCommit
+    }
+
+    /// Names the store where bodies and waits are told apart.
+    var id: ObjectIdentifier { ObjectIdentifier(self) }
+
+    // MARK: Two ways to wait
+
+    /// Runs `body` on this thread when its turn has come, and returns when it is durable.
+    func write<T>(_ request: Request, _ body: (TransactionScope) throws -> T) throws -> T {
+        let beginning = ContinuousClock.now
+        try gate.waitUnlessDeadlocked(
+            id, timeout: request.timeout, for: "the write queue",
+            isSharing: request.sharesTurns)
+        switch run(request, waitingSince: beginning, cancellation: nil, body) {
+        case .kept(let value, let afterCommit):
+            let turn = Gate.Turn()
+            let isWaiting =
+                !HeldStore.isInsideAny
+                && passOn(request) { turn.come($0.map(Result.failure) ?? .success(())) }
+            if isWaiting { try turn.result() } else { try commit(ownCount: 1) }
+            afterCommit.run()
+            return value
+        case .undone(let value):
+            endTurn(request, after: nil)
+            return value
+        case .failed(let error):
+            endTurn(request, after: error)
+            throw error
+        }
+    }
+
+    /// The same without holding a thread while it waits; `body` runs on the queue's.
+    func write<T: Sendable>(
+        _ request: Request, _ body: @escaping @Sendable (TransactionScope) throws -> T
+    ) async throws -> T {
+        let beginning = ContinuousClock.now
+        let (value, afterCommit) = try await gate.admitted(
+            on: thread, timeout: request.timeout, for: "the write queue",
+            isSharing: request.sharesTurns
+        ) { (cancellation, done: @escaping Gate.Done<(T, AfterCommit)>) in
+            switch self.run(
+                request, waitingSince: beginning, cancellation: cancellation, body)
+            {
+            case .kept(let value, let afterCommit):
+                let settle: Settle = { failure in
+                    done(failure.map(Result.failure) ?? .success((value, afterCommit)))
+                }
+                if self.passOn(request, settle) { return }
+                do throws(StoreError) {
+                    try self.commit(ownCount: 1)
+                    settle(nil)
+                } catch {
+                    settle(error)
+                }
+            case .undone(let value):
+                self.endTurn(request, after: nil)
+                done(.success((value, AfterCommit())))
+            case .failed(let error):
+                self.endTurn(request, after: error)
+                done(.failure(error))
+            }
+        }
+        afterCommit.run()
+        return value
+    }
+
+    // MARK: A turn
+
+    private func run<T>(
+        _ request: Request, waitingSince beginning: ContinuousClock.Instant,
+        cancellation: Cancellation?, _ body: (TransactionScope) throws -> T
+    ) -> Ending<T> {
+        counters.didBegin(request.caller, waitingSince: beginning)
+        var undone: T?
+        do {
+            let isFirst = try begin(request)
+            let scope = TransactionScope(
+                pool.writer, stop: pool.writerStop, cancellation: cancellation)
+            defer { scope.end() }
+            // What an interrupt stops takes its whole transaction with it.
+            if isFirst { cancellation?.aim(at: pool.writer.interruptHandle) }
+            let value = try pool.writer.part(isFirst: isFirst) {
+                defer { cancellation?.release() }
+                return try HeldStore.hold(id, kind: .writing, scope: scope) {
+                    let value = try scope.run { try body(scope) }
+                    guard scope.isUndone(level: 0) else { return value }
+                    undone = value
+                    throw TransactionScope.Undone()
+                }
+            }
+            counters.didEnd(isKept: true)
+            return .kept(value, scope.afterCommit)
+        } catch {
+            counters.didEnd(isKept: false)
+            if error is TransactionScope.Undone, let undone { return .undone(undone) }
+            return .failed(error)
+        }
+    }
+
+    /// Whether this is the first of its group.
+    private func begin(_ request: Request) throws(StoreError) -> Bool {
+        let isFirst = !pool.writer.isInTransaction
+        if isFirst {
+            try pool.writer.beginShared(request.mode)
+            let beginning = ContinuousClock.now
+            group.withLock { $0.beginning = beginning }
+        }
+        group.withLock { $0.bodyCount += 1 }
+        return isFirst
+    }
+
+    /// Gives the turn to the next in line, who goes on in the same transaction.
+    ///
+    /// - Parameter settle: Called after the commit, on any thread. `nil` if nothing is to be told.
+    /// - Returns: Whether the turn is given away.
+    private func passOn(_ request: Request, _ settle: Settle? = nil) -> Bool {
+        guard request.sharesTurns, gate.isNextSharing, hasRoom else { return false }
+        // Before the turn is gone: from then on others may commit.
+        if let settle { group.withLock { $0.members.append(settle) } }
+        if gate.pass() { return true }
+        if settle != nil { group.withLock { _ = $0.members.popLast() } }
+        return false
+    }
+
+    private var hasRoom: Bool {
+        let (count, beginning) = group.withLock { ($0.bodyCount, $0.beginning) }
+        return count < limits.writeCountMax
+            && beginning.duration(to: .now) < limits.durationMax
+    }
+
+    /// Ends the turn of a body that was undone.
+    private func endTurn(_ request: Request, after error: (any Error)?) {
+        guard pool.writer.isInTransaction else { return abandon(because: error) }
+        // What others did before stands, and they wait for it.
+        if HeldStore.isInsideAny || !passOn(request) { try? commit(ownCount: 0) }
+    }
+
+    /// Makes the group durable, tells everybody, and lets the next in line in.
+    ///
+    /// - Parameter ownCount: 1 if the caller's own work stands in it.
+    private func commit(ownCount: Int) throws(StoreError) {
+        let beginning = ContinuousClock.now
+        var failure: StoreError?
+        do throws(StoreError) { try pool.writer.commitShared() } catch { failure = error }
+        let members = takeGroup()
+        counters.didCommit(
+            members.count + ownCount, since: beginning, isDurable: failure == nil,
+            cache: pool.writer.takeCacheCounts())
+        let need = checkpointer.need(after: pool.writer.logFrameCount)
+        // The turn stays taken until the log is shorter; nobody but the next write waits for it.
+        if need != .beforeTheNextWrite { gate.leave() }
+        for settle in members { settle(failure) }
+        switch need {
+        case .nothing: break
+        case .soon: checkpointer.start(isFull: false)
+        case .beforeTheNextWrite: checkpointer.start(isFull: true) { [gate] in gate.leave() }
+        }
+        if let failure { throw failure }
+    }
+
+    /// Nothing of the group is left: SQLite has ended its transaction.
+    private func abandon(because error: (any Error)?) {
+        let members = takeGroup()
+        counters.didRollBack(members.count)
+        gate.leave()
+        guard !members.isEmpty else { return }
+        let failure = StoreError(
+            .rolledBack, "another write, which shared the commit, made SQLite undo it",
+            hint: "Run it again.", cause: error)
+        for settle in members { settle(failure) }
+    }
+
+    private func takeGroup() -> [Settle] {
+        group.withLock { group in
+            defer { (group.members, group.bodyCount) = ([], 0) }
+            return group.members
+        }
+    }
+}

@@ -1,0 +1,332 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import Coffer
+
+/// Waiting, deadlines, deadlocks, pauses and the log of a store.
+@Suite(.againstHanging) struct QueueTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func make(
+        _ configuration: Configuration = .testing(), name: String = "store.db"
+    ) throws -> Store {
+        let store = try Store(
+            path: folder.path(name), key: .numbered(1), configuration: configuration)
+        try store.write { tx in try tx.execute("CREATE TABLE IF NOT EXISTS t(v)") }
+        return store
+    }
+
+    private func count(_ store: Store) throws -> Int {
+        try store.read { tx in try tx.rows("SELECT * FROM t").count }
+    }
+
+    private func code(_ task: Task<Void, any Error>) async -> StoreError.Code? {
+        if case .failure(let error) = await task.result { return (error as? StoreError)?.code }
+        return nil
+    }
+
+    private static func onThread(
+        _ work: @escaping @Sendable () throws -> Void
+    ) -> Task<Void, any Error> {
+        Task {
+            try await withCheckedThrowingContinuation { continuation in
+                Thread.detachNewThread { continuation.resume(with: Result { try work() }) }
+            }
+        }
+    }
+
+    // MARK: Waiting
+
+    @Test func `a write waits no longer than it may, and who holds the queue can be seen`()
+        async throws
+    {
+        let store = try make()
+        let hold = Hold()
+        let line = #line + 1
+        let holder = Task { try await store.write { _ in hold.stay() } }
+        await hold.isEntered()
+        let running = try #require(store.statistics.runningWrite)
+        #expect(running.line == line && running.fileID.hasSuffix("QueueTests.swift"))
+        #expect(running.beginning <= .now)
+        let late = Task { try await store.write(timeout: .milliseconds(20)) { _ in } }
+        #expect(await code(late) == .busy)
+        let blocked = Self.onThread { try store.write(timeout: .milliseconds(20)) { _ in } }
+        #expect(await code(blocked) == .busy)
+        hold.release()
+        try await holder.value
+        #expect(store.statistics.runningWrite == nil)
+        #expect(store.statistics.writes.waitDurationMax >= .zero)
+    }
+
+    @Test(arguments: journalModes)
+    func `stores that wait for each other are told instead`(
+        mode: Configuration.JournalMode
+    ) async throws {
+        let stores = try (0..<3).map { try make(.testing(mode), name: "\($0).db") }
+        let holds = stores.map { _ in Hold() }
+        let tasks = stores.indices.map { index in
+            Self.onThread {
+                try stores[index].write { tx in
+                    try tx.execute("INSERT INTO t VALUES (1)")
+                    holds[index].stay()
+                    // A read without WAL waits in the same line.
+                    let next = stores[(index + 1) % 3]
+                    if index == 2, mode == .delete {
+                        try next.read { _ in }
+                    } else {
+                        try next.write { part in try part.execute("INSERT INTO t VALUES (2)") }
+                    }
+                }
+            }
+        }
+        for hold in holds { await hold.isEntered() }
+        for hold in holds { hold.release() }
+        var codes: [StoreError.Code?] = []
+        for task in tasks { codes.append(await code(task)) }
+        #expect(codes.filter { $0 == .wouldDeadlock }.count == 1)
+        #expect(codes.filter { $0 == nil }.count == 2)
+        // The same order everywhere is no cycle, and A -> B -> A joins.
+        try await stores[0].write { _ in
+            try stores[1].write { _ in try stores[0].write { _ in } }
+        }
+    }
+
+    @Test func `a write inside another store's body does not wait for a group`() async throws {
+        let outer = try make(name: "outer.db")
+        let inner = try make(name: "inner.db")
+        let hold = Hold()
+        let first = Task { try await inner.write(mode: .deferred) { _ in hold.stay() } }
+        await hold.isEntered()
+        let nested = Self.onThread {
+            try outer.write { _ in
+                _ = try inner.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+            }
+        }
+        while inner.waitingWriteCount < 1 { await Task.yield() }
+        // It would share the commit, and waits for the store that the nested one holds.
+        let next = Self.onThread {
+            try inner.write { tx in
+                try tx.execute("INSERT INTO t VALUES (2)")
+                try outer.write { _ in }
+            }
+        }
+        while inner.waitingWriteCount < 2 { await Task.yield() }
+        hold.release()
+        try await first.value
+        try await nested.value
+        try await next.value
+        #expect(try count(inner) == 2)
+    }
+
+    @Test(arguments: [TransactionMode.deferred, .immediate, .exclusive])
+    func `every mode of a transaction writes`(mode: TransactionMode) async throws {
+        let store = try make()
+        try await store.write(mode: mode) { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        try await store.write(mode: mode) { tx in try tx.execute("INSERT INTO t VALUES (2)") }
+        #expect(try count(store) == 2)
+    }
+
+    /// What a function that `prepare` registers, or a program by mistake, may keep.
+    private final class Leak: @unchecked Sendable {
+        // @unchecked: used by the body that has the connection only.
+        var connection: Connection?
+        var statement: Statement?
+    }
+
+    @Test(arguments: journalModes)
+    func `a statement that a body leaves open is ended with it`(
+        mode: Configuration.JournalMode
+    ) throws {
+        let leak = Leak()
+        var configuration = Configuration.testing(mode)
+        configuration.prepare = { connection in
+            if leak.connection == nil { leak.connection = connection }
+        }
+        let store = try make(configuration)
+        try store.write { tx in
+            try tx.execute("INSERT INTO t VALUES (1), (2)")
+            leak.statement = try leak.connection?.prepare("SELECT v FROM t")
+            #expect(try leak.statement?.step() == true)
+        }
+        expect(.cancelled) { try leak.statement?.step() }
+        try store.write { tx in try tx.execute("DELETE FROM t") }
+        #expect(try count(store) == 0)
+        leak.connection = nil
+    }
+
+    // MARK: Pause
+
+    @Test(arguments: journalModes)
+    func `a suspended store holds no file and lets nothing in until it is resumed`(
+        mode: Configuration.JournalMode
+    ) async throws {
+        let store = try make(.testing(mode))
+        try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        try await store.suspend()
+        try await store.suspend()
+        #expect(!FileManager.default.fileExists(atPath: folder.path() + "-wal"))
+        expect(.suspended) { try store.write { _ in } }
+        expect(.suspended) { try store.read { _ in } }
+        expect(.suspended) { try store.rekey(to: .numbered(2)) }
+        let late = Task { try await store.write { _ in } }
+        #expect(await code(late) == .suspended)
+        do {
+            let other = try Connection(
+                path: folder.path(), key: .numbered(1), configuration: .testing(mode))
+            try other.transaction(.exclusive) { try other.execute("INSERT INTO t VALUES (2)") }
+        }
+        try await store.resume()
+        try await store.resume()
+        #expect(try count(store) == 2)
+        try await store.write { tx in try tx.execute("INSERT INTO t VALUES (3)") }
+        try await store.suspend()
+        try await store.close()
+        expect(.closed) { try store.read { _ in } }
+        expect(.closed) {
+            try store.resume()
+            try store.read { _ in }
+        }
+        #expect(try count(try make(.testing(mode))) == 3)
+    }
+
+    @Test func `what does not end before a pause is undone, and who waits is told`() async throws {
+        let store = try make(.impatient())
+        let hold = Hold()
+        let running = Task {
+            try await store.write { tx in
+                try tx.execute("INSERT INTO t VALUES (1)")
+                hold.stay()
+                while true { _ = try tx.rows("SELECT 1") }
+            }
+        }
+        await hold.isEntered()
+        let waiting = Task { try await store.write { _ in } }
+        while store.waitingWriteCount < 1 { await Task.yield() }
+        hold.release()
+        try await store.suspend()
+        #expect(await code(running) == .suspended)
+        #expect(await code(waiting) == .suspended)
+        try await store.resume()
+        #expect(try count(store) == 0)
+    }
+
+    @Test func `a body that does not end at all leaves the store as it was`() async throws {
+        let store = try make(.impatient())
+        let hold = Hold()
+        let running = Task { try await store.write { _ in hold.stay() } }
+        await hold.isEntered()
+        await #expect {
+            try await store.suspend()
+        } throws: { ($0 as? StoreError)?.code == .busy }
+        hold.release()
+        #expect(await code(running) == nil)
+        try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        #expect(try count(store) == 1)
+    }
+
+    @Test(arguments: journalModes)
+    func `a store that another process rekeyed goes on with reopen(with:)`(
+        mode: Configuration.JournalMode
+    ) async throws {
+        let store = try make(.testing(mode))
+        try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        try await store.suspend()
+        do {
+            let other = try Connection(
+                path: folder.path(), key: .numbered(1), configuration: .testing(mode))
+            try other.rekey(to: .numbered(2))
+        }
+        expect(.wrongKey) { try store.resume() }
+        expect(.suspended) { try store.read { _ in } }
+        expect(.wrongKey) { try store.reopen(with: .numbered(3)) }
+        try await store.reopen(with: .numbered(2))
+        #expect(try count(store) == 1)
+        expect(.wrongKey) { try store.reopen(with: .numbered(3)) }
+        try await store.write { tx in try tx.execute("INSERT INTO t VALUES (2)") }
+        #expect(try count(store) == 2)
+        expect(.misuse) {
+            try store.write { tx in
+                try tx.execute("COMMIT")
+            }
+        }
+        try await store.rekey(to: .numbered(4))
+        #expect(try count(store) == 2)
+    }
+
+    // MARK: The log
+
+    private func logByteCount() -> Int {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: folder.path() + "-wal")
+        return (attributes?[.size] as? Int) ?? 0
+    }
+
+    /// Writes about 400 pages.
+    private static func fill(_ store: Store) throws {
+        try store.write { tx in
+            try tx.execute("DELETE FROM t")
+            for _ in 0..<16 { try tx.execute("INSERT INTO t VALUES (randomblob(100000))") }
+        }
+    }
+
+    @Test func `the log is moved beside the writes and stays below its bound`() throws {
+        var configuration = Configuration.testing()
+        configuration.walByteCountMax = 8 << 20
+        let store = try make(configuration)
+        for _ in 0..<30 { try Self.fill(store) }
+        #expect(store.statistics.checkpoints.count > 0)
+        // One more write may come before the checkpoint that it waits for.
+        #expect(logByteCount() < 16 << 20)
+        #expect(try count(store) == 16)
+    }
+
+    @Test func `a read that keeps the log above its bound for too long has to end`() async throws {
+        var configuration = Configuration.testing()
+        configuration.walByteCountMax = 8 << 20
+        configuration.snapshotAgeMax = .milliseconds(1)
+        let store = try make(configuration)
+        try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        let hold = Hold()
+        let old = Task {
+            try await store.read { tx in
+                _ = try tx.rows("SELECT * FROM t")
+                hold.stay()
+                // It keeps what it has read, but reads no more.
+                while true { _ = try tx.rows("SELECT * FROM t") }
+            }
+        }
+        await hold.isEntered()
+        #expect(store.statistics.oldestReadBeginning != nil)
+        hold.release()
+        for _ in 0..<30 { try Self.fill(store) }
+        #expect(await code(old) == .snapshotExpired)
+        #expect(store.statistics.oldestReadBeginning == nil)
+        for _ in 0..<10 { try Self.fill(store) }
+        #expect(try count(store) == 16)
+    }
+
+    @Test func `an interrupted read ends in the middle of its statement`() async throws {
+        let store = try make()
+        let hold = Hold()
+        let task = Task {
+            try await store.read { tx in
+                hold.stay()
+                _ = try tx.rows(
+                    """
+                    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+                    SELECT count(*) FROM n
+                    """)
+            }
+        }
+        await hold.isEntered()
+        hold.release()
+        try await Task.sleep(for: .milliseconds(20))
+        task.cancel()
+        #expect(await code(task) == .cancelled)
+        #expect(try count(store) == 0)
+    }
+}

@@ -1,0 +1,141 @@
+import Foundation
+import Metrics
+import MetricsTestKit
+import Testing
+
+@testable import Coffer
+
+/// Snapshots that outlive a call, and what a store tells of itself.
+@Suite(.againstHanging) struct SnapshotTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func make(_ configuration: Configuration = .testing()) throws -> Store {
+        let store = try Store(
+            path: folder.path(), key: .numbered(1), configuration: configuration)
+        try store.write { tx in try tx.execute("CREATE TABLE IF NOT EXISTS t(v)") }
+        return store
+    }
+
+    private static func add(_ store: Store) throws {
+        try store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+    }
+
+    private static func count(_ tx: borrowing ReadTransaction) throws -> Int {
+        try tx.rows("SELECT * FROM t").count
+    }
+
+    @Test func `a snapshot sees the same in every read, whatever is written`() async throws {
+        let store = try make()
+        try Self.add(store)
+        let snapshot = try await store.snapshot()
+        try Self.add(store)
+        #expect(try await snapshot.read { tx in try Self.count(tx) } == 1)
+        try Self.add(store)
+        let counts = try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<8 {
+                group.addTask { try await snapshot.read { tx in try Self.count(tx) } }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(counts == Array(repeating: 1, count: 8))
+        #expect(try await store.read { tx in try Self.count(tx) } == 3)
+        #expect(store.statistics.readerInUseCount == 1)
+        try snapshot.close()
+        try snapshot.close()
+        #expect(store.statistics.readerInUseCount == 0)
+        expect(.closed) { try snapshot.read { _ in } }
+    }
+
+    @Test func `a body that throws leaves the snapshot as it is, and changes nothing`() throws {
+        struct Wrong: Error {}
+        let store = try make()
+        let snapshot = try store.snapshot()
+        #expect(throws: Wrong.self) { try snapshot.read { _ in throw Wrong() } }
+        expect(.readOnly) { try snapshot.read { tx in try tx.rows("DELETE FROM t") } }
+        expect(.misuse) { try snapshot.read { _ in try store.write { _ in } } }
+        expect(.misuse) { try snapshot.read { _ in try snapshot.read { _ in } } }
+        #expect(try snapshot.read { tx in try Self.count(tx) } == 0)
+    }
+
+    @Test func `a snapshot that is let go gives its connection back`() throws {
+        var configuration = Configuration.impatient()
+        configuration.readerCountMax = 1
+        let store = try make(configuration)
+        var snapshot: StoreSnapshot? = try store.snapshot()
+        expect(.busy) { try store.read { _ in } }
+        expect(.busy) { try store.rekey(to: .numbered(2)) }
+        #expect(try snapshot?.read { tx in try Self.count(tx) } == 0)
+        snapshot = nil
+        try store.read { _ in }
+        try store.rekey(to: .numbered(2))
+    }
+
+    @Test func `a pause ends a snapshot, and so does a log that is full`() async throws {
+        var configuration = Configuration.impatient()
+        configuration.waitTimeout = .seconds(3)
+        configuration.walByteCountMax = 4 << 20
+        configuration.snapshotAgeMax = .milliseconds(1)
+        let store = try make(configuration)
+        let first = try await store.snapshot()
+        try await store.suspend()
+        try await store.resume()
+        expect(.suspended) { try first.read { _ in } }
+        let second = try await store.snapshot()
+        for _ in 0..<20 {
+            try await store.write { tx in
+                try tx.execute("DELETE FROM t")
+                for _ in 0..<16 { try tx.execute("INSERT INTO t VALUES (randomblob(100000))") }
+            }
+        }
+        while store.statistics.readerInUseCount > 0 { try await Task.sleep(for: .milliseconds(1)) }
+        expect(.snapshotExpired) { try second.read { _ in } }
+    }
+
+    @Test func `without a write-ahead log there is no snapshot`() throws {
+        let store = try make(.testing(.delete))
+        expect(.unsupported) { try store.snapshot() }
+    }
+
+    // MARK: Telemetry
+
+    @Test func `statistics tell what writes and reads did`() throws {
+        let store = try make()
+        for _ in 0..<3 { try Self.add(store) }
+        expect(.sql) { try store.write { tx in try tx.execute("nonsense") } }
+        for _ in 0..<5 { _ = try store.read { tx in try Self.count(tx) } }
+        let statistics = store.statistics
+        #expect(statistics.writes.committedCount == 4)
+        #expect(statistics.writes.commitCount == 4)
+        #expect(statistics.writes.undoneCount == 1)
+        #expect(statistics.writes.groupCountMax == 1)
+        #expect(statistics.writes.groupCountMean == 1)
+        #expect(statistics.writes.commitDuration >= statistics.writes.commitDurationMax)
+        #expect(statistics.writes.commitDurationMax > .zero)
+        #expect((0.1...1).contains(statistics.cacheHitRate))
+        #expect(statistics.derivationDuration == .zero)
+        let other = try Store(path: folder.path("other.db"), key: .passphrase("secret"))
+        #expect(other.statistics.derivationDuration > .zero)
+    }
+
+    /// Bootstraps the process's metrics, which can be done once; other tests' stores tell it too.
+    private static let metrics: TestMetrics = {
+        let metrics = TestMetrics()
+        MetricsSystem.bootstrap(metrics)
+        return metrics
+    }()
+
+    @Test func `a metrics backend gets waits, commits and bodies`() throws {
+        let metrics = Self.metrics
+        let store = try make()
+        try Self.add(store)
+        expect(.sql) { try store.write { tx in try tx.execute("nonsense") } }
+        #expect(try metrics.expectTimer("coffer.commit").values.count >= 2)
+        #expect(try metrics.expectTimer("coffer.write.wait").values.count >= 3)
+        #expect(try metrics.expectRecorder("coffer.commit.bodies").values.allSatisfy { $0 >= 1 })
+        #expect(try metrics.expectCounter("coffer.write.undone").totalValue >= 1)
+    }
+}
