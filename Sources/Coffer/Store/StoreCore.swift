@@ -13,6 +13,8 @@ final class StoreCore: Sendable {
     private let claim: OpenFiles.Claim
     private let writeGate = Gate(permitCount: 1)
     private let readGate: Gate
+    /// Who is told of commits.
+    let observation = StoreObservation()
     /// Async bodies block their thread, so they never run on the cooperative pool.
     private let writeThread = DispatchQueue(label: "coffer.write")
     private let readThreads = DispatchQueue(label: "coffer.read", attributes: .concurrent)
@@ -96,10 +98,26 @@ final class StoreCore: Sendable {
         guard pool.mode != .readOnly else {
             throw StoreError(.readOnly, "the store was opened for reading only")
         }
-        return try run(on: pool.writer, .immediate, kind: .writing, cancellation) { scope in
+        var recording: CommitRecording?
+        defer { recording?.stop() }
+        let result = try run(on: pool.writer, .immediate, kind: .writing, cancellation) { scope in
+            recording = observation.begin(pool.writer)
             var transaction = WriteTransaction(scope: scope, level: scope.level)
-            return try body(&transaction)
+            let result = try body(&transaction)
+            recording?.finish()
+            return result
         }
+        // The next write has not begun: events come in the order of the commits.
+        observation.committed(recording, on: pool.writer)
+        return result
+    }
+
+    /// Asks on the writer whether another connection has committed, unless a write runs, which
+    /// asks by itself.
+    func askForForeignCommits() {
+        guard (try? writeGate.wait(timeout: .zero, for: "the writer")) != nil else { return }
+        defer { writeGate.leave() }
+        observation.noticeForeignCommits(pool.writer)
     }
 
     // MARK: Reading
@@ -252,6 +270,7 @@ final class StoreCore: Sendable {
         pool.closeReaders()
         pool.writer.close()
         claim.release()
+        observation.close(reason)
     }
 }
 
