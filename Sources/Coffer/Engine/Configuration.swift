@@ -93,6 +93,15 @@ public struct Configuration: Sendable {
     /// then its next verb throws `.snapshotExpired`.
     public var snapshotAgeMax: Duration = .seconds(600)
 
+    /// How often a store asks whether another process has committed, as long as somebody observes
+    /// it: so late can such a commit be noticed. `nil` for never; at least 1 ms.
+    ///
+    /// It is one read of shared memory (a few µs), or with a rollback journal of the file's header.
+    /// Without observers there is neither a timer nor a thread.
+    public var foreignCommitInterval: Duration? = .seconds(1) {
+        didSet { foreignCommitInterval = foreignCommitInterval.map { max($0, .milliseconds(1)) } }
+    }
+
     /// Bytes of decrypted pages kept in memory, shared equally by all connections of a store.
     ///
     /// A ceiling, not a reservation: a cache never holds more than the file has. A page that is
