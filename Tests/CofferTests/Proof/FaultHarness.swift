@@ -239,7 +239,8 @@ final class FaultHarness {
         connection.close()
         compare(try entries())
         try forget()
-        for problem in problems { tally.problems.append("\(keeping), from outside: \(problem)") }
+        guard !problems.isEmpty else { return }
+        tally.addLate("\(keeping), from outside: \(problems.joined(separator: "; "))")
     }
 
     private func opened() throws -> Store {

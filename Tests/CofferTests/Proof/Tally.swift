@@ -10,7 +10,7 @@ import Testing
 struct Tally: Sendable {
     var triedCount = 0
     /// What was lost, half there, or answered wrongly, in words.
-    var problems: [String] = []
+    private(set) var problems: [String] = []
 
     /// Counts one more, with what was wrong about it.
     mutating func add(_ problems: [String], _ place: @autoclosure () -> String) {
@@ -20,14 +20,14 @@ struct Tally: Sendable {
         self.problems += problems.map { "\(text): \($0)" }
     }
 
+    /// Counts the last try as lost, for what showed only later.
+    mutating func addLate(_ problem: String) {
+        lostCount += 1
+        problems.append(problem)
+    }
+
     private(set) var lostCount = 0
     var survivedCount: Int { triedCount - lostCount }
-
-    static func += (left: inout Self, right: Self) {
-        left.triedCount += right.triedCount
-        left.lostCount += right.lostCount
-        left.problems += right.problems
-    }
 
     /// Fails the test for each problem, and adds the counts to what `make proof` collects.
     func expectNothingLost(
