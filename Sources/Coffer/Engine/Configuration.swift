@@ -20,7 +20,8 @@ public struct Configuration: Sendable {
 
     /// What a returned write has survived.
     public enum Durability: Sendable {
-        /// Power loss: `synchronous=FULL`, one fsync for each commit.
+        /// Power loss: `synchronous=FULL`, one fsync for each commit; `EXTRA` with a rollback
+        /// journal, which also syncs the folder.
         case power
         /// The end of this process, not power loss: `synchronous=NORMAL`. After a power cut the
         /// last commits may be gone; the file stays consistent.
