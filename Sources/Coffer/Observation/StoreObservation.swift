@@ -2,8 +2,9 @@ import Synchronization
 
 /// Who observes a store, and what they are told when something was committed.
 ///
-/// A commit becomes an event in three steps, all by who has the turn in the write queue: `begin` right after BEGIN, `CommitRecording.finish` right before COMMIT, `committed` right
-/// after it. So events come in the order of the commits. While nobody observes, the first step is
+/// A commit becomes an event in three steps, all by who has the turn in the write queue: `begin`
+/// right after BEGIN, `CommitRecording.finish` right before COMMIT, `committed` right after it.
+/// So events come in the order of the commits. While nobody observes, the first step is
 /// one look at an atomic, and there are no others.
 final class StoreObservation: Sendable {
     private struct State {

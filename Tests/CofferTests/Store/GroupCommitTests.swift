@@ -335,7 +335,7 @@ import Testing
         async throws
     {
         let store = try make()
-        var loop = store.changes(in: "t").makeAsyncIterator()
+        let loop = store.changes(in: "t").makeAsyncIterator()
         _ = try await run(store, [Self.insert(1), Self.fail(2), Self.insert(3)])
         guard case .commit(let rows) = try await loop.next() else {
             Issue.record("no commit was told")

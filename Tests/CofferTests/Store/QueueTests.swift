@@ -333,7 +333,7 @@ import Testing
     @Test func `who observes is told of what others did during a pause`() async throws {
         let store = try make()
         let counts = store.observe { tx in try tx.rows("SELECT * FROM t").count }
-        var loop = counts.makeAsyncIterator()
+        let loop = counts.makeAsyncIterator()
         #expect(try await loop.next() == 0)
         try await store.suspend()
         do {
