@@ -24,6 +24,9 @@ struct ChangeLog {
         guard let table = try KeyedTable(name, connection) else {
             throw StoreError(.notFound, "there is no such table", table: name)
         }
+        guard !table.name.hasPrefix(ChangeTriggers.prefix) else {
+            throw StoreError(.misuse, "the log of changes is not logged", table: name)
+        }
         guard !table.hasHiddenUniqueKeys else {
             throw StoreError(
                 .unsupported,

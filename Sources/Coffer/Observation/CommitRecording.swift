@@ -7,7 +7,7 @@ final class CommitRecording: TouchObserver {
     let generation: Int
     /// Tables that statements may have written to.
     private(set) var writes = TableSet()
-    private var tables: [KeyedTable] = []
+    private var followed = RowRecorder.Followed()
     /// Tables of which rows may have gone that nothing tells of.
     private var replaced: Set<String> = []
     private let wanted: Set<String>
@@ -31,7 +31,7 @@ final class CommitRecording: TouchObserver {
         self.wanted = wanted
         attempt { () throws(StoreError) in
             schemaVersion = try connection.current().schemaVersion()
-            tables = try RowRecorder(connection).install(wanted)
+            followed = try RowRecorder(connection).install(wanted)
         }
         connection.handle?.touchObserver = self
     }
@@ -40,12 +40,16 @@ final class CommitRecording: TouchObserver {
     func finish() {
         stop()
         attempt { () throws(StoreError) in
-            guard let rows = try RowRecorder(connection).take(tables) else {
+            if let rows = try RowRecorder(connection).take(followed.tables) {
+                result.rows = rows
+                for row in rows { writes.insert(row.table.asciiLowercased) }
+            } else {
                 result.rescans[nil] = .tooManyRows
-                return
             }
-            result.rows = rows
             for table in replaced { result.rescans[table] = .unknown }
+            if !writes.isEmpty {
+                for table in followed.refused { result.rescans[table] = .unknown }
+            }
             if try connection.current().schemaVersion() != schemaVersion {
                 writes.insertEverything()
                 result.rescans[nil] = .schema
@@ -83,7 +87,7 @@ final class CommitRecording: TouchObserver {
             let footprint = try statement.footprint(on: connection)
             writes.formUnion(footprint.writes)
             guard footprint.mentionsReplace else { return }
-            for table in tables where table.hasHiddenUniqueKeys {
+            for table in followed.tables where table.hasHiddenUniqueKeys {
                 let name = table.name.asciiLowercased
                 if footprint.writes.intersects(TableSet([name])) { replaced.insert(name) }
             }
@@ -94,7 +98,8 @@ final class CommitRecording: TouchObserver {
         guard cell.schema.asciiLowercased == "main" else { return }
         let name = cell.table.asciiLowercased
         writes.insert(name)
-        guard let table = tables.first(where: { $0.name.asciiLowercased == name }) else { return }
+        let followed = followed.tables.first { $0.name.asciiLowercased == name }
+        guard let table = followed else { return }
         let handle = connection.handle
         handle?.touchObserver = nil
         defer { handle?.touchObserver = self }

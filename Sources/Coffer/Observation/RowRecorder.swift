@@ -15,14 +15,20 @@ struct RowRecorder {
     private static let log = "\(ChangeTriggers.prefix)changes"
     private static let quotedLog = log.inDoubleQuotes
 
+    /// Of the tables that somebody follows, those whose rows can be told and those whose cannot.
+    struct Followed {
+        var tables: [KeyedTable] = []
+        var refused: Set<String> = []
+    }
+
     /// What the connection has triggers for.
     private final class Installed {
         let wanted: Set<String>
-        let tables: [KeyedTable]
+        let followed: Followed
 
-        init(wanted: Set<String>, tables: [KeyedTable]) {
+        init(wanted: Set<String>, followed: Followed) {
             self.wanted = wanted
-            self.tables = tables
+            self.followed = followed
         }
     }
 
@@ -33,22 +39,25 @@ struct RowRecorder {
     /// connection remembers is gone as well.
     ///
     /// - Parameter wanted: Names in lower case. Those of no table are left out.
-    func install(_ wanted: Set<String>) throws(StoreError) -> [KeyedTable] {
+    func install(_ wanted: Set<String>) throws(StoreError) -> Followed {
         let id = ObjectIdentifier(Installed.self)
         if let known = try connection.attachment(id) as? Installed, known.wanted == wanted {
-            return known.tables
+            return known.followed
         }
-        var tables: [KeyedTable] = []
+        var followed = Followed()
         for name in wanted.sorted() {
             do throws(StoreError) {
-                if let table = try KeyedTable(name, connection) { tables.append(table) }
+                if let table = try KeyedTable(name, connection) {
+                    followed.tables.append(table)
+                }
             } catch  where error.code == .unsupported {
-                // Told to those who ask for it.
+                // Those who ask for it are told; it may have come after they did.
+                followed.refused.insert(name)
             }
         }
-        try replaceTriggers(for: tables)
-        connection.attach(Installed(wanted: wanted, tables: tables), as: id)
-        return tables
+        try replaceTriggers(for: followed.tables)
+        connection.attach(Installed(wanted: wanted, followed: followed), as: id)
+        return followed
     }
 
     private func replaceTriggers(for tables: [KeyedTable]) throws(StoreError) {

@@ -127,10 +127,10 @@ final class StoreObservation: Sendable {
             return (Array(state.reads.values), Array(state.queues.values))
         }
         for read in reads { read.touch(writes) }
-        for queue in queues where queue.tables.intersects(writes) {
+        for queue in queues {
             if let recording, queue.generation <= recording.generation {
                 queue.put(recording.result)
-            } else {
+            } else if queue.tables.intersects(writes) {
                 queue.put(.begunBefore)
             }
         }

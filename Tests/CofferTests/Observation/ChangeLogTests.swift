@@ -117,6 +117,7 @@ import Testing
             try tx.execute("CREATE UNIQUE INDEX pi ON p(a) WHERE b = 0")
             expect(.unsupported) { try tx.logChanges(of: "p") }
             try tx.logChanges(of: "T")
+            expect(.misuse) { try tx.logChanges(of: "coffer:log") }
             try tx.logChanges(of: "t")
         }
         let start = try token(fixture)

@@ -291,6 +291,20 @@ import Testing
         #expect(fixture.store.core.observation.observerCount == 0)
     }
 
+    @Test func `what comes later and has no rows to tell is told as rescans`() async throws {
+        let fixture = try ObservationFixture()
+        let loop = fixture.store.changes(in: "t", "later").makeAsyncIterator()
+        try fixture.run("INSERT INTO t(id) VALUES (1)")
+        var told = try await loop.rows()
+        #expect(told == ["insert t 1"])
+        try fixture.run("CREATE VIRTUAL TABLE later USING fts4(body)")
+        told = try await loop.rows()
+        #expect(told == ["rescan schema"])
+        try fixture.run("INSERT INTO later VALUES ('x')")
+        told = try await loop.rows()
+        #expect(told == ["rescan unknown"])
+    }
+
     @Test func `observing goes on after the key was changed`() async throws {
         let fixture = try ObservationFixture()
         let loop = fixture.store.changes(in: "t").makeAsyncIterator()
