@@ -20,8 +20,8 @@ extension Store {
     /// Now and then one comes although nothing changed.
     ///
     /// Observing begins with the loop: first begin it, then read what there is. While it lasts, a
-    /// write pays for each row of these tables about what an insert of it into memory costs,
-    /// and a look at each of the table's unique keys. The loop keeps the store open, and is ended
+    /// write pays for each row of these tables with an insert into memory and a look at each of
+    /// the table's unique keys. The loop keeps the store open, and is ended
     /// by leaving it or by cancelling its task.
     ///
     /// The loop throws `StoreError` `.closed` when the store is closed; `.cancelled`;
