@@ -64,7 +64,8 @@ public struct LedgerWriters: Sendable {
         try Ledger.post(entry, tx)
         guard tellsEarly else { return }
         tell(entry)
-        usleep(500)
+        // So that a kill comes between the two, also on a machine with other things to do.
+        usleep(20_000)
     }
 }
 

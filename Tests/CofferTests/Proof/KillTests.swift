@@ -15,7 +15,12 @@ import Testing
         mode: Configuration.JournalMode
     ) throws {
         let keeping = Keeping(journalMode: mode, durability: .power)
-        let tally = try KillHarness(keeping: keeping, tellsEarly: true).run(killCount: 8)
-        #expect(tally.problems.contains { $0.contains("told of") })
+        var problems: [String] = []
+        // A kill may come while nothing is told of and not there: a few do not say much.
+        for _ in 0..<20 where !problems.contains(where: { $0.contains("told of") }) {
+            problems += try KillHarness(keeping: keeping, tellsEarly: true).run(killCount: 8)
+                .problems
+        }
+        #expect(problems.contains { $0.contains("told of") })
     }
 }
