@@ -84,9 +84,15 @@ public struct Configuration: Sendable {
     /// before `.busy`.
     public var waitTimeout: Duration = .seconds(30)
 
+    /// Pages of write-ahead log from which a store moves them into the main file, beside the
+    /// writes; at least 1.
+    public var checkpointPageCount = 1000 {
+        didSet { checkpointPageCount = max(1, checkpointPageCount) }
+    }
+
     /// Bytes of write-ahead log from which writes wait for a checkpoint.
     ///
-    /// Below it the log is moved into the main file beside them, every 1 000 pages. It can grow
+    /// Below it the log is moved beside them, see ``checkpointPageCount``. It can grow
     /// beyond while a read needs an old snapshot, until ``snapshotAgeMax``.
     public var walByteCountMax = 64 << 20
 

@@ -247,7 +247,7 @@ final class FaultHarness {
         if let store { return store }
         var configuration = keeping.configuration(disk)
         // As the engine does by itself after 1 000 pages: often enough to be met.
-        configuration.prepare = { try $0.current().run("PRAGMA wal_autocheckpoint = 30") }
+        configuration.checkpointPageCount = 30
         let opened = try Store(
             path: path, key: .numbered(1), mode: .mustExist, configuration: configuration)
         store = opened

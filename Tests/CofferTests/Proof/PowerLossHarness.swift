@@ -111,7 +111,7 @@ struct PowerLossHarness {
     private func openSync(_ path: String, _ disk: FaultDisk) throws -> Store {
         var configuration = keeping.configuration(disk)
         // As the engine does by itself after 1 000 pages: often enough to be met.
-        configuration.prepare = { try $0.current().run("PRAGMA wal_autocheckpoint = 30") }
+        configuration.checkpointPageCount = 30
         return try Store(
             path: path, key: .numbered(1), mode: .mustExist, configuration: configuration)
     }

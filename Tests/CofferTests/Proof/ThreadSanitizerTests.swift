@@ -39,7 +39,9 @@ typealias Mutex<Value> = Coffer.Mutex<Value>
         await #expect(processExitsWith: .exitCode(66)) {
             let folder = try TemporaryFolder()
             let connection = try Connection(path: folder.path(), key: .numbered(1))
-            let shared = Counted(scope: TransactionScope(connection, cancellation: nil))
+            let scope = TransactionScope(
+                connection, stop: StopSignal(), cancellation: nil, isWholeRun: false)
+            let shared = Counted(scope: scope)
             Self.twice { shared.scope.end() }
             exit(0)
         }
