@@ -10,11 +10,16 @@ endif
 
 scratch := --scratch-path .build$(suffix)
 demo := -c release --package-path Examples --scratch-path '$(CURDIR)/.build-examples$(suffix)'
+# All suites of the store, and what tries it at random; of killed processes the sanitizer sees nothing.
+space := $(subst ,, )
+tsan_files := $(wildcard Tests/CofferTests/Store/*Tests.swift) \
+	$(filter-out %/KillTests.swift,$(wildcard Tests/CofferTests/Proof/*Tests.swift))
+tsan_suites := CofferTests\.($(subst $(space),|,$(basename $(notdir $(tsan_files)))))/
 sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports \
 	Benchmarks/Package.swift Benchmarks/Sources \
 	Benchmarks/Micro/Package.swift Benchmarks/Micro/Sources Benchmarks/Micro/Benchmarks
 
-.PHONY: help setup data build test demo lint format manual clean bench bench-quick bench-check \
+.PHONY: help setup data build test demo lint format manual clean tsan proof bench bench-quick bench-check \
 	bench-micro bench-micro-check
 
 help: ## this list
@@ -22,7 +27,7 @@ help: ## this list
 	@echo
 	@echo 'ENGINE=4          build, test, demo, bench-…: with SQLCipher 4 where the system has 3.x'
 	@echo 'FILTER=<pattern>  test: only the tests whose names match; bench-micro…: a room, or names'
-	@echo 'LONG=1            test: the long ones too'
+	@echo 'LONG=1            test, proof: the long ones too'
 
 setup: ## install what is missing of SQLCipher and pkg-config
 	@Scripts/setup
@@ -41,6 +46,13 @@ demo: setup ## run the example program on real data, built for release
 	@echo 'Building Examples/Airports for release; the first time takes some minutes.'
 	@$(select) swift run --quiet $(demo) Airports
 
+tsan: setup ## run the store's tests under the thread sanitizer, some minutes
+	@$(select) swift test --sanitize=thread -Xswiftc -DCOFFER_TSAN \
+		--scratch-path .build-tsan$(suffix) --filter '$(or $(FILTER),$(tsan_suites))'
+
+proof: setup ## put the store to the proof on both engines; writes Documentation/proof.md
+	@$(if $(filter 1,$(LONG)),COFFER_LONG_TESTS=1) Scripts/proof
+
 lint: ## check the format of all Swift sources
 	@swift format lint --strict --recursive --parallel $(sources)
 
@@ -52,7 +64,7 @@ manual: setup ## write Documentation/coffer.1 from the tool's own help
 		generate-manual --configuration debug --output-directory Documentation
 
 clean: ## remove all builds but that of SQLCipher 4
-	rm -rf .build .build-engine4 .build-examples .build-examples-engine4 .build-bench* .build-micro*
+	rm -rf .build .build-engine4 .build-tsan* .build-examples .build-examples-engine4 .build-bench* .build-micro*
 
 bench: setup ## measure all workloads, systems and engines, about fifteen minutes after the build
 	@Benchmarks/run full

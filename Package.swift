@@ -59,16 +59,31 @@ let package = Package(
             dependencies: ["Coffer"],
             path: "Tests/ReadmeProgram"
         ),
+        // A disk that fails on demand, for the tests.
+        .target(
+            name: "CFaultVFS",
+            dependencies: [
+                .target(name: "CSQLCipher", condition: .when(traits: ["SystemSQLCipher"]))
+            ],
+            path: "Tests/CFaultVFS"
+        ),
+        // What the tests and their second process do to a store while it is put to the proof.
+        .target(
+            name: "Workload",
+            dependencies: ["Coffer"],
+            path: "Tests/Workload"
+        ),
         // The second process of the tests: it holds locks, is killed, runs out of disk.
         .executableTarget(
             name: "CofferTestPeer",
-            dependencies: ["Coffer", "CSQLCipher"],
+            dependencies: ["Coffer", "CSQLCipher", "Workload"],
             path: "Tests/CofferTestPeer"
         ),
         .testTarget(
             name: "CofferTests",
             dependencies: [
-                "Coffer", "CSQLCipher", "CofferTestPeer", "CofferTool", "ReadmeProgram",
+                "CFaultVFS", "Coffer", "CSQLCipher", "CofferTestPeer", "CofferTool",
+                "ReadmeProgram", "Workload",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
             ]

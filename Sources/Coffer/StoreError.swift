@@ -160,6 +160,8 @@ extension StoreError.Code {
     public static let snapshotExpired = Self("snapshotExpired")
     /// This process has a `Store` on the file already.
     public static let alreadyOpen = Self("alreadyOpen")
+    /// The log of changes does not reach back to the token any more: read everything anew.
+    public static let tokenExpired = Self("tokenExpired")
     /// The SQL text cannot be compiled or run.
     public static let sql = Self("sql")
     /// A value or a result is larger than the engine's limit.

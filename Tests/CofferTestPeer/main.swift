@@ -6,6 +6,7 @@
 import CSQLCipher
 import Foundation
 import Synchronization
+import Workload
 
 @testable import Coffer
 
@@ -108,7 +109,57 @@ func rekey(_ connection: Connection) throws -> String {
     }
 }
 
+/// A store that waits for the other process instead of failing.
+func patientStore() throws -> Store {
+    let path = next()
+    let key = nextKey()
+    var configuration = configuration(next())
+    configuration.durability = next() == "power" ? .power : .process
+    configuration.busyTimeout = .seconds(20)
+    return try Store(path: path, key: key, mode: .mustExist, configuration: configuration)
+}
+
+/// Runs a part of each history that is asked for; each begins at a time that both processes know.
+func runHistories(_ clients: RegisterClients) {
+    say("ready")
+    while let line = readLine() {
+        let numbers = line.split(separator: " ").compactMap { UInt64($0) }
+        guard numbers.count == 3 else { return }
+        let isDone = DispatchSemaphore(value: 0)
+        Task.detached {
+            let operations = await clients.run(
+                seed: numbers[0], operationCount: Int(numbers[1]), from: numbers[2])
+            for operation in operations { say(operation.line) }
+            say("end")
+            isDone.signal()
+        }
+        isDone.wait()
+    }
+}
+
 switch next() {
+case "ledger":
+    // Writes for ever, and tells each write that returned; `early` tells before the commit.
+    report {
+        let tellsEarly = next() == "early"
+        let writers = LedgerWriters(store: try patientStore(), tellsEarly: tellsEarly) { entry in
+            say("\(entry.worker) \(entry.number)")
+        } fail: { error in
+            say("unexpected \(error)")
+        }
+        try writers.start()
+        say("ready")
+        waitForInput()
+        return "released"
+    }
+case "registers":
+    report {
+        let isStale = next() == "stale"
+        let clients = RegisterClients(
+            store: try patientStore(), firstClient: RegisterClients.clientCount, isStale: isStale)
+        runHistories(clients)
+        return "released"
+    }
 case "hold-write":
     hold(.immediate, "SELECT 1")
 case "hold-read":

@@ -14,6 +14,9 @@ public struct Bucket<Key: BucketKey, Value: Codable & Sendable>: Sendable {
     public let name: String
     let plan: BucketPlan
 
+    /// The name of its table.
+    var table: String { plan.table }
+
     /// Names a bucket.
     ///
     /// - Parameter name: Any text that is not empty; the same name with other types is another

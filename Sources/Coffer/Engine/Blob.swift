@@ -187,7 +187,10 @@ extension Connection {
 
     private func openBlob(_ cell: BlobCell, isWritable: Bool) throws(StoreError) -> OpenBlob {
         switch try storageClass(cell) {
-        case .blob?: return try OpenBlob(try current(), cell, isWritable: isWritable)
+        case .blob?:
+            let handle = try current()
+            if isWritable { handle.touchObserver?.willWrite(cell, on: self) }
+            return try OpenBlob(handle, cell, isWritable: isWritable)
         case nil: throw cell.error(.notFound, "\(cell.table) has no row \(cell.row)")
         case .null?: throw cell.error(.mismatch, "the value is NULL, which is not an empty blob")
         case let other?: throw cell.error(.mismatch, "the value is \(other), not BLOB")

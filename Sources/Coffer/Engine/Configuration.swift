@@ -20,7 +20,8 @@ public struct Configuration: Sendable {
 
     /// What a returned write has survived.
     public enum Durability: Sendable {
-        /// Power loss: `synchronous=FULL`, one fsync for each commit.
+        /// Power loss: `synchronous=FULL`, one fsync for each commit; `EXTRA` with a rollback
+        /// journal, which also syncs the folder.
         case power
         /// The end of this process, not power loss: `synchronous=NORMAL`. After a power cut the
         /// last commits may be gone; the file stays consistent.
@@ -83,15 +84,30 @@ public struct Configuration: Sendable {
     /// before `.busy`.
     public var waitTimeout: Duration = .seconds(30)
 
+    /// Pages of write-ahead log from which a store moves them into the main file, beside the
+    /// writes; at least 1.
+    public var checkpointPageCount = 1000 {
+        didSet { checkpointPageCount = max(1, checkpointPageCount) }
+    }
+
     /// Bytes of write-ahead log from which writes wait for a checkpoint.
     ///
-    /// Below it the log is moved into the main file beside them, every 1 000 pages. It can grow
+    /// Below it the log is moved beside them, see ``checkpointPageCount``. It can grow
     /// beyond while a read needs an old snapshot, until ``snapshotAgeMax``.
     public var walByteCountMax = 64 << 20
 
     /// How old the snapshot of a read may get while it keeps the log above ``walByteCountMax``;
     /// then its next verb throws `.snapshotExpired`.
     public var snapshotAgeMax: Duration = .seconds(600)
+
+    /// How often a store asks whether another process has committed, as long as somebody observes
+    /// it: so late can such a commit be noticed. `nil` for never; at least 1 ms.
+    ///
+    /// It is one read of shared memory (a few µs), or with a rollback journal of the file's header.
+    /// Without observers there is neither a timer nor a thread.
+    public var foreignCommitInterval: Duration? = .seconds(1) {
+        didSet { foreignCommitInterval = foreignCommitInterval.map { max($0, .milliseconds(1)) } }
+    }
 
     /// Bytes of decrypted pages kept in memory, shared equally by all connections of a store.
     ///

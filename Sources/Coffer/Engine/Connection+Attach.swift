@@ -101,7 +101,7 @@ extension Connection {
     private func configureAttached(_ name: String, _ handle: Handle) throws(StoreError) {
         try ZeroPageCheck.install(on: handle, schema: name)
         let quoted = try name.quotedIdentifier()
-        let synchronous = configuration.durability == .power ? "FULL" : "NORMAL"
+        let synchronous = configuration.durability == .power ? "EXTRA" : "NORMAL"
         try handle.run("PRAGMA \(quoted).synchronous = \(synchronous)")
         try handle.run("PRAGMA \(quoted).cache_size = -\(max(cacheByteCount, 1 << 20) >> 10)")
     }

@@ -97,7 +97,9 @@ struct FileLocation: Sendable {
         if let journal = Self.start(of: path + "-journal", count: 28),
             journal.starts(with: [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7])
         {
-            return Self.bigEndian(journal[24...])
+            // A header that a power loss has cut short tells nothing.
+            let byteCount = Self.bigEndian(journal[24...])
+            return byteCount > 0 ? byteCount : nil
         }
         // "0: Magic number. 0x377f0682 or 0x377f0683 … 8: Database page size."
         // https://www.sqlite.org/fileformat2.html#the_wal_file_format

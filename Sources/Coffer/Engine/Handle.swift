@@ -39,6 +39,10 @@ final class Handle {
     var callbackError: (any Error)?
     /// Kept for the engine, which has a pointer to it.
     var traceBox: TraceBox?
+    /// Told what is about to be touched, while somebody observes the store.
+    var touchObserver: (any TouchObserver)?
+    /// What `PRAGMA data_version` said when it was asked last.
+    var knownDataVersion: Int?
     /// The tokenizers of this handle. The engine has pointers into it until every table is closed.
     let tokenizers = TokenizerRegistry()
     /// BEGIN, COMMIT and ROLLBACK, compiled once: every transaction runs two of them.

@@ -60,6 +60,8 @@ public final class Statement {
     /// Set when the run ended underneath, by an interrupt; the next step says so.
     var wasAbandoned = false
     private var names: ColumnNames?
+    /// Which tables it touches, once somebody who observes has asked.
+    var knownFootprint: StatementFootprint?
     /// How many closures look at bytes of the current row: until they return it has to stay.
     private var lendingDepth = 0
     /// What is to be finalized when the last of them returns.
@@ -219,6 +221,7 @@ public final class Statement {
             names = nil
             // What nobody asked for belongs to an earlier statement.
             if handle.callbackError != nil { handle.callbackError = nil }
+            if handle.touchObserver != nil { tellObserver() }
         }
         let code = changesSchema ? stepChangingSchema(raw) : sqlite3_step(raw)
         if code == SQLITE_ROW {
@@ -230,6 +233,11 @@ public final class Statement {
             return false
         }
         throw failure(code)
+    }
+
+    @inline(never)
+    private func tellObserver() {
+        if let connection { handle.touchObserver?.willRun(self, on: connection) }
     }
 
     /// Captures the error of a failed step, and resets.

@@ -24,6 +24,8 @@ final class Checkpointer: Sendable {
     private let state = Mutex(State())
     /// Held while a checkpoint runs.
     private let connection = Mutex<ConnectionPool.Reader?>(nil)
+    /// That many pages are worth a checkpoint.
+    private let frameCount: Int
     private let frameCountMax: Int
     private let metrics: StoreMetrics
 
@@ -31,23 +33,21 @@ final class Checkpointer: Sendable {
         self.metrics = metrics
         self.pool = pool
         let byteCount = pool.configuration.walByteCountMax
-        frameCountMax = max(Self.frameCount, byteCount / pool.profile.pageByteCount)
+        frameCount = pool.configuration.checkpointPageCount
+        frameCountMax = max(frameCount, byteCount / pool.profile.pageByteCount)
         if pool.hasReaders, pool.mode != .readOnly { try pool.writer.watchLog() }
     }
-
-    /// As SQLite's own: that many pages are worth a checkpoint.
-    private static let frameCount = 1000
 
     var counts: CheckpointStatistics { state.withLock { $0.counts } }
 
     /// Whether a log of that many frames is to be moved.
-    func need(after frameCount: Int) -> Need {
-        guard frameCount >= Self.frameCount else { return .nothing }
+    func need(after count: Int) -> Need {
+        guard count >= frameCount else { return .nothing }
         return state.withLock { state in
-            state.counts.logFrameCount = frameCount
-            if frameCount < state.pausedFrameCount { state.pausedFrameCount = 0 }
-            if frameCount >= max(frameCountMax, state.pausedFrameCount + Self.frameCount) {
-                state.pausedFrameCount = frameCount
+            state.counts.logFrameCount = count
+            if count < state.pausedFrameCount { state.pausedFrameCount = 0 }
+            if count >= max(frameCountMax, state.pausedFrameCount + frameCount) {
+                state.pausedFrameCount = count
                 return .beforeTheNextWrite
             }
             defer { state.isScheduled = true }

@@ -48,6 +48,7 @@ extension StoreCore {
             admit()
         } else {
             try alone { () throws(StoreError) in try exchangeConnections(key) }
+            observation.didMissCommits()
         }
     }
 
@@ -108,6 +109,8 @@ extension StoreCore {
         isSuspended.store(false, ordering: .sequentiallyConsistent)
         queue.gate.open()
         readGate.open()
+        // Nobody has asked meanwhile.
+        observation.didMissCommits()
     }
 
     // MARK: End
@@ -123,6 +126,7 @@ extension StoreCore {
 
     private func shut() {
         let reason = StoreError(.closed, "the store was closed")
+        observation.close(reason)
         queue.gate.close(reason)
         readGate.close(reason)
         isSuspended.store(false, ordering: .sequentiallyConsistent)

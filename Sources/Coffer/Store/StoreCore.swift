@@ -16,6 +16,8 @@ final class StoreCore: Sendable {
     let readGate: Gate
     let checkpointer: Checkpointer
     let isSuspended = Atomic(false)
+    /// Who is told of commits.
+    let observation = StoreObservation()
     /// Async bodies block their thread, so they never run on the cooperative pool.
     let readThreads = DispatchQueue(label: "coffer.read", attributes: .concurrent)
 
@@ -40,7 +42,8 @@ final class StoreCore: Sendable {
         pool = try ConnectionPool(opened: opened, mode: mode, configuration: configuration)
         let metrics = StoreMetrics()
         checkpointer = try Checkpointer(pool, metrics)
-        queue = WriteQueue(pool: pool, checkpointer: checkpointer, metrics: metrics)
+        queue = WriteQueue(
+            pool: pool, checkpointer: checkpointer, observation: observation, metrics: metrics)
         readGate = Gate(permitCount: configuration.readerCountMax)
         try EngineNotice.log(to: configuration.logger)
     }
@@ -100,6 +103,14 @@ final class StoreCore: Sendable {
         guard pool.mode != .readOnly else {
             throw StoreError(.readOnly, "the store was opened for reading only")
         }
+    }
+
+    /// Asks on the writer whether another connection has committed, unless a write runs, which
+    /// asks by itself.
+    func askForForeignCommits() {
+        guard (try? queue.gate.wait(timeout: .zero, for: "the writer")) != nil else { return }
+        defer { queue.gate.leave() }
+        observation.noticeForeignCommits(pool.writer)
     }
 
     // MARK: Reading

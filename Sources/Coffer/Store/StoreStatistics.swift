@@ -34,7 +34,7 @@ public struct CheckpointStatistics: Sendable, Hashable {
     public internal(set) var count = 0
     /// The time that all of them took.
     public internal(set) var duration = Duration.zero
-    /// Pages in the log when it was last looked at, from 1 000 on.
+    /// Pages in the log when it was last looked at, from `checkpointPageCount` on.
     public internal(set) var logFrameCount = 0
     /// Of the log's pages, how many are in the main file since the last checkpoint.
     public internal(set) var movedFrameCount = 0

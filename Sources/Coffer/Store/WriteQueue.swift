@@ -69,11 +69,20 @@ final class WriteQueue: Sendable {
     let thread = DispatchQueue(label: "coffer.write")
     let counters: WriteCounters
     private let group = Mutex(Group())
+    /// What the open transaction touches, for those who observe.
+    ///
+    /// Proof that it is safe: only who has the turn uses it.
+    private nonisolated(unsafe) var recording: CommitRecording?
+    private let observation: StoreObservation
     private let pool: ConnectionPool
     private let checkpointer: Checkpointer
     private let limits: Configuration.GroupCommit
 
-    init(pool: ConnectionPool, checkpointer: Checkpointer, metrics: StoreMetrics) {
+    init(
+        pool: ConnectionPool, checkpointer: Checkpointer, observation: StoreObservation,
+        metrics: StoreMetrics
+    ) {
+        self.observation = observation
         counters = WriteCounters(metrics)
         self.pool = pool
         self.checkpointer = checkpointer
@@ -182,6 +191,7 @@ final class WriteQueue: Sendable {
         let isFirst = !pool.writer.isInTransaction
         if isFirst {
             try pool.writer.beginShared(request.mode)
+            recording = observation.begin(pool.writer)
             let beginning = ContinuousClock.now
             group.withLock { $0.beginning = beginning }
         }
@@ -221,7 +231,11 @@ final class WriteQueue: Sendable {
     private func commit(ownCount: Int) throws(StoreError) {
         let beginning = ContinuousClock.now
         var failure: StoreError?
+        recording?.finish()
         do throws(StoreError) { try pool.writer.commitShared() } catch { failure = error }
+        // Before the next write begins: events come in the order of the commits.
+        if failure == nil { observation.committed(recording, on: pool.writer) }
+        recording = nil
         let members = takeGroup()
         counters.didCommit(
             members.count + ownCount, since: beginning, isDurable: failure == nil,
@@ -240,6 +254,8 @@ final class WriteQueue: Sendable {
 
     /// Nothing of the group is left: SQLite has ended its transaction.
     private func abandon(because error: (any Error)?) {
+        recording?.stop()
+        recording = nil
         let members = takeGroup()
         counters.didRollBack(members.count)
         gate.leave()

@@ -65,4 +65,23 @@ import Testing
         #expect(try Data(contentsOf: URL(filePath: path)) == before)
         #expect(try Data(contentsOf: URL(filePath: path + "-journal")) == Data(journal))
     }
+
+    @Test func `a journal whose header was cut short by a power loss does not keep a store shut`()
+        throws
+    {
+        let folder = try TemporaryFolder()
+        let path = folder.path()
+        let connection = try Connection(
+            path: path, key: .numbered(1), configuration: .testing(.delete))
+        try connection.execute("CREATE TABLE t(v)")
+        connection.close()
+        // The magic and the number of records are written after the rest.
+        let start = Data([0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7, 0, 0, 0, 1])
+        let journal = start + Data(repeating: 0, count: 500)
+        try journal.write(to: URL(filePath: path + "-journal"))
+        let again = try Connection(
+            path: path, key: .numbered(1), mode: .mustExist, configuration: .testing(.delete))
+        let rows = try again.rows("SELECT * FROM t")
+        #expect(rows.isEmpty)
+    }
 }

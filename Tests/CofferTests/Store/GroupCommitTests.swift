@@ -330,4 +330,20 @@ import Testing
         }
         #expect(seen.withLock { $0 } == [1, 3, 5])
     }
+
+    @Test func `who observes is told once of a group, and nothing of what was undone`()
+        async throws
+    {
+        let store = try make()
+        let loop = store.changes(in: "t").makeAsyncIterator()
+        _ = try await run(store, [Self.insert(1), Self.fail(2), Self.insert(3)])
+        guard case .commit(let rows) = try await loop.next() else {
+            Issue.record("no commit was told")
+            return
+        }
+        #expect(rows.map(\.rowID) == [1, 2])
+        try await store.write(Self.insert(4))
+        guard case .commit(let more) = try await loop.next() else { return }
+        #expect(more.map(\.rowID) == [3])
+    }
 }

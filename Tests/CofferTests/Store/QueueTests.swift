@@ -329,4 +329,19 @@ import Testing
         #expect(await code(task) == .cancelled)
         #expect(try count(store) == 0)
     }
+
+    @Test func `who observes is told of what others did during a pause`() async throws {
+        let store = try make()
+        let counts = store.observe { tx in try tx.rows("SELECT * FROM t").count }
+        let loop = counts.makeAsyncIterator()
+        #expect(try await loop.next() == 0)
+        try await store.suspend()
+        do {
+            let other = try Connection(
+                path: folder.path(), key: .numbered(1), configuration: .testing())
+            try other.execute("INSERT INTO t VALUES (1)")
+        }
+        try await store.resume()
+        #expect(try await loop.next() == 1)
+    }
 }

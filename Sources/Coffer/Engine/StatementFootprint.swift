@@ -1,0 +1,152 @@
+import CSQLCipher
+
+/// Which tables a compiled statement reads and writes, as the engine itself tells.
+///
+/// Found by EXPLAIN, and not by the authorizer: SQLite 3.15 does not ask it about a table of which
+/// no column is read, as in `SELECT count(*) FROM note` or the second one of `FROM a, b`. The
+/// program names the root page of every tree that is opened, also behind views, in triggers and in
+/// the actions of foreign keys. See <https://www.sqlite.org/opcode.html>.
+final class StatementFootprint {
+    private(set) var reads = TableSet()
+    private(set) var writes = TableSet()
+    /// Whether it may delete rows by REPLACE, as far as the text tells.
+    let mentionsReplace: Bool
+    fileprivate let roots: SchemaRoots
+
+    fileprivate init(roots: SchemaRoots, sql: String) {
+        self.roots = roots
+        mentionsReplace =
+            roots.hasReplacingTriggers || sql.asciiLowercased.contains("replace")
+    }
+
+    /// The schema of the main file; `temp` and attached files belong to the connection alone.
+    private static let main = 0
+    private static let temp = 1
+
+    fileprivate func add(_ opcode: String, _ first: Int, _ second: Int, _ third: Int) {
+        switch opcode {
+        case "OpenRead", "ReopenIdx":
+            if let name = table(root: second, in: third) { reads.formUnion(name) }
+        case "OpenWrite":
+            if let name = table(root: second, in: third) { writes.formUnion(name) }
+        case "Clear":
+            if let name = table(root: first, in: second) { writes.formUnion(name) }
+        // A virtual table reads and writes others; a pragma reads what has no table.
+        case "VOpen", "ReadCookie", "IntegrityCk", "Pagecount": reads.insertEverything()
+        case "VUpdate", "SetCookie": writes.insertEverything()
+        default: break
+        }
+    }
+
+    private func table(root: Int, in schema: Int) -> TableSet? {
+        if schema == Self.temp { return nil }
+        guard schema == Self.main, let name = roots.tables[root] else { return .everything }
+        return TableSet([name])
+    }
+}
+
+/// The tables of the main file by the root pages of their trees; an index counts as its table.
+private final class SchemaRoots {
+    let tables: [Int: String]
+    let hasReplacingTriggers: Bool
+
+    init(_ connection: Connection) throws(StoreError) {
+        var tables = [1: TableSet.schemaTable]
+        let rows = try connection.rows(
+            "SELECT rootpage, tbl_name FROM main.sqlite_master WHERE rootpage > 0",
+            isReadOnly: true)
+        for row in rows {
+            let name = try row.read("tbl_name", as: String.self)
+            tables[try row.read("rootpage")] = name.asciiLowercased
+        }
+        self.tables = tables
+        hasReplacingTriggers =
+            try connection.firstRow(
+                """
+                SELECT 1 FROM (
+                    SELECT name, sql FROM main.sqlite_master WHERE type = 'trigger' UNION ALL
+                    SELECT name, sql FROM sqlite_temp_master WHERE type = 'trigger')
+                WHERE sql LIKE '%replace%' AND name NOT LIKE 'coffer:%'
+                """, isReadOnly: true) != nil
+    }
+
+    /// Those of the schema as the open transaction sees it.
+    static func of(_ connection: Connection) throws(StoreError) -> SchemaRoots {
+        let id = ObjectIdentifier(SchemaRoots.self)
+        if let known = try connection.attachment(id) as? SchemaRoots { return known }
+        let made = try SchemaRoots(connection)
+        connection.attach(made, as: id)
+        return made
+    }
+}
+
+extension Statement {
+    /// Which tables the statement reads and writes; found once for each schema.
+    ///
+    /// - Complexity: O(*objects of the schema* + *program*) the first time, then O(1).
+    func footprint(on connection: Connection) throws(StoreError) -> StatementFootprint {
+        // What is asked here is nobody's touch.
+        let observer = handle.touchObserver
+        handle.touchObserver = nil
+        defer { handle.touchObserver = observer }
+        let roots = try SchemaRoots.of(connection)
+        if let known = knownFootprint, known.roots === roots { return known }
+        let made = try explain(roots)
+        knownFootprint = made
+        return made
+    }
+
+    private func explain(_ roots: SchemaRoots) throws(StoreError) -> StatementFootprint {
+        guard let text = sqlite3_sql(try pointer()) else { throw Connection.closed }
+        let sql = String(cString: text)
+        let footprint = StatementFootprint(roots: roots, sql: sql)
+        let code = handle.authorizer.asCoffer { () -> Int32 in
+            var raw: OpaquePointer?
+            defer { sqlite3_finalize(raw) }
+            let code = sqlite3_prepare_v2(handle.db, "EXPLAIN " + sql, -1, &raw, nil)
+            guard code == SQLITE_OK else { return code }
+            while true {
+                let code = sqlite3_step(raw)
+                guard code == SQLITE_ROW else { return code }
+                guard let opcode = sqlite3_column_text(raw, 1) else { continue }
+                footprint.add(
+                    String(cString: opcode), Int(sqlite3_column_int64(raw, 2)),
+                    Int(sqlite3_column_int64(raw, 3)), Int(sqlite3_column_int64(raw, 4)))
+            }
+        }
+        guard code == SQLITE_DONE else { throw handle.error(code, sql: sql) }
+        return footprint
+    }
+}
+
+extension Handle {
+    /// A number that changes when another connection has committed, here or in another process.
+    ///
+    /// See <https://www.sqlite.org/pragma.html#pragma_data_version>.
+    func dataVersion() throws(StoreError) -> Int {
+        try firstInteger("PRAGMA data_version")
+    }
+}
+
+extension Connection {
+    /// Whether another connection has committed since this was asked last; also if that cannot be
+    /// told, as the first time. Asked without waiting for a lock.
+    ///
+    /// - Returns: `nil` if a lock was in the way.
+    func hasForeignCommit() -> Bool? {
+        guard let handle, !handle.isClosed else { return nil }
+        let version: Int
+        if handle.isInTransaction {
+            guard let found = try? handle.dataVersion() else { return nil }
+            version = found
+        } else {
+            let policy = busyPolicy
+            busyPolicy = .none
+            defer { busyPolicy = policy }
+            guard let found = try? handle.dataVersion() else { return nil }
+            version = found
+        }
+        defer { handle.knownDataVersion = version }
+        return handle.knownDataVersion != version
+    }
+}

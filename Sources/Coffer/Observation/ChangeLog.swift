@@ -1,0 +1,145 @@
+/// The log of changes in a file: a bounded table that triggers in the file write to.
+///
+/// It belongs to the transaction that changes the rows, whoever runs it: other processes and
+/// other programs write to it as well. Its entries are what triggers can see (`ChangeTriggers`);
+/// they are put together when they are read.
+struct ChangeLog {
+    private let connection: Connection
+
+    init(_ connection: Connection) {
+        self.connection = connection
+    }
+
+    private static let prefix = "\(ChangeTriggers.prefix)log"
+    private static let entries = prefix.inDoubleQuotes
+    private static let about = "\(prefix):about".inDoubleQuotes
+    private static let bound = "\(prefix):bound".inDoubleQuotes
+    /// Old entries go by so many at once.
+    private static let trimCount = 256
+
+    // MARK: Opting in
+
+    func begin(_ name: String, countMax: Int) throws(StoreError) {
+        guard countMax > 0 else { throw StoreError(.misuse, "a log has one entry at least") }
+        guard let table = try KeyedTable(name, connection) else {
+            throw StoreError(.notFound, "there is no such table", table: name)
+        }
+        guard !table.name.hasPrefix(ChangeTriggers.prefix) else {
+            throw StoreError(.misuse, "the log of changes is not logged", table: name)
+        }
+        guard !table.hasHiddenUniqueKeys else {
+            throw StoreError(
+                .unsupported,
+                "a unique index on an expression or on a part of the rows hides "
+                    + "which rows REPLACE deletes", hint: "Log a table without one.", table: name)
+        }
+        try make()
+        try run("DROP TRIGGER IF EXISTS \(Self.bound)")
+        try run(
+            "CREATE TRIGGER \(Self.bound) AFTER INSERT ON \(Self.entries) "
+                + "WHEN new.n % \(Self.trimCount) = 0 BEGIN "
+                + "DELETE FROM \(Self.entries) WHERE n <= new.n - \(countMax); END")
+        try end(table.name)
+        for trigger in try triggers(table) { try run("CREATE TRIGGER \(trigger.text)") }
+    }
+
+    func end(_ name: String) throws(StoreError) {
+        guard let table = try KeyedTable(name, connection) else { return }
+        for trigger in try triggers(table) {
+            try run("DROP TRIGGER IF EXISTS \(trigger.name.inDoubleQuotes)")
+        }
+    }
+
+    private func triggers(_ table: KeyedTable) throws(StoreError) -> [ChangeTriggers.Trigger] {
+        try ChangeTriggers(table: table, place: .file, log: Self.entries).triggers(when: nil)
+    }
+
+    private func make() throws(StoreError) {
+        guard try identity() == nil else { return }
+        let columns = ChangeTriggers.keyColumns.joined(separator: ", ")
+        try run("CREATE TABLE \(Self.entries) (n INTEGER PRIMARY KEY, tbl, kind, \(columns))")
+        try run("CREATE TABLE \(Self.about) (id TEXT NOT NULL)")
+        try run("INSERT INTO \(Self.about) VALUES (lower(hex(randomblob(8))))")
+    }
+
+    private func run(_ sql: String) throws(StoreError) {
+        try connection.perform(SQL(text: sql))
+    }
+
+    // MARK: Reading
+
+    /// The name of this log; `nil` if there is none.
+    private func identity() throws(StoreError) -> String? {
+        let found = try connection.firstRow(
+            "SELECT 1 FROM main.sqlite_master WHERE name = \(Self.prefix + ":about")",
+            isReadOnly: true)
+        guard found != nil else { return nil }
+        return try connection.firstRow(
+            SQL(text: "SELECT id FROM main.\(Self.about)"), isReadOnly: true
+        )?.read("id")
+    }
+
+    /// The token behind the last entry.
+    func token() throws(StoreError) -> ChangeToken {
+        let (log, range) = try state()
+        return ChangeToken(log: log, position: range.upperBound)
+    }
+
+    /// The log's name, and the positions that can be read from.
+    private func state() throws(StoreError) -> (log: String, ClosedRange<Int64>) {
+        guard let log = try identity() else {
+            throw StoreError(
+                .notFound, "no changes are logged", hint: "Call tx.logChanges(of:) in a write.")
+        }
+        let row = try connection.firstRow(
+            SQL(
+                text: "SELECT (SELECT min(n) FROM main.\(Self.entries)) AS first, "
+                    + "(SELECT max(n) FROM main.\(Self.entries)) AS last"), isReadOnly: true)
+        guard let first = try row?.read("first", as: Int64?.self),
+            let last = try row?.read("last", as: Int64?.self)
+        else { return (log, 0...0) }
+        return (log, (first - 1)...last)
+    }
+
+    func batch(since token: ChangeToken, countMax: Int) throws(StoreError) -> ChangeBatch {
+        guard countMax > 0 else { throw StoreError(.misuse, "a batch has one entry at least") }
+        let (log, range) = try state()
+        guard token.log == log, range.contains(token.position) else {
+            throw StoreError(
+                .tokenExpired,
+                token.log == log
+                    ? "entries behind the token are not in the log any more"
+                    : "the token is of another log",
+                hint: "Read everything anew, with a token of the same transaction.")
+        }
+        let columns = ChangeTriggers.keyColumns.joined(separator: ", ")
+        let rows = try connection.rows(
+            SQL(
+                text: "SELECT n, tbl, kind, \(columns) FROM main.\(Self.entries) "
+                    + "WHERE n > ? ORDER BY n LIMIT ?",
+                arguments: [.integer(token.position), .integer(Int64(countMax))]),
+            isReadOnly: true)
+        var last = token.position
+        var tables: [String: KeyedTable?] = [:]
+        var marks = RowMarks()
+        for row in rows {
+            last = try row.read("n")
+            let name = try row.read("tbl", as: String.self)
+            guard let mark = ChangeTriggers.Mark(rawValue: try row.read("kind")) else { continue }
+            if tables[name] == nil { tables[name] = .some(try KeyedTable(name, connection)) }
+            let key = Array(row.values.dropFirst(3))
+            // A table that has gone has no more to say of its key than the values do.
+            let count =
+                tables[name]??.key.count ?? (key.lastIndex { $0 != .null }.map { $0 + 1 } ?? 1)
+            marks.add(mark, RowMarks.Row(table: name, key: Array(key.prefix(count))))
+        }
+        let known = tables
+        let changes = try marks.changes { row throws(StoreError) in
+            guard let table = known[row.table] ?? nil else { return false }
+            return try table.hasRow(row.key, connection)
+        }
+        return ChangeBatch(
+            changes: changes, next: ChangeToken(log: log, position: last),
+            hasMore: last < range.upperBound)
+    }
+}

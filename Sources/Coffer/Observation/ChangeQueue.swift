@@ -1,0 +1,85 @@
+import DequeModule
+import Synchronization
+
+/// The events that wait for one loop over `Store.changes(in:)`.
+///
+/// Bounded: if more rows wait than it holds, one event takes the place of all of them. A rescan
+/// that waits stands also for what comes after it, since the loop reads anew only when it has it.
+final class ChangeQueue: Sendable {
+    private struct State {
+        var events = Deque<ChangeEvent>()
+        var rowCount = 0
+        var generation = 0
+        var closed: StoreError?
+
+        mutating func replaceAll(by reason: ChangeEvent.Reason) {
+            if case .rescan = events.last { return }
+            events = [.rescan(reason)]
+            rowCount = 0
+        }
+    }
+
+    /// The tables that are followed, in lower case.
+    let tables: TableSet
+    private let rowCountMax: Int
+    private let state = Mutex(State())
+    private let wakeup = Wakeup()
+
+    init(tables: TableSet, rowCountMax: Int) {
+        self.tables = tables
+        self.rowCountMax = rowCountMax
+    }
+
+    /// How many loops had begun when this one did.
+    var generation: Int {
+        get { state.withLock { $0.generation } }
+        set { state.withLock { $0.generation = newValue } }
+    }
+
+    /// Puts what one commit did.
+    func put(_ result: CommitRecording.Result) {
+        let reason =
+            result.rescans[nil] ?? tables.names.lazy.compactMap { result.rescans[$0] }.first
+        if let reason { return put(reason) }
+        let rows = result.rows.filter { tables.names.contains($0.table.asciiLowercased) }
+        guard !rows.isEmpty else { return }
+        state.withLock { state in
+            if case .rescan = state.events.last { return }
+            guard state.rowCount + rows.count <= rowCountMax else {
+                return state.replaceAll(by: .overflow)
+            }
+            state.rowCount += rows.count
+            state.events.append(.commit(rows))
+        }
+        wakeup.signal()
+    }
+
+    func put(_ reason: ChangeEvent.Reason) {
+        state.withLock { $0.replaceAll(by: reason) }
+        wakeup.signal()
+    }
+
+    func close(_ reason: StoreError) {
+        state.withLock { $0.closed = reason }
+        wakeup.signal()
+    }
+
+    /// The next event. What waits is handed out also after the store has closed.
+    ///
+    /// - Throws: `.closed`, `.cancelled`.
+    func next() async throws(StoreError) -> ChangeEvent {
+        while true {
+            if Task.isCancelled { throw ObservedRead.cancelled }
+            let event = try state.withLock { state throws(StoreError) -> ChangeEvent? in
+                guard let event = state.events.popFirst() else {
+                    if let closed = state.closed { throw closed }
+                    return nil
+                }
+                if case .commit(let rows) = event { state.rowCount -= rows.count }
+                return event
+            }
+            if let event { return event }
+            await wakeup.wait()
+        }
+    }
+}

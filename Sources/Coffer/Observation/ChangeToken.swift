@@ -1,0 +1,52 @@
+/// How far a consumer has read the log of changes: kept by the consumer, across restarts.
+///
+/// A text or a `Codable` value, which says nothing of any row.
+public struct ChangeToken: Sendable, Hashable, Codable, LosslessStringConvertible {
+    /// Which log; a log that is made anew is another one.
+    let log: String
+    /// The number of the last entry that was read.
+    let position: Int64
+
+    init(log: String, position: Int64) {
+        self.log = log
+        self.position = position
+    }
+
+    /// The token as text: letters, digits and one `-`.
+    public var description: String { "\(log)-\(position)" }
+
+    /// The token that a text stands for; `nil` for a text that is none.
+    public init?(_ description: String) {
+        let parts = description.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 2, !parts[0].isEmpty, let position = Int64(parts[1]), position >= 0
+        else { return nil }
+        self.init(log: String(parts[0]), position: position)
+    }
+
+    /// Reads the text.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let token = Self(try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(
+                in: container, debugDescription: "this is no change token")
+        }
+        self = token
+    }
+
+    /// Writes the text.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}
+
+/// Entries of the log of changes, put together by row.
+public struct ChangeBatch: Sendable, Hashable {
+    /// What became of each row within the batch, each once, in the order of their first entries.
+    /// May be empty although there is more.
+    public let changes: [ChangedRow]
+    /// Where the next batch begins: keep it once these changes are dealt with.
+    public let next: ChangeToken
+    /// Whether the log has entries behind this batch.
+    public let hasMore: Bool
+}

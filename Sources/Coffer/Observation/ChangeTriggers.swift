@@ -1,0 +1,139 @@
+/// The triggers that write down, in a table, which rows of another table change.
+///
+/// A table and not a function, because SQLite then undoes what was written down together with the
+/// change itself: when a statement fails half-way, when a savepoint is undone, at ROLLBACK.
+/// Triggers and not the update hook, which is silent for tables WITHOUT ROWID, for rows that
+/// REPLACE deletes, and for a DELETE of all rows.
+///
+/// A delete trigger does not fire for what REPLACE deletes either, unless `recursive_triggers` is
+/// on, which would change what triggers of the user's do. So before each insert and update the rows
+/// that have one of its unique keys are noted as `threatened`; whether they are gone is asked at
+/// the end.
+struct ChangeTriggers {
+    let table: KeyedTable
+    /// Where the triggers are: for one connection, or in the file.
+    let place: Place
+    /// The table that they write to; quoted.
+    let log: String
+
+    enum Place {
+        case temp
+        /// SQL in a file names no schema, which may be attached under another name.
+        case file
+    }
+
+    /// What is written down of a row. The numbers stand in files.
+    enum Mark: Int64 {
+        case threatened = 0
+        case inserted = 1
+        case updated = 2
+        case deleted = 3
+    }
+
+    /// What all names of Coffer's triggers and their tables begin with.
+    static let prefix = "coffer:"
+
+    /// The columns of a log that hold a key.
+    static let keyColumns = (0..<KeyedTable.keyColumnCountMax).map { "k\($0)" }
+
+    /// One trigger.
+    struct Trigger {
+        let name: String
+        /// Everything behind `CREATE TRIGGER`, as the schema keeps it.
+        let text: String
+    }
+
+    /// - Parameter condition: What has to hold for a row to be written down; SQL.
+    func triggers(when condition: String?) throws(StoreError) -> [Trigger] {
+        let isSame = same("old", "new")
+        var found = [
+            try trigger("insert", "AFTER INSERT", condition, [note(.inserted, "new")]),
+            try trigger("delete", "AFTER DELETE", condition, [note(.deleted, "old")]),
+            try trigger(
+                "update", "AFTER UPDATE", condition,
+                [
+                    note(.updated, "new", where: isSame),
+                    note(.deleted, "old", where: "NOT (\(isSame))"),
+                    note(.inserted, "new", where: "NOT (\(isSame))"),
+                ]),
+        ]
+        let threatened = try threats()
+        guard !threatened.isEmpty else { return found }
+        found.append(
+            try trigger(
+                "before-insert", "BEFORE INSERT", condition, threatened.map { noteThreatened($0) }))
+        // The row itself has all of its keys, and is not threatened by that.
+        found.append(
+            try trigger(
+                "before-update", "BEFORE UPDATE", condition,
+                threatened.map { noteThreatened("\($0) AND NOT (\(same("r", "old")))") }))
+        return found
+    }
+
+    private var target: String {
+        get throws(StoreError) {
+            let name = try table.name.quotedIdentifier()
+            return place == .temp ? "main.\(name)" : name
+        }
+    }
+
+    private func trigger(
+        _ kind: String, _ event: String, _ condition: String?, _ statements: [String]
+    ) throws(StoreError) -> Trigger {
+        let name = "\(Self.prefix)\(table.name):\(kind)"
+        let clause = condition.map { " WHEN \($0)" } ?? ""
+        let text =
+            "\(name.inDoubleQuotes) \(event) ON \(try target)\(clause) "
+            + "BEGIN \(statements.joined(separator: "; ")); END"
+        return Trigger(name: name, text: text)
+    }
+
+    private var columns: String {
+        (["tbl", "kind"] + Self.keyColumns.prefix(table.key.count)).joined(separator: ", ")
+    }
+
+    private func values(_ mark: Mark, _ row: String) -> String {
+        let key = table.key.map { "\(row).\($0)" }
+        return (["\(table.name.inSingleQuotes)", "\(mark.rawValue)"] + key).joined(separator: ", ")
+    }
+
+    private func note(_ mark: Mark, _ row: String, where condition: String? = nil) -> String {
+        "INSERT INTO \(log) (\(columns)) SELECT \(values(mark, row))"
+            + (condition.map { " WHERE \($0)" } ?? "")
+    }
+
+    /// The conditions under which a row `r` is in the way of the new one.
+    private func threats() throws(StoreError) -> [String] {
+        let unique = table.uniqueKeys.map { columns in
+            // By the index's own collation, as it decides itself.
+            columns.map { "r.\($0.column) = new.\($0.column) COLLATE \($0.collation)" }
+                .joined(separator: " AND ")
+        }
+        return (table.hasRowIDs ? ["r.\(table.key[0]) = new.\(table.key[0])"] : []) + unique
+    }
+
+    private func noteThreatened(_ condition: String) -> String {
+        let name = table.name.inDoubleQuotes
+        let source = place == .temp ? "main.\(name)" : name
+        return "INSERT INTO \(log) (\(columns)) SELECT \(values(.threatened, "r")) "
+            + "FROM \(source) AS r WHERE \(condition)"
+    }
+
+    /// Whether two rows have the same key, texts byte by byte.
+    private func same(_ left: String, _ right: String) -> String {
+        table.key.map { "\(left).\($0) COLLATE BINARY IS \(right).\($0)" }
+            .joined(separator: " AND ")
+    }
+}
+
+extension String {
+    /// As a text in SQL.
+    var inSingleQuotes: String {
+        var quoted = "'"
+        for scalar in unicodeScalars {
+            if scalar == "'" { quoted += "'" }
+            quoted.unicodeScalars.append(scalar)
+        }
+        return quoted + "'"
+    }
+}

@@ -1,0 +1,60 @@
+/// What a log says of rows, put together: what became of each from begin to end.
+///
+/// A row that was inserted and deleted again leaves nothing; one that was deleted and inserted
+/// under its old key was updated.
+struct RowMarks {
+    private struct Fate {
+        /// Whether the row was there before: an insert alone says that it was not.
+        let wasThere: Bool
+        var last: ChangeTriggers.Mark
+        /// Whether more happened to it than being in the way of another row.
+        var isTouched: Bool
+    }
+
+    struct Row: Hashable {
+        let table: String
+        let key: [Value]
+    }
+
+    private var order: [Row] = []
+    private var fates: [Row: Fate] = [:]
+
+    mutating func add(_ mark: ChangeTriggers.Mark, _ row: Row) {
+        let isTouch = mark != .threatened
+        guard var fate = fates[row] else {
+            order.append(row)
+            fates[row] = Fate(wasThere: mark != .inserted, last: mark, isTouched: isTouch)
+            return
+        }
+        fate.last = mark
+        fate.isTouched = fate.isTouched || isTouch
+        fates[row] = fate
+    }
+
+    /// - Parameter exists: Asked for rows whose marks do not tell whether they are still there.
+    func changes(
+        exists: (Row) throws(StoreError) -> Bool
+    ) throws(StoreError) -> [ChangedRow] {
+        var changes: [ChangedRow] = []
+        for row in order {
+            guard let fate = fates[row] else { continue }
+            let isThere =
+                switch fate.last {
+                case .threatened: try exists(row)
+                case .inserted, .updated: true
+                case .deleted: false
+                }
+            let kind: ChangedRow.Kind? =
+                switch (fate.wasThere, isThere) {
+                case (true, true): fate.isTouched ? .update : nil
+                case (true, false): .delete
+                case (false, true): .insert
+                case (false, false): nil
+                }
+            if let kind {
+                changes.append(ChangedRow(table: row.table, key: row.key, kind: kind))
+            }
+        }
+        return changes
+    }
+}

@@ -1,0 +1,149 @@
+/// Writes down which rows of followed tables change, on the connection of a store that writes.
+///
+/// Its table and triggers are temporary: nobody else sees them, and they go with the connection.
+/// The table is emptied at the end of each transaction.
+struct RowRecorder {
+    private let connection: Connection
+
+    init(_ connection: Connection) {
+        self.connection = connection
+    }
+
+    /// So many rows of one transaction are written down, and no more: it may change millions.
+    static let rowCountMax = 10_000
+
+    private static let log = "\(ChangeTriggers.prefix)changes"
+    private static let quotedLog = log.inDoubleQuotes
+
+    /// Of the tables that somebody follows, those whose rows can be told and those whose cannot.
+    struct Followed {
+        var tables: [KeyedTable] = []
+        var refused: Set<String> = []
+    }
+
+    /// What the connection has triggers for.
+    private final class Installed {
+        let wanted: Set<String>
+        let followed: Followed
+
+        init(wanted: Set<String>, followed: Followed) {
+            self.wanted = wanted
+            self.followed = followed
+        }
+    }
+
+    /// Makes triggers for these tables, and removes all others, in the open transaction.
+    ///
+    /// Asked at the begin of each transaction. It has to do something only if the wish or the
+    /// schema has changed, or the transaction that did it last was rolled back: then what the
+    /// connection remembers is gone as well.
+    ///
+    /// - Parameter wanted: Names in lower case. Those of no table are left out.
+    func install(_ wanted: Set<String>) throws(StoreError) -> Followed {
+        let id = ObjectIdentifier(Installed.self)
+        if let known = try connection.attachment(id) as? Installed, known.wanted == wanted {
+            return known.followed
+        }
+        var followed = Followed()
+        for name in wanted.sorted() {
+            do throws(StoreError) {
+                if let table = try KeyedTable(name, connection) {
+                    followed.tables.append(table)
+                }
+            } catch  where error.code == .unsupported {
+                // Those who ask for it are told; it may have come after they did.
+                followed.refused.insert(name)
+            }
+        }
+        try replaceTriggers(for: followed.tables)
+        connection.attach(Installed(wanted: wanted, followed: followed), as: id)
+        return followed
+    }
+
+    private func replaceTriggers(for tables: [KeyedTable]) throws(StoreError) {
+        var present: [String: String] = [:]
+        for row in try connection.rows("SELECT name, sql FROM sqlite_temp_master", isReadOnly: true)
+        {
+            let name = try row.read("name", as: String.self)
+            guard name.hasPrefix(ChangeTriggers.prefix) else { continue }
+            present[name] = try row.read("sql", as: String?.self) ?? ""
+        }
+        var script: [String] = []
+        if present.removeValue(forKey: Self.log) == nil, !tables.isEmpty {
+            let columns = ChangeTriggers.keyColumns.joined(separator: ", ")
+            script.append(
+                "CREATE TEMP TABLE \(Self.quotedLog) "
+                    + "(n INTEGER PRIMARY KEY, tbl, kind, \(columns))")
+        }
+        for table in tables {
+            let triggers = ChangeTriggers(table: table, place: .temp, log: Self.quotedLog)
+            for trigger in try triggers.triggers(when: Self.condition) {
+                if present.removeValue(forKey: trigger.name) == "CREATE TRIGGER \(trigger.text)" {
+                    continue
+                }
+                script.append("DROP TRIGGER IF EXISTS temp.\(trigger.name.inDoubleQuotes)")
+                script.append("CREATE TEMP TRIGGER \(trigger.text)")
+            }
+        }
+        for name in present.keys {
+            script.append("DROP TRIGGER IF EXISTS temp.\(name.inDoubleQuotes)")
+        }
+        guard !script.isEmpty else { return }
+        try connection.current().run(script.joined(separator: ";\n"))
+    }
+
+    /// The last row is found in O(log rows).
+    private static let condition =
+        "coalesce((SELECT max(n) FROM \(quotedLog)), 0) < \(rowCountMax)"
+
+    /// Writes down a row that no trigger sees.
+    func note(_ cell: BlobCell) throws(StoreError) {
+        try connection.perform(
+            SQL(
+                text: "INSERT INTO temp.\(Self.quotedLog) (tbl, kind, k0) "
+                    + "SELECT ?, \(ChangeTriggers.Mark.updated.rawValue), ? "
+                    + "WHERE \(Self.condition)",
+                arguments: [.text(cell.table), .integer(cell.row)]))
+    }
+
+    /// What was written down in the open transaction; `nil` if it was too much. Empties the log.
+    func take(_ tables: [KeyedTable]) throws(StoreError) -> [ChangedRow]? {
+        guard !tables.isEmpty else { return [] }
+        let columns = ChangeTriggers.keyColumns.prefix(tables.map(\.key.count).max() ?? 1)
+        let rows = try connection.rows(
+            SQL(
+                text: "SELECT tbl, kind, \(columns.joined(separator: ", ")) "
+                    + "FROM temp.\(Self.quotedLog) ORDER BY n"), isReadOnly: true)
+        guard !rows.isEmpty else { return [] }
+        try connection.perform(SQL(text: "DELETE FROM temp.\(Self.quotedLog)"))
+        guard rows.count < Self.rowCountMax else { return nil }
+        let known = Dictionary(tables.map { ($0.name, $0) }) { first, _ in first }
+        var marks = RowMarks()
+        for row in rows {
+            let name = try row.read("tbl", as: String.self)
+            guard let table = known[name],
+                let mark = ChangeTriggers.Mark(rawValue: try row.read("kind"))
+            else { continue }
+            let key = Array(row.values.dropFirst(2).prefix(table.key.count))
+            marks.add(mark, RowMarks.Row(table: name, key: key))
+        }
+        return try marks.changes { row throws(StoreError) in
+            guard let table = known[row.table] else { return false }
+            return try table.hasRow(row.key, connection)
+        }
+    }
+}
+
+extension KeyedTable {
+    /// Whether a row has this key, texts compared byte by byte.
+    func hasRow(_ values: [Value], _ connection: Connection) throws(StoreError) -> Bool {
+        // The first comparison finds the row by its index, whatever its collation.
+        let conditions = key.indices.map {
+            "\(key[$0]) = ?\($0 + 1) AND \(key[$0]) COLLATE BINARY = ?\($0 + 1)"
+        }
+        let sql = SQL(
+            text: "SELECT 1 FROM main.\(try name.quotedIdentifier()) "
+                + "WHERE \(conditions.joined(separator: " AND "))", arguments: values)
+        return try connection.firstRow(sql, isReadOnly: true) != nil
+    }
+}

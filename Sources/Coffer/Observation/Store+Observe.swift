@@ -1,0 +1,117 @@
+extension Store {
+    /// A value that is read again whenever a commit may have changed it.
+    ///
+    /// ```swift
+    /// for try await count in store.observe({ tx in try tx.count(Note.where(\.pinned == true)) }) {
+    ///     badge.show(count)
+    /// }
+    /// ```
+    ///
+    /// The first value comes at once. The next one is fetched after a commit to a table that the
+    /// last fetch has read, through whatever view, query or verb; after a change of the schema; and
+    /// when another process has committed (`Configuration.foreignCommitInterval`). Commits that
+    /// come while a value is fetched, or while the loop is busy with one, lead to one more fetch,
+    /// not to one each. So a value may be skipped, but the last one always comes, and none is older
+    /// than the one before. What a commit touched is known by table: the same value may come again.
+    ///
+    /// Every fetch is a read as `read(_:)` runs it, on a snapshot, never inside a write. Every loop
+    /// has its own fetches. It keeps the store open, and is ended by leaving it or by cancelling
+    /// its task; nothing is left of it then.
+    ///
+    /// The loop throws what `fetch` throws, and then ends; `StoreError` `.cancelled`; `.closed`
+    /// when the store is closed; `.busy` if no connection became free within `waitTimeout`.
+    ///
+    /// - Parameter fetch: Reads the value; runs on a thread of the store's.
+    /// - Complexity: A write pays O(1) for each statement it runs while somebody observes, and
+    ///   O(*program*) when a statement is seen for the first time.
+    public func observe<T: Sendable>(
+        _ fetch: @escaping @Sendable (inout ReadTransaction) throws -> T
+    ) -> ObservedValues<T> {
+        ObservedValues(core: core, fetch: fetch, isSame: nil)
+    }
+
+    /// A value that is read again whenever a commit may have changed it, and handed out if it did.
+    ///
+    /// As the form for any type, but a value that is equal to the last one is not handed out.
+    ///
+    /// - Parameter fetch: Reads the value; runs on a thread of the store's.
+    public func observe<T: Sendable & Equatable>(
+        _ fetch: @escaping @Sendable (inout ReadTransaction) throws -> T
+    ) -> ObservedValues<T> {
+        ObservedValues(core: core, fetch: fetch) { $0 == $1 }
+    }
+}
+
+/// The values of something that is observed, one after the other. See `Store.observe(_:)`.
+public struct ObservedValues<Element: Sendable>: AsyncSequence, Sendable {
+    let core: StoreCore
+    let fetch: @Sendable (inout ReadTransaction) throws -> Element
+    let isSame: (@Sendable (Element, Element) -> Bool)?
+
+    /// Begins to observe: every commit from now on counts.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(loop: Loop(self))
+    }
+
+    /// One loop over the values.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let loop: Loop
+
+        /// Waits for the next value; `nil` after an error was thrown.
+        ///
+        /// - Throws: As `Store.observe(_:)` says.
+        public func next() async throws -> Element? {
+            try await loop.next()
+        }
+    }
+
+    /// Stops to observe when the loop lets it go.
+    fileprivate final class Loop {
+        private let values: ObservedValues
+        private let observed = ObservedRead()
+        private var last: Element?
+        private var hasFailed = false
+
+        init(_ values: ObservedValues) {
+            self.values = values
+            values.core.observation.add(observed, values.core)
+        }
+
+        deinit {
+            values.core.observation.remove(ObjectIdentifier(observed))
+        }
+
+        func next() async throws -> Element? {
+            guard !hasFailed else { return nil }
+            do {
+                while true {
+                    try await observed.beginFetch()
+                    let (value, tables) = try await values.core.recordedRead(values.fetch)
+                    observed.endFetch(tables)
+                    if let last, let isSame = values.isSame, isSame(last, value) { continue }
+                    if values.isSame != nil { last = value }
+                    return value
+                }
+            } catch {
+                hasFailed = true
+                values.core.observation.remove(ObjectIdentifier(observed))
+                throw error
+            }
+        }
+    }
+}
+
+extension StoreCore {
+    /// What a read returns, and which tables it has read.
+    fileprivate func recordedRead<T: Sendable>(
+        _ fetch: @escaping @Sendable (inout ReadTransaction) throws -> T
+    ) async throws -> (T, TableSet) {
+        try await read { tx in
+            let handle = try tx.connection().current()
+            let recording = ReadRecording()
+            handle.touchObserver = recording
+            defer { handle.touchObserver = nil }
+            return (try fetch(&tx), recording.tables)
+        }
+    }
+}

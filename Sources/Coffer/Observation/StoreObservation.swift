@@ -1,0 +1,163 @@
+import Synchronization
+
+/// Who observes a store, and what they are told when something was committed.
+///
+/// A commit becomes an event in three steps, all by who has the turn in the write queue: `begin`
+/// right after BEGIN, `CommitRecording.finish` right before COMMIT, `committed` right after it.
+/// So events come in the order of the commits. While nobody observes, the first step is
+/// one look at an atomic, and there are no others.
+final class StoreObservation: Sendable {
+    private struct State {
+        var reads: [ObjectIdentifier: ObservedRead] = [:]
+        var queues: [ObjectIdentifier: ChangeQueue] = [:]
+        /// Counts those who began to observe.
+        var generation = 0
+        var closed: StoreError?
+        /// Asks for commits of other processes, as long as somebody observes.
+        var poll: Task<Void, Never>?
+
+        var isObserved: Bool { !reads.isEmpty || !queues.isEmpty }
+
+        var wanted: Set<String> {
+            queues.values.reduce(into: []) { $0.formUnion($1.tables.names) }
+        }
+    }
+
+    private let state = Mutex(State())
+    /// Whether somebody observes, or the triggers for those who did are still there.
+    private let isAwake = Atomic(false)
+
+    // MARK: Those who observe
+
+    /// How many loops observe the store.
+    var observerCount: Int { state.withLock { $0.reads.count + $0.queues.count } }
+
+    /// Whether other processes' commits are asked for.
+    var isPolling: Bool { state.withLock { $0.poll != nil } }
+
+    func add(_ read: ObservedRead, _ core: StoreCore) {
+        add(core) {
+            $0.reads[ObjectIdentifier(read)] = read
+        } ifClosed: {
+            read.close($0)
+        }
+    }
+
+    func add(_ queue: ChangeQueue, _ core: StoreCore) {
+        add(core) {
+            queue.generation = $0.generation
+            $0.queues[ObjectIdentifier(queue)] = queue
+        } ifClosed: {
+            queue.close($0)
+        }
+    }
+
+    private func add(
+        _ core: StoreCore, _ insert: (inout State) -> Void, ifClosed: (StoreError) -> Void
+    ) {
+        // Only what comes later is news.
+        core.askForForeignCommits()
+        let closed = state.withLock { state -> StoreError? in
+            if let closed = state.closed { return closed }
+            state.generation += 1
+            insert(&state)
+            if state.poll == nil, let interval = core.configuration.foreignCommitInterval {
+                state.poll = Self.poll(core, every: interval)
+            }
+            return nil
+        }
+        if let closed { ifClosed(closed) }
+        // Whoever commits after this line sees it.
+        isAwake.store(true, ordering: .sequentiallyConsistent)
+    }
+
+    func remove(_ id: ObjectIdentifier) {
+        let poll = state.withLock { state -> Task<Void, Never>? in
+            state.reads[id] = nil
+            state.queues[id] = nil
+            guard !state.isObserved else { return nil }
+            defer { state.poll = nil }
+            return state.poll
+        }
+        poll?.cancel()
+    }
+
+    /// Ends all loops with this error.
+    func close(_ reason: StoreError) {
+        let state = state.withLock { state in
+            defer {
+                state.reads = [:]
+                state.queues = [:]
+                state.poll = nil
+                state.closed = reason
+            }
+            return state
+        }
+        state.poll?.cancel()
+        for read in state.reads.values { read.close(reason) }
+        for queue in state.queues.values { queue.close(reason) }
+    }
+
+    // MARK: Commits
+
+    /// Begins to look at the transaction that was just begun on the writer; `nil` if nobody
+    /// observes.
+    func begin(_ connection: Connection) -> CommitRecording? {
+        guard isAwake.load(ordering: .sequentiallyConsistent) else { return nil }
+        noticeForeignCommits(connection)
+        let (wanted, generation) = state.withLock { ($0.wanted, $0.generation) }
+        return CommitRecording(connection, wanted: wanted, generation: generation)
+    }
+
+    /// Tells everybody of a commit.
+    ///
+    /// - Parameters:
+    ///   - recording: What its transaction touched; `nil` if nobody observed when it began.
+    ///   - connection: The writer.
+    func committed(_ recording: CommitRecording?, on connection: Connection) {
+        guard isAwake.load(ordering: .sequentiallyConsistent) else { return }
+        // Those who began meanwhile are told that anything may have changed.
+        if recording == nil { _ = connection.hasForeignCommit() }
+        let writes = recording?.writes ?? .everything
+        let (reads, queues) = state.withLock { state in
+            // The triggers of those who have gone are gone as well, now for good.
+            if !state.isObserved, recording?.hasNoTriggers == true {
+                isAwake.store(false, ordering: .sequentiallyConsistent)
+            }
+            return (Array(state.reads.values), Array(state.queues.values))
+        }
+        for read in reads { read.touch(writes) }
+        for queue in queues {
+            if let recording, queue.generation <= recording.generation {
+                queue.put(recording.result)
+            } else if queue.tables.intersects(writes) {
+                queue.put(.begunBefore)
+            }
+        }
+    }
+
+    // MARK: Other processes
+
+    /// Tells everybody if another connection has committed. Needs the writer for itself.
+    func noticeForeignCommits(_ connection: Connection) {
+        if connection.hasForeignCommit() == true { didMissCommits() }
+    }
+
+    /// Tells everybody that another connection may have changed anything.
+    func didMissCommits() {
+        let (reads, queues) = state.withLock { ($0.reads.values, $0.queues.values) }
+        for read in reads { read.touch(.everything) }
+        for queue in queues { queue.put(.elsewhere) }
+    }
+
+    /// A task that sleeps: it holds no thread, and ends with the last loop.
+    private static func poll(_ core: StoreCore, every interval: Duration) -> Task<Void, Never> {
+        Task.detached { [weak core] in
+            while !Task.isCancelled {
+                guard (try? await Task.sleep(for: interval)) != nil else { return }
+                guard let core else { return }
+                await Store.offPool { core.askForForeignCommits() }
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import Synchronization
+
+/// Wakes one task that waits: now, or as soon as it does.
+final class Wakeup: Sendable {
+    private enum State {
+        case idle
+        /// Nobody waited: who comes next goes on at once.
+        case signalled
+        case waiting(CheckedContinuation<Void, Never>)
+    }
+
+    private let state = Mutex(State.idle)
+
+    func signal() {
+        let waiting = state.withLock { state -> CheckedContinuation<Void, Never>? in
+            guard case .waiting(let continuation) = state else {
+                state = .signalled
+                return nil
+            }
+            state = .idle
+            return continuation
+        }
+        waiting?.resume()
+    }
+
+    /// Returns after a signal, or when the task is cancelled.
+    func wait() async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isSignalled = state.withLock { state in
+                    if case .signalled = state {
+                        state = .idle
+                        return true
+                    }
+                    state = .waiting(continuation)
+                    return false
+                }
+                if isSignalled { continuation.resume() }
+            }
+        } onCancel: {
+            signal()
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+
+/// Random writes: what is told of each commit must be what a comparison of the rows before and
+/// after it finds.
+@Suite(.againstHanging) struct ChangesAgainstTruthTests {
+    private struct Random: RandomNumberGenerator {
+        var state: UInt64
+
+        mutating func next() -> UInt64 {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return state >> 11 ^ state << 21
+        }
+
+        mutating func pick<T>(_ choices: [T]) -> T { choices[Int(next() % UInt64(choices.count))] }
+    }
+
+    private static let schema = [
+        "CREATE TABLE a(id INTEGER PRIMARY KEY, u UNIQUE, n TEXT COLLATE NOCASE UNIQUE, x, y)",
+        "CREATE UNIQUE INDEX axy ON a(x, y)",
+        """
+        CREATE TABLE b(k TEXT COLLATE NOCASE, l, u UNIQUE, v, PRIMARY KEY (l, k)) WITHOUT ROWID
+        """,
+        "CREATE TABLE c(v, \"rowid\", \"odd \"\"name\" UNIQUE ON CONFLICT REPLACE)",
+        """
+        CREATE TRIGGER ab AFTER DELETE ON a WHEN old.u % 3 = 0 BEGIN
+            INSERT OR REPLACE INTO c(v, "odd ""name") VALUES (old.u, old.u % 2);
+        END
+        """,
+    ]
+
+    private static func statement(_ random: inout Random) -> String {
+        let (i, j, k) = (random.next() % 7, random.next() % 7, random.next() % 4)
+        let or = random.pick(["", "OR REPLACE", "OR IGNORE", "OR FAIL", "OR ABORT"])
+        let name = random.pick(["'p'", "'P'", "'q'", "'é'", "NULL", "x'00'"])
+        return random.pick([
+            "INSERT \(or) INTO a(u, n, x, y) VALUES (\(i), \(name), \(j), \(k))",
+            "INSERT \(or) INTO a(id, u, n) VALUES (\(i), \(j), \(name)), (\(j), \(k), 'z')",
+            "UPDATE \(or) a SET u = \(i), x = \(j) WHERE id % 3 = \(k)",
+            "UPDATE \(or) a SET id = id + \(k) WHERE u = \(i)",
+            "UPDATE \(or) a SET n = \(name) WHERE id = \(i)",
+            "DELETE FROM a WHERE id = \(i)", "DELETE FROM a WHERE u < \(k)",
+            "INSERT \(or) INTO b VALUES (\(name), \(k), \(i), \(j))",
+            "INSERT \(or) INTO b SELECT n, id % 3, u, x FROM a",
+            "UPDATE \(or) b SET k = \(name) WHERE l = \(k)",
+            "UPDATE \(or) b SET l = l + 1, u = \(j) WHERE v = \(i)",
+            "DELETE FROM b WHERE l = \(k)",
+            "INSERT INTO c(v, \"odd \"\"name\") VALUES (\(i), \(j))",
+            "INSERT INTO c(_rowid_, v) VALUES (\(i), \(j))",
+            "UPDATE c SET \"odd \"\"name\" = \(j) WHERE v = \(i)",
+            k == 0 ? "DELETE FROM \(random.pick(["a", "b", "c"]))" : "DELETE FROM c WHERE v = \(i)",
+        ])
+    }
+
+    /// All rows by table and key.
+    private func rows(_ store: Store) throws -> [String: [String: [Value]]] {
+        try store.read { tx in
+            let keys = ["a": "id, 0", "b": "l, k", "c": "_rowid_, 0"]
+            return try keys.mapValues { _ in [:] }.merging(
+                keys.map { table, key in
+                    var found: [String: [Value]] = [:]
+                    let sql = SQL(text: "SELECT \(key), * FROM \(table)")
+                    for row in try tx.rows(sql) {
+                        let width = table == "b" ? 2 : 1
+                        found["\(row.values.prefix(width))"] = row.values
+                    }
+                    return (table, found)
+                }
+            ) { $1 }
+        }
+    }
+
+    @Test(arguments: 1...(isLongRun ? 40 : 4))
+    func `what is told is what a comparison finds`(seed: Int) async throws {
+        let fixture = try ObservationFixture()
+        for sql in Self.schema { try fixture.run(sql) }
+        let events = fixture.store.changes(in: "a", "b", "c").makeAsyncIterator()
+        var random = Random(state: UInt64(seed))
+        var before = try rows(fixture.store)
+        for _ in 0..<250 {
+            try? fixture.write { tx in
+                for _ in 0...random.next() % 5 {
+                    let sql = Self.statement(&random)
+                    try? tx.savepoint { part in
+                        _ = try? part.execute(SQL(text: sql))
+                        if random.next() % 5 == 0 { throw Undo() }
+                    }
+                }
+                if random.next() % 8 == 0 { throw Undo() }
+            }
+            let after = try rows(fixture.store)
+            var expected: Set<String> = []
+            for (table, old) in before {
+                let new = after[table] ?? [:]
+                for key in old.keys where new[key] == nil {
+                    expected.insert("delete \(table) \(key)")
+                }
+                for (key, row) in new {
+                    if old[key] == nil { expected.insert("insert \(table) \(key)") }
+                    if let was = old[key], was != row { expected.insert("update \(table) \(key)") }
+                }
+            }
+            before = after
+            // The end of this round, also if nothing was changed: a row that no other is like.
+            try fixture.run("INSERT INTO c(_rowid_) VALUES (1000000)")
+            try fixture.run("DELETE FROM c WHERE _rowid_ = 1000000")
+            var told: Set<String> = []
+            while let event = try await events.next(), case .commit(let rows) = event {
+                let texts = rows.map { "\($0.kind.rawValue) \($0.table) \($0.key)" }
+                if rows.first?.rowID == 1_000_000 {
+                    if rows.first?.kind == .delete { break }
+                    continue
+                }
+                #expect(Set(texts).count == texts.count)
+                told.formUnion(texts)
+            }
+            // An update to the same values is told, and cannot be seen in the rows.
+            let rest = told.subtracting(expected)
+            #expect(expected.isSubset(of: told), "\(expected.subtracting(told))")
+            #expect(rest.allSatisfy { $0.hasPrefix("update") }, "\(rest)")
+        }
+    }
+}

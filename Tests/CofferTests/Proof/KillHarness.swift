@@ -1,0 +1,106 @@
+import Foundation
+import Testing
+import Workload
+
+@testable import Coffer
+
+/// Kills a process that writes, at random moments, and looks at what it left: each write that it
+/// told of, and none half done.
+struct KillHarness {
+    let keeping: Keeping
+    /// For tests of tests: the process tells of its writes before it commits them.
+    var tellsEarly = false
+
+    /// So often a file is used: the more it holds, the longer a look at it takes.
+    private static let killCountOfFile = 25
+
+    func run(killCount: Int) throws -> Tally {
+        var tally = Tally()
+        while tally.triedCount < killCount {
+            let count = min(Self.killCountOfFile, killCount - tally.triedCount)
+            try runOnFile(killCount: count, &tally)
+        }
+        return tally
+    }
+
+    private func runOnFile(killCount: Int, _ tally: inout Tally) throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path()
+        let store = try Store(path: path, key: .numbered(1), configuration: keeping.configuration())
+        try store.write { tx in try Ledger.create(tx) }
+        try store.close()
+        /// The last write of each worker that was told of.
+        var told = [Int](repeating: 0, count: Ledger.workerCount)
+        var uncheckedCount = 0
+        for number in 0..<killCount {
+            var problems: [String] = []
+            for line in try linesUntilKilled(path) where line != "ready" {
+                let words = line.split(separator: " ").compactMap { Int($0) }
+                guard words.count == 2, told.indices.contains(words[0]) else {
+                    problems.append(line)
+                    continue
+                }
+                told[words[0]] = max(told[words[0]], words[1])
+            }
+            uncheckedCount += 1
+            // Sometimes the next process recovers what this one left, and is killed meanwhile.
+            if number % 4 != 2 || number == killCount - 1 {
+                problems += try check(path, &told, uncheckedCount)
+                uncheckedCount = 0
+            }
+            tally.add(problems, "\(keeping), kill \(number)")
+        }
+    }
+
+    private func linesUntilKilled(_ path: String) throws -> [String] {
+        let durability = keeping.durability == .power ? "power" : "process"
+        let peer = try Peer([
+            "ledger", tellsEarly ? "early" : "truly", path, "1", keeping.journalMode.description,
+            durability,
+        ])
+        var lines: [String] = []
+        // One of eight is killed while it starts or opens the file.
+        if Int.random(in: 0..<8) > 0 {
+            for _ in 0..<Int.random(in: 1...40) {
+                guard let line = peer.line() else { break }
+                lines.append(line)
+            }
+            usleep(UInt32.random(in: 0...3000))
+        } else {
+            usleep(UInt32.random(in: 0...60_000))
+        }
+        peer.kill()
+        while let line = peer.line() { lines.append(line) }
+        return lines
+    }
+
+    private func check(
+        _ path: String, _ told: inout [Int], _ uncheckedCount: Int
+    ) throws -> [String] {
+        let store = try Store(
+            path: path, key: .numbered(1), mode: .mustExist, configuration: keeping.configuration())
+        let (contents, integrity) = try store.read { tx in
+            (
+                try Ledger.contents(tx),
+                try tx.firstRow("PRAGMA integrity_check")?.get(0, as: String.self)
+            )
+        }
+        try store.close()
+        var problems = contents.problems
+        if integrity != "ok" { problems.append("integrity: \(integrity ?? "none")") }
+        for worker in told.indices {
+            let numbers = contents.entries.filter { $0.worker == worker }.map(\.number)
+            let last = contents.count(of: worker)
+            if numbers.count != last { problems.append("worker \(worker) has only \(numbers)") }
+            if last < told[worker] {
+                problems.append("worker \(worker) told of \(told[worker]), and \(last) are there")
+            }
+            // One write of each process may be there that it had no time to tell of.
+            if last > told[worker] + uncheckedCount {
+                problems.append("worker \(worker) told of \(told[worker]), but \(last) are there")
+            }
+            told[worker] = last
+        }
+        return problems
+    }
+}

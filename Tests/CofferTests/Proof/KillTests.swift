@@ -1,0 +1,26 @@
+import Testing
+
+@testable import Coffer
+
+/// Processes that are killed while they write: 100 by default, 5 000 in a long run.
+@Suite(.againstHanging) struct KillTests {
+    @Test(arguments: Keeping.all)
+    func `kill -9 costs no write that returned and leaves none half done`(keeping: Keeping) throws {
+        let tally = try KillHarness(keeping: keeping).run(killCount: tryCount(25, long: 1250))
+        try tally.expectNothingLost("kill -9")
+    }
+
+    @Test(arguments: journalModes)
+    func `the harness fails when a write is told of before its commit`(
+        mode: Configuration.JournalMode
+    ) throws {
+        let keeping = Keeping(journalMode: mode, durability: .power)
+        var problems: [String] = []
+        // A kill may come while nothing is told of and not there: a few do not say much.
+        for _ in 0..<20 where !problems.contains(where: { $0.contains("told of") }) {
+            problems += try KillHarness(keeping: keeping, tellsEarly: true).run(killCount: 8)
+                .problems
+        }
+        #expect(problems.contains { $0.contains("told of") })
+    }
+}

@@ -1,0 +1,114 @@
+import CFaultVFS
+
+@testable import Coffer
+
+/// A disk that fails on demand and can lose its power: a VFS between the engine and the system.
+///
+/// ```swift
+/// let disk = try FaultDisk()
+/// var configuration = Configuration.testing()
+/// configuration.vfs = disk.name
+/// disk.arm(.sync, skip: 2)
+/// ```
+final class FaultDisk: @unchecked Sendable {
+    // @unchecked: the C side has a mutex of its own.
+
+    struct Kinds: OptionSet, Sendable {
+        let rawValue: UInt32
+
+        init(rawValue: UInt32) {
+            self.rawValue = rawValue
+        }
+
+        private init(_ kind: fault_kind) {
+            rawValue = UInt32(kind.rawValue)
+        }
+
+        static let open = Self(fault_open)
+        static let read = Self(fault_read)
+        static let write = Self(fault_write)
+        static let truncate = Self(fault_truncate)
+        static let sync = Self(fault_sync)
+        static let delete = Self(fault_delete)
+        static let shm = Self(fault_shm)
+        static let lock = Self(fault_lock)
+        static let access = Self(fault_access)
+        static let size = Self(fault_size)
+        /// What changes a file or makes a change durable.
+        static let changing: Self = [.write, .truncate, .sync, .delete]
+    }
+
+    enum Action: CaseIterable {
+        /// Does nothing, and fails.
+        case fail
+        /// Writes the first half, and fails.
+        case shorten
+        /// Does nothing, and says that it did.
+        case lie
+        /// Is the last one before the power goes.
+        case powerOff
+
+        fileprivate var code: fault_action {
+            switch self {
+            case .fail: fault_fail
+            case .shorten: fault_shorten
+            case .lie: fault_lie
+            case .powerOff: fault_power_off
+            }
+        }
+    }
+
+    private let disk: OpaquePointer
+
+    init() throws(StoreError) {
+        // Asked first: it configures the engine, which a disk starts.
+        _ = try Engine.capabilities
+        guard let disk = fault_disk_create() else {
+            throw StoreError(.io, "no disk could be registered")
+        }
+        self.disk = disk
+    }
+
+    deinit {
+        fault_disk_destroy(disk)
+    }
+
+    /// For `Configuration.vfs`.
+    var name: String { String(cString: fault_disk_name(disk)) }
+
+    /// Lets `skip` operations of these kinds pass, then strikes `count` of them, or all.
+    func arm(
+        _ kinds: Kinds, skip: Int = 0, count: Int? = 1, _ action: Action = .fail, code: Int32 = 0
+    ) {
+        fault_disk_arm(
+            disk, kinds.rawValue, Int64(skip), count.map(Int64.init) ?? -1, action.code, code)
+    }
+
+    func disarm() { fault_disk_disarm(disk) }
+
+    var struckCount: Int { Int(fault_disk_struck_count(disk)) }
+
+    func operationCount(_ kinds: Kinds) -> Int {
+        Int(fault_disk_operation_count(disk, kinds.rawValue))
+    }
+
+    // MARK: Power
+
+    /// Keeps apart from now on what is written and what is synced. No file may be open yet.
+    func record() { fault_disk_record(disk) }
+
+    /// Syncs say that they were done and save nothing.
+    func ignoreSyncs() { fault_disk_ignore_syncs(disk) }
+
+    var isOff: Bool { fault_disk_is_off(disk) }
+
+    func cutPower() { fault_disk_cut(disk) }
+
+    /// Leaves in the closed files what a power loss leaves: what was synced, and an arbitrary part
+    /// of what was not; with seed 0 none of it.
+    func restore(seed: UInt64) throws(StoreError) {
+        guard fault_disk_restore(disk, seed) else {
+            throw StoreError(.io, "the files could not be restored, or one is open")
+        }
+    }
+}
