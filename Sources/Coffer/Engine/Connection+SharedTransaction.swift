@@ -22,6 +22,7 @@ extension Connection {
     ///   page failed authentication.
     func part<T>(isFirst: Bool, _ body: () throws -> T) throws -> T {
         let handle = try current()
+        handle.sawDamage = false
         do throws(StoreError) {
             if !isFirst { try handle.run(.beginPart) }
         } catch {
@@ -90,12 +91,13 @@ extension Connection {
 
     private func undoPart(_ handle: Handle, isFirst: Bool, after failure: any Error) {
         // After one failed page every further statement of the transaction is suspect.
-        let isDamage = (failure as? StoreError)?.code == .damaged
+        let isDamage = (failure as? StoreError)?.code == .damaged && handle.sawDamage
         guard handle.isInTransaction, !isFirst, !isDamage else { return undoShared(handle) }
         forgetAttachments()
         do throws(StoreError) {
             try handle.run(.undoPart)
             try handle.run(.keepPart)
+            try forgetDeferral(handle)
         } catch {
             undoShared(handle)
         }
@@ -118,8 +120,13 @@ extension Connection {
                 hint: "A deferred foreign key refers to a row that is not there at the end.",
                 resultCode: SQLITE_CONSTRAINT | 3 << 8)
         }
+        try forgetDeferral(handle)
+    }
+
+    /// A deferral would hold for the parts behind this one. Switching it off forgets the count of
+    /// what is open, so that has to be none.
+    private func forgetDeferral(_ handle: Handle) throws(StoreError) {
         guard handle.authorizer.sawDeferredKeys else { return }
-        // It would hold for the parts behind this one. Switching it off forgets the count.
         try handle.run("PRAGMA defer_foreign_keys = OFF")
     }
 }

@@ -57,6 +57,8 @@ public final class Connection {
     }
     var savepointDepth = 0
     /// What other rooms keep per connection, such as a record type's statements.
+    /// Whose SQL runs on it; the same on every handle that it gets.
+    private var scope = Authorizer.Scope.connection
     private let attachments = Attachments()
     /// The schema that the attachments were made for, and whether it was asked for since the
     /// transaction began or changed the schema itself.
@@ -111,6 +113,7 @@ public final class Connection {
         busyPolicy = .timeout(configuration.busyTimeout)
         self.state = .open(state.handle, state)
         cache = StatementCache(countMax: configuration.statementCountMax)
+        scope = .body
         state.handle.authorizer.scope = .body
     }
 
@@ -293,7 +296,7 @@ public final class Connection {
 
     private func exchange(for new: Handle, _ file: FileState?) throws(StoreError) {
         finalizeStatements()
-        new.authorizer.scope = handle?.authorizer.scope ?? new.authorizer.scope
+        new.authorizer.scope = scope
         state = .open(new, file)
         try prepareHandle()
     }

@@ -13,6 +13,8 @@ final class Handle {
     var probeStatement: OpaquePointer?
     /// How many pages had been read into the cache when the last probe found nothing wrong.
     var cleanMissCount: Int32?
+    /// Whether an error of this handle was about damage; errors of others may be as well.
+    var sawDamage = false
     /// Tells which pages are damaged, once what belongs to the file is known.
     var damagedPages: (() -> [Int])?
     /// The names of attached databases, in order, and the probe of each.
@@ -144,7 +146,9 @@ final class Handle {
 
     /// The same error, with the numbers of damaged pages if it is about damage.
     func namingPages(_ error: StoreError) -> StoreError {
-        guard error.code == .damaged, let damagedPages, !isClosed else { return error }
+        guard error.code == .damaged else { return error }
+        sawDamage = true
+        guard let damagedPages, !isClosed else { return error }
         return error.with(pages: damagedPages())
     }
 

@@ -22,8 +22,19 @@ final class Checkpointer: Sendable {
     private let pool: ConnectionPool
     private let thread = DispatchQueue(label: "coffer.checkpoint")
     private let state = Mutex(State())
+    private struct Slot {
+        var reader: ConnectionPool.Reader?
+        /// Whether nothing may be opened: the store is suspended or closed.
+        var isStopped = false
+
+        mutating func close() {
+            reader?.connection.close()
+            reader = nil
+        }
+    }
+
     /// Held while a checkpoint runs.
-    private let connection = Mutex<ConnectionPool.Reader?>(nil)
+    private let slot = Mutex(Slot())
     /// That many pages are worth a checkpoint.
     private let frameCount: Int
     private let frameCountMax: Int
@@ -69,29 +80,29 @@ final class Checkpointer: Sendable {
         let beginning = ContinuousClock.now
         var isDone = false
         do throws(StoreError) {
-            let result = try connection.withLock { reader throws(StoreError) in
-                if reader == nil { reader = try pool.openReader(isCounted: false) }
-                return try reader?.connection.moveLog()
+            let result = try slot.withLock { slot throws(StoreError) -> CheckpointResult? in
+                guard !slot.isStopped else { return nil }
+                if slot.reader == nil { slot.reader = try pool.openReader(isCounted: false) }
+                return try slot.reader?.connection.moveLog()
             }
-            isDone = result.map { $0.logFrameCount == $0.checkpointedFrameCount } ?? true
+            guard let result else { return }
+            isDone = result.logFrameCount == result.checkpointedFrameCount
             didRun(since: beginning, result: result)
-        } catch  where error.code == .closed {
-            // Suspended or closed meanwhile.
         } catch {
+            isDone = true
             // The next commit asks again; nothing is lost by a log that stays.
             pool.configuration.logger?.warning("checkpoint failed: \(error)")
         }
         if isFull, !isDone { expireSnapshots() }
     }
 
-    private func didRun(since beginning: ContinuousClock.Instant, result: CheckpointResult?) {
+    private func didRun(since beginning: ContinuousClock.Instant, result: CheckpointResult) {
         let duration = beginning.duration(to: .now)
         metrics.checkpoint.recordNanoseconds(duration.nanoseconds)
-        if let result { metrics.logFrameCount.record(Int64(result.logFrameCount)) }
+        metrics.logFrameCount.record(Int64(result.logFrameCount))
         state.withLock { state in
             state.counts.count += 1
             state.counts.duration += duration
-            guard let result else { return }
             state.counts.movedFrameCount = result.checkpointedFrameCount
         }
     }
@@ -108,18 +119,25 @@ final class Checkpointer: Sendable {
     /// Runs `work` while no checkpoint runs and its connection is closed.
     ///
     /// Only who has the turn in the write queue may ask for it: a checkpoint may keep the turn.
-    func pausing<E: Error>(_ work: () throws(E) -> Void) throws(E) {
-        try connection.withLock { reader throws(E) in
-            reader?.connection.close()
-            reader = nil
+    ///
+    /// - Parameter isLast: Whether none may run after it.
+    func pausing<E: Error>(isLast: Bool = false, _ work: () throws(E) -> Void) throws(E) {
+        try slot.withLock { slot throws(E) in
+            slot.close()
             try work()
+            slot.isStopped = isLast
         }
     }
 
-    func close() {
-        connection.withLock { reader in
-            reader?.connection.close()
-            reader = nil
+    /// Opens nothing any more.
+    func stop() {
+        slot.withLock { slot in
+            slot.close()
+            slot.isStopped = true
         }
+    }
+
+    func allow() {
+        slot.withLock { $0.isStopped = false }
     }
 }

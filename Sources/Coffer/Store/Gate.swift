@@ -56,6 +56,21 @@ final class Gate: Sendable {
         /// Who waits until nobody is inside.
         var onEmpty: [DispatchSemaphore] = []
 
+        init(freeCount: Int) {
+            self.freeCount = freeCount
+        }
+
+        /// At so many tickets those who have left the line are thrown out of it.
+        private var sweepCount = 64
+
+        mutating func append(_ ticket: Ticket) {
+            if tickets.count >= sweepCount {
+                tickets.removeAll { !$0.isWaiting }
+                sweepCount = max(64, tickets.count * 2)
+            }
+            tickets.append(ticket)
+        }
+
         /// The first who still waits.
         var next: Ticket? {
             mutating get {
@@ -85,7 +100,7 @@ final class Gate: Sendable {
         let next: Next = line.withLock { line in
             if let closed = line.closed { return .refuse(closed) }
             guard line.freeCount > 0 else {
-                line.tickets.append(ticket)
+                line.append(ticket)
                 return .wait
             }
             line.freeCount -= 1
@@ -144,18 +159,13 @@ final class Gate: Sendable {
     }
 
     /// Refuses everybody who waits or comes later.
-    ///
-    /// - Returns: Whether it was not closed for the same reason before.
-    @discardableResult
-    func close(_ reason: StoreError) -> Bool {
-        let (tickets, isNew) = line.withLock { line in
-            let isNew = line.closed?.code != reason.code
+    func close(_ reason: StoreError) {
+        let tickets = line.withLock { line in
             line.closed = reason
             defer { line.tickets.removeAll() }
-            return (line.tickets, isNew)
+            return line.tickets
         }
         for ticket in tickets { ticket.withdraw(reason) }
-        return isNew
     }
 
     /// Lets in again.
@@ -203,6 +213,16 @@ final class Gate: Sendable {
         func come(_ result: Result<Void, StoreError>) {
             decision.withLock { $0 = result }
             semaphore.signal()
+        }
+
+        func come(_ failure: StoreError?) {
+            come(failure.map(Result.failure) ?? .success(()))
+        }
+
+        /// Blocks until it has come.
+        func failure() -> StoreError? {
+            do throws(StoreError) { try result() } catch { return error }
+            return nil
         }
 
         /// `false` when the time is up; the decision may still come.

@@ -32,7 +32,9 @@ final class StopSignal: Sendable {
     /// statement, with all of its transaction.
     func stop(_ reason: StoreError, since beginning: ContinuousClock.Instant = .now) {
         let onStop = state.withLock { state -> (@Sendable () -> Void)? in
-            guard let begun = state.beginning, begun <= beginning else { return nil }
+            guard state.reason == nil, let begun = state.beginning, begun <= beginning else {
+                return nil
+            }
             state.reason = reason
             isStopped.store(true, ordering: .relaxed)
             // Under the mutex: afterwards the connection may run somebody else's statement.

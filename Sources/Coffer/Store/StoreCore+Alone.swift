@@ -1,11 +1,13 @@
-import Synchronization
-
 /// What happens while nothing else uses the store.
 extension StoreCore {
     /// Runs `work` while nothing else uses the store.
     ///
     /// - Throws: `.busy` if running work does not end within `waitTimeout`; `.misuse` in a body.
-    func alone(_ work: () throws(StoreError) -> Void) throws(StoreError) {
+    ///
+    /// - Parameter isLast: Whether nothing may use it afterwards.
+    private func alone(
+        isLast: Bool = false, _ work: () throws(StoreError) -> Void
+    ) throws(StoreError) {
         try requireOutside()
         let deadline = ContinuousClock.now + configuration.waitTimeout
         try queue.gate.wait(timeout: configuration.waitTimeout, for: "running writes to end")
@@ -17,7 +19,7 @@ extension StoreCore {
             try readGate.wait(timeout: timeLeft, for: "running reads to end")
             readerCount += 1
         }
-        try checkpointer.pausing(work)
+        try checkpointer.pausing(isLast: isLast, work)
     }
 
     /// - Throws: `.misuse` inside a body of this store on this thread.
@@ -29,26 +31,47 @@ extension StoreCore {
         }
     }
 
+    /// Runs one change of the store's life, never two at once.
+    ///
+    /// - Throws: `.misuse` in a body; `.busy` if another one does not end within `waitTimeout`.
+    private func changeLife(
+        _ work: (inout Life) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try requireOutside()
+        try lifeGate.wait(timeout: configuration.waitTimeout, for: "a pause, rekey or close to end")
+        defer { lifeGate.leave() }
+        var life = self.life.withLock { $0 }
+        defer { self.life.withLock { $0 = life } }
+        try work(&life)
+    }
+
+    /// What the store is for those who come.
+    enum Life { case open, suspended, closed }
+
     // MARK: Key
 
     func rekey(to key: borrowing StoreKey) throws(StoreError) {
-        try alone { () throws(StoreError) in
-            guard pool.mode != .readOnly else {
-                throw StoreError(.readOnly, "the store was opened for reading only")
+        try changeLife { _ throws(StoreError) in
+            try alone { () throws(StoreError) in
+                guard pool.mode != .readOnly else {
+                    throw StoreError(.readOnly, "the store was opened for reading only")
+                }
+                try pool.rekey(to: key)
             }
-            try pool.rekey(to: key)
         }
     }
 
     /// Opens every connection anew, with another key.
     func reopen(with key: borrowing StoreKey) throws(StoreError) {
-        if isSuspended.load(ordering: .sequentiallyConsistent) {
-            try requireOutside()
-            try exchangeConnections(key)
-            admit()
-        } else {
-            try alone { () throws(StoreError) in try exchangeConnections(key) }
-            observation.didMissCommits()
+        try changeLife { life throws(StoreError) in
+            if life == .suspended {
+                try exchangeConnections(key)
+                life = .open
+                admit()
+            } else {
+                try alone { () throws(StoreError) in try exchangeConnections(key) }
+                observation.didMissCommits()
+            }
         }
     }
 
@@ -66,30 +89,41 @@ extension StoreCore {
     /// Ends what runs, or undoes it after `waitTimeout`, closes all connections and lets nothing
     /// in.
     func suspend() throws(StoreError) {
-        try requireOutside()
-        let reason = StoreError(
-            .suspended, "the store is suspended", hint: "Call resume(), then run it again.")
-        guard queue.gate.close(reason), readGate.close(reason) else { return }
-        do throws(StoreError) {
-            try drain(reason)
-            try checkpointer.pausing { () throws(StoreError) in pool.closeConnections() }
-            isSuspended.store(true, ordering: .sequentiallyConsistent)
-        } catch {
-            admit()
-            throw error
+        try changeLife { life throws(StoreError) in
+            switch life {
+            case .suspended: return
+            case .closed: throw Self.closed
+            case .open: break
+            }
+            let reason = StoreError(
+                .suspended, "the store is suspended", hint: "Call resume(), then run it again.")
+            queue.gate.close(reason)
+            readGate.close(reason)
+            do throws(StoreError) {
+                try drain(reason)
+            } catch {
+                admit()
+                throw error
+            }
+            checkpointer.stop()
+            pool.closeConnections()
+            life = .suspended
         }
     }
 
     private func drain(_ reason: StoreError) throws(StoreError) {
         let timeout = configuration.waitTimeout
         if isEmpty(within: timeout) { return }
-        pool.writerStop.stop(reason)
-        pool.stopReaders(reason)
-        guard isEmpty(within: timeout) else {
-            throw StoreError(
-                .busy, "a body did not end although it was told to",
-                hint: "A body must not wait for anything but the store.")
-        }
+        let deadline = ContinuousClock.now + timeout
+        repeat {
+            // Again and again: who has a turn may not have begun when it was told.
+            pool.writerStop.stop(reason)
+            pool.stopReaders(reason)
+            if isEmpty(within: min(.milliseconds(50), timeout)) { return }
+        } while ContinuousClock.now < deadline
+        throw StoreError(
+            .busy, "a body did not end although it was told to",
+            hint: "A body must not wait for anything but the store.")
     }
 
     private func isEmpty(within timeout: Duration) -> Bool {
@@ -100,13 +134,16 @@ extension StoreCore {
 
     /// Opens the connections again and lets work in.
     func resume() throws(StoreError) {
-        guard isSuspended.load(ordering: .sequentiallyConsistent) else { return }
-        try pool.reopenWriter()
-        admit()
+        try changeLife { life throws(StoreError) in
+            guard life == .suspended else { return }
+            try pool.reopenWriter()
+            life = .open
+            admit()
+        }
     }
 
     private func admit() {
-        isSuspended.store(false, ordering: .sequentiallyConsistent)
+        checkpointer.allow()
         queue.gate.open()
         readGate.open()
         // Nobody has asked meanwhile.
@@ -116,20 +153,22 @@ extension StoreCore {
     // MARK: End
 
     func close() throws(StoreError) {
-        if isSuspended.load(ordering: .sequentiallyConsistent) { return shut() }
-        do throws(StoreError) {
-            try alone { () throws(StoreError) in shut() }
-        } catch  where error.code == .closed {
-            // Closed before.
+        try changeLife { life throws(StoreError) in
+            switch life {
+            case .closed: return
+            case .suspended: shut()
+            case .open: try alone(isLast: true) { () throws(StoreError) in shut() }
+            }
+            life = .closed
         }
     }
 
+    private static var closed: StoreError { StoreError(.closed, "the store was closed") }
+
     private func shut() {
-        let reason = StoreError(.closed, "the store was closed")
-        observation.close(reason)
-        queue.gate.close(reason)
-        readGate.close(reason)
-        isSuspended.store(false, ordering: .sequentiallyConsistent)
+        observation.close(Self.closed)
+        queue.gate.close(Self.closed)
+        readGate.close(Self.closed)
         pool.closeConnections()
         claim.release()
     }

@@ -15,7 +15,9 @@ final class StoreCore: Sendable {
     let queue: WriteQueue
     let readGate: Gate
     let checkpointer: Checkpointer
-    let isSuspended = Atomic(false)
+    let life = Mutex(Life.open)
+    /// Who changes it.
+    let lifeGate = Gate(permitCount: 1)
     /// Who is told of commits.
     let observation = StoreObservation()
     /// Async bodies block their thread, so they never run on the cooperative pool.
@@ -49,7 +51,7 @@ final class StoreCore: Sendable {
     }
 
     deinit {
-        checkpointer.close()
+        checkpointer.stop()
         pool.closeConnections()
         claim.release()
     }
@@ -153,17 +155,26 @@ final class StoreCore: Sendable {
         try pool.withReader { connection, stop in
             let scope = TransactionScope(connection, stop: stop, cancellation: cancellation)
             defer { scope.end() }
-            return try connection.storeTransaction(.deferred) {
-                cancellation?.aim(at: connection.interruptHandle)
-                defer { cancellation?.release() }
-                return try HeldStore.hold(
-                    id, kind: .reading, scope: scope, holdsQueue: !pool.hasReaders
-                ) {
-                    try scope.run {
-                        var transaction = ReadTransaction(scope: scope, level: scope.level)
-                        return try body(&transaction)
-                    }
+            do {
+                return try connection.storeTransaction(.deferred) {
+                    cancellation?.aim(at: connection.interruptHandle)
+                    defer { cancellation?.release() }
+                    return try run(body, in: scope, holdsQueue: !pool.hasReaders)
                 }
+            } catch {
+                throw scope.explained(error)
+            }
+        }
+    }
+
+    /// Runs the body of a read in a transaction that is open.
+    func run<T>(
+        _ body: (inout ReadTransaction) throws -> T, in scope: TransactionScope, holdsQueue: Bool
+    ) throws -> T {
+        try HeldStore.hold(id, kind: .reading, scope: scope, holdsQueue: holdsQueue) {
+            try scope.run {
+                var transaction = ReadTransaction(scope: scope, level: scope.level)
+                return try body(&transaction)
             }
         }
     }

@@ -93,13 +93,12 @@ public final class StoreSnapshot: Sendable {
             scope.end()
             if !connection.isInTransaction { end(Self.closed) }
         }
-        return try connection.part(isFirst: false) {
-            try HeldStore.hold(core.id, kind: .reading, scope: scope, holdsQueue: false) {
-                try scope.run {
-                    var transaction = ReadTransaction(scope: scope, level: scope.level)
-                    return try body(&transaction)
-                }
+        do {
+            return try connection.part(isFirst: false) {
+                try core.run(body, in: scope, holdsQueue: false)
             }
+        } catch {
+            throw scope.explained(error)
         }
     }
 
@@ -146,7 +145,7 @@ extension Store {
 
 extension StoreCore {
     fileprivate func snapshot() throws(StoreError) -> StoreSnapshot {
-        guard pool.hasReaders else {
+        guard configuration.journalMode == .wal else {
             throw StoreError(
                 .unsupported, "a snapshot needs a write-ahead log",
                 hint: "Set Configuration.journalMode to .wal, or read in one body.")

@@ -37,15 +37,19 @@ public final class TransactionScope {
 
     /// Runs the body of the transaction.
     ///
-    /// - Throws: What it throws; why it was told to stop, if an interrupt ended its statement.
+    /// - Throws: What it throws; why one of its verbs was refused, if it was told to stop.
     func run<T>(_ body: () throws -> T) throws -> T {
-        do {
-            let value = try body()
-            if let refusal { throw refusal }
-            return value
-        } catch let error as StoreError where error.code == .cancelled {
-            throw stop.reason ?? error
-        }
+        let value = try body()
+        if let refusal { throw refusal }
+        return value
+    }
+
+    /// The error of the whole run: an interrupt shows as the end of a statement or of the whole
+    /// transaction, and the caller wants to know what for.
+    func explained(_ error: any Error) -> any Error {
+        guard let known = error as? StoreError, [.cancelled, .rolledBack].contains(known.code)
+        else { return error }
+        return stop.reason ?? cancellation?.reason ?? error
     }
 
     /// The connection, for the part of the transaction at this depth.

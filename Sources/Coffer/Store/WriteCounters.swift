@@ -34,16 +34,12 @@ final class WriteCounters: Sendable {
         }
     }
 
-    func didEnd(isKept: Bool) {
-        counts.withLock { counts in
-            counts.running = nil
-            if !isKept { counts.writes.undoneCount += 1 }
-        }
-        if !isKept { metrics.undone.increment() }
+    func didEnd() {
+        counts.withLock { $0.running = nil }
     }
 
     /// - Parameters:
-    ///   - count: The bodies whose work was in the transaction.
+    ///   - count: The bodies whose work was in the transaction; none is no commit.
     ///   - beginning: When COMMIT began.
     ///   - cache: What the writer found in its cache meanwhile.
     func didCommit(
@@ -59,6 +55,7 @@ final class WriteCounters: Sendable {
         }
         counts.withLock { counts in
             counts.cache += cache
+            guard count > 0 else { return }
             guard isDurable else {
                 counts.writes.undoneCount += count
                 return
@@ -71,8 +68,9 @@ final class WriteCounters: Sendable {
         }
     }
 
-    /// - Parameter count: The bodies that had run in a transaction that SQLite then undid.
-    func didRollBack(_ count: Int) {
+    /// - Parameter count: How many bodies have left nothing.
+    func didUndo(_ count: Int) {
+        guard count > 0 else { return }
         metrics.undone.increment(by: Int64(count))
         counts.withLock { $0.writes.undoneCount += count }
     }

@@ -12,10 +12,10 @@ import Synchronization
 ///    asynchronous one on the queue's own.
 /// 2. *The first of a group* opens the transaction. Its body needs no savepoint: while it runs
 ///    nothing else is in there. Every later body runs in a savepoint (`Connection.part`). A body
-///    that throws, reads a damaged page or leaves a foreign key unsatisfied is undone alone, and
-///    its caller is told at once.
+///    that throws, reads a damaged page or leaves a foreign key unsatisfied is undone alone.
 /// 3. *Passing on.* If the next in line is a write that may share, the turn goes to it and the
-///    transaction stays open; who passed it on waits to be settled. Otherwise who has the turn
+///    transaction stays open; who passed it on waits to be settled, also if it was undone, since
+///    what it has seen of the others is not durable yet. Otherwise who has the turn
 ///    commits: when nobody waits, the group is full or has lasted too long (`GroupCommit`), or the
 ///    thread is inside another store's body, which must not wait. So a lone write waits for nobody
 ///    and pays for no savepoint.
@@ -30,10 +30,16 @@ final class WriteQueue: Sendable {
     /// Told once what became of the commit: `nil` if it is durable.
     private typealias Settle = @Sendable (StoreError?) -> Void
 
+    /// One whose body has run in the open transaction, and who waits for its end.
+    private struct Member {
+        let isKept: Bool
+        let settle: Settle
+    }
+
     /// What belongs to the open transaction. Only who has the turn changes it.
     private struct Group {
         /// Those whose work stands in it and who wait.
-        var members: [Settle] = []
+        var members: [Member] = []
         /// How many bodies have run in it, with those that were undone.
         var bodyCount = 0
         var beginning = ContinuousClock.now
@@ -57,11 +63,27 @@ final class WriteQueue: Sendable {
     }
 
     /// How a body ended.
-    private enum Ending<T> {
+    fileprivate enum Ending<T> {
         case kept(T, AfterCommit)
         /// It asked to be undone, which is no failure.
         case undone(T)
         case failed(any Error)
+
+        var isKept: Bool { if case .kept = self { true } else { false } }
+
+        var error: (any Error)? { if case .failed(let error) = self { error } else { nil } }
+
+        /// What the caller gets, once it is known what became of all that the body saw.
+        ///
+        /// - Parameter failure: Why that was undone, if it was.
+        func result(_ failure: StoreError?) -> Result<(T, AfterCommit), any Error> {
+            if let failure { return .failure(failure) }
+            switch self {
+            case .kept(let value, let afterCommit): return .success((value, afterCommit))
+            case .undone(let value): return .success((value, AfterCommit()))
+            case .failed(let error): return .failure(error)
+            }
+        }
     }
 
     let gate = Gate(permitCount: 1)
@@ -100,22 +122,17 @@ final class WriteQueue: Sendable {
         try gate.waitUnlessDeadlocked(
             id, timeout: request.timeout, for: "the write queue",
             isSharing: request.sharesTurns)
-        switch run(request, waitingSince: beginning, cancellation: nil, body) {
-        case .kept(let value, let afterCommit):
-            let turn = Gate.Turn()
-            let isWaiting =
-                !HeldStore.isInsideAny
-                && passOn(request) { turn.come($0.map(Result.failure) ?? .success(())) }
-            if isWaiting { try turn.result() } else { try commit(ownCount: 1) }
-            afterCommit.run()
-            return value
-        case .undone(let value):
-            endTurn(request, after: nil)
-            return value
-        case .failed(let error):
-            endTurn(request, after: error)
-            throw error
+        let ending = run(request, waitingSince: beginning, cancellation: nil, body)
+        let turn = Gate.Turn()
+        var failure: StoreError?
+        if HeldStore.isInsideAny || !passOn(request, ending, { turn.come($0) }) {
+            failure = end(ending)
+        } else {
+            failure = turn.failure()
         }
+        let (value, afterCommit) = try ending.result(failure).get()
+        afterCommit.run()
+        return value
     }
 
     /// The same without holding a thread while it waits; `body` runs on the queue's.
@@ -127,27 +144,10 @@ final class WriteQueue: Sendable {
             on: thread, timeout: request.timeout, for: "the write queue",
             isSharing: request.sharesTurns
         ) { (cancellation, done: @escaping Gate.Done<(T, AfterCommit)>) in
-            switch self.run(
+            let ending = self.run(
                 request, waitingSince: beginning, cancellation: cancellation, body)
-            {
-            case .kept(let value, let afterCommit):
-                let settle: Settle = { failure in
-                    done(failure.map(Result.failure) ?? .success((value, afterCommit)))
-                }
-                if self.passOn(request, settle) { return }
-                do throws(StoreError) {
-                    try self.commit(ownCount: 1)
-                    settle(nil)
-                } catch {
-                    settle(error)
-                }
-            case .undone(let value):
-                self.endTurn(request, after: nil)
-                done(.success((value, AfterCommit())))
-            case .failed(let error):
-                self.endTurn(request, after: error)
-                done(.failure(error))
-            }
+            let settle: Settle = { done(ending.result($0)) }
+            if !self.passOn(request, ending, settle) { settle(self.end(ending)) }
         }
         afterCommit.run()
         return value
@@ -160,12 +160,15 @@ final class WriteQueue: Sendable {
         cancellation: Cancellation?, _ body: (TransactionScope) throws -> T
     ) -> Ending<T> {
         counters.didBegin(request.caller, waitingSince: beginning)
+        let scope = TransactionScope(
+            pool.writer, stop: pool.writerStop, cancellation: cancellation)
+        defer {
+            scope.end()
+            counters.didEnd()
+        }
         var undone: T?
         do {
             let isFirst = try begin(request)
-            let scope = TransactionScope(
-                pool.writer, stop: pool.writerStop, cancellation: cancellation)
-            defer { scope.end() }
             // What an interrupt stops takes its whole transaction with it.
             if isFirst { cancellation?.aim(at: pool.writer.interruptHandle) }
             let value = try pool.writer.part(isFirst: isFirst) {
@@ -177,12 +180,10 @@ final class WriteQueue: Sendable {
                     throw TransactionScope.Undone()
                 }
             }
-            counters.didEnd(isKept: true)
             return .kept(value, scope.afterCommit)
         } catch {
-            counters.didEnd(isKept: false)
             if error is TransactionScope.Undone, let undone { return .undone(undone) }
-            return .failed(error)
+            return .failed(scope.explained(error))
         }
     }
 
@@ -201,14 +202,19 @@ final class WriteQueue: Sendable {
 
     /// Gives the turn to the next in line, who goes on in the same transaction.
     ///
-    /// - Parameter settle: Called after the commit, on any thread. `nil` if nothing is to be told.
+    /// - Parameter settle: Called after the commit, on any thread. Also a body that was undone
+    ///   waits for it: it has seen what others did, and that is not durable yet.
     /// - Returns: Whether the turn is given away.
-    private func passOn(_ request: Request, _ settle: Settle? = nil) -> Bool {
-        guard request.sharesTurns, gate.isNextSharing, hasRoom else { return false }
+    private func passOn<T>(
+        _ request: Request, _ ending: Ending<T>, _ settle: @escaping Settle
+    ) -> Bool {
+        guard request.sharesTurns, gate.isNextSharing, pool.writer.isInTransaction, hasRoom else {
+            return false
+        }
         // Before the turn is gone: from then on others may commit.
-        if let settle { group.withLock { $0.members.append(settle) } }
+        group.withLock { $0.members.append(Member(isKept: ending.isKept, settle: settle)) }
         if gate.pass() { return true }
-        if settle != nil { group.withLock { _ = $0.members.popLast() } }
+        group.withLock { _ = $0.members.popLast() }
         return false
     }
 
@@ -218,17 +224,21 @@ final class WriteQueue: Sendable {
             && beginning.duration(to: .now) < limits.durationMax
     }
 
-    /// Ends the turn of a body that was undone.
-    private func endTurn(_ request: Request, after error: (any Error)?) {
-        guard pool.writer.isInTransaction else { return abandon(because: error) }
-        // What others did before stands, and they wait for it.
-        if HeldStore.isInsideAny || !passOn(request) { try? commit(ownCount: 0) }
+    /// Ends a turn that is not passed on, and with it the group.
+    ///
+    /// - Returns: Why the work of the group is undone, if it is.
+    private func end<T>(_ ending: Ending<T>) -> StoreError? {
+        guard pool.writer.isInTransaction else {
+            let failure = abandon(because: ending.error)
+            counters.didUndo(1)
+            // What it threw is why all is undone; what it returned may tell of what is undone.
+            return ending.error == nil ? failure : nil
+        }
+        return commit(Member(isKept: ending.isKept) { _ in })
     }
 
     /// Makes the group durable, tells everybody, and lets the next in line in.
-    ///
-    /// - Parameter ownCount: 1 if the caller's own work stands in it.
-    private func commit(ownCount: Int) throws(StoreError) {
+    private func commit(_ own: Member) -> StoreError? {
         let beginning = ContinuousClock.now
         var failure: StoreError?
         recording?.finish()
@@ -237,39 +247,52 @@ final class WriteQueue: Sendable {
         if failure == nil { observation.committed(recording, on: pool.writer) }
         recording = nil
         let members = takeGroup()
-        counters.didCommit(
-            members.count + ownCount, since: beginning, isDurable: failure == nil,
-            cache: pool.writer.takeCacheCounts())
+        count(members + [own], since: beginning, failure)
         let need = checkpointer.need(after: pool.writer.logFrameCount)
         // The turn stays taken until the log is shorter; nobody but the next write waits for it.
         if need != .beforeTheNextWrite { gate.leave() }
-        for settle in members { settle(failure) }
+        for member in members { member.settle(failure) }
         switch need {
         case .nothing: break
         case .soon: checkpointer.start(isFull: false)
         case .beforeTheNextWrite: checkpointer.start(isFull: true) { [gate] in gate.leave() }
         }
-        if let failure { throw failure }
+        return failure
+    }
+
+    private func count(
+        _ members: [Member], since beginning: ContinuousClock.Instant, _ failure: StoreError?
+    ) {
+        let keptCount = members.filter(\.isKept).count
+        counters.didCommit(
+            keptCount, since: beginning, isDurable: failure == nil,
+            cache: pool.writer.takeCacheCounts())
+        counters.didUndo(members.count - keptCount)
     }
 
     /// Nothing of the group is left: SQLite has ended its transaction.
-    private func abandon(because error: (any Error)?) {
+    ///
+    /// - Returns: What those were told who had run in it; `nil` if there were none.
+    private func abandon(because error: (any Error)?) -> StoreError? {
         recording?.stop()
         recording = nil
         let members = takeGroup()
-        counters.didRollBack(members.count)
+        counters.didUndo(members.count)
         gate.leave()
-        guard !members.isEmpty else { return }
+        guard !members.isEmpty else { return nil }
         let failure = StoreError(
             .rolledBack, "another write, which shared the commit, made SQLite undo it",
             hint: "Run it again.", cause: error)
-        for settle in members { settle(failure) }
+        for member in members { member.settle(failure) }
+        return failure
     }
 
-    private func takeGroup() -> [Settle] {
+    private func takeGroup() -> [Member] {
         group.withLock { group in
             defer { (group.members, group.bodyCount) = ([], 0) }
             return group.members
         }
     }
 }
+
+extension WriteQueue.Ending: Sendable where T: Sendable {}

@@ -346,4 +346,42 @@ import Testing
         guard case .commit(let more) = try await loop.next() else { return }
         #expect(more.map(\.rowID) == [3])
     }
+
+    @Test func `what a body saw of others before it was undone is told only when they are durable`()
+        async throws
+    {
+        let store = try make(.impatient(.delete))
+        let reader = try Connection(
+            path: path, key: .numbered(1), configuration: .testing(.delete))
+        try reader.begin(.deferred)
+        #expect(try reader.rows("SELECT * FROM t").isEmpty)
+        // Nobody can commit beside the reader.
+        let outcome = try await run(
+            store,
+            [
+                Self.insert(1),
+                { tx in if try tx.rows("SELECT * FROM t").count == 1 { throw Undo() } },
+                { tx in
+                    #expect(try tx.rows("SELECT * FROM t").count == 1)
+                    try tx.rollback()
+                },
+                Self.insert(4),
+            ])
+        #expect(outcome.codes == [.busy, .busy, .busy, .busy])
+        try reader.commit()
+        #expect(try values(store) == [])
+    }
+
+    @Test func `damage of another store is an error as any other`() async throws {
+        let store = try make()
+        let outcome = try await run(
+            store,
+            [
+                Self.insert(1),
+                { _ in throw StoreError(.damaged, "another store's page") },
+                Self.insert(3),
+            ])
+        #expect(outcome.codes == [nil, .damaged, nil])
+        #expect(try values(store) == [1, 3])
+    }
 }

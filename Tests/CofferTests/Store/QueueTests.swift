@@ -266,11 +266,11 @@ import Testing
     }
 
     /// Writes about 400 pages.
-    private static func fill(_ store: Store) throws {
-        try store.write { tx in
-            try tx.execute("DELETE FROM t")
-            for _ in 0..<16 { try tx.execute("INSERT INTO t VALUES (randomblob(100000))") }
-        }
+    private static func fill(_ store: Store) throws { try store.write { tx in try fill(&tx) } }
+
+    private static func fill(_ tx: inout WriteTransaction) throws {
+        try tx.execute("DELETE FROM t")
+        for _ in 0..<16 { try tx.execute("INSERT INTO t VALUES (randomblob(100000))") }
     }
 
     @Test func `the log is moved beside the writes and stays below its bound`() throws {
@@ -343,5 +343,88 @@ import Testing
         }
         try await store.resume()
         #expect(try await loop.next() == 1)
+    }
+
+    @Test func `a closed store stays closed, whatever is called in which order`() async throws {
+        let store = try make()
+        try await store.close()
+        expect(.closed) { try store.suspend() }
+        try await store.resume()
+        expect(.closed) { try store.write { _ in } }
+        expect(.closed) { try store.reopen(with: .numbered(1)) }
+        let other = try make()
+        #expect(try count(other) == 0)
+    }
+
+    @Test func `pauses, their ends and closes at once leave the store in one state`() async throws {
+        let store = try make()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<12 {
+                group.addTask {
+                    for _ in 0..<5 {
+                        do {
+                            switch number % 3 {
+                            case 0: try await store.suspend()
+                            case 1: try await store.resume()
+                            default: try await store.write { tx in try tx.execute("DELETE FROM t") }
+                            }
+                        } catch let error as StoreError where error.code == .suspended {
+                            // Which of them comes first is open.
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        try await store.resume()
+        try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        #expect(try count(store) == 1)
+    }
+
+    @Test func `a checkpoint that was asked for does not open a file that is paused`() async throws
+    {
+        let store = try make()
+        for _ in 0..<10 {
+            for _ in 0..<3 { try await store.write { tx in try Self.fill(&tx) } }
+            try await store.suspend()
+            try await Task.sleep(for: .milliseconds(10))
+            #expect(logByteCount() == 0)
+            try await store.resume()
+        }
+    }
+
+    @Test func `what a body may not do it may not do after a pause either`() async throws {
+        let store = try make()
+        try await store.suspend()
+        try await store.resume()
+        expect(.misuse) { try store.write { tx in try tx.execute("PRAGMA busy_timeout = 0") } }
+        try await store.reopen(with: .numbered(1))
+        expect(.misuse) { try store.write { tx in try tx.execute("PRAGMA busy_timeout = 0") } }
+    }
+
+    @Test func `a task cancelled in a savepoint is told .cancelled`() async throws {
+        let store = try make()
+        let hold = Hold()
+        let task = Task {
+            try await store.write { tx in
+                try tx.savepoint { part in
+                    hold.stay()
+                    try part.execute(
+                        """
+                        INSERT INTO t
+                        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+                        SELECT i FROM n
+                        """)
+                }
+            }
+        }
+        await hold.isEntered()
+        hold.release()
+        try await Task.sleep(for: .milliseconds(20))
+        task.cancel()
+        var code: StoreError.Code?
+        if case .failure(let error) = await task.result { code = (error as? StoreError)?.code }
+        #expect(code == .cancelled)
+        #expect(try count(store) == 0)
     }
 }
