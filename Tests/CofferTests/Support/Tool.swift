@@ -87,14 +87,17 @@ final class Tool: @unchecked Sendable {
             try (name == "0" ? data ?? Data() : Data()).write(
                 to: folder.url.appending(path: name))
         }
-        if data == nil {
-            process.standardInput = input
-        } else {
-            process.standardInput = try FileHandle(
-                forReadingFrom: folder.url.appending(path: "0"))
-        }
-        process.standardOutput = try FileHandle(forWritingTo: folder.url.appending(path: "1"))
-        process.standardError = try FileHandle(forWritingTo: folder.url.appending(path: "2"))
+        let files = [
+            try FileHandle(forReadingFrom: folder.url.appending(path: "0")),
+            try FileHandle(forWritingTo: folder.url.appending(path: "1")),
+            try FileHandle(forWritingTo: folder.url.appending(path: "2")),
+        ]
+        // The deadline keeps the process, and that its files: 1 300 of them crash `Process.run`,
+        // which copies a directory entry from beyond the end of a full buffer.
+        defer { for file in files { try? file.close() } }
+        process.standardInput = data == nil ? input : files[0]
+        process.standardOutput = files[1]
+        process.standardError = files[2]
         let process = process
         deadline = DispatchWorkItem { kill(process.processIdentifier, SIGKILL) }
         try process.run()
