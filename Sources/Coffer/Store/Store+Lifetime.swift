@@ -59,7 +59,7 @@ extension Store {
     /// stays in memory.
     ///
     /// - Throws: `StoreError` `.busy` if a body did not end even then, as it does not use the
-    ///   store: the store then goes on; `.misuse` inside a body.
+    ///   store: the store then goes on; `.closed`; `.misuse` inside a body.
     public func suspend() throws {
         try core.suspend()
     }

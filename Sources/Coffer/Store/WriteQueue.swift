@@ -123,12 +123,13 @@ final class WriteQueue: Sendable {
             id, timeout: request.timeout, for: "the write queue",
             isSharing: request.sharesTurns)
         let ending = run(request, waitingSince: beginning, cancellation: nil, body)
-        let turn = Gate.Turn()
-        var failure: StoreError?
-        if HeldStore.isInsideAny || !passOn(request, ending, { turn.come($0) }) {
-            failure = end(ending)
-        } else {
+        // A lone write makes nothing to wait on.
+        let turn = canPassOn(request) ? Gate.Turn() : nil
+        let failure: StoreError?
+        if let turn, passOn(ending, { turn.come($0) }) {
             failure = turn.failure()
+        } else {
+            failure = end(ending)
         }
         let (value, afterCommit) = try ending.result(failure).get()
         afterCommit.run()
@@ -147,7 +148,8 @@ final class WriteQueue: Sendable {
             let ending = self.run(
                 request, waitingSince: beginning, cancellation: cancellation, body)
             let settle: Settle = { done(ending.result($0)) }
-            if !self.passOn(request, ending, settle) { settle(self.end(ending)) }
+            if self.canPassOn(request), self.passOn(ending, settle) { return }
+            settle(self.end(ending))
         }
         afterCommit.run()
         return value
@@ -200,17 +202,18 @@ final class WriteQueue: Sendable {
         return isFirst
     }
 
+    /// Whether the next in line may go on in the same transaction while this thread waits.
+    private func canPassOn(_ request: Request) -> Bool {
+        request.sharesTurns && gate.isNextSharing && pool.writer.isInTransaction && hasRoom
+            && !HeldStore.isInsideAny
+    }
+
     /// Gives the turn to the next in line, who goes on in the same transaction.
     ///
     /// - Parameter settle: Called after the commit, on any thread. Also a body that was undone
     ///   waits for it: it has seen what others did, and that is not durable yet.
     /// - Returns: Whether the turn is given away.
-    private func passOn<T>(
-        _ request: Request, _ ending: Ending<T>, _ settle: @escaping Settle
-    ) -> Bool {
-        guard request.sharesTurns, gate.isNextSharing, pool.writer.isInTransaction, hasRoom else {
-            return false
-        }
+    private func passOn<T>(_ ending: Ending<T>, _ settle: @escaping Settle) -> Bool {
         // Before the turn is gone: from then on others may commit.
         group.withLock { $0.members.append(Member(isKept: ending.isKept, settle: settle)) }
         if gate.pass() { return true }

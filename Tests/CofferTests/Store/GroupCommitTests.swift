@@ -51,7 +51,7 @@ import Testing
         for (index, body) in bodies.enumerated() {
             tasks.append(
                 isSynchronous(index)
-                    ? Self.onThread { try store.write(body) }
+                    ? onThread { try store.write(body) }
                     : Task { try await store.write(body) })
             while store.waitingWriteCount <= index { try await Task.sleep(for: .microseconds(50)) }
         }
@@ -62,16 +62,6 @@ import Testing
         for task in tasks { outcome.results.append(await task.result) }
         outcome.commitCount = store.statistics.writes.commitCount - before
         return outcome
-    }
-
-    private static func onThread(
-        _ work: @escaping @Sendable () throws -> Void
-    ) -> Task<Void, any Error> {
-        Task {
-            try await withCheckedThrowingContinuation { continuation in
-                Thread.detachNewThread { continuation.resume(with: Result { try work() }) }
-            }
-        }
     }
 
     private static func insert(_ number: Int) -> Body {

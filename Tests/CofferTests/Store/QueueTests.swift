@@ -30,16 +30,6 @@ import Testing
         return nil
     }
 
-    private static func onThread(
-        _ work: @escaping @Sendable () throws -> Void
-    ) -> Task<Void, any Error> {
-        Task {
-            try await withCheckedThrowingContinuation { continuation in
-                Thread.detachNewThread { continuation.resume(with: Result { try work() }) }
-            }
-        }
-    }
-
     // MARK: Waiting
 
     @Test func `a write waits no longer than it may, and who holds the queue can be seen`()
@@ -55,7 +45,7 @@ import Testing
         #expect(running.beginning <= .now)
         let late = Task { try await store.write(timeout: .milliseconds(20)) { _ in } }
         #expect(await code(late) == .busy)
-        let blocked = Self.onThread { try store.write(timeout: .milliseconds(20)) { _ in } }
+        let blocked = onThread { try store.write(timeout: .milliseconds(20)) { _ in } }
         #expect(await code(blocked) == .busy)
         hold.release()
         try await holder.value
@@ -70,7 +60,7 @@ import Testing
         let stores = try (0..<3).map { try make(.testing(mode), name: "\($0).db") }
         let holds = stores.map { _ in Hold() }
         let tasks = stores.indices.map { index in
-            Self.onThread {
+            onThread {
                 try stores[index].write { tx in
                     try tx.execute("INSERT INTO t VALUES (1)")
                     holds[index].stay()
@@ -102,14 +92,14 @@ import Testing
         let hold = Hold()
         let first = Task { try await inner.write(mode: .deferred) { _ in hold.stay() } }
         await hold.isEntered()
-        let nested = Self.onThread {
+        let nested = onThread {
             try outer.write { _ in
                 _ = try inner.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
             }
         }
         while inner.waitingWriteCount < 1 { await Task.yield() }
         // It would share the commit, and waits for the store that the nested one holds.
-        let next = Self.onThread {
+        let next = onThread {
             try inner.write { tx in
                 try tx.execute("INSERT INTO t VALUES (2)")
                 try outer.write { _ in }

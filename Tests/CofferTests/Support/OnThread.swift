@@ -1,0 +1,10 @@
+import Foundation
+
+/// Runs blocking work on a thread of its own, as a program without tasks does.
+func onThread(_ work: @escaping @Sendable () throws -> Void) -> Task<Void, any Error> {
+    Task {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread { continuation.resume(with: Result { try work() }) }
+        }
+    }
+}
