@@ -9,7 +9,7 @@ import statistics
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
-from systems import ALL_WORKLOADS, COUNTED, COUNTED_ROWS, OWN, UNENCRYPTED, WORKLOADS, say
+from systems import ALL_WORKLOADS, COUNTED, COUNTED_ROWS, DURABLE, OWN, UNENCRYPTED, WORKLOADS, say
 
 # What every system has to report of itself, where its engine knows the word.
 SETTINGS = ["page_size", "cache_size", "journal_mode", "synchronous", "temp_store"]
@@ -199,6 +199,13 @@ class Figures:
                 "runs": len(times),
                 "rows": samples[0]["rows"],
             }
+            if workload in DURABLE and samples[0]["syncs"]:
+                # Counted on Linux only.
+                figure["syncs_per_row"] = round(statistics.median(
+                    [sample["syncs"] / sample["rows"] for sample in samples]), 4)
+            if "idle" in samples[0]:
+                figure["idle"] = {name: statistics.median([sample["idle"][name] for sample in samples])
+                                  for name in samples[0]["idle"]}
             if "percentiles_us" in samples[0]:
                 # The medians of those of each run, so that one bad run is not the whole figure; but the
                 # longest is the longest of all.

@@ -162,10 +162,12 @@ def growth(objects, title):
 PERCENTILES = {"50": (2, "p50"), "90": (10, "p90"), "99": (100, "p99"), "100": (1000, "max")}
 # The figures, their words, and the µs of their unit.
 LATENCIES = {"W6-latency": ("durable write, ms", 1000), "W6-latency-read": ("lookup meanwhile, µs", 1)}
+# Of one writer; in the tables only.
+BESIDE = {"W6-quiet": ("one durable write, alone, ms", 1000), "W6-beside": ("the same beside a long read, ms", 1000)}
 
 
 def latency(objects, title):
-    found = [entry for entry in objects if "percentiles_us" in entry]
+    found = [entry for entry in objects if entry["workload"] in LATENCIES]
     if not found:
         return None
     picture = Picture(900, 345, title)

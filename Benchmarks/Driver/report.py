@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import plots
-from systems import ALL_WORKLOADS, HOME, IN_PLACE, LATENCY, UNENCRYPTED, WORKLOADS, say
+from systems import ALL_WORKLOADS, BESIDE, DURABLE, HOME, IN_PLACE, LATENCY, UNENCRYPTED, WATCH, WORKLOADS, say
 
 RESULTS = HOME / "results"
 LATEST = RESULTS / "latest.json"
@@ -22,14 +22,15 @@ WORDS = {
     "W1": "W1 insert", "W2": "W2 fetch all", "W2d": "W2d fetch all, 2 MB cache", "W3": "W3 lookup by key",
     "W4": "W4 update by key", "W5-put": "W5 put", "W5-get": "W5 get", "W1-bind": "W1-bind insert, bytes as they are", "W2-borrow": "W2-borrow read in place",
     "W6-single": "W6 durable writes",
-    "W6-async64": "W6 durable writes, 64 at once (C: one commit each)", "open-raw": "open, raw key",
+    "W6-async64": "W6 durable writes, 64 at once (C: one commit each)", "read-one": "lookups, a read for each", "open-raw": "open, raw key",
     "open-passphrase": "open, passphrase", "open-pool-raw": "open writer and 4 readers, raw key",
     "open-pool-passphrase": "open writer and 4 readers, passphrase", "rekey": "rekey", "verify": "verify",
     "blob-in": "blobs in", "blob-out": "blobs out",
 }
 IN_MEGABYTES = {"rekey", "verify", "blob-in", "blob-out"}
 # What has a time for each unit of work; growth and latencies have tables of their own.
-COMPARED = [name for name in ALL_WORKLOADS if not name.startswith("growth") and name not in LATENCY]
+APART = LATENCY + BESIDE + WATCH + ["idle"]
+COMPARED = [name for name in ALL_WORKLOADS if not name.startswith("growth") and name not in APART]
 
 
 def machine():
@@ -189,7 +190,7 @@ def table(objects, details):
         for system, reason in details["skipped"].get(engine, {}).items():
             parts.append(f"Skipped: {system}, {reason}.  ")
         of_engine = [entry for entry in objects if entry["engine"] == engine]
-        parts += ["", *versions_of_plain(engine, details), *comparison(of_engine), "", *latencies(of_engine), *growth(of_engine), ""]
+        parts += ["", *versions_of_plain(engine, details), *comparison(of_engine), "", *of_the_queue(of_engine), *growth(of_engine), ""]
     return "\n".join(parts)
 
 
@@ -214,13 +215,70 @@ def latencies(objects):
     if not rows:
         return
     heads = [head for _, head in plots.PERCENTILES.values()]
-    yield "| Latency under load | System | " + " | ".join(heads) + " | Calls |"
+    yield "| Latency | System | " + " | ".join(heads) + " | Calls |"
     yield "|---" * (len(heads) + 3) + "|"
-    for entry in sorted(rows, key=lambda entry: LATENCY.index(entry["workload"])):
-        words, unit = plots.LATENCIES[entry["workload"]]
+    units = plots.LATENCIES | plots.BESIDE
+    for entry in sorted(rows, key=lambda entry: (LATENCY + BESIDE).index(entry["workload"])):
+        words, unit = units[entry["workload"]]
         cells = [short(entry["percentiles_us"][name] / unit) for name in plots.PERCENTILES]
         yield "| " + " | ".join([words, shown(entry["system"]), *cells, f"{entry['rows']:.0f}"]) + " |"
     yield ""
+
+
+def durable(objects):
+    """What a write that survives power loss costs, by how often the disk was asked. Ends with an empty line."""
+    rows = [entry for entry in objects if "syncs_per_row" in entry]
+    if not rows:
+        return
+    yield "| Durable writes | System | Writes a second | fsync calls for 100 writes | To C, one commit each |"
+    yield "|---" * 5 + "|"
+    names = {"W6-single": "one after the other", "W6-async64": "64 at once"}
+    for entry in sorted(rows, key=lambda entry: DURABLE.index(entry["workload"])):
+        cells = [names[entry["workload"]], shown(entry["system"]), short(entry["rows"] / entry["median_us"] * 1e6),
+                 short(entry["syncs_per_row"] * 100), short(1 / entry["ratio_to_c"]) + " x"]
+        yield "| " + " | ".join(cells) + " |"
+    yield ""
+
+
+WATCHERS = {"watch-nobody": "nobody watches", "watch-value": "a value is observed",
+            "watch-changes": "changes are followed row by row", "watch-log": "changes are logged"}
+
+
+def watched(objects):
+    """Ends with an empty line, if there is any."""
+    found = {(entry["workload"], entry["system"]): entry for entry in objects if entry["workload"] in WATCH}
+    if not found:
+        return
+    yield "| Insert in transactions of 100 rows | Time of a row | Spread | To C |"
+    yield "|---" * 4 + "|"
+    for (workload, system), entry in found.items():
+        if system == "c-sqlcipher" and workload != "watch-nobody":
+            continue
+        cells = [f"{system}, {WATCHERS[workload]}", cost(entry), spread(entry), times(entry["ratio_to_c"])]
+        yield "| " + " | ".join(cells) + " |"
+    yield ""
+
+
+def idle(objects):
+    """Ends with an empty line, if there is any."""
+    rows = [entry for entry in objects if "idle" in entry]
+    if not rows:
+        return
+    yield "| Open and idle | Stores | To open one | Memory of one | Descriptors of one | Threads of all |"
+    yield "|---" * 6 + "|"
+    for entry in rows:
+        facts, count = entry["idle"], entry["rows"]
+        cells = [shown(entry["system"]), f"{count:.0f}", f"{short(entry['median_us'] / count / 1e3)} ms",
+                 f"{short(facts['bytes'] / count / 1e3)} kB", short(facts["descriptors"] / count), f"{facts['threads']:.0f}"]
+        yield "| " + " | ".join(cells) + " |"
+    yield ""
+
+
+def of_the_queue(objects):
+    yield from durable(objects)
+    yield from latencies(objects)
+    yield from watched(objects)
+    yield from idle(objects)
 
 
 def growth(objects):
@@ -303,7 +361,7 @@ def figures(objects, details):
             for system in [name for name in found if name.startswith("coffer")]:
                 yield figure(workload, found, system)
         yield ""
-        yield from latencies(of_engine)
+        yield from of_the_queue(of_engine)
 
 
 MAIN = {"W5-put": "coffer-bucket", "W5-get": "coffer-bucket", "blob-in": "coffer-bucket", "blob-out": "coffer-bucket"}

@@ -10,16 +10,21 @@ from pathlib import Path
 HOME = Path(__file__).resolve().parent.parent
 ROOT = HOME.parent
 SOURCES = HOME / "Sources"
-COUNTED = ["W1", "W2", "W3", "W4", "W5-put", "W5-get", "W1-bind", "W2-borrow"]
+COUNTED = ["W1", "W2", "W3", "W4", "W5-put", "W5-get", "W1-bind", "W2-borrow", "read-one"]
 COUNTED_ROWS = 5000
 
 W14 = ["W1", "W2", "W2d", "W3", "W4"]
 W5 = ["W5-put", "W5-get"]
 # What the engine room adds to C by itself: bytes are bound and read where they are, no Swift values made.
 IN_PLACE = ["W1-bind", "W2-borrow"]
-# One run of W6-latency is two figures; only its name is in the plans.
+# One run of W6-latency is two figures, and so is one of W6-beside; only their names are in the plans.
 LATENCY = ["W6-latency", "W6-latency-read"]
-W6 = ["W6-single", "W6-async64"] + LATENCY
+BESIDE = ["W6-quiet", "W6-beside"]
+DURABLE = ["W6-single", "W6-async64"]
+W6 = DURABLE + LATENCY
+WATCH = ["watch-nobody", "watch-value", "watch-changes", "watch-log"]
+# What a store's queue is for.
+QUEUE = ["read-one"] + BESIDE + WATCH + ["idle"]
 OPEN = ["open-raw", "open-passphrase", "open-pool-raw", "open-pool-passphrase"]
 FILES = ["rekey", "verify"]
 BLOBS = ["blob-in", "blob-out"]
@@ -27,10 +32,10 @@ GROWTH = ["growth-insert", "growth-get", "growth-scan", "growth-open"]
 
 # In the order of the tables. A system's name begins with that of its executable, but for GRDB's ways.
 WORKLOADS = {
-    "c-sqlcipher": W14 + W5 + IN_PLACE + W6 + OPEN + FILES + BLOBS + GROWTH,
+    "c-sqlcipher": W14 + W5 + IN_PLACE + W6 + QUEUE + OPEN + FILES + BLOBS + GROWTH,
     "c-sqlite": W14 + W5 + W6 + ["open-raw", "open-pool-raw", "verify"] + BLOBS + GROWTH,
     "swift-c": ["W1", "W2", "W2d", "W3", "W4"] + W5 + ["W6-single"],
-    "coffer-record": W14 + W6 + OPEN + FILES + GROWTH,
+    "coffer-record": W14 + W6 + QUEUE + OPEN + FILES + GROWTH,
     "coffer-connection": W14 + W5 + IN_PLACE + ["W6-single"],
     "coffer-bucket": W5 + BLOBS,
     "grdb-codable": W14 + W5 + W6 + OPEN,
@@ -39,7 +44,7 @@ WORKLOADS = {
     "lmdb": W5,
     "rocksdb": W5,
 }
-ALL_WORKLOADS = W14 + W5 + IN_PLACE + W6 + OPEN + FILES + BLOBS + GROWTH
+ALL_WORKLOADS = W14 + W5 + IN_PLACE + W6 + QUEUE + OPEN + FILES + BLOBS + GROWTH
 UNENCRYPTED = {"c-sqlite", "lmdb", "rocksdb"}
 # The systems that `check` counts: Coffer's layers, and what they are compared with.
 OWN = ["c-sqlcipher", "swift-c", "coffer-record", "coffer-connection", "coffer-bucket"]

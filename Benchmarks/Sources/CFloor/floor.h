@@ -76,6 +76,7 @@ void floor_release(floor_record *record);
 void floor_records(bench_arguments arguments);
 void floor_durable(bench_arguments arguments);
 void floor_latency(bench_arguments arguments);
+void floor_queue(bench_arguments arguments);
 void floor_entries(bench_arguments arguments);
 void floor_blobs(bench_arguments arguments);
 void floor_files(bench_arguments arguments);

@@ -10,7 +10,9 @@ int main(int count, char **values) {
         const char *beginning;
         void (*run)(bench_arguments);
     } workloads[] = {
-        {"W5", floor_entries},  {"W6-latency", floor_latency}, {"W6", floor_durable},
+        {"W5", floor_entries},  {"W6-latency", floor_latency}, {"W6-beside", floor_queue},
+        {"W6", floor_durable},  {"read", floor_queue},         {"watch", floor_queue},
+        {"idle", floor_queue},
         {"W", floor_records},   {"blob", floor_blobs},         {"open", floor_files},
         {"rekey", floor_files}, {"verify", floor_files},       {"growth", floor_growth},
     };

@@ -7,6 +7,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifdef __linux__
+#include <dirent.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#endif
+
 #if defined(__has_include) && __has_include(<valgrind/callgrind.h>)
 #include <valgrind/callgrind.h>
 #else
@@ -231,8 +238,27 @@ void bench_copy_damaged(const char *path, const char *copy) {
     free(bytes);
 }
 
+#ifdef __linux__
+// How often the disk was asked to make something durable. The engines call the C library's functions
+// by name, and what the executable has under that name comes first.
+static atomic_llong sync_count;
+
+static int count_sync(long number, int file) {
+    atomic_fetch_add(&sync_count, 1);
+    return (int)syscall(number, file);
+}
+
+int fsync(int file) { return count_sync(SYS_fsync, file); }
+int fdatasync(int file) { return count_sync(SYS_fdatasync, file); }
+
+static int64_t syncs_now(void) { return atomic_load(&sync_count); }
+#else
+static int64_t syncs_now(void) { return 0; }
+#endif
+
 static double elapsed;
 static double started;
+static int64_t syncs, syncs_started;
 static bool is_warm_up;
 
 double bench_now(void) {
@@ -246,6 +272,7 @@ void bench_warm(bool is_warming) { is_warm_up = is_warming; }
 void bench_start(void) {
     if (is_warm_up) return;
     CALLGRIND_START_INSTRUMENTATION;
+    syncs_started = syncs_now();
     started = bench_now();
 }
 
@@ -254,6 +281,7 @@ void bench_stop(void) {
     if (is_warm_up) return;
     CALLGRIND_STOP_INSTRUMENTATION;
     elapsed += now - started;
+    syncs += syncs_now() - syncs_started;
 }
 
 static void compare(bench_check written, bench_check read) {
@@ -263,9 +291,10 @@ static void compare(bench_check written, bench_check read) {
 void bench_sample(double units, bench_check written, bench_check read) {
     compare(written, read);
     if (is_warm_up) return;
-    printf("{\"us\": %.3f, \"rows\": %.6g, \"check\": \"%016llx\"}\n", elapsed, units, (unsigned long long)read.sum);
+    printf("{\"us\": %.3f, \"rows\": %.6g, \"check\": \"%016llx\", \"syncs\": %lld}\n", elapsed, units,
+           (unsigned long long)read.sum, (long long)syncs);
     fflush(stdout);
-    elapsed = 0;
+    elapsed = 0, syncs = 0;
 }
 
 static int order(const void *one, const void *other) {
@@ -288,6 +317,53 @@ void bench_latencies(const char *workload, double *latencies, int64_t count, ben
     printf("}}\n");
     fflush(stdout);
 }
+
+#ifdef __linux__
+static int64_t entries_in(const char *path) {
+    int64_t count = 0;
+    DIR *folder = opendir(path);
+    if (folder == NULL) bench_fail(path, "cannot be read");
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) count += entry->d_name[0] != '.';
+    closedir(folder);
+    return count;
+}
+
+/// In bytes.
+static int64_t resident_memory(void) {
+    long long pages = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file == NULL || fscanf(file, "%lld %lld", &pages, &resident) != 2) bench_fail("memory", "cannot be read");
+    fclose(file);
+    return resident * sysconf(_SC_PAGESIZE);
+}
+
+static bench_resources resources(void) {
+    return (bench_resources){resident_memory(), entries_in("/proc/self/fd"), entries_in("/proc/self/task")};
+}
+
+bench_resources bench_resources_now(void) {
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    return resources();
+}
+
+void bench_idle(int64_t count, bench_resources before) {
+    // Who ends within a second was not needed by what is idle.
+    sleep(1);
+    bench_resources now = resources();
+    printf("{\"us\": %.3f, \"rows\": %lld, \"check\": \"%016llx\", \"idle\": {\"bytes\": %lld, "
+           "\"descriptors\": %lld, \"threads\": %lld}}\n",
+           elapsed, (long long)count, (unsigned long long)count, (long long)(now.bytes - before.bytes),
+           (long long)(now.descriptors - before.descriptors), (long long)(now.threads - before.threads));
+    fflush(stdout);
+    elapsed = 0, syncs = 0;
+}
+#else
+bench_resources bench_resources_now(void) { bench_skip("descriptors are counted on Linux only"); }
+void bench_idle(int64_t count, bench_resources before) { (void)count, (void)before; }
+#endif
 
 void bench_describe(const char *key, const char *value) { printf("{\"%s\": \"%s\"}\n", key, value); }
 

@@ -15,6 +15,13 @@ import Workloads
             Run.wait { try await StoreRecords(run).insertAtOnce() }
         case ("coffer-record", "W6-latency"):
             Run.wait { try await StoreRecords(run).insertAndFindAtOnce() }
+        case ("coffer-record", "W6-beside"): try Queue(run).writeBesideRead()
+        case ("coffer-record", "read-one"): try Queue(run).readOne()
+        case ("coffer-record", "watch-nobody"): try watched(run, .nobody)
+        case ("coffer-record", "watch-value"): try watched(run, .value)
+        case ("coffer-record", "watch-changes"): try watched(run, .changes)
+        case ("coffer-record", "watch-log"): try watched(run, .log)
+        case ("coffer-record", "idle"): try Queue(run).holdIdle()
         case ("coffer-record", "open-raw"): try Files(run).open(.raw(Run.key), readers: 0)
         case ("coffer-record", "open-passphrase"):
             try Files(run).open(.passphrase(Run.passphrase), readers: 0)
@@ -44,6 +51,10 @@ import Workloads
         default: run.skip("not a workload of this layer")
         }
     }
+}
+
+private func watched(_ run: Run, _ watch: Watch) throws {
+    Run.wait { try await Queue(run).insertWatched(watch) }
 }
 
 extension Item: Record {}

@@ -44,12 +44,12 @@ extension Run {
             return latencies
         }
         // If a write fails, the readers are cancelled, and the next pause ends them.
-        var writes = try await Self.writeAtOnce(items.suffix(rows), write)
+        let writes = try await Self.writeAtOnce(items.suffix(rows), write)
         isWritten.store(true, ordering: .relaxed)
-        var reads = try await finding
-        let (written, read) = (Check(items).sum, Check(try await all()).sum)
-        bench_latencies("W6-latency", &writes, Int64(writes.count), written, read)
-        bench_latencies("W6-latency-read", &reads, Int64(reads.count), written, read)
+        let reads = try await finding
+        let (written, read) = (Check(items), Check(try await all()))
+        latencies("W6-latency", writes, written: written, read: read)
+        latencies("W6-latency-read", reads, written: written, read: read)
     }
 
     /// Runs `body` in so many threads, each of which waits in `meet` for the others. Reads that do so

@@ -134,6 +134,12 @@ public struct Run: Sendable {
         bench_sample(Double(rows), read.sum, read.sum)
     }
 
+    /// A figure of its own: how long each call took, in µs.
+    public func latencies(_ workload: String, _ calls: [Double], written: Check, read: Check) {
+        var calls = calls
+        bench_latencies(workload, &calls, Int64(calls.count), written.sum, read.sum)
+    }
+
     /// Says what a system is and how it is set up, as its engine reports it.
     public func describe(_ key: String, _ value: String) { bench_describe(key, value) }
 

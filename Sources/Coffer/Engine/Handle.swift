@@ -48,17 +48,25 @@ final class Handle {
     /// The tokenizers of this handle. The engine has pointers into it until every table is closed.
     let tokenizers = TokenizerRegistry()
     /// BEGIN, COMMIT and ROLLBACK, compiled once: every transaction runs two of them.
-    private var controls: [Control: OpaquePointer] = [:]
+    private var controls = [OpaquePointer?](repeating: nil, count: Control.allCases.count)
 
-    enum Control: String {
-        case begin = "BEGIN DEFERRED"
-        case beginImmediate = "BEGIN IMMEDIATE"
-        case beginExclusive = "BEGIN EXCLUSIVE"
-        case commit = "COMMIT"
-        case rollback = "ROLLBACK"
-        case beginPart = "SAVEPOINT coffer_part"
-        case keepPart = "RELEASE coffer_part"
-        case undoPart = "ROLLBACK TO coffer_part"
+    /// Its number is its place among the compiled ones: a text would be hashed at every begin.
+    enum Control: Int, CaseIterable {
+        case begin, beginImmediate, beginExclusive, commit, rollback
+        case beginPart, keepPart, undoPart
+
+        var sql: String {
+            switch self {
+            case .begin: "BEGIN DEFERRED"
+            case .beginImmediate: "BEGIN IMMEDIATE"
+            case .beginExclusive: "BEGIN EXCLUSIVE"
+            case .commit: "COMMIT"
+            case .rollback: "ROLLBACK"
+            case .beginPart: "SAVEPOINT coffer_part"
+            case .keepPart: "RELEASE coffer_part"
+            case .undoPart: "ROLLBACK TO coffer_part"
+            }
+        }
     }
 
     /// - Throws: `.notFound` if there is no VFS of that name; what opening throws.
@@ -108,7 +116,7 @@ final class Handle {
         sqlite3_finalize(probeStatement)
         for statement in attachedProbes { sqlite3_finalize(statement) }
         sqlite3_finalize(schemaStatement)
-        for statement in controls.values { sqlite3_finalize(statement) }
+        for statement in controls { sqlite3_finalize(statement) }
         if isAdopted { giveBack() } else { sqlite3_close_v2(db) }
     }
 
@@ -180,23 +188,23 @@ final class Handle {
         guard !isClosed else { throw Connection.closed }
         if control == .rollback || control == .undoPart { cleanMissCount = nil }
         let code = authorizer.asCoffer { () -> Int32 in
-            if controls[control] == nil {
+            if controls[control.rawValue] == nil {
                 var raw: OpaquePointer?
-                let code = coffer_prepare_persistent(db, control.rawValue, -1, &raw, nil)
+                let code = coffer_prepare_persistent(db, control.sql, -1, &raw, nil)
                 guard code == SQLITE_OK else { return code }
-                controls[control] = raw
+                controls[control.rawValue] = raw
             }
-            let code = sqlite3_step(controls[control])
+            let code = sqlite3_step(controls[control.rawValue])
             if code == SQLITE_DONE {
-                sqlite3_reset(controls[control])
+                sqlite3_reset(controls[control.rawValue])
                 return SQLITE_OK
             }
             return code
         }
         guard code == SQLITE_OK else {
             // The message belongs to the connection and goes with the reset.
-            let failure = error(code, sql: control.rawValue)
-            sqlite3_reset(controls[control])
+            let failure = error(code, sql: control.sql)
+            sqlite3_reset(controls[control.rawValue])
             throw failure
         }
     }

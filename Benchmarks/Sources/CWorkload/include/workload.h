@@ -32,7 +32,8 @@ typedef struct {
 
 /// W6-latency: how many write, how many look up at the same time, and how long each of these pauses
 /// after a lookup. Without the pause readers take all cores, and fast ones hold up their own writers.
-enum { bench_writers = 64, bench_readers = 4, bench_pause_us = 1000 };
+/// watch-…: so many rows are inserted in each transaction.
+enum { bench_writers = 64, bench_readers = 4, bench_pause_us = 1000, bench_batch = 100 };
 
 /// One entry of W5: 16 bytes of key, 100 of value.
 typedef struct {
@@ -89,7 +90,7 @@ typedef struct {
     int64_t rows, repeats;
     /// For page caches: 64 MB, and 2 MB in W2d.
     int64_t cache_kib;
-    /// Whether a returned write has survived power loss: W6 only.
+    /// Whether a returned write has survived power loss: W6 only, all of it.
     bool full_sync;
 } bench_arguments;
 
@@ -118,6 +119,15 @@ void bench_sample(double units, bench_check written, bench_check read);
 /// Prints percentiles of what `count` calls took, in µs, as a sample of a figure of its own. Sorts
 /// the latencies. Ends the process with 1 if the checks differ.
 void bench_latencies(const char *workload, double *latencies, int64_t count, bench_check written, bench_check read);
+/// What a process has of memory that is resident, of open descriptors and of threads.
+typedef struct {
+    int64_t bytes, descriptors, threads;
+} bench_resources;
+
+/// Before anything is opened; raises the limit of descriptors as far as it goes. Linux only.
+bench_resources bench_resources_now(void);
+/// Prints how long `count` stores took to open, and what they hold a second later, as a sample.
+void bench_idle(int64_t count, bench_resources before);
 /// µs on the clock of all samples.
 double bench_now(void);
 /// Prints what a system says of itself: its version, and the settings as its engine reports them.
