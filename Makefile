@@ -10,9 +10,10 @@ endif
 
 scratch := --scratch-path .build$(suffix)
 demo := -c release --package-path Examples --scratch-path '$(CURDIR)/.build-examples$(suffix)'
-# All suites of the store, and what tries it at random; of killed processes the sanitizer sees nothing.
+# All suites of the store and of who observes it, and what tries it at random; of killed processes the
+# sanitizer sees nothing.
 space := $(subst ,, )
-tsan_files := $(wildcard Tests/CofferTests/Store/*Tests.swift) \
+tsan_files := $(wildcard Tests/CofferTests/Store/*Tests.swift Tests/CofferTests/Observation/*Tests.swift) \
 	$(filter-out %/KillTests.swift,$(wildcard Tests/CofferTests/Proof/*Tests.swift))
 tsan_suites := CofferTests\.($(subst $(space),|,$(basename $(notdir $(tsan_files)))))/
 sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports \

@@ -36,7 +36,8 @@ public struct Configuration: Sendable {
     public struct GroupCommit: Sendable, Hashable {
         /// Most bodies in one transaction; 1 commits each write by itself.
         public var writeCountMax: Int
-        /// How long a transaction may be open before it takes no further body.
+        /// How long a transaction may be open before it takes no further body; the last one that it
+        /// took may run for longer, and those before it wait for it.
         public var durationMax: Duration
 
         /// - Parameters:

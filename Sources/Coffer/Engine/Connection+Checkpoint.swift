@@ -53,6 +53,21 @@ extension Connection {
         try checkpoint(current(), .passive, "main")
     }
 
+    /// A checkpoint after which the next write starts the log anew: it waits for those who read
+    /// what only the log has, and for so long. Who begins to read meanwhile needs the file alone.
+    ///
+    /// - Returns: `nil` if they did not end in time; what could be moved, was.
+    func moveWholeLog(waiting patience: Duration) throws(StoreError) -> CheckpointResult? {
+        let policy = busyPolicy
+        busyPolicy = .timeout(patience)
+        defer { busyPolicy = policy }
+        do throws(StoreError) {
+            return try checkpoint(current(), .restart, "main")
+        } catch  where error.code == .busy {
+            return nil
+        }
+    }
+
     private func checkpoint(
         _ handle: Handle, _ mode: CheckpointMode, _ schema: String
     ) throws(StoreError) -> CheckpointResult? {

@@ -79,12 +79,12 @@ extension Connection {
         }
     }
 
-    func endSnapshot() {
+    /// Undoes all that its parts did.
+    func undoShared() {
         if let handle { undoShared(handle) }
     }
 
-    /// Undoes all that its parts did.
-    func undoShared(_ handle: Handle) {
+    private func undoShared(_ handle: Handle) {
         undo(handle)
         isInBody = false
     }

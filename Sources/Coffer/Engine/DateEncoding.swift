@@ -57,6 +57,23 @@ public struct DateEncoding: Sendable {
         }
     }
 
+    /// What its values are in the file.
+    var storage: Storage {
+        switch form {
+        case .seconds: .real
+        case .milliseconds: .integer
+        case .iso8601, .pattern, .unusable: .text
+        }
+    }
+
+    /// Whether what it writes orders as time does.
+    var isOrdered: Bool {
+        switch form {
+        case .seconds, .milliseconds, .iso8601: true
+        case .pattern, .unusable: false
+        }
+    }
+
     private init(form: Form) {
         self.form = form
     }

@@ -1,6 +1,7 @@
 /// What one transaction of a store's writer touches, from its begin to its commit.
 ///
-/// It never fails the write that it looks at: what could not be written down counts for everything.
+/// It does not fail the write that it looks at: what could not be written down counts for
+/// everything. Only an error for which SQLite ends the whole transaction is that of the write too.
 final class CommitRecording: TouchObserver {
     private let connection: Connection
     /// Those who began to observe later find this too small.
@@ -11,7 +12,8 @@ final class CommitRecording: TouchObserver {
     /// Tables of which rows may have gone that nothing tells of.
     private var replaced: Set<String> = []
     private let wanted: Set<String>
-    private var hasFailed = false
+    /// Why something could not be written down.
+    private(set) var failure: StoreError?
     private var schemaVersion: Int64?
     private(set) var result = Result(rows: [], rescans: [:])
 
@@ -55,13 +57,13 @@ final class CommitRecording: TouchObserver {
                 result.rescans[nil] = .schema
             }
         }
-        guard hasFailed else { return }
+        guard failure != nil else { return }
         writes.insertEverything()
         result = Result(rows: [], rescans: [nil: .unknown])
     }
 
     /// Whether no triggers are left on the connection.
-    var hasNoTriggers: Bool { wanted.isEmpty && !hasFailed }
+    var hasNoTriggers: Bool { wanted.isEmpty && failure == nil }
 
     /// Ends without a commit, or before it.
     func stop() {
@@ -74,7 +76,7 @@ final class CommitRecording: TouchObserver {
         do throws(StoreError) {
             try work()
         } catch {
-            hasFailed = true
+            failure = failure ?? error
         }
     }
 

@@ -63,6 +63,16 @@ final class ObservedRead: Sendable {
         }
     }
 
+    /// The store was suspended. What was touched until now, and what comes, is for the next fetch.
+    func endFetchInVain() {
+        state.withLock { state in
+            state.tables = .everything
+            // Nothing is touched in a pause, and its end touches everything.
+            state.isStale = state.touched?.isEmpty == false
+            state.touched = nil
+        }
+    }
+
     static let cancelled = StoreError(.cancelled, "the task that observes was cancelled")
 }
 

@@ -107,8 +107,7 @@ public struct ObservedChanges: AsyncSequence, Sendable {
         func next() async throws -> ChangeEvent? {
             guard !hasFailed else { return nil }
             do {
-                if !isChecked { try await check() }
-                isChecked = true
+                if !isChecked { isChecked = try await check() }
                 return try await queue.next()
             } catch {
                 hasFailed = true
@@ -117,11 +116,17 @@ public struct ObservedChanges: AsyncSequence, Sendable {
             }
         }
 
+        /// - Returns: `false` while the store is suspended: its end is an event.
         /// - Throws: `.unsupported` for what has no rows that can be told.
-        private func check() async throws {
+        private func check() async throws -> Bool {
             let tables = changes.tables
-            try await changes.core.read { tx in
-                for table in tables { _ = try KeyedTable(table, tx.connection()) }
+            do {
+                try await changes.core.read { tx in
+                    for table in tables { _ = try KeyedTable(table, tx.connection()) }
+                }
+                return true
+            } catch let error as StoreError where error.code == .suspended {
+                return false
             }
         }
     }

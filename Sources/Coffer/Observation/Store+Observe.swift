@@ -86,7 +86,7 @@ public struct ObservedValues<Element: Sendable>: AsyncSequence, Sendable {
             do {
                 while true {
                     try await observed.beginFetch()
-                    let (value, tables) = try await values.core.recordedRead(values.fetch)
+                    guard let (value, tables) = try await fetched() else { continue }
                     observed.endFetch(tables)
                     if let last, let isSame = values.isSame, isSame(last, value) { continue }
                     if values.isSame != nil { last = value }
@@ -96,6 +96,16 @@ public struct ObservedValues<Element: Sendable>: AsyncSequence, Sendable {
                 hasFailed = true
                 values.core.observation.remove(ObjectIdentifier(observed))
                 throw error
+            }
+        }
+
+        /// `nil` if the store was suspended meanwhile: its end wakes all who observe.
+        private func fetched() async throws -> (Element, TableSet)? {
+            do {
+                return try await values.core.recordedRead(values.fetch)
+            } catch let error as StoreError where error.code == .suspended {
+                observed.endFetchInVain()
+                return nil
             }
         }
     }

@@ -14,6 +14,8 @@ struct BindingState {
     var bound: UInt64 = 0
     /// Whether the type asked for something that a row does not have.
     var isRefused = false
+    /// Whether it encodes a column piece by piece.
+    var hasTrees = false
     var owner: Unmanaged<RowEncoder>?
     /// The container for the first key type that was asked for; nearly always the only one.
     var keyType: ObjectIdentifier?
@@ -35,6 +37,7 @@ struct BindingState {
         self.statement = statement
         bound = 0
         isRefused = false
+        hasTrees = false
         arenaUsed = 0
     }
 

@@ -45,6 +45,9 @@ struct ColumnShape: Sendable, Equatable {
     var coding: ColumnCoding
     var isNullable = false
 
+    /// Of what a type encodes piece by piece, by containers of its own.
+    static let tree = Self(storage: .text, coding: .json)
+
     /// The shape of a type that Coffer knows by name.
     static func known(_ type: Any.Type) -> ColumnShape? {
         if let storage = primitive(type) {

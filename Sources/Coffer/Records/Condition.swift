@@ -120,7 +120,7 @@ extension Condition {
 struct ConditionColumn {
     private let plan: RecordPlan
     private let column: RecordColumn
-    private let name: String
+    let name: String
 
     init(_ plan: RecordPlan, at position: Int) {
         self.plan = plan
@@ -148,7 +148,7 @@ struct ConditionColumn {
     func value<V: Encodable>(_ value: V) throws(StoreError) -> Value {
         let encoded: Value
         do {
-            encoded = try ScalarEncoder().encode(value: value)
+            encoded = try column.stored(ScalarEncoder().encode(value: value))
         } catch let error as StoreError {
             throw error.with(table: plan.table, column: column.name)
         } catch {
@@ -168,7 +168,10 @@ struct ConditionColumn {
 
     /// A value that has an order.
     func ordered<V: Encodable>(_ value: V) throws(StoreError) -> Value {
-        guard column.coding != .json, column.coding != .decimal else {
+        let isUnordered =
+            column.coding == .json || column.coding == .decimal
+            || column.encoding?.isOrdered == false
+        guard !isUnordered else {
             throw StoreError(
                 .misuse, "the column is kept as text, whose order is not that of its values",
                 hint: "Compare with == or !=, or keep the property as a number.",

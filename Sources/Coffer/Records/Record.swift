@@ -19,6 +19,7 @@
 /// | `Data`, `[UInt8]`, `UUID` (16 bytes) | BLOB |
 /// | an enum or a wrapper that encodes a single value | that value's column |
 /// | any other `Codable` | TEXT, its JSON with sorted keys |
+/// | what a type encodes in a nested container, or for its superclass (`super`) | TEXT, its JSON |
 /// | an optional of these | the same, without NOT NULL |
 ///
 /// What does not fit a column exactly is refused with `.mismatch`, in both directions: an integer
@@ -46,6 +47,10 @@ public protocol Record: Codable, Sendable {
     /// static var columns: [PartialKeyPath<Note>: String] { [\.title: "title_text"] }
     /// ```
     static var columns: [PartialKeyPath<Self>: String] { get }
+
+    /// Columns that keep their values in another form than Coffer's usual one: a `Date` as
+    /// milliseconds or text, a `UUID` as text.
+    static var encodings: [PartialKeyPath<Self>: ColumnEncoding] { get }
 }
 
 extension Record {
@@ -60,4 +65,7 @@ extension Record {
 
     /// None: key paths are resolved by the layout of the type.
     public static var columns: [PartialKeyPath<Self>: String] { [:] }
+
+    /// None: every column has the form of the table above.
+    public static var encodings: [PartialKeyPath<Self>: ColumnEncoding] { [:] }
 }

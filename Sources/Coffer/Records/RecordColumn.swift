@@ -6,6 +6,8 @@ struct RecordColumn: Sendable {
     var storage: Storage
     var coding: ColumnCoding
     var isNullable: Bool
+    /// The form of the stored values, where the type declares one.
+    var encoding: ColumnEncoding?
 }
 
 /// Collects columns while a type decodes or encodes itself, in the order of their first mention.

@@ -87,7 +87,7 @@ extension RecordPlan {
         // Not under the lock: the type's own code runs.
         let plan = try RecordPlan(
             typeName: String(describing: type), table: R.table,
-            columns: try Reflection.columns(of: type), key: R.key)
+            columns: try encode(Reflection.columns(of: type), as: type), key: R.key)
         return plans.withLock { plans in
             if let first = plans[ObjectIdentifier(type)] { return first }
             plans[ObjectIdentifier(type)] = plan

@@ -18,7 +18,7 @@ final class RecordTable {
     private init(_ plan: RecordPlan) {
         self.plan = plan
         encoder = RowEncoder(plan: plan)
-        decoder = RowDecoder(table: plan.table, names: plan.columns.map(\.name))
+        decoder = RowDecoder(plan, names: plan.columns.map(\.name))
     }
 
     @inline(__always)
@@ -150,7 +150,7 @@ final class RecordTable {
             guard try statement.advance() else { return [] }
             let names = statement.columns.names
             statement.rewind()
-            return try RowDecoder(table: plan.table, names: names).all(type, statement)
+            return try RowDecoder(plan, names: names).all(type, statement)
         }
     }
 
@@ -301,6 +301,7 @@ extension RowEncoder {
     func bind(key: Value, at position: Int, to statement: Statement) throws(StoreError) {
         guard state.pointee.statement == nil else { throw nested() }
         let column = plan.columns[position]
+        let key = try column.stored(key)
         guard key.storage == nil || key.storage == column.storage else {
             throw StoreError(
                 .mismatch,

@@ -77,19 +77,19 @@ final class RecordingDecoder: Decoder {
         func nestedContainer<Nested: CodingKey>(
             keyedBy type: Nested.Type, forKey key: Key
         ) throws -> KeyedDecodingContainer<Nested> {
-            throw decoder.refuse("a nested container for \(key.stringValue)")
+            opened(key.stringValue).container(keyedBy: type)
         }
 
         func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
-            throw decoder.refuse("a nested container for \(key.stringValue)")
+            opened(key.stringValue).unkeyedContainer()
         }
 
-        func superDecoder() throws -> any Decoder {
-            throw decoder.refuse("a super decoder")
-        }
+        func superDecoder() throws -> any Decoder { opened("super") }
+        func superDecoder(forKey key: Key) throws -> any Decoder { opened(key.stringValue) }
 
-        func superDecoder(forKey key: Key) throws -> any Decoder {
-            throw decoder.refuse("a super decoder for \(key.stringValue)")
+        private func opened(_ name: String) -> ShapeProbe {
+            decoder.collector.note(name, EncodedTree.self, .tree, isNullable: false)
+            return ShapeProbe(variant: .first)
         }
     }
 }

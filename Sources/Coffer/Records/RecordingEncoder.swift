@@ -77,17 +77,19 @@ final class RecordingEncoder: Encoder {
         mutating func nestedContainer<Nested: CodingKey>(
             keyedBy type: Nested.Type, forKey key: Key
         ) -> KeyedEncodingContainer<Nested> {
-            encoder.refuse("a nested container for \(key.stringValue)").container(keyedBy: type)
+            tree(key.stringValue).container(keyedBy: type)
         }
 
         mutating func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-            encoder.refuse("a nested container for \(key.stringValue)").unkeyedContainer()
+            tree(key.stringValue).unkeyedContainer()
         }
 
-        mutating func superEncoder() -> any Encoder { encoder.refuse("a super encoder") }
+        mutating func superEncoder() -> any Encoder { tree("super") }
+        mutating func superEncoder(forKey key: Key) -> any Encoder { tree(key.stringValue) }
 
-        mutating func superEncoder(forKey key: Key) -> any Encoder {
-            encoder.refuse("a super encoder for \(key.stringValue)")
+        private func tree(_ name: String) -> InertEncoder {
+            encoder.collector.note(name, EncodedTree.self, .tree, isNullable: false)
+            return InertEncoder()
         }
     }
 }

@@ -14,20 +14,24 @@ final class RowDecoder: Decoder {
     let names: [String]
     let state: UnsafeMutablePointer<RowState>
     private let positions: [String: Int32]
+    private let encodings: [ColumnEncoding?]
     private var holders: [ObjectIdentifier: AnyObject] = [:]
     private var codings: [ObjectIdentifier: ColumnCoding] = [:]
 
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    init(table: String, names: [String]) {
-        self.table = table
+    /// - Parameter names: Those of the statement's columns, which may be others than the plan's.
+    init(_ plan: RecordPlan, names: [String]) {
+        table = plan.table
         self.names = names
+        encodings = names.map { name in plan.columns.first { $0.name == name }?.encoding }
         positions = Dictionary(
             names.enumerated().map { ($0.element, Int32($0.offset)) },
             uniquingKeysWith: { first, _ in first })
         state = .allocate(capacity: 1)
         state.initialize(to: RowState())
+        state.pointee.hasEncodings = encodings.contains { $0 != nil }
         // Unretained: the state is freed by this object's deinit.
         state.pointee.owner = Unmanaged.passUnretained(self)
     }
@@ -120,6 +124,10 @@ final class RowDecoder: Decoder {
     @inline(never)
     func decode<T: Decodable>(other type: T.Type, _ column: Int32) throws -> T {
         do {
+            if let encoding = encodings[Int(column)], encoding.type == type {
+                let usual = try encoding.usual(try state.pointee.value(column))
+                return try ScalarDecoder(usual).decode(type)
+            }
             switch coding(of: type) {
             case .json:
                 return try JSONText.decode(type, from: try state.pointee.textData(column, type))
@@ -127,6 +135,16 @@ final class RowDecoder: Decoder {
             default:
                 return try ScalarDecoder(try state.pointee.value(column)).decode(type)
             }
+        } catch {
+            throw failure(error, column)
+        }
+    }
+
+    /// A column that its type takes apart by itself.
+    func opened<T>(_ column: Int32, _ body: (any Decoder) throws -> T) throws -> T {
+        do {
+            let json = try state.pointee.textData(column, OpenedJSON.self)
+            return try body(try JSONText.decode(OpenedJSON.self, from: json).decoder)
         } catch {
             throw failure(error, column)
         }

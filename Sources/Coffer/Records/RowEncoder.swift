@@ -10,6 +10,8 @@ final class RowEncoder: Encoder {
     let scalar = ScalarEncoder()
     /// A failure of a requirement of `Encoder` that cannot throw.
     private(set) var failure: StoreError?
+    /// The columns of the record at hand that it encodes piece by piece.
+    private var trees: [Int32: EncodedTree] = [:]
     private var holders: [ObjectIdentifier: AnyObject] = [:]
     private let positions: [String: Int32]
     /// One bit for each column, if there are no more than bits.
@@ -49,6 +51,7 @@ final class RowEncoder: Encoder {
         state.pointee.begin(raw)
         do {
             try record.encode(to: self)
+            if state.pointee.hasTrees { try bindTrees() }
         } catch {
             state.pointee.statement = nil
             throw wrapped(error)
@@ -72,6 +75,32 @@ final class RowEncoder: Encoder {
         }
     }
 
+    /// What has become of a column that the record encodes piece by piece.
+    func tree(_ name: String) -> EncodedTree {
+        let entry = entry(name)
+        if entry < 0 || entry & 3 != Storage.text.rawValue {
+            failure = failure ?? (entry < 0 ? unknownKey(name) : wrongStorage(entry, .text))
+            state.pointee.isRefused = true
+            return EncodedTree()
+        }
+        let tree = trees[entry] ?? EncodedTree()
+        trees[entry] = tree
+        state.pointee.hasTrees = true
+        return tree
+    }
+
+    @inline(never)
+    private func bindTrees() throws {
+        defer { trees.removeAll() }
+        for (entry, tree) in trees {
+            do {
+                try state.pointee.bindText(try JSONText.data(tree), entry)
+            } catch {
+                throw failure(error, entry >> 2)
+            }
+        }
+    }
+
     @inline(never)
     func nested() -> StoreError {
         StoreError(
@@ -83,6 +112,7 @@ final class RowEncoder: Encoder {
     private func wrapped(_ error: any Error) -> StoreError {
         let first = failure
         failure = nil
+        trees.removeAll()
         if let first { return first }
         if let known = error as? StoreError { return known }
         return StoreError(

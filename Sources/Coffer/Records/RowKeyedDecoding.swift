@@ -140,32 +140,37 @@ struct RowKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
     @inline(__always)
     private func value<T: Decodable>(_ type: T.Type, _ column: Int32) throws -> T {
         // The types are compared first: equal types have the same bits.
-        if type == Date.self {
+        if type == Date.self, !row.pointee.hasEncodings {
             let seconds = try row.pointee.real(column, for: type)
             return unsafeBitCast(Date(timeIntervalSince1970: seconds), to: type)
         }
         if type == Data.self { return unsafeBitCast(try row.pointee.data(column), to: type) }
-        if type == UUID.self { return unsafeBitCast(try row.pointee.uuid(column), to: type) }
+        if type == UUID.self, !row.pointee.hasEncodings {
+            return unsafeBitCast(try row.pointee.uuid(column), to: type)
+        }
         return try row.pointee.decoder.decode(other: type, column)
     }
 
     func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type, forKey key: Key
     ) throws -> KeyedDecodingContainer<Nested> {
-        throw refuse("a nested container for \(key.stringValue)")
+        try opened(key) { try $0.container(keyedBy: type) }
     }
 
     func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
-        throw refuse("a nested container for \(key.stringValue)")
+        try opened(key) { try $0.unkeyedContainer() }
     }
 
-    func superDecoder() throws -> any Decoder { throw refuse("a super decoder") }
-
-    func superDecoder(forKey key: Key) throws -> any Decoder {
-        throw refuse("a super decoder for \(key.stringValue)")
+    func superDecoder() throws -> any Decoder {
+        let decoder = row.pointee.decoder
+        let column = decoder.column("super")
+        guard column >= 0 else { throw decoder.missing("super") }
+        return try decoder.opened(column) { $0 }
     }
 
-    private func refuse(_ container: String) -> any Error {
-        row.pointee.decoder.refuse(container)
+    func superDecoder(forKey key: Key) throws -> any Decoder { try opened(key) { $0 } }
+
+    private func opened<T>(_ key: Key, _ body: (any Decoder) throws -> T) throws -> T {
+        try row.pointee.decoder.opened(try column(key), body)
     }
 }

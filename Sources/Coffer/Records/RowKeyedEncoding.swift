@@ -78,13 +78,14 @@ struct RowKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
     func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
         let entry = try entry(key)
-        // The types are compared first: equal types have the same bits.
-        if T.self == Date.self {
+        // The types are compared first: equal types have the same bits. A column of another storage
+        // has an encoding of its own.
+        if T.self == Date.self, entry & 3 == Storage.real.rawValue {
             let date = unsafeBitCast(value, to: Date.self)
             try state.pointee.bind(date.timeIntervalSince1970, entry)
         } else if T.self == Data.self {
             try state.pointee.bind(unsafeBitCast(value, to: Data.self), entry)
-        } else if T.self == UUID.self {
+        } else if T.self == UUID.self, entry & 3 == Storage.blob.rawValue {
             try withUnsafeBytes(of: unsafeBitCast(value, to: UUID.self).uuid) {
                 try state.pointee.bindBlob($0, entry: entry)
             }
@@ -96,22 +97,17 @@ struct RowKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
     func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type, forKey key: Key
     ) -> KeyedEncodingContainer<Nested> {
-        refuse("a nested container for \(key.stringValue)").container(keyedBy: type)
+        tree(key.stringValue).keyed(by: type)
     }
 
     func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-        refuse("a nested container for \(key.stringValue)").unkeyedContainer()
+        tree(key.stringValue).unkeyed()
     }
 
-    func superEncoder() -> any Encoder { refuse("a super encoder") }
+    func superEncoder() -> any Encoder { tree("super").encoder }
+    func superEncoder(forKey key: Key) -> any Encoder { tree(key.stringValue).encoder }
 
-    func superEncoder(forKey key: Key) -> any Encoder {
-        refuse("a super encoder for \(key.stringValue)")
-    }
-
-    private func refuse(_ container: String) -> InertEncoder {
-        state.pointee.encoder.refuse(container)
-    }
+    private func tree(_ name: String) -> EncodedTree { state.pointee.encoder.tree(name) }
 }
 
 extension RowEncoder {
@@ -128,7 +124,7 @@ extension RowEncoder {
             } else if column.coding == .json, column.type == T.self {
                 try state.pointee.bindText(try JSONText.data(value), entry)
             } else {
-                try state.pointee.bind(try scalar.encode(value: value), entry)
+                try state.pointee.bind(try column.stored(scalar.encode(value: value)), entry)
             }
         } catch {
             throw failure(error, entry >> 2)

@@ -17,6 +17,8 @@ struct RowState {
     /// The statement whose row is read; `nil` outside, when the engine gives NULL for everything.
     var statement: OpaquePointer?
     var owner: Unmanaged<RowDecoder>?
+    /// Whether a column keeps its values in a form of its own.
+    var hasEncodings = false
     /// The container for the first key type that was asked for; nearly always the only one.
     var keyType: ObjectIdentifier?
     var holder: UnsafeRawPointer?

@@ -5,23 +5,30 @@ import Synchronization
 /// no commit pays for it.
 ///
 /// SQLite starts the log anew when all of it is in the main file and no reader needs it. Beside
-/// writers who never pause that moment may not come, so from `walByteCountMax` on the next write
-/// waits for one checkpoint. What a reader's snapshot still needs stays: if it is older than
-/// `snapshotAgeMax`, it is told to end with `.snapshotExpired`.
+/// writers who never pause, or readers who overlap, that moment may not come. So from
+/// `walByteCountMax` on the next write waits for one checkpoint, and this one for the reads that
+/// need the log: at first for a tenth of a second, and if that was not enough for twice as long
+/// when the log has grown by half. Short reads thus never keep the log, and a long one does not
+/// stop the writers. A read that is older than `snapshotAgeMax` then is told to end with
+/// `.snapshotExpired`.
 final class Checkpointer: Sendable {
     /// What the log was found to be after a commit.
     enum Need { case nothing, soon, beforeTheNextWrite }
 
     private struct State {
         var isScheduled = false
-        /// The log's size when writers last waited: a reader that keeps it should not stop each.
-        var pausedFrameCount = 0
+        /// Of how many frames on the next write waits for a checkpoint.
+        var pauseFrameCount: Int
+        /// How long that one waits for reads.
+        var patience = Checkpointer.firstPatience
         var counts = CheckpointStatistics()
     }
 
     private let pool: ConnectionPool
     private let thread = DispatchQueue(label: "coffer.checkpoint")
-    private let state = Mutex(State())
+    private let state: Mutex<State>
+    private static let firstPatience = Duration.milliseconds(100)
+
     private struct Slot {
         var reader: ConnectionPool.Reader?
         /// Whether nothing may be opened: the store is suspended or closed.
@@ -46,6 +53,7 @@ final class Checkpointer: Sendable {
         let byteCount = pool.configuration.walByteCountMax
         frameCount = pool.configuration.checkpointPageCount
         frameCountMax = max(frameCount, byteCount / pool.profile.pageByteCount)
+        state = Mutex(State(pauseFrameCount: frameCountMax))
         if pool.hasReaders, pool.mode != .readOnly { try pool.writer.watchLog() }
     }
 
@@ -56,11 +64,7 @@ final class Checkpointer: Sendable {
         guard count >= frameCount else { return .nothing }
         return state.withLock { state in
             state.counts.logFrameCount = count
-            if count < state.pausedFrameCount { state.pausedFrameCount = 0 }
-            if count >= max(frameCountMax, state.pausedFrameCount + frameCount) {
-                state.pausedFrameCount = count
-                return .beforeTheNextWrite
-            }
+            if count >= state.pauseFrameCount { return .beforeTheNextWrite }
             defer { state.isScheduled = true }
             return state.isScheduled ? .nothing : .soon
         }
@@ -78,22 +82,35 @@ final class Checkpointer: Sendable {
     private func run(isFull: Bool) {
         state.withLock { $0.isScheduled = false }
         let beginning = ContinuousClock.now
-        var isDone = false
         do throws(StoreError) {
-            let result = try slot.withLock { slot throws(StoreError) -> CheckpointResult? in
-                guard !slot.isStopped else { return nil }
+            try slot.withLock { slot throws(StoreError) in
+                guard !slot.isStopped else { return }
                 if slot.reader == nil { slot.reader = try pool.openReader(isCounted: false) }
-                return try slot.reader?.connection.moveLog()
+                guard let connection = slot.reader?.connection else { return }
+                if isFull { try moveAll(connection) }
+                // After it, as it tells how far the other one has come.
+                if let result = try connection.moveLog() {
+                    didRun(since: beginning, result: result)
+                }
             }
-            guard let result else { return }
-            isDone = result.logFrameCount == result.checkpointedFrameCount
-            didRun(since: beginning, result: result)
         } catch {
-            isDone = true
             // The next commit asks again; nothing is lost by a log that stays.
             pool.configuration.logger?.warning("checkpoint failed: \(error)")
         }
-        if isFull, !isDone { expireSnapshots() }
+    }
+
+    private func moveAll(_ connection: Connection) throws(StoreError) {
+        let patience = state.withLock { $0.patience }
+        let isDone = try connection.moveWholeLog(waiting: patience) != nil
+        state.withLock { state in
+            if isDone {
+                (state.pauseFrameCount, state.patience) = (frameCountMax, Self.firstPatience)
+            } else {
+                state.pauseFrameCount += state.pauseFrameCount / 2
+                state.patience *= 2
+            }
+        }
+        if !isDone { expireSnapshots() }
     }
 
     private func didRun(since beginning: ContinuousClock.Instant, result: CheckpointResult) {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Who waits for the write queue of a store while holding that of others.
+/// Who waits at a gate of one store while holding places at the gates of others.
 ///
 /// Only such waits can close a cycle: A's body waits for B while B's body waits for A. Who finds
 /// that its own wait would be the last link does not wait.
@@ -8,46 +8,54 @@ enum DeadlockWatch {
     private struct Wait {
         let held: [ObjectIdentifier]
         let wanted: ObjectIdentifier
+        /// How many places the wanted gate has.
+        let permitCount: Int
     }
 
     private struct Waits {
         var nextID = 0
         var waits: [Int: Wait] = [:]
 
-        /// Whether who holds `store` waits, through any number of others, for one of `held`.
+        /// Whether nothing could ever end this wait.
         ///
-        /// What a wait holds it holds until it ends, so a cycle that is found is one.
-        func leads(from store: ObjectIdentifier, to held: [ObjectIdentifier]) -> Bool {
-            var seen: Set<ObjectIdentifier> = []
-            var next = [store]
-            while let store = next.popLast() {
-                if held.contains(store) { return true }
-                guard seen.insert(store).inserted else { continue }
-                next += waits.values.filter { $0.held.contains(store) }.map(\.wanted)
+        /// A wait can end if a place that it wants is held by somebody who is not stuck. Those are
+        /// taken away until there are none; who is left, is stuck.
+        func wouldBeStuck(_ new: Wait) -> Bool {
+            var stuck = Array(waits.values) + [new]
+            while true {
+                var heldCounts: [ObjectIdentifier: Int] = [:]
+                for gate in stuck.flatMap(\.held) { heldCounts[gate, default: 0] += 1 }
+                let canEnd = { (wait: Wait) in
+                    heldCounts[wait.wanted, default: 0] < wait.permitCount
+                }
+                if canEnd(new) { return false }
+                let count = stuck.count
+                stuck.removeAll(where: canEnd)
+                if stuck.count == count { return true }
             }
-            return false
         }
     }
 
     private static let waits = Mutex(Waits())
 
-    /// Runs `body`, which waits for a store's queue.
+    /// Runs `body`, which waits at a gate.
     ///
     /// - Throws: `.wouldDeadlock` instead of waiting for ever.
     static func wait(
-        for wanted: ObjectIdentifier, holding held: [ObjectIdentifier],
+        for gate: Gate, holding held: [ObjectIdentifier],
         _ body: () throws(StoreError) -> Void
     ) throws(StoreError) {
-        guard !held.isEmpty else { return try body() }
+        let wait = Wait(
+            held: held, wanted: ObjectIdentifier(gate), permitCount: gate.permitCount)
         let id: Int? = waits.withLock { waits in
-            if waits.leads(from: wanted, to: held) { return nil }
+            if waits.wouldBeStuck(wait) { return nil }
             waits.nextID += 1
-            waits.waits[waits.nextID] = Wait(held: held, wanted: wanted)
+            waits.waits[waits.nextID] = wait
             return waits.nextID
         }
         guard let id else {
             throw StoreError(
-                .wouldDeadlock, "the store's writer waits for a store that this body writes to",
+                .wouldDeadlock, "the store waits for another one that this body holds up",
                 hint: "Nest stores in the same order everywhere.")
         }
         defer { waits.withLock { _ = $0.waits.removeValue(forKey: id) } }
@@ -56,18 +64,18 @@ enum DeadlockWatch {
 }
 
 extension Gate {
-    /// Blocks this thread until it is its turn in the queue of `store`.
+    /// Blocks this thread until it is its turn.
     ///
     /// - Throws: As `wait`; `.wouldDeadlock`.
     func waitUnlessDeadlocked(
-        _ store: ObjectIdentifier, timeout: Duration?, for what: String, isSharing: Bool = false
+        timeout: Duration?, for what: String, isSharing: Bool = false
     ) throws(StoreError) {
-        let held = HeldStore.queuesHeld
+        let held = HeldStore.gatesHeld
         guard !held.isEmpty else {
             return try wait(timeout: timeout, for: what, isSharing: isSharing)
         }
         if try enterAtOnce() { return }
-        try DeadlockWatch.wait(for: store, holding: held) { () throws(StoreError) in
+        try DeadlockWatch.wait(for: self, holding: held) { () throws(StoreError) in
             try wait(timeout: timeout, for: what, isSharing: isSharing)
         }
     }

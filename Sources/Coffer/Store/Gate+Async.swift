@@ -23,7 +23,8 @@ extension Gate {
         let slot = TicketSlot()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let ticket = Ticket(isSharing: isSharing) { decision in
+                let deadline = timeout.map { (ContinuousClock.now + $0, what) }
+                let ticket = Ticket(isSharing: isSharing, deadline: deadline) { decision in
                     switch decision {
                     case .failure(let error): continuation.resume(throwing: error)
                     case .success:
@@ -31,21 +32,10 @@ extension Gate {
                     }
                 }
                 if slot.hold(ticket) { enter(ticket) } else { cancel(ticket) }
-                if let timeout { expire(ticket, after: timeout, waitingFor: what) }
             }
         } onCancel: {
             cancellation.cancel()
             if let ticket = slot.cancel() { cancel(ticket) }
-        }
-    }
-
-    /// A timer only for one who really waits: an idle store has none.
-    private func expire(_ ticket: Ticket, after timeout: Duration, waitingFor what: String) {
-        guard ticket.isWaiting else { return }
-        let deadline = DispatchTime.now() + .milliseconds(timeout.milliseconds)
-        // Not on the store's own queue, which a running body may block.
-        DispatchQueue.global().asyncAfter(deadline: deadline) { [weak ticket, weak self] in
-            if let ticket { self?.expire(ticket, waitingFor: what) }
         }
     }
 }

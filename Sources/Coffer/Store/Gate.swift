@@ -12,15 +12,18 @@ final class Gate: Sendable {
 
         /// Whether it may be let in beside what has not ended yet: see `pass()`.
         fileprivate let isSharing: Bool
+        /// When it leaves the line by itself, and what it waited for; `nil` if it has its own clock.
+        let deadline: (instant: ContinuousClock.Instant, what: String)?
         fileprivate let state = Mutex(State.waiting)
         private let onDecision: @Sendable (Result<Void, StoreError>) -> Void
 
         /// - Parameter onDecision: Called once, outside the mutex: admitted, or the reason why not.
         init(
-            isSharing: Bool = false,
+            isSharing: Bool = false, deadline: (ContinuousClock.Instant, String)? = nil,
             onDecision: @escaping @Sendable (Result<Void, StoreError>) -> Void
         ) {
             self.isSharing = isSharing
+            self.deadline = deadline
             self.onDecision = onDecision
         }
 
@@ -55,6 +58,8 @@ final class Gate: Sendable {
         var closed: StoreError?
         /// Who waits until nobody is inside.
         var onEmpty: [DispatchSemaphore] = []
+        /// Rings at the first deadline in the line.
+        var alarm = Alarm()
 
         init(freeCount: Int) {
             self.freeCount = freeCount
@@ -80,7 +85,7 @@ final class Gate: Sendable {
         }
     }
 
-    private let permitCount: Int
+    let permitCount: Int
     private let line: Mutex<Line>
 
     init(permitCount: Int) {
@@ -101,6 +106,7 @@ final class Gate: Sendable {
             if let closed = line.closed { return .refuse(closed) }
             guard line.freeCount > 0 else {
                 line.append(ticket)
+                if let deadline = ticket.deadline { setAlarm(&line, deadline.instant) }
                 return .wait
             }
             line.freeCount -= 1
@@ -118,6 +124,7 @@ final class Gate: Sendable {
         while true {
             let next: Ticket? = line.withLock { line in
                 if let ticket = line.tickets.popFirst() { return ticket }
+                line.alarm.stop()
                 line.freeCount += 1
                 if line.freeCount == permitCount {
                     for semaphore in line.onEmpty { semaphore.signal() }
@@ -158,10 +165,30 @@ final class Gate: Sendable {
         ticket.withdraw(Self.expired(what))
     }
 
+    /// One alarm for all who wait without a thread: it is set to the first deadline, and stopped
+    /// when nobody waits.
+    private func setAlarm(_ line: inout Line, _ instant: ContinuousClock.Instant) {
+        line.alarm.set(instant) { [weak self] in self?.expireAll() }
+    }
+
+    /// Lets those leave the line whose time is up.
+    private func expireAll() {
+        let now = ContinuousClock.now
+        let due = line.withLock { line in
+            line.alarm.didRing()
+            let waiting = line.tickets.filter { $0.deadline != nil && $0.isWaiting }
+            let next = waiting.compactMap(\.deadline?.instant).filter { $0 > now }.min()
+            if let next { setAlarm(&line, next) }
+            return waiting.filter { $0.deadline.map { $0.instant <= now } ?? false }
+        }
+        for ticket in due { expire(ticket, waitingFor: ticket.deadline?.what ?? "") }
+    }
+
     /// Refuses everybody who waits or comes later.
     func close(_ reason: StoreError) {
         let tickets = line.withLock { line in
             line.closed = reason
+            line.alarm.stop()
             defer { line.tickets.removeAll() }
             return line.tickets
         }

@@ -16,33 +16,33 @@ final class HeldStore {
     let store: ObjectIdentifier
     let kind: Kind
     let scope: TransactionScope
-    /// Whether it has the turn in its store's queue, so that writes wait for it.
-    private let holdsQueue: Bool
+    /// Where others wait for it; `nil` for a snapshot's, which nobody waits for.
+    private let gate: Gate?
     private let outer: HeldStore?
 
     private init(
-        store: ObjectIdentifier, kind: Kind, scope: TransactionScope, holdsQueue: Bool,
+        store: ObjectIdentifier, kind: Kind, scope: TransactionScope, gate: Gate?,
         outer: HeldStore?
     ) {
         self.store = store
         self.kind = kind
         self.scope = scope
-        self.holdsQueue = holdsQueue
+        self.gate = gate
         self.outer = outer
     }
 
     /// Whether the current thread is inside a body of any store.
     static var isInsideAny: Bool { pthread_getspecific(threadKey) != nil }
 
-    /// The stores whose queues wait for the current thread.
-    static var queuesHeld: [ObjectIdentifier] {
-        var stores: [ObjectIdentifier] = []
+    /// The gates at which others wait for the current thread.
+    static var gatesHeld: [ObjectIdentifier] {
+        var gates: [ObjectIdentifier] = []
         var held = innermost
         while let current = held {
-            if current.holdsQueue { stores.append(current.store) }
+            if let gate = current.gate { gates.append(ObjectIdentifier(gate)) }
             held = current.outer
         }
-        return stores
+        return gates
     }
 
     /// The transaction of this store that the current thread is inside of, if any.
@@ -57,12 +57,12 @@ final class HeldStore {
 
     /// Runs `body` as the body of this transaction.
     static func hold<T>(
-        _ store: ObjectIdentifier, kind: Kind, scope: TransactionScope, holdsQueue: Bool = true,
+        _ store: ObjectIdentifier, kind: Kind, scope: TransactionScope, at gate: Gate?,
         _ body: () throws -> T
     ) rethrows -> T {
         let outer = innermost
         innermost = HeldStore(
-            store: store, kind: kind, scope: scope, holdsQueue: holdsQueue, outer: outer)
+            store: store, kind: kind, scope: scope, gate: gate, outer: outer)
         defer { innermost = outer }
         return try body()
     }

@@ -8,19 +8,27 @@ final class StopSignal: Sendable {
         var beginning: ContinuousClock.Instant?
         var reason: StoreError?
         var target: InterruptHandle?
-        var onStop: (@Sendable () -> Void)?
+        var onStop: (@Sendable (StoreError) -> Void)?
     }
 
     private let isStopped = Atomic(false)
     private let state = Mutex(State())
 
     /// A body begins on the connection of this handle.
-    ///
-    /// - Parameter onStop: Called once it was told to stop, on the thread of who tells it.
-    func begin(_ target: InterruptHandle, onStop: (@Sendable () -> Void)? = nil) {
+    func begin(_ target: InterruptHandle) {
         isStopped.store(false, ordering: .relaxed)
         let now = ContinuousClock.now
-        state.withLock { $0 = State(beginning: now, target: target, onStop: onStop) }
+        state.withLock { $0 = State(beginning: now, target: target) }
+    }
+
+    /// Runs `work` once the body is told to stop, on the thread of who tells it: for a body that
+    /// waits for something else than a statement.
+    func whenStopped(_ work: @escaping @Sendable (StoreError) -> Void) {
+        let reason = state.withLock { state in
+            state.onStop = work
+            return state.reason
+        }
+        if let reason { work(reason) }
     }
 
     /// The body has ended.
@@ -31,7 +39,7 @@ final class StopSignal: Sendable {
     /// Tells the body that runs to stop, if it began before `beginning`, and interrupts its
     /// statement, with all of its transaction.
     func stop(_ reason: StoreError, since beginning: ContinuousClock.Instant = .now) {
-        let onStop = state.withLock { state -> (@Sendable () -> Void)? in
+        let onStop = state.withLock { state -> (@Sendable (StoreError) -> Void)? in
             guard state.reason == nil, let begun = state.beginning, begun <= beginning else {
                 return nil
             }
@@ -41,7 +49,7 @@ final class StopSignal: Sendable {
             state.target?.interrupt()
             return state.onStop
         }
-        onStop?()
+        onStop?(reason)
     }
 
     /// Why the body has to end.

@@ -129,6 +129,7 @@ extension StoreCore {
         do {
             let cell = chunks.cell
             try await read { tx in
+                tx.scope.whenStopped { channel.fail($0) }
                 try tx.withBlob(cell.column, in: cell.table, row: cell.row) { blob in
                     try blob.forEachChunk(byteCountMax: chunks.byteCountMax) {
                         try channel.putBlocking(Data($0))
@@ -147,6 +148,7 @@ extension StoreCore {
     ) async throws {
         do {
             try await write(.alone) { tx in
+                tx.scope.whenStopped { channel.fail($0) }
                 try tx.replace(cell, byteCount: byteCount, from: channel)
             }
         } catch {

@@ -90,9 +90,10 @@ extension Store {
 
     // MARK: End
 
-    /// Waits for running reads and writes, then closes the file. Safe to call twice.
+    /// Waits for running reads and writes, and those in line before it, then closes the file. Safe
+    /// to call twice.
     ///
-    /// Work that waits in line, or comes later, gets `.closed`.
+    /// Work that comes later gets `.closed`.
     ///
     /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout`; the
     ///   store is then still open. `.misuse` inside a body.

@@ -87,19 +87,22 @@ public final class Store: Sendable {
     /// Runs `body` in a transaction: returned means durable, thrown means nothing happened.
     ///
     /// Inside a write body of the same store it joins that transaction as a savepoint. Beside
-    /// other writes it may share their commit, see ``Configuration/GroupCommit``: so a body must
-    /// not wait for another thread's write to the same store to return.
+    /// other writes it may share their commit, see ``Configuration/GroupCommit``, and returns with
+    /// them. So a body must not wait for what another caller of `write` may hold until that call
+    /// returns: a lock, the main thread, a semaphore.
     ///
     /// - Parameters:
     ///   - mode: Which locks to take first. Other modes than `.immediate` never share a commit.
-    ///   - timeout: How long to wait in line; `nil` for as long as it takes.
+    ///   - timeout: How long to wait in line; `nil` for as long as it takes. A lock of another
+    ///     process is waited for by `Configuration.busyTimeout`.
     ///   - fileID: Where the call stands, for ``StoreStatistics/runningWrite``.
     ///   - line: Where the call stands.
     ///   - body: The work. Runs on this thread, when its turn has come.
     /// - Returns: What `body` returns, after the commit.
     /// - Throws: What `body` throws, after the rollback; `StoreError` `.busy` after `timeout` or if
     ///   another process holds the lock, `.constraint`, `.full`, `.io`, `.damaged` if nothing was
-    ///   committed; `.rolledBack` if SQLite undid the transaction for another write that shared it;
+    ///   committed; `.rolledBack` if SQLite undid the transaction for another write that shared
+    ///   it. These take the place of what `body` threw, if it shared the commit that failed;
     ///   `.wouldDeadlock` in the body of another store; `.closed`, `.suspended`; `.misuse` inside
     ///   a read of the same store.
     @discardableResult

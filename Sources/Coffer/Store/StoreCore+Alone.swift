@@ -10,13 +10,14 @@ extension StoreCore {
     ) throws(StoreError) {
         try requireOutside()
         let deadline = ContinuousClock.now + configuration.waitTimeout
-        try queue.gate.wait(timeout: configuration.waitTimeout, for: "running writes to end")
+        try queue.gate.waitUnlessDeadlocked(
+            timeout: configuration.waitTimeout, for: "running writes to end")
         defer { queue.gate.leave() }
         var readerCount = 0
         defer { for _ in 0..<readerCount { readGate.leave() } }
         while readerCount < configuration.readerCountMax {
             let timeLeft = deadline - ContinuousClock.now
-            try readGate.wait(timeout: timeLeft, for: "running reads to end")
+            try readGate.waitUnlessDeadlocked(timeout: timeLeft, for: "running reads to end")
             readerCount += 1
         }
         try checkpointer.pausing(isLast: isLast, work)

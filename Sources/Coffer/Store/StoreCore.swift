@@ -126,11 +126,7 @@ final class StoreCore: Sendable {
         }
         let timeout = timeout ?? configuration.waitTimeout
         let gate = pool.hasReaders ? readGate : queue.gate
-        if pool.hasReaders {
-            try gate.wait(timeout: timeout, for: "a free connection")
-        } else {
-            try gate.waitUnlessDeadlocked(id, timeout: timeout, for: "a free connection")
-        }
+        try gate.waitUnlessDeadlocked(timeout: timeout, for: "a free connection")
         defer { gate.leave() }
         return try runRead(cancellation: nil, body)
     }
@@ -152,14 +148,16 @@ final class StoreCore: Sendable {
     private func runRead<T>(
         cancellation: Cancellation?, _ body: (inout ReadTransaction) throws -> T
     ) throws -> T {
-        try pool.withReader { connection, stop in
+        // Cancelled after its turn had come and before its thread had.
+        if let reason = cancellation?.reason { throw reason }
+        return try pool.withReader { connection, stop in
             let scope = TransactionScope(connection, stop: stop, cancellation: cancellation)
             defer { scope.end() }
             do {
                 return try connection.storeTransaction(.deferred) {
                     cancellation?.aim(at: connection.interruptHandle)
                     defer { cancellation?.release() }
-                    return try run(body, in: scope, holdsQueue: !pool.hasReaders)
+                    return try run(body, in: scope, at: pool.hasReaders ? readGate : queue.gate)
                 }
             } catch {
                 throw scope.explained(error)
@@ -169,9 +167,9 @@ final class StoreCore: Sendable {
 
     /// Runs the body of a read in a transaction that is open.
     func run<T>(
-        _ body: (inout ReadTransaction) throws -> T, in scope: TransactionScope, holdsQueue: Bool
+        _ body: (inout ReadTransaction) throws -> T, in scope: TransactionScope, at gate: Gate?
     ) throws -> T {
-        try HeldStore.hold(id, kind: .reading, scope: scope, holdsQueue: holdsQueue) {
+        try HeldStore.hold(id, kind: .reading, scope: scope, at: gate) {
             try scope.run {
                 var transaction = ReadTransaction(scope: scope, level: scope.level)
                 return try body(&transaction)

@@ -3,6 +3,13 @@ import Metrics
 /// What a store tells the metrics backend of its program, if that has bootstrapped one before the
 /// store was opened. See <https://github.com/apple/swift-metrics>.
 final class StoreMetrics: Sendable {
+    /// How long deriving the key took.
+    let derivation = Timer(label: "coffer.key.derivation")
+    /// How many writes stand in line, at the begin of each.
+    let queueDepth = Gauge(label: "coffer.write.depth")
+    /// Pages that were found decrypted in memory, and those that were not.
+    let cacheHits = Counter(label: "coffer.cache.hits")
+    let cacheMisses = Counter(label: "coffer.cache.misses")
     /// How long writes stood in line.
     let wait = Timer(label: "coffer.write.wait")
     /// How long commits took.

@@ -24,7 +24,8 @@ public final class StoreSnapshot: Sendable {
         self.core = core
         state = Mutex(.open(reader))
         let end: @Sendable () -> Void = { [weak self] in self?.endBecauseStopped() }
-        reader.stop.begin(reader.connection.interruptHandle) { [core] in
+        reader.stop.begin(reader.connection.interruptHandle)
+        reader.stop.whenStopped { [core] _ in
             // Who has told it does not wait until a read of the snapshot ends.
             core.readThreads.async(execute: end)
         }
@@ -95,7 +96,7 @@ public final class StoreSnapshot: Sendable {
         }
         do {
             return try connection.part(isFirst: false) {
-                try core.run(body, in: scope, holdsQueue: false)
+                try core.run(body, in: scope, at: nil)
             }
         } catch {
             throw scope.explained(error)
@@ -168,7 +169,7 @@ extension StoreCore {
 
     fileprivate func endSnapshot(_ reader: ConnectionPool.Reader) {
         reader.stop.end()
-        reader.connection.endSnapshot()
+        reader.connection.undoShared()
         pool.giveBack(reader)
         readGate.leave()
     }

@@ -115,6 +115,9 @@ public final class TransactionScope {
         afterCommit.append(work)
     }
 
+    /// Runs `work` once the body is told to stop, as by a pause of the store.
+    func whenStopped(_ work: @escaping @Sendable (StoreError) -> Void) { stop.whenStopped(work) }
+
     func end() {
         isEnded = true
         if isWholeRun { stop.end() }

@@ -3,29 +3,42 @@ import Synchronization
 
 /// The line of writes, and the commit that those who wait together share.
 ///
-/// A write takes a turn on the only connection that writes:
-///
-///     wait in line → BEGIN, if none is open → body → probe → pass on, or COMMIT → settle
+///     wait in line            Gate, `waitUnlessDeadlocked` or `admitted`
+///     BEGIN, if none is open  `begin`
+///     SAVEPOINT, if it was    `Connection.part`, with all up to RELEASE or ROLLBACK TO
+///     the body
+///     probe, foreign keys
+///     RELEASE
+///     pass the turn on …      `passOn`: the next one goes on at SAVEPOINT, this one waits
+///     … or COMMIT             `commit`, or `abandon` if SQLite has ended the transaction
+///     settle                  everybody's call returns
 ///
 /// 1. *Turns.* The gate admits one at a time, first in, first out. Only who has the turn touches
-///    the writer. A turn moves from thread to thread: a synchronous body runs on its caller's, an
-///    asynchronous one on the queue's own.
-/// 2. *The first of a group* opens the transaction. Its body needs no savepoint: while it runs
-///    nothing else is in there. Every later body runs in a savepoint (`Connection.part`). A body
-///    that throws, reads a damaged page or leaves a foreign key unsatisfied is undone alone.
-/// 3. *Passing on.* If the next in line is a write that may share, the turn goes to it and the
-///    transaction stays open; who passed it on waits to be settled, also if it was undone, since
-///    what it has seen of the others is not durable yet. Otherwise who has the turn
-///    commits: when nobody waits, the group is full or has lasted too long (`GroupCommit`), or the
-///    thread is inside another store's body, which must not wait. So a lone write waits for nobody
-///    and pays for no savepoint.
-/// 4. *Settling.* After COMMIT everybody's call returns, in the order of the line. If COMMIT fails,
-///    all of them get its error and nothing is applied. If SQLite ends the transaction in a body,
-///    that caller gets its own error, those who had run get `.rolledBack`, and the rest of the line
-///    begins a new group. No body runs twice.
+///    the writer. A synchronous body runs on its caller's thread, an asynchronous one on a serial
+///    dispatch queue of the store's. One whose task is cancelled, or whose time is up, leaves the
+///    line; one that was admitted and then cancelled begins nothing.
+/// 2. *The first of a group* opens the transaction and needs no savepoint: while it runs nothing
+///    else is in there. So undoing it undoes all, and it alone may be interrupted. The bodies after
+///    it run in a savepoint each: one that throws, or leaves a foreign key unsatisfied, is undone
+///    alone. But a page that fails authentication ends the whole group: what else the others have
+///    read is suspect as well.
+/// 3. *Passing on.* A write shares its turn if it is `.immediate` and its body waits for the store
+///    alone (`Request`). If it does, and the next in line does, the turn goes to that one and the
+///    transaction stays open. Who passed it on waits to be settled, also if it was undone: what it
+///    has seen of the others is not durable yet. Otherwise who has the turn commits: nobody waits,
+///    the next one does not share, the group has had its number of bodies or its time
+///    (`GroupCommit`: it bounds when the last body begins, not when it ends). So does who is inside
+///    another store's body: a later member might wait for just that store. A lone write waits for
+///    nobody and pays for no savepoint.
+/// 4. *Settling.* After COMMIT everybody is told, in the order of the line. If COMMIT fails all get
+///    its error, also those who had thrown one of their own, and nothing is applied. If SQLite ends
+///    the transaction in a body, that caller gets its own error, those who had run get
+///    `.rolledBack`, and the rest of the line begins a new group. No body runs twice.
 ///
-/// Work that is no write (`rekey`, `close`, reads without WAL) stands in the same line and never
-/// shares, so it finds no transaction open.
+/// Those who observe are told before the turn is given up, so in the order of the commits. A
+/// checkpoint that writes must wait for keeps the turn after COMMIT, and gives it up on its own
+/// thread. Work that is no write (`rekey`, `close`, reads without WAL, the look for commits of
+/// other processes) stands in the same line and never shares, so it finds no transaction open.
 final class WriteQueue: Sendable {
     /// Told once what became of the commit: `nil` if it is durable.
     private typealias Settle = @Sendable (StoreError?) -> Void
@@ -120,8 +133,7 @@ final class WriteQueue: Sendable {
     func write<T>(_ request: Request, _ body: (TransactionScope) throws -> T) throws -> T {
         let beginning = ContinuousClock.now
         try gate.waitUnlessDeadlocked(
-            id, timeout: request.timeout, for: "the write queue",
-            isSharing: request.sharesTurns)
+            timeout: request.timeout, for: "the write queue", isSharing: request.sharesTurns)
         let ending = run(request, waitingSince: beginning, cancellation: nil, body)
         // A lone write makes nothing to wait on.
         let turn = canPassOn(request) ? Gate.Turn() : nil
@@ -161,6 +173,8 @@ final class WriteQueue: Sendable {
         _ request: Request, waitingSince beginning: ContinuousClock.Instant,
         cancellation: Cancellation?, _ body: (TransactionScope) throws -> T
     ) -> Ending<T> {
+        // Cancelled after its turn had come and before its thread had: nothing is begun.
+        if let reason = cancellation?.reason { return .failed(reason) }
         counters.didBegin(request.caller, waitingSince: beginning)
         let scope = TransactionScope(
             pool.writer, stop: pool.writerStop, cancellation: cancellation)
@@ -175,7 +189,7 @@ final class WriteQueue: Sendable {
             if isFirst { cancellation?.aim(at: pool.writer.interruptHandle) }
             let value = try pool.writer.part(isFirst: isFirst) {
                 defer { cancellation?.release() }
-                return try HeldStore.hold(id, kind: .writing, scope: scope) {
+                return try HeldStore.hold(id, kind: .writing, scope: scope, at: gate) {
                     let value = try scope.run { try body(scope) }
                     guard scope.isUndone(level: 0) else { return value }
                     undone = value
@@ -195,11 +209,19 @@ final class WriteQueue: Sendable {
         if isFirst {
             try pool.writer.beginShared(request.mode)
             recording = observation.begin(pool.writer)
+            try requireTransaction()
             let beginning = ContinuousClock.now
             group.withLock { $0.beginning = beginning }
         }
         group.withLock { $0.bodyCount += 1 }
         return isFirst
+    }
+
+    /// - Throws: Why SQLite has ended the transaction while the recording looked at it.
+    private func requireTransaction() throws(StoreError) {
+        guard !pool.writer.isInTransaction, let failure = recording?.failure else { return }
+        pool.writer.undoShared()
+        throw failure
     }
 
     /// Whether the next in line may go on in the same transaction while this thread waits.
@@ -245,7 +267,12 @@ final class WriteQueue: Sendable {
         let beginning = ContinuousClock.now
         var failure: StoreError?
         recording?.finish()
-        do throws(StoreError) { try pool.writer.commitShared() } catch { failure = error }
+        do throws(StoreError) {
+            try requireTransaction()
+            try pool.writer.commitShared()
+        } catch {
+            failure = error
+        }
         // Before the next write begins: events come in the order of the commits.
         if failure == nil { observation.committed(recording, on: pool.writer) }
         recording = nil

@@ -374,4 +374,155 @@ import Testing
         #expect(outcome.codes == [nil, .damaged, nil])
         #expect(try values(store) == [1, 3])
     }
+
+    @Test func `a group takes no further body after its time`() async throws {
+        var configuration = Configuration.testing()
+        configuration.groupCommit = .init(writeCountMax: 100, durationMax: .milliseconds(1))
+        let store = try make(configuration)
+        let outcome = try await run(
+            store,
+            (0..<6).map { number in
+                { tx in
+                    try tx.execute("INSERT INTO t VALUES (\(number))")
+                    usleep(2000)
+                }
+            })
+        #expect(outcome.codes.allSatisfy { $0 == nil })
+        #expect(store.statistics.writes.groupCountMax == 1)
+        #expect(try values(store) == Array(0..<6))
+    }
+
+    @Test func `who does not share has its turn between those who do, and each runs once`()
+        async throws
+    {
+        let store = try make()
+        let order = Shared<[Int]>([])
+        let hold = Hold()
+        let first = Task { try await store.write(mode: .deferred) { _ in hold.stay() } }
+        await hold.isEntered()
+        let tasks = (0..<9).map { number in
+            Task {
+                while store.waitingWriteCount != number { await Task.yield() }
+                try await store.write(mode: number == 4 ? .exclusive : .immediate) { tx in
+                    order.update { $0.append(number) }
+                    try tx.execute("INSERT INTO t VALUES (\(number))")
+                }
+            }
+        }
+        while store.waitingWriteCount < 9 { await Task.yield() }
+        hold.release()
+        try await first.value
+        for task in tasks { try await task.value }
+        #expect(order.value == Array(0..<9))
+        #expect(store.statistics.writes.groupCountMax == 4)
+    }
+
+    @Test func `a task cancelled in a group during a statement is undone alone, in its commit`()
+        async throws
+    {
+        var configuration = Configuration.testing()
+        configuration.groupCommit.durationMax = .seconds(60)
+        let store = try make(configuration)
+        let hold = Hold()
+        let first = Task { try await store.write(mode: .deferred) { _ in hold.stay() } }
+        await hold.isEntered()
+        let before = Task { try await store.write(Self.insert(4)) }
+        while store.waitingWriteCount < 1 { await Task.yield() }
+        let inner = Hold()
+        let cancelled = Task {
+            try await store.write { tx in
+                try tx.execute("INSERT INTO t VALUES (5)")
+                inner.stay()
+                _ = try tx.rows(
+                    """
+                    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n
+                        WHERE i < 50000) SELECT count(*) FROM n
+                    """)
+                try tx.execute("INSERT INTO t VALUES (6)")
+            }
+        }
+        while store.waitingWriteCount < 2 { await Task.yield() }
+        let after = Task { try await store.write(Self.insert(7)) }
+        while store.waitingWriteCount < 3 { await Task.yield() }
+        let count = store.statistics.writes.commitCount
+        hold.release()
+        try await first.value
+        await inner.isEntered()
+        cancelled.cancel()
+        inner.release()
+        guard case .failure(let error as StoreError) = await cancelled.result else {
+            Issue.record("a cancelled write returned")
+            return
+        }
+        #expect(error.code == .cancelled)
+        try await before.value
+        try await after.value
+        #expect(try values(store) == [4, 7])
+        // That of the first, and one for the three.
+        #expect(store.statistics.writes.commitCount == count + 2)
+    }
+
+    @Test(arguments: [FaultDisk.Kinds.write, .sync])
+    func `if the disk fails at COMMIT all of a group get .io, and nobody is told of rows`(
+        kind: FaultDisk.Kinds
+    ) async throws {
+        let disk = try FaultDisk()
+        var configuration = Configuration.testing()
+        configuration.vfs = disk.name
+        configuration.groupCommit.durationMax = .seconds(60)
+        let store = try make(configuration)
+        let changes = store.changes(in: "t").makeAsyncIterator()
+        let isRun = Shared(false)
+        let outcome = try await run(
+            store,
+            [
+                Self.insert(1),
+                { tx in
+                    try tx.afterCommit { isRun.value = true }
+                    try tx.execute("INSERT INTO t VALUES (2)")
+                },
+                { tx in
+                    try tx.execute("INSERT INTO t VALUES (3)")
+                    disk.arm(kind)
+                },
+                Self.fail(4),
+            ])
+        disk.disarm()
+        #expect(outcome.codes == [.io, .io, .io, .io])
+        #expect(!isRun.value)
+        try await store.write(Self.insert(5))
+        #expect(try values(store) == [5])
+        guard case .commit(let rows) = try await changes.next() else {
+            Issue.record("the commit was not told row by row")
+            return
+        }
+        #expect(rows.count == 1)
+    }
+
+    @Test func `afterCommit of a joined write and of a member that SQLite undid never runs`()
+        async throws
+    {
+        let store = try make()
+        try await store.write { tx in try tx.execute("CREATE TABLE u(v UNIQUE)") }
+        let isRun = Shared(false)
+        let run: @Sendable () -> Void = { isRun.value = true }
+        #expect(throws: Undo.self) {
+            try store.write { _ in
+                _ = try store.write { (inner: inout WriteTransaction) in try inner.afterCommit(run)
+                }
+                throw Undo()
+            }
+        }
+        let outcome = try await self.run(
+            store, isSynchronous: { $0 == 0 },
+            [
+                { tx in try tx.afterCommit(run) },
+                { tx in
+                    try tx.execute("INSERT INTO u VALUES (1)")
+                    try tx.execute("INSERT OR ROLLBACK INTO u VALUES (1)")
+                },
+            ])
+        #expect(outcome.codes == [.rolledBack, .constraint])
+        #expect(!isRun.value)
+    }
 }

@@ -1,0 +1,42 @@
+import Dispatch
+
+/// One timer that is set again and again; while it is stopped the system knows nothing of it.
+struct Alarm: @unchecked Sendable {
+    // @unchecked: a dispatch source may be used from any thread; the rest is guarded by the mutex
+    // of who has the alarm.
+
+    private var timer: (any DispatchSourceTimer)?
+    private var instant: ContinuousClock.Instant?
+
+    /// Rings at the instant, unless it rings before that anyway.
+    ///
+    /// - Parameter ring: Called on a thread of the system's; that of the first call is kept.
+    mutating func set(
+        _ instant: ContinuousClock.Instant, _ ring: @escaping @Sendable () -> Void
+    ) {
+        if let known = self.instant, known <= instant { return }
+        self.instant = instant
+        let timer = self.timer ?? Self.make(ring)
+        self.timer = timer
+        timer.schedule(deadline: .now() + .nanoseconds(Int((instant - .now).nanoseconds)))
+    }
+
+    /// It has rung.
+    mutating func didRing() {
+        instant = nil
+    }
+
+    mutating func stop() {
+        guard instant != nil else { return }
+        instant = nil
+        timer?.schedule(deadline: .distantFuture)
+    }
+
+    private static func make(_ ring: @escaping @Sendable () -> Void) -> any DispatchSourceTimer {
+        // Not on a queue of the store's, which a running body may block.
+        let timer = DispatchSource.makeTimerSource(queue: .global())
+        timer.setEventHandler(handler: ring)
+        timer.activate()
+        return timer
+    }
+}

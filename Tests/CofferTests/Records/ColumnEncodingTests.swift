@@ -1,0 +1,107 @@
+import Coffer
+import Foundation
+import Testing
+
+/// Columns whose values have another form than Coffer's usual one.
+@Suite(.againstHanging) struct ColumnEncodingTests {
+    private let fixture: RecordFixture
+
+    init() throws {
+        fixture = try RecordFixture()
+    }
+
+    struct Visit: Record, Equatable {
+        var id: UUID
+        var place: UUID?
+        var began: Date
+        var ended: Date?
+        var seen: Date
+        var plain: Date
+        var day: Date
+
+        static var encodings: [PartialKeyPath<Visit>: ColumnEncoding] {
+            [
+                \.id: .uuidText, \.place: .uuidText, \.began: .date(.iso8601),
+                \.ended: .date(.unixMilliseconds), \.seen: .date(.unixSeconds),
+                \.day: .date(.format("dd.MM.yyyy")),
+            ]
+        }
+
+        static func numbered(_ number: Int) -> Visit {
+            let date = Date(timeIntervalSince1970: 1_700_006_400 + Double(number))
+            let id = UUID(uuid: (0xab, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, UInt8(number)))
+            let midnight = Date(timeIntervalSince1970: 1_700_006_400)
+            return Visit(
+                id: id, place: number % 2 == 0 ? id : nil, began: date,
+                ended: number % 2 == 0 ? date : nil, seen: date, plain: date, day: midnight)
+        }
+    }
+
+    @Test func `each form is stored as it says, and comes back`() throws {
+        let all = [Visit.numbered(1), Visit.numbered(2)]
+        try fixture.store.write { tx in try tx.insert(all) }
+        #expect(try fixture.store.read { tx in try tx.fetch(Visit.order(by: \.id)) } == all)
+        #expect(
+            try fixture.values("SELECT * FROM visit WHERE place IS NOT NULL") == [
+                "AB000000-0000-0000-0000-000000000002", "AB000000-0000-0000-0000-000000000002",
+                "2023-11-15T00:00:02.000Z", 1_700_006_402_000, 1_700_006_402.0, 1_700_006_402.0,
+                "15.11.2023",
+            ])
+        let columns = try fixture.columns(of: "visit").map { $0.split(separator: " ")[1] }
+        #expect(columns == ["TEXT", "TEXT", "TEXT", "INTEGER", "REAL", "REAL", "TEXT"])
+    }
+
+    @Test func `keys and conditions take the same form`() throws {
+        let all = (1...4).map { Visit.numbered($0) }
+        try fixture.store.write { tx in try tx.insert(all) }
+        try fixture.store.write { tx throws in
+            var third = all[2]
+            #expect(try tx.find(Visit.self, third.id) == third)
+            third.ended = third.began
+            #expect(try tx.update(third))
+            #expect(try tx.fetch(Visit.where(\.id == third.id)) == [third])
+            #expect(try tx.fetch(Visit.where(\.ended == third.began)) == [third])
+            #expect(try tx.count(Visit.where(\.began > all[1].began)) == 2)
+            #expect(try tx.count(Visit.where([all[0].began].contains(\.began))) == 1)
+            #expect(
+                try tx.fetch(
+                    Visit.self, sql: "SELECT * FROM visit WHERE id = \(third.id.uuidString)") == [
+                        third
+                    ])
+            #expect(try tx.delete(Visit.self, key: third.id))
+            #expect(try tx.count(Visit.all) == 3)
+        }
+    }
+
+    @Test func `an order that the form does not have is misuse`() throws {
+        let date = Date(timeIntervalSince1970: 0)
+        try fixture.store.write { tx in
+            try tx.create(Visit.self)
+            let error = expect(.misuse) { try tx.count(Visit.where(\.day < date)) }
+            #expect(error?.column == "day")
+        }
+    }
+
+    @Test func `what is not in the form is a mismatch that names the column`() throws {
+        try fixture.store.write { tx in try tx.insert(Visit.numbered(2)) }
+        for column in ["id", "began", "day"] {
+            let other = try RecordFixture()
+            try other.store.write { tx in try tx.insert(Visit.numbered(2)) }
+            try other.execute("UPDATE visit SET \(identifier: column) = 'yesterday'")
+            let error = expect(.mismatch) {
+                try other.store.read { tx in try tx.fetch(Visit.all) }
+            }
+            #expect(error?.column == column)
+        }
+    }
+
+    struct Wrong: Record {
+        var id: Int
+        static var encodings: [PartialKeyPath<Wrong>: ColumnEncoding] { [\.id: .uuidText] }
+    }
+
+    @Test func `a form for another type is misuse`() throws {
+        let error = expect(.misuse) { try fixture.store.write { tx in try tx.create(Wrong.self) } }
+        #expect(error?.column == "id")
+    }
+}

@@ -1,0 +1,104 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+
+/// The write-ahead log beside those who read and write.
+@Suite(.againstHanging) struct CheckpointTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func make(_ configuration: Configuration) throws -> Store {
+        let store = try Store(path: folder.path(), key: .numbered(1), configuration: configuration)
+        try store.write { tx in try tx.execute("CREATE TABLE t(v)") }
+        return store
+    }
+
+    /// Some 160 kB of log.
+    private static func fill(_ store: Store) throws {
+        try store.write { tx in
+            try tx.execute("DELETE FROM t")
+            for _ in 0..<8 { try tx.execute("INSERT INTO t VALUES (randomblob(20000))") }
+        }
+    }
+
+    private func logByteCount() -> Int {
+        let file = try? FileManager.default.attributesOfItem(atPath: folder.path() + "-wal")
+        return (file?[.size] as? Int) ?? 0
+    }
+
+    @Test func `short reads that overlap do not keep the log`() async throws {
+        var configuration = Configuration.testing()
+        configuration.walByteCountMax = 2 << 20
+        configuration.checkpointPageCount = 100
+        let store = try make(configuration)
+        let isOver = Shared(false)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    while !isOver.value {
+                        try await store.read { tx in
+                            _ = try tx.rows("SELECT count(*) FROM t")
+                            usleep(3000)
+                        }
+                    }
+                }
+            }
+            group.addTask {
+                defer { isOver.value = true }
+                for _ in 0..<100 { try Self.fill(store) }
+            }
+            try await group.waitForAll()
+        }
+        // 16 MB were written. Beside the bound there is the write that went beyond it.
+        #expect(logByteCount() < 4 << 20)
+    }
+
+    @Test func `a long read keeps the log for a while and no write`() async throws {
+        var configuration = Configuration.testing()
+        configuration.walByteCountMax = 1 << 20
+        configuration.checkpointPageCount = 100
+        let store = try make(configuration)
+        let snapshot = try await store.snapshot()
+        for _ in 0..<30 { try Self.fill(store) }
+        #expect(logByteCount() > 3 << 20)
+        #expect(try await snapshot.read { tx in try tx.rows("SELECT * FROM t").count } == 0)
+        try snapshot.close()
+        for _ in 0..<60 { try Self.fill(store) }
+        // The log starts anew once nobody needs it; SQLite does not shorten the file.
+        #expect(try await store.read { tx in try tx.rows("SELECT * FROM t").count } == 8)
+        #expect(store.statistics.checkpoints.logFrameCount < 2000)
+    }
+
+    @Test func `only a read that is too old has to end`() async throws {
+        var configuration = Configuration.testing()
+        configuration.walByteCountMax = 1 << 20
+        configuration.checkpointPageCount = 100
+        configuration.snapshotAgeMax = .seconds(2)
+        let store = try make(configuration)
+        let old = try await store.snapshot()
+        try await Task.sleep(for: .seconds(2))
+        let young = try await store.snapshot()
+        for _ in 0..<12 { try Self.fill(store) }
+        while store.statistics.readerInUseCount > 1 { try await Task.sleep(for: .milliseconds(1)) }
+        expect(.snapshotExpired) { try old.read { _ in } }
+        #expect(try await young.read { tx in try tx.rows("SELECT * FROM t").count } == 0)
+    }
+
+    @Test func `statistics tell what checkpoints did`() throws {
+        var configuration = Configuration.testing()
+        configuration.walByteCountMax = 1 << 20
+        configuration.checkpointPageCount = 100
+        let store = try make(configuration)
+        #expect(store.statistics.checkpoints == CheckpointStatistics())
+        for _ in 0..<12 { try Self.fill(store) }
+        // Alone once more: behind the checkpoint that the last write has asked for.
+        try store.write { _ in }
+        let checkpoints = store.statistics.checkpoints
+        #expect(checkpoints.count > 0 && checkpoints.duration > .zero)
+        #expect(checkpoints.logFrameCount >= 100 && checkpoints.movedFrameCount > 0)
+    }
+}

@@ -1,0 +1,348 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+
+/// What happens to those who read, write, wait and observe while a store is paused, rekeyed or
+/// closed.
+@Suite(.againstHanging) struct LifetimeTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func make(_ configuration: Configuration = .testing()) throws -> Store {
+        let store = try Store(path: folder.path(), key: .numbered(1), configuration: configuration)
+        try store.write { tx in
+            try tx.execute("CREATE TABLE IF NOT EXISTS t(v)")
+            try tx.execute("INSERT INTO t VALUES (0)")
+        }
+        return store
+    }
+
+    private static func count(_ tx: borrowing some Reading & ~Copyable) throws -> Int {
+        try tx.rows("SELECT * FROM t").count
+    }
+
+    private func code(_ task: Task<some Sendable, any Error>) async -> StoreError.Code? {
+        if case .failure(let error) = await task.result { return (error as? StoreError)?.code }
+        return nil
+    }
+
+    /// Whether nobody has the turn.
+    private func canWrite(_ store: Store) -> Bool {
+        (try? store.write(timeout: .zero) { _ in }) != nil
+    }
+
+    private func isClosed(_ store: Store) -> Bool {
+        let read = expect(.closed) { try store.read { _ in } }
+        let snapshot = expect(.closed) { try store.snapshot() }
+        return read != nil && snapshot != nil
+    }
+
+    // MARK: Close
+
+    @Test(arguments: journalModes)
+    func `close waits for what came before it and refuses what comes after`(
+        mode: Configuration.JournalMode
+    ) async throws {
+        let store = try make(.testing(mode))
+        let (writing, reading) = (Hold(), Hold())
+        let write = Task {
+            try await store.write { tx in
+                writing.stay()
+                try tx.execute("INSERT INTO t VALUES (1)")
+            }
+        }
+        await writing.isEntered()
+        let next = Task {
+            try await store.write { tx in try tx.execute("INSERT INTO t VALUES (2)") }
+        }
+        while store.waitingWriteCount < 1 { await Task.yield() }
+        let read = Task {
+            try await store.read { tx in
+                if mode == .wal { reading.stay() }
+                return try Self.count(tx)
+            }
+        }
+        if mode == .wal { await reading.isEntered() }
+        let hasClosed = Shared(false)
+        let waiting = store.waitingWriteCount
+        let close = onThread {
+            try store.close()
+            hasClosed.value = true
+        }
+        while store.waitingWriteCount <= waiting { await Task.yield() }
+        let late = Task { try await store.write { _ in } }
+        while store.waitingWriteCount <= waiting + 1 { await Task.yield() }
+        writing.release()
+        try await write.value
+        try await next.value
+        #expect(mode == .delete || !hasClosed.value)
+        reading.release()
+        _ = try await read.value
+        try await close.value
+        #expect(await code(late) == .closed)
+        #expect(isClosed(store))
+        let again = try await Store(path: folder.path(), key: .numbered(1), mode: .mustExist)
+        #expect(try await again.read { tx in try Self.count(tx) } == 3)
+    }
+
+    // MARK: Rekey
+
+    @Test func `a read begun before a rekey ends with what it saw, and rekey waits for it`()
+        async throws
+    {
+        let store = try make()
+        let hold = Hold()
+        let read = Task {
+            try await store.read { tx in
+                let before = try Self.count(tx)
+                hold.stay()
+                return try before + Self.count(tx)
+            }
+        }
+        await hold.isEntered()
+        let isRekeyed = Shared(false)
+        let rekey = onThread {
+            try store.rekey(to: .numbered(2))
+            isRekeyed.value = true
+        }
+        // It has the turn once a write can no longer have it.
+        while canWrite(store) { await Task.yield() }
+        #expect(!isRekeyed.value)
+        hold.release()
+        #expect(try await read.value == 2)
+        try await rekey.value
+        try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        #expect(try await store.read { tx in try Self.count(tx) } == 2)
+        try await store.close()
+        #expect(try await Store(path: folder.path(), key: .numbered(2)).path == store.path)
+    }
+
+    // MARK: Pause
+
+    #if os(Linux)
+    @Test(arguments: journalModes)
+    func `a suspended store has no descriptor of the file`(
+        mode: Configuration.JournalMode
+    ) async throws {
+        let store = try make(.testing(mode))
+        _ = try await store.read { tx in try Self.count(tx) }
+        #expect(openFiles().count >= (mode == .wal ? 2 : 1))
+        try await store.suspend()
+        #expect(openFiles() == [])
+        try await store.resume()
+        #expect(try await store.read { tx in try Self.count(tx) } == 1)
+    }
+
+    /// What this process has open in the folder.
+    private func openFiles() -> [String] {
+        let all = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        return all.compactMap {
+            try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
+        }.filter { $0.hasPrefix(folder.path()) }
+    }
+    #endif
+
+    @Test func `a pause undoes a read and a group that do not end, and tells each`() async throws {
+        var configuration = Configuration.testing()
+        configuration.waitTimeout = .milliseconds(300)
+        configuration.groupCommit.durationMax = .seconds(60)
+        let store = try make(configuration)
+        let hold = Hold()
+        let first = Task { try await store.write(mode: .deferred) { _ in hold.stay() } }
+        await hold.isEntered()
+        let member = Task {
+            try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        }
+        while store.waitingWriteCount < 1 { await Task.yield() }
+        let endless = Hold()
+        let stuck = Task {
+            try await store.write { tx in
+                try tx.execute("INSERT INTO t VALUES (2)")
+                endless.stay()
+                while true { _ = try Self.count(tx) }
+            }
+        }
+        while store.waitingWriteCount < 2 { await Task.yield() }
+        hold.release()
+        try await first.value
+        await endless.isEntered()
+        let read = Task {
+            try await store.read { tx in while true { _ = try Self.count(tx) } }
+        }
+        while store.statistics.readerInUseCount == 0 { await Task.yield() }
+        endless.release()
+        try await store.suspend()
+        #expect(await code(read) == .suspended)
+        #expect(await code(stuck) == .suspended)
+        let ending = await code(member)
+        #expect(ending == .rolledBack || ending == nil)
+        try await store.resume()
+        let count = try await store.read { tx in try Self.count(tx) }
+        #expect(count == (ending == nil ? 2 : 1))
+    }
+
+    @Test func `a stream whose reader pauses ends with the store's pause`() async throws {
+        var configuration = Configuration.testing()
+        configuration.waitTimeout = .milliseconds(300)
+        let store = try make(configuration)
+        try await store.write { tx in try tx.execute("UPDATE t SET v = zeroblob(100000)") }
+        let loop = store.chunks(of: "v", in: "t", row: 1, byteCountMax: 1000).makeAsyncIterator()
+        #expect(try await loop.next()?.count == 1000)
+        try await store.suspend()
+        let rest = Task { while try await loop.next() != nil {} }
+        #expect(await code(rest) == .suspended)
+        try await store.resume()
+    }
+
+    @Test func `who observes goes on after a pause that came before the fetch`() async throws {
+        let store = try make()
+        let hold = Hold()
+        let isHeld = Shared(false)
+        let values = store.observe { tx in
+            if isHeld.value { hold.stay() }
+            return try Self.count(tx)
+        }.makeAsyncIterator()
+        #expect(try await values.next() == 1)
+        isHeld.value = true
+        try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        let next = Task { try await values.next() }
+        await hold.isEntered()
+        isHeld.value = false
+        // The fetch that runs is told to stop; the one after it is refused.
+        let pause = Task { try await store.suspend() }
+        hold.release()
+        try await pause.value
+        try await store.resume()
+        #expect(try await next.value == 2)
+        let changes = store.changes(in: "t").makeAsyncIterator()
+        try await store.suspend()
+        let event = Task { try await changes.next() }
+        try await store.resume()
+        #expect(try await event.value == .rescan(.elsewhere))
+    }
+
+    // MARK: Waiting
+
+    @Test func `reads wait in line for a connection, first in, first out`() async throws {
+        var configuration = Configuration.testing()
+        configuration.readerCountMax = 1
+        let store = try make(configuration)
+        let hold = Hold()
+        let first = Task { try await store.read { _ in hold.stay() } }
+        await hold.isEntered()
+        let order = Shared<[Int]>([])
+        var tasks: [Task<Void, any Error>] = []
+        for number in 0..<12 {
+            let body: @Sendable (inout ReadTransaction) throws -> Void = { _ in
+                order.update { $0.append(number) }
+            }
+            tasks.append(
+                number % 3 == 1
+                    ? onThread { try store.read(body) } : Task { try await store.read(body) })
+            while store.statistics.waitingReadCount <= number { await Task.yield() }
+        }
+        hold.release()
+        try await first.value
+        for task in tasks { try await task.value }
+        #expect(order.value == Array(0..<12))
+        #expect(store.statistics.waitingReadCount == 0)
+    }
+
+    @Test func `each of many deadlines is kept, and who is served in time does not notice`()
+        async throws
+    {
+        var configuration = Configuration.testing()
+        configuration.readerCountMax = 1
+        let store = try make(configuration)
+        let hold = Hold()
+        let first = Task { try await store.read { _ in hold.stay() } }
+        await hold.isEntered()
+        let patient = (0..<20).map { _ in
+            Task { try await store.read(timeout: .seconds(60)) { tx in try Self.count(tx) } }
+        }
+        while store.statistics.waitingReadCount < 20 { await Task.yield() }
+        let hurried = (0..<20).map { number in
+            Task {
+                try await store.read(timeout: .milliseconds(20 + number)) { tx in
+                    try Self.count(tx)
+                }
+            }
+        }
+        for task in hurried { #expect(await code(task) == .busy) }
+        #expect(store.statistics.waitingReadCount == 20)
+        hold.release()
+        try await first.value
+        for task in patient { #expect(try await task.value == 1) }
+    }
+
+    @Test func `stores whose reads wait for each other are told instead`() async throws {
+        var configuration = Configuration.testing()
+        configuration.readerCountMax = 1
+        let a = try make(configuration)
+        let b = try await Store(path: folder.path("b.db"), key: .numbered(1))
+        try await b.write { tx in _ = try tx.execute("CREATE TABLE t(v)") }
+        let (inA, inB) = (Hold(), Hold())
+        let one = onThread {
+            try a.read { _ in
+                inA.stay()
+                _ = try b.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+            }
+        }
+        let other = onThread {
+            try b.write { _ in
+                inB.stay()
+                _ = try a.read { tx in try Self.count(tx) }
+            }
+        }
+        await inA.isEntered()
+        await inB.isEntered()
+        inA.release()
+        inB.release()
+        let codes = [await code(one), await code(other)]
+        #expect(codes.filter { $0 == .wouldDeadlock }.count == 1)
+        #expect(codes.filter { $0 == nil }.count == 1)
+    }
+
+    @Test func `a task cancelled after its turn came, and before its thread, begins nothing`()
+        async throws
+    {
+        let store = try make()
+        let hold = Hold()
+        store.core.queue.thread.async { hold.stay() }
+        await hold.isEntered()
+        let isRun = Shared(false)
+        let task = Task {
+            try await store.write { _ in isRun.value = true }
+        }
+        // Its turn has come as soon as nobody else can have one.
+        while canWrite(store) { await Task.yield() }
+        task.cancel()
+        hold.release()
+        #expect(await code(task) == .cancelled)
+        #expect(!isRun.value)
+        try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+    }
+
+    // MARK: Modes
+
+    @Test func `each mode takes its locks when it says`() throws {
+        let store = try make(.testing(.delete))
+        let other = try Connection(
+            path: folder.path(), key: .numbered(1), configuration: .impatient(.delete))
+        let isFree = { (mode: TransactionMode) in
+            (try? other.transaction(mode) { _ = try other.rows("SELECT * FROM t") }) != nil
+        }
+        let found = try TransactionMode.allModes.map { mode in
+            try store.write(mode: mode) { _ in TransactionMode.allModes.map { isFree($0) } }
+        }
+        #expect(found == [[true, true, true], [true, false, false], [false, false, false]])
+    }
+}
+
+extension TransactionMode {
+    fileprivate static let allModes: [TransactionMode] = [.deferred, .immediate, .exclusive]
+}

@@ -1,0 +1,19 @@
+import Synchronization
+
+/// A value that the closures of a test share.
+final class Shared<Value: Sendable>: Sendable {
+    private let state: Mutex<Value>
+
+    init(_ value: Value) {
+        state = Mutex(value)
+    }
+
+    var value: Value {
+        get { state.withLock { $0 } }
+        set { state.withLock { $0 = newValue } }
+    }
+
+    func update(_ change: (inout Value) -> Void) {
+        state.withLock { change(&$0) }
+    }
+}
