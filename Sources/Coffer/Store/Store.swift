@@ -168,14 +168,14 @@ public final class Store: Sendable {
 
     // MARK: Facts
 
-    /// The file's absolute path.
-    public var path: String { core.pool.file.path }
+    /// The file's absolute path; empty for a store without a file.
+    public var path: String { core.pool.file?.location.path ?? "" }
 
     /// The file's cipher settings.
     public var profile: CipherProfile { core.pool.profile }
 
     /// The file's journal mode, as found or as configured.
-    public var journalMode: Configuration.JournalMode { core.configuration.journalMode }
+    public var journalMode: Configuration.JournalMode { core.pool.journalMode }
 
     /// What the store's connections do at this moment.
     public var statistics: StoreStatistics { core.statistics }
@@ -183,7 +183,8 @@ public final class Store: Sendable {
     /// How many writes stand in line behind the one that runs.
     var waitingWriteCount: Int { core.waitingWriteCount }
 
-    /// Runs blocking work on a thread that may block.
+    /// Runs blocking work on a thread that may block: what opens, closes and copies whole stores,
+    /// which is rare. What many tasks may wait for has a `Gate`, where they hold no thread.
     static func offPool<T: Sendable, E: Error>(
         _ work: @escaping @Sendable () throws(E) -> T
     ) async throws(E) -> T {

@@ -22,7 +22,8 @@ import Synchronization
 /// 4. *Settling.* After COMMIT everybody's call returns, in the order of the line. If COMMIT fails,
 ///    all of them get its error and nothing is applied. If SQLite ends the transaction in a body,
 ///    that caller gets its own error, those who had run get `.rolledBack`, and the rest of the line
-///    begins a new group. No body runs twice.
+///    begins a new group. No body runs twice. If even a rollback failed, the writer was closed, and
+///    the next group opens it again.
 ///
 /// Work that is no write (`rekey`, `close`, reads without WAL) stands in the same line and never
 /// shares, so it finds no transaction open.
@@ -193,7 +194,7 @@ final class WriteQueue: Sendable {
     private func begin(_ request: Request) throws(StoreError) -> Bool {
         let isFirst = !pool.writer.isInTransaction
         if isFirst {
-            try pool.writer.beginShared(request.mode)
+            try pool.openWriter().beginShared(request.mode)
             recording = observation.begin(pool.writer)
             let beginning = ContinuousClock.now
             group.withLock { $0.beginning = beginning }
@@ -281,6 +282,7 @@ final class WriteQueue: Sendable {
         recording = nil
         let members = takeGroup()
         counters.didUndo(members.count)
+        if let loss = pool.loss { observation.close(loss) }
         gate.leave()
         guard !members.isEmpty else { return nil }
         let failure = StoreError(
