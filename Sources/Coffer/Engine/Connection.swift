@@ -276,8 +276,7 @@ public final class Connection {
         return profile
     }
 
-    /// Puts another handle in place of the one that there is, which is closed; every statement
-    /// ends.
+    /// Puts another handle in place of the one there is, and closes that; every statement ends.
     ///
     /// - Throws: What setting up the new handle threw. The old one then stays, if it was open.
     func replace(with open: FileState) throws(StoreError) {
