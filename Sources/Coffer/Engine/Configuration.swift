@@ -16,6 +16,8 @@ public struct Configuration: Sendable {
         /// The mode that the file has; ``wal`` for a new one. For tools that look after files
         /// whose programs chose the mode.
         public static let existing = Self(description: "existing")
+        /// What a database without a file has: nothing of it outlives its connection.
+        static let memory = Self(description: "memory")
     }
 
     /// What a returned write has survived.

@@ -117,6 +117,15 @@ public final class Connection {
         state.handle.authorizer.scope = .body
     }
 
+    /// The only connection of a store without a file.
+    convenience init(
+        pooling location: Location, configuration: Configuration
+    ) throws(StoreError) {
+        self.init(at: location, mode: .createIfMissing, configuration: configuration)
+        scope = .body
+        try openPrivate()
+    }
+
     /// A connection on a handle of another owner's, which was proven to be encrypted.
     init(adopting handle: Handle, configuration: Configuration) throws(StoreError) {
         cacheByteCount = configuration.cacheByteCountMax
@@ -169,6 +178,7 @@ public final class Connection {
     }
 
     private func begin(with handle: Handle, _ file: FileState?) throws(StoreError) {
+        handle.authorizer.scope = scope
         state = .open(handle, file)
         do throws(StoreError) {
             try prepareHandle()
@@ -266,39 +276,44 @@ public final class Connection {
         return profile
     }
 
-    /// Puts another handle in place of a closed one; every statement ends.
+    /// Puts another handle in place of the one there is, and closes that; every statement ends.
     ///
-    /// - Throws: What setting up the new handle threw; the connection is then closed.
+    /// - Throws: What setting up the new handle threw. The old one then stays, if it was open.
     func replace(with open: FileState) throws(StoreError) {
-        do throws(StoreError) {
-            try exchange(for: open.handle, open)
-        } catch {
-            close()
-            throw error
-        }
+        try exchange(for: open.handle, open)
     }
 
-    /// The same for a database without a file, which stays as it is if that fails.
+    /// The same for a database without a file.
     func replace(with handle: Handle, profile: CipherProfile) throws(StoreError) {
-        let (oldState, oldProfile) = (state, privateProfile)
+        let oldProfile = privateProfile
         privateProfile = profile
         do throws(StoreError) {
             try exchange(for: handle, nil)
         } catch {
-            finalizeStatements()
-            handle.close()
-            (state, privateProfile) = (oldState, oldProfile)
-            if case .open(let old, _) = oldState { interruptHandle.aim(at: old) }
+            privateProfile = oldProfile
             throw error
         }
-        if case .open(let old, _) = oldState { old.close() }
     }
 
     private func exchange(for new: Handle, _ file: FileState?) throws(StoreError) {
+        let (oldState, old) = (state, handle)
         finalizeStatements()
         new.authorizer.scope = scope
         state = .open(new, file)
-        try prepareHandle()
+        do throws(StoreError) {
+            try prepareHandle()
+        } catch {
+            finalizeStatements()
+            new.close()
+            if let old, !old.isClosed {
+                state = oldState
+                interruptHandle.aim(at: old)
+            } else {
+                state = .closed
+            }
+            throw error
+        }
+        old?.close()
     }
 
     /// Compiles a statement of this connection.

@@ -37,7 +37,7 @@ struct FileLocation: Sendable {
         guard given != ":memory:" else {
             throw StoreError(
                 .unsupported, "a store lives in a file",
-                hint: "Connection(.memory) is a database in memory.")
+                hint: "Store(.memory) and Connection(.memory) need none.")
         }
         if let resolved = Self.resolve(given) {
             path = resolved

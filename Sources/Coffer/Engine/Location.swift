@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Where the database of a connection is.
+/// Where the database of a connection or a store is.
 public struct Location: Sendable, Hashable {
     enum Kind: Hashable {
         case file(String)
@@ -22,11 +22,11 @@ public struct Location: Sendable, Hashable {
     /// A file.
     public static func file(_ path: String) -> Location { Location(kind: .file(path)) }
 
-    /// In memory, for as long as the connection is open.
+    /// In memory, for as long as the connection or store is open.
     public static let memory = Location(kind: .memory)
 
-    /// A temporary database, which goes with the connection. The engine keeps it in memory, as
-    /// everything temporary, and would encrypt what it wrote to disk.
+    /// A temporary database, which goes with its connection or store. The engine keeps it in
+    /// memory, as everything temporary, and would encrypt what it wrote to disk.
     public static let temporary = Location(kind: .temporary)
 
     /// A file named by a URL.

@@ -51,12 +51,9 @@ struct Conversion {
         try core.requireOutside()
         let location = try CopyTarget.location(newPath)
         let target = try CopyTarget(
-            at: location, of: core.pool.file, cipher: nil, configuration: configuration)
+            at: location, of: core.pool.file?.location, cipher: nil, configuration: configuration)
         let content = try core.read { tx in
-            let open = try tx.connection().fileState()
-            return try fill(
-                target, from: open.handle,
-                cipher: FileCipher(key: open.key.copy(), profile: open.profile))
+            try fill(target, from: tx.connection().current(), cipher: core.pool.file?.cipher)
         }
         return try finish(target, content, profile: nil)
     }
@@ -77,22 +74,29 @@ struct Conversion {
         }
         let other = cipher
         let target = try core.read { tx in
-            let open = try tx.connection().fileState()
-            let own = FileCipher(key: open.key.copy(), profile: profile)
+            let source = try tx.connection().current()
+            let file = core.pool.file
+            guard let cipher = other ?? file?.cipher else { throw Self.noKey }
             let target = CopyTargetBox(
                 try CopyTarget(
-                    at: location, of: open.file, cipher: other ?? own,
+                    at: location, of: file?.location, cipher: cipher,
                     configuration: configuration))
             // Takes the snapshot.
-            _ = try open.handle.firstText(Probe.sql)
+            _ = try source.firstText(Probe.sql)
             let handle = try target.target.openEmpty()
             defer { handle.close() }
-            try namingPages(of: open.handle, own) { () throws(StoreError) in
-                try PageCopy(source: open.handle, target: handle, monitor: monitor).run()
+            try namingPages(of: source, file?.cipher) { () throws(StoreError) in
+                try PageCopy(source: source, target: handle, monitor: monitor).run()
             }
             return target
         }
         return try finish(target.target, nil, profile: profile)
+    }
+
+    private static var noKey: StoreError {
+        StoreError(
+            .misuse, "nobody knows the key of a store without a file",
+            hint: "Give the copy a key of its own.")
     }
 
     // MARK: Steps

@@ -8,13 +8,13 @@ extension Store {
     /// - Parameters:
     ///   - newPath: The path of the copy, at which there is nothing yet.
     ///   - key: The key of the copy; `nil` for key and salt of the store. With another key the
-    ///     copy has another salt as well.
+    ///     copy has another salt as well. A store without a file has no key that anybody knows.
     ///   - progress: Called on the working thread, about once for every 256 pages.
     /// - Returns: What was copied and checked. The copy has the store's profile.
     /// - Throws: `StoreError` `.alreadyExists`; `.notFound` for a missing folder; `.damaged` with
     ///   page numbers where they are known, if a page of the store fails authentication or the
-    ///   copy is not sound; `.busy`, `.full`, `.io`, `.closed`; `.misuse` inside a body or for an
-    ///   empty key.
+    ///   copy is not sound; `.busy`, `.full`, `.io`, `.closed`; `.misuse` inside a body, for an
+    ///   empty key, or for none if the store has no file.
     /// - Complexity: O(*pages*) time; O(1) memory. In WAL mode the log grows meanwhile.
     /// - Note: The corresponding C functions are `sqlite3_backup_*`.
     @discardableResult
@@ -50,7 +50,7 @@ extension Store {
 }
 
 /// Carries a key, or none, to another thread; the key is wiped when the last holder lets go.
-private final class OptionalKeyBox: Sendable {
+final class OptionalKeyBox: Sendable {
     let key: StoreKey?
 
     init(_ key: consuming StoreKey?) {

@@ -6,7 +6,8 @@ extension Store {
     /// page that fails is read again under the write lock before it is reported, and the log is
     /// checked under it; a store that is open for reading only reads again without it. If there
     /// is damage, the lock is kept until it is known which tables it concerns, which takes about
-    /// as long again as the check of the pages.
+    /// as long again as the check of the pages. A store without a file has no pages on a disk: its
+    /// structure is checked, whatever the scope.
     ///
     /// ```swift
     /// let report = try store.verify()

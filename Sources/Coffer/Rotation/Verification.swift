@@ -23,8 +23,18 @@ struct Verification {
     func run() throws -> VerificationReport {
         try scope.requireValid()
         var report = VerificationReport()
+        // In memory there are no pages to draw from: the structure is all there is to check.
+        let hasFile = core.pool.file != nil
+        if hasFile { try checkPages(&report) }
+        if scope.coversStructure || !hasFile { try checkStructure(&report) }
+        return report
+    }
+
+    // MARK: Pages
+
+    private func checkPages(_ report: inout VerificationReport) throws {
         let suspects = try core.read { tx in try checkMainFile(try tx.connection(), &report) }
-        if core.configuration.journalMode == .wal, core.pool.mode != .readOnly {
+        if core.pool.journalMode == .wal, core.pool.mode != .readOnly {
             try core.write(.alone) { tx in
                 let connection = try tx.connection()
                 // Neither a write nor a checkpoint of this process moves a page meanwhile.
@@ -37,11 +47,7 @@ struct Verification {
                 try recheck(suspects, try tx.connection(), isLocked: false, &report)
             }
         }
-        if scope.coversStructure { try checkStructure(&report) }
-        return report
     }
-
-    // MARK: Pages
 
     /// Numbers of the pages that failed at the first look.
     private func checkMainFile(

@@ -10,13 +10,12 @@ final class ConnectionPool: @unchecked Sendable {
 
     let writer: Connection
     let writerStop = StopSignal()
-    let file: FileLocation
+    /// `nil` in memory: then the writer is all there is of the store.
+    let file: StoreFile?
     let profile: CipherProfile
     let configuration: Configuration
     let mode: OpenMode
     private let readers = Mutex(Readers())
-    /// The key of all connections. It changes only while nothing else uses the store.
-    private let key: Mutex<RawKeyBox>
 
     private struct Readers {
         var idle: [Reader] = []
@@ -36,22 +35,36 @@ final class ConnectionPool: @unchecked Sendable {
         let stop = StopSignal()
     }
 
+    /// - Throws: `.alreadyOpen` if a store of this process has the file.
     init(
         opened: consuming Opened, mode: OpenMode, configuration: Configuration
     ) throws(StoreError) {
-        file = opened.file
+        file = try StoreFile(opened, mode: mode, configuration: configuration)
         profile = opened.profile
         self.configuration = configuration
         self.mode = mode
-        key = Mutex(RawKeyBox(opened.key.copy()))
         writer = Connection(
             pooling: Connection.FileState(opened), mode: mode,
             configuration: configuration, cacheByteCount: Self.cacheByteCount(configuration))
         try writer.prepareHandle()
     }
 
+    /// - Parameter location: In memory, or temporary.
+    init(without location: Location, configuration: Configuration) throws(StoreError) {
+        writer = try Connection(pooling: location, configuration: configuration)
+        profile = try writer.ownProfile()
+        file = nil
+        mode = .createIfMissing
+        self.configuration = configuration
+    }
+
+    /// How a transaction is kept until it is committed.
+    var journalMode: Configuration.JournalMode {
+        file == nil ? .memory : configuration.journalMode
+    }
+
     /// Whether reads may run beside the writer: only in WAL do they not wait for each other.
-    var hasReaders: Bool { configuration.journalMode == .wal || mode == .readOnly }
+    var hasReaders: Bool { journalMode == .wal || mode == .readOnly }
 
     /// Bytes of page cache for each connection.
     static func cacheByteCount(_ configuration: Configuration) -> Int {
@@ -62,7 +75,7 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// Runs `body` with a reader, or with the writer where readers would wait for it.
     func withReader<T>(_ body: (Connection, StopSignal) throws -> T) throws -> T {
-        guard hasReaders else { return try body(writer, writerStop) }
+        guard hasReaders else { return try body(openWriter(), writerStop) }
         let reader = try takeReader()
         defer { giveBack(reader) }
         return try body(reader.connection, reader.stop)
@@ -76,17 +89,15 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// - Parameter isCounted: Whether it is one of the readers, to be given back.
     func openReader(isCounted: Bool = true) throws(StoreError) -> Reader {
-        let state = try physicalOpen(mode == .readOnly ? .readOnly : .reader, key: currentKey.key)
         let connection = Connection(
-            pooling: state, mode: .readOnly, configuration: configuration,
+            pooling: try requireFile("there is no second connection to it").openReader(),
+            mode: .readOnly, configuration: configuration,
             cacheByteCount: Self.cacheByteCount(configuration))
         try connection.prepareHandle()
         let reader = Reader(connection: connection)
         if isCounted { readers.withLock { $0.signals.append(reader.stop) } }
         return reader
     }
-
-    private var currentKey: RawKeyBox { key.withLock { $0 } }
 
     func giveBack(_ reader: Reader) {
         let isOpen = reader.connection.isOpen
@@ -136,53 +147,55 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// Opens the writer again; readers open on demand.
     func reopenWriter() throws(StoreError) {
-        try writer.replace(
-            with: physicalOpen(mode == .readOnly ? .readOnly : .writer, key: currentKey.key))
+        try writer.replace(with: requireFile("there is nothing to open again").openWriter())
+    }
+
+    /// The writer, opened again if it had to be closed because a rollback failed.
+    ///
+    /// Only for who has the turn in the write queue.
+    func openWriter() throws(StoreError) -> Connection {
+        if let loss { throw loss }
+        if !writer.isOpen { try reopenWriter() }
+        return writer
+    }
+
+    /// Why nothing can be read or written any more, if a rollback failed where there is no file.
+    var loss: StoreError? {
+        guard file == nil, !writer.isOpen else { return nil }
+        return StoreError(
+            .closed, "a rollback failed, and with its connection went what was in memory",
+            hint: "Open a new store.")
+    }
+
+    // MARK: File
+
+    /// The file, for what cannot be done without one.
+    ///
+    /// - Throws: `.unsupported`.
+    func requireFile(_ reason: String) throws(StoreError) -> StoreFile {
+        guard let file else {
+            throw StoreError(
+                .unsupported, "the store has no file: \(reason)",
+                hint: "Copy it into one with backup(to:key:).")
+        }
+        return file
     }
 
     /// Changes the key of the file. All readers are of the old key: new ones open on demand.
     func rekey(to newKey: borrowing StoreKey) throws(StoreError) {
+        let file = try requireFile("its key is random and known to nobody")
         closeReaders()
+        let writer = try openWriter()
         try writer.changeKey(to: newKey)
-        try rememberKey()
+        file.rememberKey(of: try writer.fileState())
     }
 
-    private func rememberKey() throws(StoreError) {
-        let box = RawKeyBox(try writer.fileState().key.copy())
-        key.withLock { $0 = box }
-    }
-
-    /// Puts a writer under another key in place of all connections.
-    func exchange(for opened: consuming Opened) throws(StoreError) {
-        guard opened.profile == profile else {
-            opened.handle.close()
-            throw StoreError(
-                .misuse, "the file has other cipher settings now",
-                hint: "Close the store and open it again.")
-        }
+    /// Puts connections under another key in place of all; if that fails, they stay.
+    func reopen(with key: borrowing StoreKey) throws(StoreError) {
+        let file = try requireFile("its key is random and known to nobody")
+        let state = try file.open(with: key)
+        try writer.replace(with: state)
         closeReaders()
-        writer.close()
-        try writer.replace(with: Connection.FileState(opened))
-        try rememberKey()
-    }
-
-    private func physicalOpen(
-        _ role: PhysicalOpen.Role, key: borrowing RawKey
-    ) throws(StoreError) -> Connection.FileState {
-        let physical = PhysicalOpen(
-            file: file, profile: profile, configuration: configuration, role: role,
-            cacheByteCount: Self.cacheByteCount(configuration))
-        let handle = try physical.open(key: key)
-        return Connection.FileState(
-            handle: handle, key: key.copy(), file: file, profile: profile)
-    }
-}
-
-/// Carries a derived key; wiped when the last holder lets go.
-final class RawKeyBox: Sendable {
-    let key: RawKey
-
-    init(_ key: consuming RawKey) {
-        self.key = key
+        file.rememberKey(of: state)
     }
 }

@@ -7,13 +7,14 @@ extension Store {
     /// Waits for running reads and writes, closes every reader, and proves the change before it
     /// returns: a fresh connection opens with the new key and the old key no longer opens. A
     /// crash leaves the old key or the new one. After a failure the store goes on under the old
-    /// key, with every row; only if no proof was possible it is closed, and the error says so.
+    /// key, with every row. Only if no proof was possible the error says so; if the new key holds
+    /// then, reads and writes throw `.wrongKey` until ``reopen(with:)``.
     ///
     /// - Parameter key: The new key. Never empty. The salt is kept.
     /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout` or
     ///   another process holds the file; `.full` if the journal found no room; `.damaged` if a
-    ///   page fails authentication; `.io`; `.readOnly`; `.misuse` inside a body, for the same
-    ///   key or for another salt.
+    ///   page fails authentication; `.io`; `.readOnly`; `.unsupported` without a file; `.misuse`
+    ///   inside a body, for the same key or for another salt.
     /// - Complexity: O(*pages*) time and disk (the journal grows to the size of the file);
     ///   O(1) memory.
     public func rekey(to key: consuming StoreKey) throws {
@@ -35,7 +36,8 @@ extension Store {
     ///
     /// - Parameter key: The key that the file has now.
     /// - Throws: `StoreError` `.wrongKey`, and what else opening throws: the store is then as it
-    ///   was; `.busy` if running work does not end within `waitTimeout`; `.misuse` inside a body.
+    ///   was; `.busy` if running work does not end within `waitTimeout`; `.unsupported` without a
+    ///   file; `.misuse` inside a body.
     public func reopen(with key: consuming StoreKey) throws {
         try core.reopen(with: key)
     }
@@ -59,7 +61,8 @@ extension Store {
     /// stays in memory.
     ///
     /// - Throws: `StoreError` `.busy` if a body did not end even then, as it does not use the
-    ///   store: the store then goes on; `.closed`; `.misuse` inside a body.
+    ///   store: the store then goes on; `.closed`; `.unsupported` without a file, which would lose
+    ///   everything; `.misuse` inside a body.
     public func suspend() throws {
         try core.suspend()
     }
@@ -91,7 +94,7 @@ extension Store {
     // MARK: End
 
     /// Waits for running reads and writes, and those in line before it, then closes the file. Safe
-    /// to call twice.
+    /// to call twice. What a store without a file holds is gone.
     ///
     /// Work that comes later gets `.closed`.
     ///

@@ -1,12 +1,6 @@
 import Dispatch
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-/// One encrypted file, shared by any number of tasks and threads.
+/// One encrypted file, or a database in memory, shared by any number of tasks and threads.
 ///
 /// ```swift
 /// let store = try await Store(path: "notes.db", key: .passphrase(text))
@@ -20,6 +14,10 @@ import Foundation
 /// own, each on one snapshot.
 public final class Store: Sendable {
     let core: StoreCore
+
+    init(core: StoreCore) {
+        self.core = core
+    }
 
     /// Opens or creates a store.
     ///
@@ -56,30 +54,6 @@ public final class Store: Sendable {
         core = try await Self.offPool { () throws(StoreError) in
             try StoreCore(path: path, key: key.key, mode: mode, configuration: configuration)
         }
-    }
-
-    /// Opens or creates a store in the file that a URL names.
-    ///
-    /// - Throws: As the initialiser with a path; `StoreError` `.misuse` if it is not the URL of a
-    ///   file on this machine.
-    public convenience init(
-        url: URL, key: consuming StoreKey, mode: OpenMode = .createIfMissing,
-        configuration: Configuration = .init()
-    ) throws {
-        try self.init(
-            path: Location.url(url).path, key: key, mode: mode, configuration: configuration)
-    }
-
-    /// Opens or creates a store in the file that a URL names, without blocking a thread of the
-    /// cooperative pool.
-    ///
-    /// - Throws: As the synchronous initialiser.
-    public convenience init(
-        url: URL, key: consuming StoreKey, mode: OpenMode = .createIfMissing,
-        configuration: Configuration = .init()
-    ) async throws {
-        let path = try Location.url(url).path
-        try await self.init(path: path, key: key, mode: mode, configuration: configuration)
     }
 
     // MARK: Transactions
@@ -171,14 +145,14 @@ public final class Store: Sendable {
 
     // MARK: Facts
 
-    /// The file's absolute path.
-    public var path: String { core.pool.file.path }
+    /// The file's absolute path; empty for a store without a file.
+    public var path: String { core.pool.file?.location.path ?? "" }
 
     /// The file's cipher settings.
     public var profile: CipherProfile { core.pool.profile }
 
-    /// The file's journal mode, as found or as configured.
-    public var journalMode: Configuration.JournalMode { core.configuration.journalMode }
+    /// The file's journal mode, as found or as configured; `memory` for a store without a file.
+    public var journalMode: Configuration.JournalMode { core.pool.journalMode }
 
     /// What the store's connections do at this moment.
     public var statistics: StoreStatistics { core.statistics }
@@ -186,7 +160,8 @@ public final class Store: Sendable {
     /// How many writes stand in line behind the one that runs.
     var waitingWriteCount: Int { core.waitingWriteCount }
 
-    /// Runs blocking work on a thread that may block.
+    /// Runs blocking work on a thread that may block: what opens, closes and copies whole stores,
+    /// which is rare. What many tasks may wait for has a `Gate`, where they hold no thread.
     static func offPool<T: Sendable, E: Error>(
         _ work: @escaping @Sendable () throws(E) -> T
     ) async throws(E) -> T {

@@ -66,23 +66,14 @@ extension StoreCore {
     func reopen(with key: borrowing StoreKey) throws(StoreError) {
         try changeLife { life throws(StoreError) in
             if life == .suspended {
-                try exchangeConnections(key)
+                try pool.reopen(with: key)
                 life = .open
                 admit()
             } else {
-                try alone { () throws(StoreError) in try exchangeConnections(key) }
+                try alone { () throws(StoreError) in try pool.reopen(with: key) }
                 observation.didMissCommits()
             }
         }
-    }
-
-    private func exchangeConnections(_ key: borrowing StoreKey) throws(StoreError) {
-        let opening = try Opening(
-            path: pool.file.path, mode: pool.mode == .readOnly ? .readOnly : .mustExist,
-            configuration: configuration,
-            cacheByteCount: ConnectionPool.cacheByteCount(configuration))
-        // Before anything is closed: with a wrong key the store stays as it is.
-        try pool.exchange(for: opening.open(key: key))
     }
 
     // MARK: Pause
@@ -94,7 +85,7 @@ extension StoreCore {
             switch life {
             case .suspended: return
             case .closed: throw Self.closed
-            case .open: break
+            case .open: _ = try pool.requireFile("a pause would lose what is in it")
             }
             let reason = StoreError(
                 .suspended, "the store is suspended", hint: "Call resume(), then run it again.")
@@ -171,6 +162,6 @@ extension StoreCore {
         queue.gate.close(Self.closed)
         readGate.close(Self.closed)
         pool.closeConnections()
-        claim.release()
+        pool.file?.release()
     }
 }

@@ -11,7 +11,6 @@ final class StoreCore: Sendable {
     let pool: ConnectionPool
     let configuration: Configuration
     let derivationDuration: Duration
-    let claim: OpenFiles.Claim
     let queue: WriteQueue
     let readGate: Gate
     let checkpointer: Checkpointer
@@ -23,7 +22,7 @@ final class StoreCore: Sendable {
     /// Async bodies block their thread, so they never run on the cooperative pool.
     let readThreads = DispatchQueue(label: "coffer.read", attributes: .concurrent)
 
-    init(
+    convenience init(
         path: String, key: borrowing StoreKey, mode: OpenMode, configuration: Configuration
     ) throws(StoreError) {
         let opening = try Opening(
@@ -34,14 +33,27 @@ final class StoreCore: Sendable {
             try OpenFiles.require(identity, isFreeAt: opening.file.path)
         }
         let opened = try opening.open(key: key)
-        guard case .file(_, let identity) = try opened.file.status() else {
-            throw StoreError(.notFound, "the file \(opened.file.path) was removed")
-        }
-        derivationDuration = opening.derivationDuration
-        claim = try OpenFiles.Claim(identity, path: opened.file.path)
         let configuration = try configuration.resolved(opened.handle.journalMode())
-        self.configuration = configuration
-        pool = try ConnectionPool(opened: opened, mode: mode, configuration: configuration)
+        let pool = try ConnectionPool(opened: opened, mode: mode, configuration: configuration)
+        try self.init(pool, derivationDuration: opening.derivationDuration)
+    }
+
+    /// - Parameter location: In memory, or temporary.
+    convenience init(
+        without location: Location, configuration: Configuration
+    ) throws(StoreError) {
+        // A copy into a file is a new file.
+        var configuration = try configuration.resolved(.wal)
+        // Nobody else can commit.
+        configuration.foreignCommitInterval = nil
+        let pool = try ConnectionPool(without: location, configuration: configuration)
+        try self.init(pool, derivationDuration: .zero)
+    }
+
+    private init(_ pool: ConnectionPool, derivationDuration: Duration) throws(StoreError) {
+        self.pool = pool
+        self.derivationDuration = derivationDuration
+        configuration = pool.configuration
         let metrics = StoreMetrics()
         checkpointer = try Checkpointer(pool, metrics)
         queue = WriteQueue(
@@ -53,7 +65,7 @@ final class StoreCore: Sendable {
     deinit {
         checkpointer.stop()
         pool.closeConnections()
-        claim.release()
+        pool.file?.release()
     }
 
     var waitingWriteCount: Int { queue.gate.waitingCount }

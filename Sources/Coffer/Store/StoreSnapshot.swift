@@ -130,28 +130,48 @@ extension Store {
     ///
     /// - Returns: A snapshot with every commit that has returned.
     /// - Throws: `StoreError` `.busy` if no connection becomes free within `waitTimeout`;
-    ///   `.unsupported` without a write-ahead log, where it would hold up every write; `.wrongKey`,
-    ///   `.damaged`, `.closed`, `.suspended`.
+    ///   `.unsupported` without a write-ahead log or a file, where it would hold up every write;
+    ///   `.wrongKey`, `.damaged`, `.closed`, `.suspended`.
     public func snapshot() throws -> StoreSnapshot {
         try core.snapshot()
     }
 
     /// The store as it is now, without blocking a thread of the cooperative pool.
     ///
-    /// - Throws: As the synchronous form.
+    /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task was cancelled
+    ///   before its turn.
     public func snapshot() async throws -> StoreSnapshot {
-        try await Self.offPool { [core] () throws(StoreError) in try core.snapshot() }
+        try await core.snapshot()
     }
 }
 
 extension StoreCore {
     fileprivate func snapshot() throws(StoreError) -> StoreSnapshot {
-        guard configuration.journalMode == .wal else {
+        try requireLog()
+        try readGate.wait(timeout: configuration.waitTimeout, for: "a free connection")
+        return try takeSnapshot()
+    }
+
+    fileprivate func snapshot() async throws -> StoreSnapshot {
+        try requireLog()
+        return try await readGate.admitted(
+            on: readThreads, timeout: configuration.waitTimeout, for: "a free connection"
+        ) { _, done in
+            done(Result { try self.takeSnapshot() })
+        }
+    }
+
+    private func requireLog() throws(StoreError) {
+        _ = try pool.requireFile("reads take turns with writes, which a snapshot would hold up")
+        guard pool.journalMode == .wal else {
             throw StoreError(
                 .unsupported, "a snapshot needs a write-ahead log",
                 hint: "Set Configuration.journalMode to .wal, or read in one body.")
         }
-        try readGate.wait(timeout: configuration.waitTimeout, for: "a free connection")
+    }
+
+    /// Takes over a permit of the read gate, or leaves it.
+    private func takeSnapshot() throws(StoreError) -> StoreSnapshot {
         do throws(StoreError) {
             let reader = try pool.takeReader()
             do throws(StoreError) {

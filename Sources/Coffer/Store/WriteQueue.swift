@@ -33,7 +33,8 @@ import Synchronization
 /// 4. *Settling.* After COMMIT everybody is told, in the order of the line. If COMMIT fails all get
 ///    its error, also those who had thrown one of their own, and nothing is applied. If SQLite ends
 ///    the transaction in a body, that caller gets its own error, those who had run get
-///    `.rolledBack`, and the rest of the line begins a new group. No body runs twice.
+///    `.rolledBack`, and the rest of the line begins a new group. No body runs twice. If even a
+///    rollback failed, the writer was closed, and the next group opens it again.
 ///
 /// Those who observe are told before the turn is given up, so in the order of the commits. A
 /// checkpoint that writes must wait for keeps the turn after COMMIT, and gives it up on its own
@@ -207,7 +208,7 @@ final class WriteQueue: Sendable {
     private func begin(_ request: Request) throws(StoreError) -> Bool {
         let isFirst = !pool.writer.isInTransaction
         if isFirst {
-            try pool.writer.beginShared(request.mode)
+            try pool.openWriter().beginShared(request.mode)
             recording = observation.begin(pool.writer)
             try requireTransaction()
             let beginning = ContinuousClock.now
@@ -308,6 +309,7 @@ final class WriteQueue: Sendable {
         recording = nil
         let members = takeGroup()
         counters.didUndo(members.count)
+        if let loss = pool.loss { observation.close(loss) }
         gate.leave()
         guard !members.isEmpty else { return nil }
         let failure = StoreError(

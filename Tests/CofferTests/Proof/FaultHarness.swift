@@ -192,13 +192,10 @@ final class FaultHarness {
 
     // MARK: What is there
 
-    /// The store goes on after the fault, or says that it is closed and opens again.
+    /// The store goes on after the fault.
     private func check() throws {
         let found: Set<Ledger.Entry>
         do {
-            found = try entries()
-        } catch let error as StoreError where error.code == .closed {
-            try close()
             found = try entries()
         } catch {
             problems.append("not usable: \(error)")

@@ -100,6 +100,45 @@ import Testing
         expect(.unsupported) { try store.snapshot() }
     }
 
+    @Test func `a task that waits for a snapshot is cancelled at once`() async throws {
+        var configuration = Configuration.testing()
+        configuration.readerCountMax = 1
+        configuration.waitTimeout = .seconds(10)
+        let store = try make(configuration)
+        let held = try await store.snapshot()
+        let waiting = Task { try await store.snapshot() }
+        while store.statistics.waitingReadCount == 0 { await Task.yield() }
+        waiting.cancel()
+        await #expect {
+            _ = try await waiting.value
+        } throws: { ($0 as? StoreError)?.code == .cancelled }
+        try held.close()
+        try await store.snapshot().close()
+    }
+
+    @Test func `tasks that wait for a snapshot hold no threads`() async throws {
+        var configuration = Configuration.testing()
+        configuration.readerCountMax = 1
+        let store = try make(configuration)
+        let held = try await store.snapshot()
+        // More than Dispatch has threads for work that blocks.
+        let count = 400
+        let failureCount = Counter()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<count {
+                group.addTask {
+                    do { try await store.snapshot().close() } catch { failureCount.add() }
+                }
+            }
+            while store.statistics.waitingReadCount < count, failureCount.count == 0 {
+                try await Task.sleep(for: .milliseconds(1))
+            }
+            try held.close()
+            try await group.waitForAll()
+        }
+        #expect(failureCount.count == 0)
+    }
+
     // MARK: Telemetry
 
     @Test func `statistics tell what writes and reads did`() throws {

@@ -1,0 +1,89 @@
+import Synchronization
+
+/// The file of a store, and what it takes to open one more connection to it.
+final class StoreFile: Sendable {
+    let location: FileLocation
+    private let profile: CipherProfile
+    private let mode: OpenMode
+    private let configuration: Configuration
+    private let claim: OpenFiles.Claim
+    /// The key of all connections. It changes only while nothing else uses the store.
+    private let key: Mutex<RawKeyBox>
+
+    /// - Throws: `.alreadyOpen` if a store has the file, `.notFound` if it was removed.
+    init(
+        _ opened: borrowing Opened, mode: OpenMode, configuration: Configuration
+    ) throws(StoreError) {
+        location = opened.file
+        profile = opened.profile
+        self.mode = mode
+        self.configuration = configuration
+        guard case .file(_, let identity) = try location.status() else {
+            throw StoreError(.notFound, "the file \(location.path) was removed")
+        }
+        claim = try OpenFiles.Claim(identity, path: location.path)
+        key = Mutex(RawKeyBox(opened.key.copy()))
+    }
+
+    /// What all pages are encrypted with now.
+    var cipher: FileCipher {
+        FileCipher(key: key.withLock { $0 }.key.copy(), profile: profile)
+    }
+
+    /// Opens it once more under the store's key: no derivation.
+    func openReader() throws(StoreError) -> Connection.FileState {
+        try open(mode == .readOnly ? .readOnly : .reader)
+    }
+
+    func openWriter() throws(StoreError) -> Connection.FileState {
+        try open(mode == .readOnly ? .readOnly : .writer)
+    }
+
+    private func open(_ role: PhysicalOpen.Role) throws(StoreError) -> Connection.FileState {
+        let key = key.withLock { $0 }
+        let physical = PhysicalOpen(
+            file: location, profile: profile, configuration: configuration, role: role,
+            cacheByteCount: ConnectionPool.cacheByteCount(configuration))
+        let handle = try physical.open(key: key.key)
+        return Connection.FileState(
+            handle: handle, key: key.key.copy(), file: location, profile: profile)
+    }
+
+    /// Opens it with another key.
+    ///
+    /// - Throws: `.wrongKey`, and what else opening throws; `.misuse` if it is not as it was.
+    func open(with key: borrowing StoreKey) throws(StoreError) -> Connection.FileState {
+        let opening = try Opening(
+            path: location.path, mode: mode == .readOnly ? .readOnly : .mustExist,
+            configuration: configuration,
+            cacheByteCount: ConnectionPool.cacheByteCount(configuration))
+        let state = Connection.FileState(try opening.open(key: key))
+        guard state.profile == profile else {
+            state.handle.close()
+            throw StoreError(
+                .misuse, "the file has other cipher settings now",
+                hint: "Close the store and open it again.")
+        }
+        return state
+    }
+
+    /// Opens new connections with the key of this one from now on.
+    func rememberKey(of state: Connection.FileState) {
+        let box = RawKeyBox(state.key.copy())
+        key.withLock { $0 = box }
+    }
+
+    /// Lets another store have the file.
+    func release() {
+        claim.release()
+    }
+}
+
+/// Carries a derived key; wiped when the last holder lets go.
+private final class RawKeyBox: Sendable {
+    let key: RawKey
+
+    init(_ key: consuming RawKey) {
+        self.key = key
+    }
+}
