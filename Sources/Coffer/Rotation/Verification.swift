@@ -38,6 +38,10 @@ struct Verification {
             }
         }
         if scope.coversStructure { try checkStructure(&report) }
+        if !report.isGood {
+            let pages = report.damagedPages + report.damagedFramePages
+            core.pool.events.verificationFoundDamage(pages: pages.map(\.number))
+        }
         return report
     }
 

@@ -16,6 +16,8 @@ final class Checkpointer: Sendable {
         var isScheduled = false
         /// The log's size when writers last waited: a reader that keeps it should not stop each.
         var pausedFrameCount = 0
+        /// Whether it was told that readers keep the log too long.
+        var isTooLong = false
         var counts = CheckpointStatistics()
     }
 
@@ -78,7 +80,7 @@ final class Checkpointer: Sendable {
     private func run(isFull: Bool) {
         state.withLock { $0.isScheduled = false }
         let beginning = ContinuousClock.now
-        var isDone = false
+        var leftFrameCount = 0
         do throws(StoreError) {
             let result = try slot.withLock { slot throws(StoreError) -> CheckpointResult? in
                 guard !slot.isStopped else { return nil }
@@ -86,14 +88,13 @@ final class Checkpointer: Sendable {
                 return try slot.reader?.connection.moveLog()
             }
             guard let result else { return }
-            isDone = result.logFrameCount == result.checkpointedFrameCount
             didRun(since: beginning, result: result)
+            if !result.isComplete { leftFrameCount = result.logFrameCount }
         } catch {
-            isDone = true
             // The next commit asks again; nothing is lost by a log that stays.
-            pool.configuration.logger?.warning("checkpoint failed: \(error)")
+            pool.events.checkpointFailed(error)
         }
-        if isFull, !isDone { expireSnapshots() }
+        if isFull, leftFrameCount > 0 { didLeave(leftFrameCount) }
     }
 
     private func didRun(since beginning: ContinuousClock.Instant, result: CheckpointResult) {
@@ -104,16 +105,28 @@ final class Checkpointer: Sendable {
             state.counts.count += 1
             state.counts.duration += duration
             state.counts.movedFrameCount = result.checkpointedFrameCount
+            if result.isComplete { state.isTooLong = false }
         }
+    }
+
+    /// Readers need a part of a log above its bound.
+    private func didLeave(_ count: Int) {
+        let isNew = state.withLock { state in
+            defer { state.isTooLong = true }
+            return !state.isTooLong
+        }
+        if isNew { pool.events.logIsTooLong(pageCount: count, pageCountMax: frameCountMax) }
+        expireSnapshots()
     }
 
     private func expireSnapshots() {
         let age = pool.configuration.snapshotAgeMax
-        pool.stopReaders(
+        let count = pool.stopReaders(
             StoreError(
                 .snapshotExpired, "the read kept its snapshot for longer than \(age)",
                 hint: "Read again, in shorter reads, or raise Configuration.snapshotAgeMax."),
             since: .now - age)
+        if count > 0 { pool.events.expiredSnapshots(count: count, age: age) }
     }
 
     /// Runs `work` while no checkpoint runs and its connection is closed.
@@ -140,4 +153,8 @@ final class Checkpointer: Sendable {
     func allow() {
         slot.withLock { $0.isStopped = false }
     }
+}
+
+extension CheckpointResult {
+    fileprivate var isComplete: Bool { logFrameCount == checkpointedFrameCount }
 }

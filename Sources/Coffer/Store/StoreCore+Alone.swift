@@ -52,11 +52,11 @@ extension StoreCore {
 
     func rekey(to key: borrowing StoreKey) throws(StoreError) {
         try changeLife { _ throws(StoreError) in
-            try alone { () throws(StoreError) in
-                guard pool.mode != .readOnly else {
-                    throw StoreError(.readOnly, "the store was opened for reading only")
-                }
-                try pool.rekey(to: key)
+            guard pool.mode != .readOnly else {
+                throw StoreError(.readOnly, "the store was opened for reading only")
+            }
+            try pool.events.duringRekey { () throws(StoreError) in
+                try alone { () throws(StoreError) in try pool.rekey(to: key) }
             }
         }
     }
@@ -72,6 +72,7 @@ extension StoreCore {
                 try alone { () throws(StoreError) in try exchangeConnections(key) }
                 observation.didMissCommits()
             }
+            pool.events.reopened()
         }
     }
 
@@ -108,6 +109,7 @@ extension StoreCore {
             checkpointer.stop()
             pool.closeConnections()
             life = .suspended
+            pool.events.suspended()
         }
     }
 
@@ -139,6 +141,7 @@ extension StoreCore {
             try pool.reopenWriter()
             life = .open
             admit()
+            pool.events.resumed()
         }
     }
 
@@ -160,6 +163,7 @@ extension StoreCore {
             case .open: try alone(isLast: true) { () throws(StoreError) in shut() }
             }
             life = .closed
+            pool.events.closed()
         }
     }
 

@@ -48,9 +48,12 @@ final class StoreCore: Sendable {
             pool: pool, checkpointer: checkpointer, observation: observation, metrics: metrics)
         readGate = Gate(permitCount: configuration.readerCountMax)
         try EngineNotice.log(to: configuration.logger)
+        pool.events.opened(
+            pool.profile, configuration.journalMode, derivation: derivationDuration)
     }
 
     deinit {
+        if life.withLock({ $0 }) != .closed { pool.events.closed() }
         checkpointer.stop()
         pool.closeConnections()
         claim.release()
@@ -162,6 +165,7 @@ final class StoreCore: Sendable {
                     return try run(body, in: scope, holdsQueue: !pool.hasReaders)
                 }
             } catch {
+                pool.events.failed(error, on: connection)
                 throw scope.explained(error)
             }
         }

@@ -98,6 +98,7 @@ public final class StoreSnapshot: Sendable {
                 try core.run(body, in: scope, holdsQueue: false)
             }
         } catch {
+            core.pool.events.failed(error, on: connection)
             throw scope.explained(error)
         }
     }
