@@ -245,6 +245,27 @@ case "copy":
         try copy(kind, path, target)
         return "copied"
     }
+case "write-rows":
+    // As many writes of one row each, when a line comes; tells each that returned.
+    report {
+        let store = try patientStore()
+        let count = Int(next()) ?? 0
+        say("ready")
+        waitForInput()
+        for number in 0..<count {
+            try store.write { tx in
+                try tx.execute("INSERT INTO t(v) VALUES (\(1_000_000 + number))")
+            }
+            if number < count - 1 { say("wrote") }
+        }
+        return "wrote"
+    }
+case "execute":
+    report {
+        let connection = try connection(next())
+        try connection.executeScript(next())
+        return "executed"
+    }
 case "insert":
     report {
         let connection = try connection(next())

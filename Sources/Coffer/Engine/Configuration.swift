@@ -135,7 +135,29 @@ public struct Configuration: Sendable {
     /// module's own name does. Names of the engine's own tokenizers are replaced.
     public var tokenizerModules: [String] = []
 
-    /// Where events go; never with a key or a bound value.
+    /// Where events go; never with a key, a value or an SQL text.
+    ///
+    /// A store tells what an operator wants to know later, with its `path`. What went wrong is told
+    /// by the `code` of its ``StoreError``. A read or write that ends well tells nothing, nor does
+    /// one whose error concerns its caller alone.
+    ///
+    /// | Level | Event | Metadata |
+    /// |---|---|---|
+    /// | debug | store opened | `profile`, `journalMode`, `derivation` of the key |
+    /// | debug | store closed, suspended, resumed | |
+    /// | info | change of the key begins | |
+    /// | notice | the key was changed | `duration` |
+    /// | notice | store reopened with another key | |
+    /// | notice | SQLCipher 3 is old, once in a process | |
+    /// | warning | readers keep the write-ahead log above its bound | `pages`, `pagesMax` |
+    /// | warning | snapshots were ended for the write-ahead log | `count`, `age` |
+    /// | warning | checkpoint failed | `code`, `resultCode` |
+    /// | warning | commit failed | `code`, `resultCode`; `count` of the writes in it |
+    /// | warning | writes were undone with another one | the same, of that one |
+    /// | error | the key was not changed | `code`, `resultCode` |
+    /// | error | another process has changed the key | |
+    /// | error | damage found, by a read or write | `pages` if known, `code`, `resultCode` |
+    /// | error | verification found damage | `pages` |
     public var logger: Logger?
 
     /// The defaults.

@@ -15,6 +15,8 @@ final class Handle {
     var cleanMissCount: Int32?
     /// Whether an error of this handle was about damage; errors of others may be as well.
     var sawDamage = false
+    /// Whether the key did not fit any more.
+    private(set) var sawWrongKey = false
     /// Tells which pages are damaged, once what belongs to the file is known.
     var damagedPages: (() -> [Int])?
     /// The names of attached databases, in order, and the probe of each.
@@ -154,6 +156,7 @@ final class Handle {
 
     /// The same error, with the numbers of damaged pages if it is about damage.
     func namingPages(_ error: StoreError) -> StoreError {
+        if error.code == .wrongKey { sawWrongKey = true }
         guard error.code == .damaged else { return error }
         sawDamage = true
         guard let damagedPages, !isClosed else { return error }

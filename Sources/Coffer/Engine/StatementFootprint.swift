@@ -130,23 +130,28 @@ extension Handle {
 
 extension Connection {
     /// Whether another connection has committed since this was asked last; also if that cannot be
-    /// told, as the first time. Asked without waiting for a lock.
+    /// told: the first time, and once when the file cannot be read any more, as after a change of
+    /// the key. Asked without waiting for a lock.
     ///
     /// - Returns: `nil` if a lock was in the way.
     func hasForeignCommit() -> Bool? {
         guard let handle, !handle.isClosed else { return nil }
         let version: Int
-        if handle.isInTransaction {
-            guard let found = try? handle.dataVersion() else { return nil }
-            version = found
-        } else {
-            let policy = busyPolicy
-            busyPolicy = .none
-            defer { busyPolicy = policy }
-            guard let found = try? handle.dataVersion() else { return nil }
-            version = found
+        do throws(StoreError) {
+            version = try dataVersion(handle)
+        } catch {
+            guard error.code != .busy else { return nil }
+            version = -1
         }
         defer { handle.knownDataVersion = version }
         return handle.knownDataVersion != version
+    }
+
+    private func dataVersion(_ handle: Handle) throws(StoreError) -> Int {
+        guard !handle.isInTransaction else { return try handle.dataVersion() }
+        let policy = busyPolicy
+        busyPolicy = .none
+        defer { busyPolicy = policy }
+        return try handle.dataVersion()
     }
 }

@@ -12,7 +12,12 @@ public struct ChangedRow: Sendable, Hashable {
 
     /// The table's name, as the schema has it.
     public let table: String
-    /// The row id, or in a table WITHOUT ROWID the values of its primary key, in its order.
+    /// The values of the table's primary key, in its order; the row id in a table without one, or
+    /// with one that may be NULL.
+    ///
+    /// In SQLite a primary key may be NULL, even in many rows, unless its columns are NOT NULL, the
+    /// table is WITHOUT ROWID, or it is a single INTEGER, which is the row id. Tables that Coffer
+    /// makes for records have a primary key that is never NULL.
     public let key: [Value]
     /// What became of the row.
     public let kind: Kind
@@ -23,10 +28,20 @@ public struct ChangedRow: Sendable, Hashable {
         self.kind = kind
     }
 
-    /// The row id, if the key is a single integer.
-    public var rowID: Int64? {
-        guard key.count == 1, case .integer(let id) = key[0] else { return nil }
-        return id
+    /// The key as a Swift value, for keys of one column.
+    ///
+    /// ```swift
+    /// for change in batch.changes where change.kind == .delete {
+    ///     try await server.delete(change.key(as: UUID.self))
+    /// }
+    /// ```
+    ///
+    /// - Throws: `StoreError` `.mismatch` if the key has several columns, or is no `K`.
+    public func key<K: ValueConvertible>(as type: K.Type = K.self) throws -> K {
+        guard key.count == 1 else {
+            throw StoreError(.mismatch, "the key has \(key.count) columns", table: table)
+        }
+        do throws(StoreError) { return try K(key[0]) } catch { throw error.with(table: table) }
     }
 }
 

@@ -34,19 +34,20 @@ struct ChangeLog {
                     + "which rows REPLACE deletes", hint: "Log a table without one.", table: name)
         }
         try make()
-        try run("DROP TRIGGER IF EXISTS \(Self.bound)")
+        try run("DROP TRIGGER IF EXISTS main.\(Self.bound)")
         try run(
-            "CREATE TRIGGER \(Self.bound) AFTER INSERT ON \(Self.entries) "
+            "CREATE TRIGGER main.\(Self.bound) AFTER INSERT ON \(Self.entries) "
                 + "WHEN new.n % \(Self.trimCount) = 0 BEGIN "
                 + "DELETE FROM \(Self.entries) WHERE n <= new.n - \(countMax); END")
         try end(table.name)
-        for trigger in try triggers(table) { try run("CREATE TRIGGER \(trigger.text)") }
+        for trigger in try triggers(table) { try run("CREATE TRIGGER main.\(trigger.text)") }
     }
 
     func end(_ name: String) throws(StoreError) {
         guard let table = try KeyedTable(name, connection) else { return }
         for trigger in try triggers(table) {
-            try run("DROP TRIGGER IF EXISTS \(trigger.name.inDoubleQuotes)")
+            // Those of a loop over `changes(in:)` have the same names, and would be found first.
+            try run("DROP TRIGGER IF EXISTS main.\(trigger.name.inDoubleQuotes)")
         }
     }
 
@@ -60,6 +61,39 @@ struct ChangeLog {
         try run("CREATE TABLE \(Self.entries) (n INTEGER PRIMARY KEY, tbl, kind, \(columns))")
         try run("CREATE TABLE \(Self.about) (id TEXT NOT NULL)")
         try run("INSERT INTO \(Self.about) VALUES (lower(hex(randomblob(8))))")
+    }
+
+    /// Logs a row that is written to in place, which no trigger sees, if its table is logged.
+    func note(_ cell: BlobCell) throws(StoreError) {
+        guard try loggedTables().contains(cell.table.asciiLowercased),
+            let table = try KeyedTable(cell.table, connection)
+        else { return }
+        let triggers = ChangeTriggers(table: table, place: .file, log: "main.\(Self.entries)")
+        if let sql = triggers.noteUpdate(ofRow: cell.row) { try connection.perform(sql) }
+    }
+
+    /// The tables that are logged, in lower case.
+    private func loggedTables() throws(StoreError) -> Set<String> {
+        let id = ObjectIdentifier(LoggedTables.self)
+        if let known = try connection.attachment(id) as? LoggedTables { return known.names }
+        let rows = try connection.rows(
+            """
+            SELECT tbl_name FROM main.sqlite_master
+            WHERE type = 'trigger' AND name LIKE \("\(ChangeTriggers.prefix)%:update")
+            """, isReadOnly: true)
+        var names: Set<String> = []
+        for row in rows { names.insert(try row.read("tbl_name", as: String.self).asciiLowercased) }
+        connection.attach(LoggedTables(names), as: id)
+        return names
+    }
+
+    /// What a connection remembers as long as the schema is the same.
+    private final class LoggedTables {
+        let names: Set<String>
+
+        init(_ names: Set<String>) {
+            self.names = names
+        }
     }
 
     private func run(_ sql: String) throws(StoreError) {
@@ -127,11 +161,9 @@ struct ChangeLog {
             let name = try row.read("tbl", as: String.self)
             guard let mark = ChangeTriggers.Mark(rawValue: try row.read("kind")) else { continue }
             if tables[name] == nil { tables[name] = .some(try KeyedTable(name, connection)) }
-            let key = Array(row.values.dropFirst(3))
-            // A table that has gone has no more to say of its key than the values do.
-            let count =
-                tables[name]??.key.count ?? (key.lastIndex { $0 != .null }.map { $0 + 1 } ?? 1)
-            marks.add(mark, RowMarks.Row(table: name, key: Array(key.prefix(count))))
+            // No column of a key is NULL.
+            let key = Array(row.values.dropFirst(3).prefix { $0 != .null })
+            marks.add(mark, RowMarks.Row(table: name, key: key))
         }
         let known = tables
         let changes = try marks.changes { row throws(StoreError) in

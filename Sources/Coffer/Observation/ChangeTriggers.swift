@@ -57,7 +57,7 @@ struct ChangeTriggers {
                     note(.inserted, "new", where: "NOT (\(isSame))"),
                 ]),
         ]
-        let threatened = try threats()
+        let threatened = threats()
         guard !threatened.isEmpty else { return found }
         found.append(
             try trigger(
@@ -103,26 +103,52 @@ struct ChangeTriggers {
     }
 
     /// The conditions under which a row `r` is in the way of the new one.
-    private func threats() throws(StoreError) -> [String] {
-        let unique = table.uniqueKeys.map { columns in
-            // By the index's own collation, as it decides itself.
+    private func threats() -> [String] {
+        (table.rowID.map { ["r.\($0) = new.\($0)"] } ?? []) + table.uniqueKeys.flatMap(threats)
+    }
+
+    private func threats(_ columns: [KeyedTable.UniqueColumn]) -> [String] {
+        // By the index's own collation, as it decides itself.
+        func isSame(_ columns: [KeyedTable.UniqueColumn]) -> [String] {
             columns.map { "r.\($0.column) = new.\($0.column) COLLATE \($0.collation)" }
-                .joined(separator: " AND ")
         }
-        return (table.hasRowIDs ? ["r.\(table.key[0]) = new.\(table.key[0])"] : []) + unique
+        let threats = [isSame(columns).joined(separator: " AND ")]
+        // REPLACE has not yet put the default in place of NULL: any value may be in the way.
+        let replaceable = columns.filter(\.hasDefault)
+        guard !replaceable.isEmpty else { return threats }
+        let isNull = replaceable.map { "new.\($0.column) IS NULL" }.joined(separator: " OR ")
+        let rest = isSame(columns.filter { !$0.hasDefault })
+        return threats + [(["(\(isNull))"] + rest).joined(separator: " AND ")]
     }
 
     private func noteThreatened(_ condition: String) -> String {
-        let name = table.name.inDoubleQuotes
-        let source = place == .temp ? "main.\(name)" : name
-        return "INSERT INTO \(log) (\(columns)) SELECT \(values(.threatened, "r")) "
-            + "FROM \(source) AS r WHERE \(condition)"
+        noteStored(.threatened, "\(table.name.inDoubleQuotes) AS r WHERE \(condition)")
     }
 
-    /// Whether two rows have the same key, texts byte by byte.
+    /// Writes down that a row was updated which no trigger has seen; `nil` for a table without
+    /// row ids.
+    ///
+    /// - Parameter condition: What has to hold for the row to be written down; SQL.
+    func noteUpdate(ofRow row: Int64, when condition: String? = nil) -> SQL? {
+        guard let rowID = table.rowID else { return nil }
+        let source = "\(table.name.inDoubleQuotes) AS r WHERE r.\(rowID) = ?"
+        return SQL(
+            text: noteStored(.updated, source) + (condition.map { " AND \($0)" } ?? ""),
+            arguments: [.integer(row)])
+    }
+
+    private func noteStored(_ mark: Mark, _ source: String) -> String {
+        "INSERT INTO \(log) (\(columns)) SELECT \(values(mark, "r")) "
+            + "FROM \(place == .temp ? "main." : "")\(source)"
+    }
+
+    /// Whether two rows have the same key, byte by byte: neither `a` and `A`, nor 1 and 1.0.
     private func same(_ left: String, _ right: String) -> String {
-        table.key.map { "\(left).\($0) COLLATE BINARY IS \(right).\($0)" }
-            .joined(separator: " AND ")
+        table.key.map { column in
+            let isEqual = "\(left).\(column) COLLATE BINARY IS \(right).\(column)"
+            guard !table.isKeyedByRowID else { return isEqual }
+            return "\(isEqual) AND typeof(\(left).\(column)) = typeof(\(right).\(column))"
+        }.joined(separator: " AND ")
     }
 }
 

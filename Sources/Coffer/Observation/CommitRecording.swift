@@ -106,9 +106,7 @@ final class CommitRecording: TouchObserver {
         handle?.touchObserver = nil
         defer { handle?.touchObserver = self }
         attempt { () throws(StoreError) in
-            try RowRecorder(connection).note(
-                BlobCell(
-                    schema: cell.schema, table: table.name, column: cell.column, row: cell.row))
+            try RowRecorder(connection).note(row: cell.row, of: table)
         }
     }
 }

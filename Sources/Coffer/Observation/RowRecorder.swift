@@ -96,14 +96,11 @@ struct RowRecorder {
     private static let condition =
         "coalesce((SELECT max(n) FROM \(quotedLog)), 0) < \(rowCountMax)"
 
-    /// Writes down a row that no trigger sees.
-    func note(_ cell: BlobCell) throws(StoreError) {
-        try connection.perform(
-            SQL(
-                text: "INSERT INTO temp.\(Self.quotedLog) (tbl, kind, k0) "
-                    + "SELECT ?, \(ChangeTriggers.Mark.updated.rawValue), ? "
-                    + "WHERE \(Self.condition)",
-                arguments: [.text(cell.table), .integer(cell.row)]))
+    /// Writes down a row that was updated and that no trigger sees.
+    func note(row: Int64, of table: KeyedTable) throws(StoreError) {
+        let triggers = ChangeTriggers(table: table, place: .temp, log: Self.quotedLog)
+        guard let sql = triggers.noteUpdate(ofRow: row, when: Self.condition) else { return }
+        try connection.perform(sql)
     }
 
     /// What was written down in the open transaction; `nil` if it was too much. Empties the log.
@@ -135,11 +132,14 @@ struct RowRecorder {
 }
 
 extension KeyedTable {
-    /// Whether a row has this key, texts compared byte by byte.
+    /// Whether a row has this key, byte by byte.
     func hasRow(_ values: [Value], _ connection: Connection) throws(StoreError) -> Bool {
+        // The table may have been another one when the key was written down.
+        guard values.count == key.count else { return false }
         // The first comparison finds the row by its index, whatever its collation.
         let conditions = key.indices.map {
-            "\(key[$0]) = ?\($0 + 1) AND \(key[$0]) COLLATE BINARY = ?\($0 + 1)"
+            "\(key[$0]) = ?\($0 + 1) AND \(key[$0]) COLLATE BINARY = ?\($0 + 1) "
+                + "AND typeof(\(key[$0])) = typeof(?\($0 + 1))"
         }
         let sql = SQL(
             text: "SELECT 1 FROM main.\(try name.quotedIdentifier()) "

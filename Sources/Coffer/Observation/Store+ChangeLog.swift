@@ -6,7 +6,8 @@ extension WriteTransaction {
     /// well. It has a number, the table, the key and the kind of the change, never other values.
     ///
     /// Call it again after a unique index was added to the table, or the table was renamed. An
-    /// ALTER or DROP of the table itself is not logged.
+    /// ALTER or DROP of the table itself is not logged, nor is a blob that another program, or a
+    /// ``Connection``, writes in place.
     ///
     /// - Parameters:
     ///   - table: The table; logging it twice changes nothing.
@@ -63,7 +64,10 @@ extension Store {
     /// ```swift
     /// var token = try await store.read { tx in try tx.changeToken() }   // once, with all rows
     /// let batch = try await store.changes(since: token)
-    /// try await server.send(batch.changes)
+    /// for change in batch.changes where change.table == Note.table {
+    ///     let id = try change.key(as: UUID.self)
+    ///     if change.kind == .delete { try await server.delete(id) } else { changed.insert(id) }
+    /// }
     /// token = batch.next                                                // keep it
     /// ```
     ///

@@ -2,9 +2,9 @@ extension Store {
     /// What commits insert, update and delete in these tables, row by row.
     ///
     /// ```swift
-    /// for try await event in store.changes(in: "note", "tag") {
+    /// for try await event in store.changes(in: "note") {
     ///     switch event {
-    ///     case .commit(let rows): index.update(rows)
+    ///     case .commit(let rows): try index.update(rows.map { try $0.key(as: UUID.self) })
     ///     case .rescan: index.rebuild()
     ///     }
     /// }

@@ -27,6 +27,10 @@ struct Verification {
         let hasFile = core.pool.file != nil
         if hasFile { try checkPages(&report) }
         if scope.coversStructure || !hasFile { try checkStructure(&report) }
+        if !report.isGood {
+            let pages = report.damagedPages + report.damagedFramePages
+            core.pool.events.verificationFoundDamage(pages: pages.map(\.number))
+        }
         return report
     }
 

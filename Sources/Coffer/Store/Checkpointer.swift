@@ -21,6 +21,8 @@ final class Checkpointer: Sendable {
         var pauseFrameCount: Int
         /// How long that one waits for reads.
         var patience = Checkpointer.firstPatience
+        /// Whether it was told that readers keep the log too long.
+        var isTooLong = false
         var counts = CheckpointStatistics()
     }
 
@@ -95,7 +97,7 @@ final class Checkpointer: Sendable {
             }
         } catch {
             // The next commit asks again; nothing is lost by a log that stays.
-            pool.configuration.logger?.warning("checkpoint failed: \(error)")
+            pool.events.checkpointFailed(error)
         }
     }
 
@@ -110,7 +112,7 @@ final class Checkpointer: Sendable {
                 state.patience *= 2
             }
         }
-        if !isDone { expireSnapshots() }
+        if !isDone { didLeave(state.withLock { $0.counts.logFrameCount }) }
     }
 
     private func didRun(since beginning: ContinuousClock.Instant, result: CheckpointResult) {
@@ -121,16 +123,28 @@ final class Checkpointer: Sendable {
             state.counts.count += 1
             state.counts.duration += duration
             state.counts.movedFrameCount = result.checkpointedFrameCount
+            if result.isComplete { state.isTooLong = false }
         }
+    }
+
+    /// Readers need a part of a log above its bound.
+    private func didLeave(_ count: Int) {
+        let isNew = state.withLock { state in
+            defer { state.isTooLong = true }
+            return !state.isTooLong
+        }
+        if isNew { pool.events.logIsTooLong(pageCount: count, pageCountMax: frameCountMax) }
+        expireSnapshots()
     }
 
     private func expireSnapshots() {
         let age = pool.configuration.snapshotAgeMax
-        pool.stopReaders(
+        let count = pool.stopReaders(
             StoreError(
                 .snapshotExpired, "the read kept its snapshot for longer than \(age)",
                 hint: "Read again, in shorter reads, or raise Configuration.snapshotAgeMax."),
             since: .now - age)
+        if count > 0 { pool.events.expiredSnapshots(count: count, age: age) }
     }
 
     /// Runs `work` while no checkpoint runs and its connection is closed.
@@ -157,4 +171,8 @@ final class Checkpointer: Sendable {
     func allow() {
         slot.withLock { $0.isStopped = false }
     }
+}
+
+extension CheckpointResult {
+    fileprivate var isComplete: Bool { logFrameCount == checkpointedFrameCount }
 }

@@ -15,6 +15,7 @@ final class ConnectionPool: @unchecked Sendable {
     let profile: CipherProfile
     let configuration: Configuration
     let mode: OpenMode
+    let events: StoreEvents
     private let readers = Mutex(Readers())
 
     private struct Readers {
@@ -40,6 +41,7 @@ final class ConnectionPool: @unchecked Sendable {
         opened: consuming Opened, mode: OpenMode, configuration: Configuration
     ) throws(StoreError) {
         file = try StoreFile(opened, mode: mode, configuration: configuration)
+        events = StoreEvents(configuration.logger, path: opened.file.path)
         profile = opened.profile
         self.configuration = configuration
         self.mode = mode
@@ -54,6 +56,7 @@ final class ConnectionPool: @unchecked Sendable {
         writer = try Connection(pooling: location, configuration: configuration)
         profile = try writer.ownProfile()
         file = nil
+        events = StoreEvents(configuration.logger, path: "")
         mode = .createIfMissing
         self.configuration = configuration
     }
@@ -84,7 +87,12 @@ final class ConnectionPool: @unchecked Sendable {
     /// A reader that is idle, or a new one under the store's key: no derivation.
     func takeReader() throws(StoreError) -> Reader {
         if let reader = readers.withLock({ $0.idle.popLast() }) { return reader }
-        return try openReader()
+        do throws(StoreError) {
+            return try openReader()
+        } catch {
+            events.failed(error)
+            throw error
+        }
     }
 
     /// - Parameter isCounted: Whether it is one of the readers, to be given back.
@@ -135,8 +143,13 @@ final class ConnectionPool: @unchecked Sendable {
     // MARK: All connections
 
     /// Tells the bodies that run on readers, and began before `beginning`, to stop.
-    func stopReaders(_ reason: StoreError, since beginning: ContinuousClock.Instant = .now) {
-        for signal in readers.withLock({ $0.signals }) { signal.stop(reason, since: beginning) }
+    ///
+    /// - Returns: How many there were.
+    @discardableResult
+    func stopReaders(
+        _ reason: StoreError, since beginning: ContinuousClock.Instant = .now
+    ) -> Int {
+        readers.withLock { $0.signals }.count { $0.stop(reason, since: beginning) }
     }
 
     /// Closes all connections; the key stays.

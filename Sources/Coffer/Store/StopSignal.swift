@@ -38,18 +38,22 @@ final class StopSignal: Sendable {
 
     /// Tells the body that runs to stop, if it began before `beginning`, and interrupts its
     /// statement, with all of its transaction.
-    func stop(_ reason: StoreError, since beginning: ContinuousClock.Instant = .now) {
-        let onStop = state.withLock { state -> (@Sendable (StoreError) -> Void)? in
+    ///
+    /// - Returns: Whether there was one, and it was not told before.
+    @discardableResult
+    func stop(_ reason: StoreError, since beginning: ContinuousClock.Instant = .now) -> Bool {
+        let (isTold, onStop) = state.withLock { state -> (Bool, (@Sendable (StoreError) -> Void)?) in
             guard state.reason == nil, let begun = state.beginning, begun <= beginning else {
-                return nil
+                return (false, nil)
             }
             state.reason = reason
             isStopped.store(true, ordering: .relaxed)
             // Under the mutex: afterwards the connection may run somebody else's statement.
             state.target?.interrupt()
-            return state.onStop
+            return (true, state.onStop)
         }
         onStop?(reason)
+        return isTold
     }
 
     /// Why the body has to end.

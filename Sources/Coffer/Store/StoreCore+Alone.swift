@@ -53,11 +53,11 @@ extension StoreCore {
 
     func rekey(to key: borrowing StoreKey) throws(StoreError) {
         try changeLife { _ throws(StoreError) in
-            try alone { () throws(StoreError) in
-                guard pool.mode != .readOnly else {
-                    throw StoreError(.readOnly, "the store was opened for reading only")
-                }
-                try pool.rekey(to: key)
+            guard pool.mode != .readOnly else {
+                throw StoreError(.readOnly, "the store was opened for reading only")
+            }
+            try pool.events.duringRekey { () throws(StoreError) in
+                try alone { () throws(StoreError) in try pool.rekey(to: key) }
             }
         }
     }
@@ -73,6 +73,7 @@ extension StoreCore {
                 try alone { () throws(StoreError) in try pool.reopen(with: key) }
                 observation.didMissCommits()
             }
+            pool.events.reopened()
         }
     }
 
@@ -100,6 +101,7 @@ extension StoreCore {
             checkpointer.stop()
             pool.closeConnections()
             life = .suspended
+            pool.events.suspended()
         }
     }
 
@@ -131,6 +133,7 @@ extension StoreCore {
             try pool.reopenWriter()
             life = .open
             admit()
+            pool.events.resumed()
         }
     }
 
@@ -152,6 +155,7 @@ extension StoreCore {
             case .open: try alone(isLast: true) { () throws(StoreError) in shut() }
             }
             life = .closed
+            pool.events.closed()
         }
     }
 

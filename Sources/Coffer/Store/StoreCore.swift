@@ -60,9 +60,12 @@ final class StoreCore: Sendable {
             pool: pool, checkpointer: checkpointer, observation: observation, metrics: metrics)
         readGate = Gate(permitCount: configuration.readerCountMax)
         try EngineNotice.log(to: configuration.logger)
+        pool.events.opened(
+            pool.profile, configuration.journalMode, derivation: derivationDuration)
     }
 
     deinit {
+        if life.withLock({ $0 }) != .closed { pool.events.closed() }
         checkpointer.stop()
         pool.closeConnections()
         pool.file?.release()
@@ -172,6 +175,7 @@ final class StoreCore: Sendable {
                     return try run(body, in: scope, at: pool.hasReaders ? readGate : queue.gate)
                 }
             } catch {
+                pool.events.failed(error, on: connection)
                 throw scope.explained(error)
             }
         }

@@ -99,6 +99,7 @@ public final class StoreSnapshot: Sendable {
                 try core.run(body, in: scope, at: nil)
             }
         } catch {
+            core.pool.events.failed(error, on: connection)
             throw scope.explained(error)
         }
     }

@@ -62,6 +62,9 @@ extension WriteTransaction {
         _ column: String, in table: String, row: Int64,
         _ body: (inout BlobWriter) throws -> T
     ) throws -> T {
-        try connection().withWritableBlob(column, in: table, row: row, body)
+        let connection = try connection()
+        let cell = BlobCell(schema: "main", table: table, column: column, row: row)
+        try ChangeLog(connection).note(cell)
+        return try connection.withWritableBlob(column, in: table, row: row, body)
     }
 }

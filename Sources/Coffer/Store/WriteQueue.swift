@@ -200,6 +200,7 @@ final class WriteQueue: Sendable {
             return .kept(value, scope.afterCommit)
         } catch {
             if error is TransactionScope.Undone, let undone { return .undone(undone) }
+            pool.events.failed(error, on: pool.writer)
             return .failed(scope.explained(error))
         }
     }
@@ -279,6 +280,7 @@ final class WriteQueue: Sendable {
         recording = nil
         let members = takeGroup()
         count(members + [own], since: beginning, failure)
+        if let failure { pool.events.commitFailed(count: members.count + 1, failure) }
         let need = checkpointer.need(after: pool.writer.logFrameCount)
         // The turn stays taken until the log is shorter; nobody but the next write waits for it.
         if need != .beforeTheNextWrite { gate.leave() }
@@ -312,6 +314,7 @@ final class WriteQueue: Sendable {
         if let loss = pool.loss { observation.close(loss) }
         gate.leave()
         guard !members.isEmpty else { return nil }
+        pool.events.groupUndone(count: members.count, error)
         let failure = StoreError(
             .rolledBack, "another write, which shared the commit, made SQLite undo it",
             hint: "Run it again.", cause: error)

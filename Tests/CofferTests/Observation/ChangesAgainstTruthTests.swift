@@ -24,6 +24,9 @@ import Testing
         CREATE TABLE b(k TEXT COLLATE NOCASE, l, u UNIQUE, v, PRIMARY KEY (l, k)) WITHOUT ROWID
         """,
         "CREATE TABLE c(v, \"rowid\", \"odd \"\"name\" UNIQUE ON CONFLICT REPLACE)",
+        "CREATE TABLE d(k TEXT NOT NULL COLLATE NOCASE PRIMARY KEY, u UNIQUE, v)",
+        "CREATE TABLE e(a NOT NULL, b NOT NULL DEFAULT 2, v, PRIMARY KEY (b, a))",
+        "CREATE TABLE f(k TEXT PRIMARY KEY, v)",
         """
         CREATE TRIGGER ab AFTER DELETE ON a WHEN old.u % 3 = 0 BEGIN
             INSERT OR REPLACE INTO c(v, "odd ""name") VALUES (old.u, old.u % 2);
@@ -31,7 +34,35 @@ import Testing
         """,
     ]
 
+    /// What the rows of each table are told by.
+    private static let keys = [
+        "a": "id", "b": "l, k", "c": "_rowid_", "d": "k", "e": "b, a", "f": "rowid",
+    ]
+
+    private static func keyedStatement(_ random: inout Random) -> String {
+        let (i, j, k) = (random.next() % 5, random.next() % 5, random.next() % 4)
+        let or = random.pick(["", "OR REPLACE", "OR REPLACE", "OR IGNORE", "OR FAIL"])
+        let name = random.pick(["'p'", "'P'", "'q'", "'é'", "NULL", "x'00'"])
+        let number = random.pick(["1", "1.0", "'1'", "2", "NULL"])
+        return random.pick([
+            "INSERT \(or) INTO d(rowid, k, u) VALUES (\(i), \(name), \(j))",
+            "INSERT \(or) INTO d(k, v) VALUES (\(name), \(j)), ('p', \(k))",
+            "UPDATE \(or) d SET rowid = \(i) WHERE k = \(name)",
+            "UPDATE \(or) d SET k = \(name) WHERE rowid % 3 = \(k)",
+            "UPDATE \(or) d SET rowid = rowid + 1, u = \(j) WHERE u = \(i)",
+            "INSERT \(or) INTO e(rowid, a, b, v) VALUES (\(i), \(k), \(number), \(j))",
+            "UPDATE \(or) e SET b = \(number) WHERE a = \(k)",
+            "UPDATE \(or) e SET a = a * 1.0, rowid = \(i) WHERE b = \(number)",
+            "INSERT \(or) INTO f(rowid, k) VALUES (\(i), \(name))",
+            "INSERT \(or) INTO f(k, v) VALUES (\(name), \(k))",
+            "UPDATE \(or) f SET k = \(name) WHERE rowid = \(i)",
+            "DELETE FROM \(random.pick(["d", "e", "f"])) WHERE rowid % 3 = \(k)",
+            "DELETE FROM \(random.pick(["d", "e", "f"])) WHERE v = \(j)",
+        ])
+    }
+
     private static func statement(_ random: inout Random) -> String {
+        if random.next() % 2 == 0 { return keyedStatement(&random) }
         let (i, j, k) = (random.next() % 7, random.next() % 7, random.next() % 4)
         let or = random.pick(["", "OR REPLACE", "OR IGNORE", "OR FAIL", "OR ABORT"])
         let name = random.pick(["'p'", "'P'", "'q'", "'é'", "NULL", "x'00'"])
@@ -57,18 +88,19 @@ import Testing
     /// All rows by table and key.
     private func rows(_ store: Store) throws -> [String: [String: [Value]]] {
         try store.read { tx in
-            let keys = ["a": "id, 0", "b": "l, k", "c": "_rowid_, 0"]
-            return try keys.mapValues { _ in [:] }.merging(
-                keys.map { table, key in
-                    var found: [String: [Value]] = [:]
-                    let sql = SQL(text: "SELECT \(key), * FROM \(table)")
-                    for row in try tx.rows(sql) {
-                        let width = table == "b" ? 2 : 1
-                        found["\(row.values.prefix(width))"] = row.values
-                    }
-                    return (table, found)
+            var all: [String: [String: [Value]]] = [:]
+            for (table, key) in Self.keys {
+                // With the row id, which can change as well.
+                let rowID = ["d", "e"].contains(table) ? "rowid, " : ""
+                let sql = SQL(text: "SELECT \(key), \(rowID)* FROM \(table)")
+                let width = key.split(separator: ",").count
+                var found: [String: [Value]] = [:]
+                for row in try tx.rows(sql) {
+                    found["\(row.values.prefix(width))"] = row.values
                 }
-            ) { $1 }
+                all[table] = found
+            }
+            return all
         }
     }
 
@@ -76,7 +108,7 @@ import Testing
     func `what is told is what a comparison finds`(seed: Int) async throws {
         let fixture = try ObservationFixture()
         for sql in Self.schema { try fixture.run(sql) }
-        let events = fixture.store.changes(in: "a", "b", "c").makeAsyncIterator()
+        let events = fixture.store.changes(in: "a", "b", "c", "d", "e", "f").makeAsyncIterator()
         var random = Random(state: UInt64(seed))
         var before = try rows(fixture.store)
         for _ in 0..<250 {
@@ -109,7 +141,7 @@ import Testing
             var told: Set<String> = []
             while let event = try await events.next(), case .commit(let rows) = event {
                 let texts = rows.map { "\($0.kind.rawValue) \($0.table) \($0.key)" }
-                if rows.first?.rowID == 1_000_000 {
+                if rows.first?.key == [1_000_000] {
                     if rows.first?.kind == .delete { break }
                     continue
                 }

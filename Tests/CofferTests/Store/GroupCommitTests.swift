@@ -331,10 +331,10 @@ import Testing
             Issue.record("no commit was told")
             return
         }
-        #expect(rows.map(\.rowID) == [1, 2])
+        #expect(rows.map(\.key) == [[1], [2]])
         try await store.write(Self.insert(4))
         guard case .commit(let more) = try await loop.next() else { return }
-        #expect(more.map(\.rowID) == [3])
+        #expect(more.map(\.key) == [[3]])
     }
 
     @Test func `what a body saw of others before it was undone is told only when they are durable`()

@@ -1,6 +1,4 @@
 import Foundation
-import Logging
-import Synchronization
 import Testing
 
 @testable import Coffer
@@ -88,9 +86,9 @@ import Testing
 
     @Test func `no key stands in the log`() throws {
         let folder = try TemporaryFolder()
-        let lines = Lines()
+        let log = LogRecorder()
         var configuration = Configuration.testing(profile: .sqlcipher3)
-        configuration.logger = Logger(label: "test") { _ in LineHandler(lines: lines) }
+        configuration.logger = log.logger
         let store = try Store(
             path: folder.path(), key: .passphrase("canary-log"), configuration: configuration)
         try store.rekey(to: .passphrase("canary-next"))
@@ -99,34 +97,7 @@ import Testing
                 path: folder.path(), key: .passphrase("canary-log"), configuration: configuration)
         }
         try store.close()
-        // SQLCipher 3 is told of as old; nothing else is logged so far.
-        #expect(lines.all.isEmpty == isEngine4)
-        for line in lines.all { #expect(!line.contains("canary")) }
-    }
-}
-
-/// Collects what is logged.
-private final class Lines: Sendable {
-    private let lines = Mutex<[String]>([])
-
-    var all: [String] { lines.withLock { $0 } }
-
-    func append(_ line: String) {
-        lines.withLock { $0.append(line) }
-    }
-}
-
-private struct LineHandler: LogHandler {
-    let lines: Lines
-    var metadata: Logger.Metadata = [:]
-    var logLevel = Logger.Level.trace
-
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-        get { metadata[key] }
-        set { metadata[key] = newValue }
-    }
-
-    func log(event: LogEvent) {
-        lines.append("\(event.message) \(event.metadata ?? [:]) \(metadata)")
+        #expect(log.events.count == 4, "what each event says: StoreEventsTests")
+        for entry in log.entries { #expect(!"\(entry)".contains("canary")) }
     }
 }

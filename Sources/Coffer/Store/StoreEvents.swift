@@ -1,0 +1,141 @@
+import Logging
+
+/// What a store tells the logger of its program: the table stands at `Configuration.logger`.
+///
+/// What concerns the caller alone is thrown and not logged. An error is told by its code, never by
+/// its text: that has the SQL, which may hold values. The usual read and write tell nothing.
+struct StoreEvents: Sendable {
+    private let logger: Logger?
+
+    init(_ logger: Logger?, path: String) {
+        var logger = logger
+        logger?[metadataKey: "path"] = "\(path)"
+        self.logger = logger
+    }
+
+    // MARK: Life
+
+    func opened(
+        _ profile: CipherProfile, _ journalMode: Configuration.JournalMode,
+        derivation: Duration
+    ) {
+        logger?.debug(
+            "store opened",
+            metadata: [
+                "profile": "\(profile)", "journalMode": "\(journalMode)",
+                "derivation": "\(derivation)",
+            ])
+    }
+
+    func closed() {
+        logger?.debug("store closed")
+    }
+
+    func suspended() {
+        logger?.debug("store suspended")
+    }
+
+    func resumed() {
+        logger?.debug("store resumed")
+    }
+
+    func reopened() {
+        logger?.notice("store reopened with another key")
+    }
+
+    /// Tells of the begin and the end of a change of the key.
+    func duringRekey(_ work: () throws(StoreError) -> Void) throws(StoreError) {
+        logger?.info("change of the key begins")
+        let beginning = ContinuousClock.now
+        do throws(StoreError) {
+            try work()
+        } catch {
+            logger?.error("the key was not changed", metadata: Self.facts(error))
+            throw error
+        }
+        logger?.notice(
+            "the key was changed", metadata: ["duration": "\(beginning.duration(to: .now))"])
+    }
+
+    // MARK: The file
+
+    /// A body failed: what the file is to blame for is told.
+    func failed(_ error: any Error, on connection: Connection) {
+        // Inside the body there may have been another store, whose error this is.
+        guard let error = error as? StoreError, let handle = connection.handle else { return }
+        if handle.sawFailure(of: error.code) { failed(error) }
+    }
+
+    /// A connection of the store's own failed.
+    func failed(_ error: StoreError) {
+        switch error.code {
+        case .damaged: logger?.error("damage found", metadata: Self.facts(error))
+        case .wrongKey: logger?.error("another process has changed the key")
+        default: break
+        }
+    }
+
+    func verificationFoundDamage(pages: [Int]) {
+        logger?.error("verification found damage", metadata: ["pages": Self.text(pages)])
+    }
+
+    // MARK: The log
+
+    func checkpointFailed(_ error: StoreError) {
+        logger?.warning("checkpoint failed", metadata: Self.facts(error))
+    }
+
+    func logIsTooLong(pageCount: Int, pageCountMax: Int) {
+        logger?.warning(
+            "readers keep the write-ahead log above its bound",
+            metadata: ["pages": "\(pageCount)", "pagesMax": "\(pageCountMax)"])
+    }
+
+    func expiredSnapshots(count: Int, age: Duration) {
+        logger?.warning(
+            "snapshots were ended for the write-ahead log",
+            metadata: ["count": "\(count)", "age": "\(age)"])
+    }
+
+    // MARK: Writes
+
+    /// - Parameter count: The bodies that are undone although they did nothing wrong.
+    func groupUndone(count: Int, _ error: (any Error)?) {
+        logger?.warning(
+            "writes were undone with another one",
+            metadata: Self.facts(error).merging(["count": "\(count)"]) { $1 })
+    }
+
+    /// - Parameter count: The bodies that were to be durable.
+    func commitFailed(count: Int, _ error: StoreError) {
+        logger?.warning(
+            "commit failed", metadata: Self.facts(error).merging(["count": "\(count)"]) { $1 })
+    }
+
+    // MARK: Errors
+
+    private static func facts(_ error: (any Error)?) -> Logger.Metadata {
+        guard let error = error as? StoreError else { return [:] }
+        var facts: Logger.Metadata = ["code": "\(error.code)"]
+        if let resultCode = error.resultCode { facts["resultCode"] = "\(resultCode)" }
+        if !error.pages.isEmpty { facts["pages"] = text(error.pages) }
+        return facts
+    }
+
+    /// The first ones are enough to know where to look.
+    private static func text(_ pages: [Int]) -> Logger.MetadataValue {
+        let first = pages.prefix(16).map(String.init).joined(separator: " ")
+        return "\(first)\(pages.count > 16 ? " …" : "")"
+    }
+}
+
+extension Handle {
+    /// Whether a failure of this kind was the file's.
+    fileprivate func sawFailure(of code: StoreError.Code) -> Bool {
+        switch code {
+        case .damaged: sawDamage
+        case .wrongKey: sawWrongKey
+        default: false
+        }
+    }
+}
