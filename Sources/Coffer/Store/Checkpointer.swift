@@ -49,8 +49,8 @@ final class Checkpointer: Sendable {
     private let frameCountMax: Int
     private let metrics: StoreMetrics
 
-    init(_ pool: ConnectionPool, _ metrics: StoreMetrics) throws(StoreError) {
-        self.metrics = metrics
+    init(_ pool: ConnectionPool) throws(StoreError) {
+        metrics = pool.metrics
         self.pool = pool
         let byteCount = pool.configuration.walByteCountMax
         frameCount = pool.configuration.checkpointPageCount

@@ -16,6 +16,7 @@ final class ConnectionPool: @unchecked Sendable {
     let configuration: Configuration
     let mode: OpenMode
     let events: StoreEvents
+    let metrics = StoreMetrics()
     private let readers = Mutex(Readers())
 
     private struct Readers {
@@ -110,6 +111,7 @@ final class ConnectionPool: @unchecked Sendable {
     func giveBack(_ reader: Reader) {
         let isOpen = reader.connection.isOpen
         let cache = reader.connection.takeCacheCounts()
+        metrics.add(cache)
         readers.withLock { readers in
             readers.cache += cache
             // One that could not be rolled back was closed.

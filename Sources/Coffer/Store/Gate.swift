@@ -12,7 +12,7 @@ final class Gate: Sendable {
 
         /// Whether it may be let in beside what has not ended yet: see `pass()`.
         fileprivate let isSharing: Bool
-        /// When it leaves the line by itself, and what it waited for; `nil` if it has its own clock.
+        /// When it leaves the line by itself, and what it waits for; `nil` if it has its own clock.
         let deadline: (instant: ContinuousClock.Instant, what: String)?
         fileprivate let state = Mutex(State.waiting)
         private let onDecision: @Sendable (Result<Void, StoreError>) -> Void

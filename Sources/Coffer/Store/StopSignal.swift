@@ -42,7 +42,8 @@ final class StopSignal: Sendable {
     /// - Returns: Whether there was one, and it was not told before.
     @discardableResult
     func stop(_ reason: StoreError, since beginning: ContinuousClock.Instant = .now) -> Bool {
-        let (isTold, onStop) = state.withLock { state -> (Bool, (@Sendable (StoreError) -> Void)?) in
+        let (isTold, onStop) = state.withLock {
+            state -> (Bool, (@Sendable (StoreError) -> Void)?) in
             guard state.reason == nil, let begun = state.beginning, begun <= beginning else {
                 return (false, nil)
             }

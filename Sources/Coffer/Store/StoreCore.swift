@@ -54,11 +54,10 @@ final class StoreCore: Sendable {
         self.pool = pool
         self.derivationDuration = derivationDuration
         configuration = pool.configuration
-        let metrics = StoreMetrics()
-        checkpointer = try Checkpointer(pool, metrics)
-        queue = WriteQueue(
-            pool: pool, checkpointer: checkpointer, observation: observation, metrics: metrics)
+        checkpointer = try Checkpointer(pool)
+        queue = WriteQueue(pool: pool, checkpointer: checkpointer, observation: observation)
         readGate = Gate(permitCount: configuration.readerCountMax)
+        pool.metrics.derivation.recordNanoseconds(derivationDuration.nanoseconds)
         try EngineNotice.log(to: configuration.logger)
         pool.events.opened(
             pool.profile, configuration.journalMode, derivation: derivationDuration)

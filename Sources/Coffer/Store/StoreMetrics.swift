@@ -5,7 +5,7 @@ import Metrics
 final class StoreMetrics: Sendable {
     /// How long deriving the key took.
     let derivation = Timer(label: "coffer.key.derivation")
-    /// How many writes stand in line, at the begin of each.
+    /// How many writes stood in line when a commit ended.
     let queueDepth = Gauge(label: "coffer.write.depth")
     /// Pages that were found decrypted in memory, and those that were not.
     let cacheHits = Counter(label: "coffer.cache.hits")
@@ -22,6 +22,13 @@ final class StoreMetrics: Sendable {
     let checkpoint = Timer(label: "coffer.checkpoint")
     /// Pages in the write-ahead log when a checkpoint ended.
     let logFrameCount = Gauge(label: "coffer.log.pages")
+}
+
+extension StoreMetrics {
+    func add(_ cache: CacheCounts) {
+        cacheHits.increment(by: Int64(cache.hitCount))
+        cacheMisses.increment(by: Int64(cache.missCount))
+    }
 }
 
 extension Duration {

@@ -42,12 +42,15 @@ final class WriteCounters: Sendable {
     ///   - count: The bodies whose work was in the transaction; none is no commit.
     ///   - beginning: When COMMIT began.
     ///   - cache: What the writer found in its cache meanwhile.
+    ///   - waitingCount: The writes that stand in line.
     func didCommit(
         _ count: Int, since beginning: ContinuousClock.Instant, isDurable: Bool,
-        cache: CacheCounts
+        cache: CacheCounts, waitingCount: Int
     ) {
         let duration = beginning.duration(to: .now)
         metrics.commit.recordNanoseconds(duration.nanoseconds)
+        metrics.queueDepth.record(Int64(waitingCount))
+        metrics.add(cache)
         if isDurable {
             metrics.groupCount.record(Int64(count))
         } else {

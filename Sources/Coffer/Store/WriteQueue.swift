@@ -115,11 +115,10 @@ final class WriteQueue: Sendable {
     private let limits: Configuration.GroupCommit
 
     init(
-        pool: ConnectionPool, checkpointer: Checkpointer, observation: StoreObservation,
-        metrics: StoreMetrics
+        pool: ConnectionPool, checkpointer: Checkpointer, observation: StoreObservation
     ) {
         self.observation = observation
-        counters = WriteCounters(metrics)
+        counters = WriteCounters(pool.metrics)
         self.pool = pool
         self.checkpointer = checkpointer
         limits = pool.configuration.groupCommit
@@ -299,7 +298,7 @@ final class WriteQueue: Sendable {
         let keptCount = members.filter(\.isKept).count
         counters.didCommit(
             keptCount, since: beginning, isDurable: failure == nil,
-            cache: pool.writer.takeCacheCounts())
+            cache: pool.writer.takeCacheCounts(), waitingCount: gate.waitingCount)
         counters.didUndo(members.count - keptCount)
     }
 

@@ -169,12 +169,21 @@ import Testing
 
     @Test func `a metrics backend gets waits, commits and bodies`() throws {
         let metrics = Self.metrics
-        let store = try make()
+        var configuration = Configuration.testing()
+        configuration.checkpointPageCount = 1
+        let store = try make(configuration)
         try Self.add(store)
         expect(.sql) { try store.write { tx in try tx.execute("nonsense") } }
         #expect(try metrics.expectTimer("coffer.commit").values.count >= 2)
         #expect(try metrics.expectTimer("coffer.write.wait").values.count >= 3)
         #expect(try metrics.expectRecorder("coffer.commit.bodies").values.allSatisfy { $0 >= 1 })
         #expect(try metrics.expectCounter("coffer.write.undone").totalValue >= 1)
+        #expect(try metrics.expectCounter("coffer.cache.hits").totalValue >= 1)
+        #expect(try metrics.expectGauge("coffer.write.depth").lastValue ?? -1 >= 0)
+        #expect(try metrics.expectTimer("coffer.key.derivation").values.count >= 1)
+        // Behind the checkpoints that were asked for.
+        try store.rekey(to: .numbered(2))
+        #expect(try metrics.expectTimer("coffer.checkpoint").values.count >= 1)
+        #expect(try metrics.expectGauge("coffer.log.pages").lastValue ?? 0 >= 1)
     }
 }
