@@ -100,7 +100,7 @@ struct RecordLayout: Sendable {
 
 extension RecordPlan {
     /// The column that a key path names.
-    func position<R: Record, V>(of path: KeyPath<R, V>) throws(StoreError) -> Int {
+    func position<R: Record>(of path: PartialKeyPath<R>) throws(StoreError) -> Int {
         if let name = R.columns[path] {
             guard let position = columns.firstIndex(where: { $0.name == name }) else {
                 throw StoreError(
@@ -109,13 +109,14 @@ extension RecordPlan {
             }
             return position
         }
+        let type = Swift.type(of: path).valueType
         if let offset = MemoryLayout<R>.offset(of: path),
-            let position = try currentLayout(R.self).column(offset: offset, type: V.self)
+            let position = try currentLayout(R.self).column(offset: offset, type: type)
         {
             return position
         }
         throw StoreError(
-            .misuse, "a key path of \(typeName) to a \(V.self) names no column that can be found",
+            .misuse, "a key path of \(typeName) to a \(type) names no column that can be found",
             hint: "Only stored properties of the record itself have columns. Declare which one it "
                 + "is: static var columns: [PartialKeyPath<\(typeName)>: String] "
                 + "{ [\\.title: \"title_text\"] }.",
