@@ -128,6 +128,11 @@ struct RecordSchema {
         try SchemaComparison(plan, try ExistingTable(plan.table, connection))
     }
 
+    /// Whether the table as it is has row ids, whatever the type declares.
+    func hasRowIDs() throws(StoreError) -> Bool {
+        try !ExistingTable(plan.table, connection).isWithoutRowID
+    }
+
     /// Whether the table lets a combination of values of these columns stand in one row only.
     func isUnique(_ names: [String]) throws(StoreError) -> Bool {
         let wanted = Set(names.map(\.asciiLowercased))

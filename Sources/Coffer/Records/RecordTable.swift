@@ -16,6 +16,8 @@ final class RecordTable {
     var partialUpdates: [PartialUpdate: Statement] = [:]
     /// Whether the table was seen to keep the type's values as they are.
     private var isChecked = false
+    /// Whether the table has row ids; known once it is checked.
+    private var hasRowIDs = true
 
     private init(_ plan: RecordPlan) {
         self.plan = plan
@@ -61,7 +63,8 @@ final class RecordTable {
             try statement.runToEnd()
         }
         let db = statement.handle.db
-        guard !plan.isWithoutRowID, coffer_changes(db) > 0 else { return 0 }
+        // Else the engine tells the row id of an earlier insert.
+        guard hasRowIDs, coffer_changes(db) > 0 else { return 0 }
         return sqlite3_last_insert_rowid(db)
     }
 
@@ -262,8 +265,10 @@ final class RecordTable {
         if try schema.kind() == .nothing {
             guard isCreating else { throw notFound }
             try schema.create()
+            hasRowIDs = !plan.isWithoutRowID
         } else {
             try schema.requireWritable()
+            hasRowIDs = try schema.hasRowIDs()
         }
         isChecked = true
     }
@@ -281,6 +286,7 @@ final class RecordTable {
             throw try explain(error, connection, isWriting: true)
         }
         try RecordSchema(plan, connection).create()
+        hasRowIDs = !plan.isWithoutRowID
     }
 
     /// What a failure means for this table: a missing one, a missing column, or what it says.

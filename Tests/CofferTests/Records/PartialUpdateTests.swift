@@ -47,6 +47,18 @@ import Testing
         }
     }
 
+    @Test func `a table that SQL made without row ids has none to return`() throws {
+        try store.write { tx throws in
+            try tx.execute("CREATE TABLE person(id TEXT PRIMARY KEY) WITHOUT ROWID")
+            try tx.insert(Entry(id: 70, text: "a"))
+            #expect(try tx.insert(Person(id: "ada")) == 0)
+        }
+    }
+
+    private struct Person: Record {
+        var id: String
+    }
+
     @Test func `a key that is nil and not the engine's to choose says so`() throws {
         struct Named: Record {
             static let key = ["name"]
