@@ -5,8 +5,15 @@ extension Connection {
     /// Begins it. Who does must end it by `commitShared()`, or by a part that undoes it all.
     ///
     /// - Throws: `.busy` if another process holds the lock.
-    func beginShared(_ mode: TransactionMode) throws(StoreError) {
+    func beginShared(
+        _ mode: TransactionMode, pausesForeignKeys: Bool = false
+    ) throws(StoreError) {
         let handle = try requireNoTransaction()
+        if pausesForeignKeys {
+            try handle.pauseForeignKeys()
+        } else {
+            try handle.resumeForeignKeys()
+        }
         try handle.run(mode.control)
         isInBody = true
         isSchemaChecked = false

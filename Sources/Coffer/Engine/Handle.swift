@@ -45,6 +45,8 @@ final class Handle {
     var traceBox: TraceBox?
     /// Told what is about to be touched, while somebody observes the store.
     var touchObserver: (any TouchObserver)?
+    /// Whether foreign keys have no effect, for a transaction of Coffer's own.
+    var isPausingForeignKeys = false
     /// What `PRAGMA data_version` said when it was asked last.
     var knownDataVersion: Int?
     /// The tokenizers of this handle. The engine has pointers into it until every table is closed.

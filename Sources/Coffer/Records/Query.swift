@@ -83,10 +83,15 @@ public struct Query<R: Record>: Sendable {
     }
 
     func deleteSQL(_ plan: RecordPlan) -> SQL {
-        let deletion = SQL(text: "DELETE FROM \(plan.quotedTable)")
-        guard countMax != nil else { return deletion.appending(filter) }
-        let rows = SQL(text: "SELECT rowid FROM \(plan.quotedTable)").appending(clauses)
-        return deletion.appending(" WHERE rowid IN (\(rows))")
+        SQL(text: "DELETE FROM \(plan.quotedTable)").appending(restriction(plan))
+    }
+
+    /// ` WHERE …` for a statement that changes the rows.
+    func restriction(_ plan: RecordPlan) -> SQL {
+        guard countMax != nil else { return filter }
+        let rows = SQL(text: "SELECT \(plan.rowNames) FROM \(plan.quotedTable)")
+            .appending(clauses)
+        return SQL(text: " WHERE (\(plan.rowNames)) IN (").appending(rows).appending(")")
     }
 
     private var filter: SQL { condition.map { " WHERE \($0.sql)" } ?? "" }

@@ -51,6 +51,34 @@ public protocol Record: Codable, Sendable {
     /// Columns that keep their values in another form than Coffer's usual one: a `Date` as
     /// milliseconds or text, a `UUID` as text.
     static var encodings: [PartialKeyPath<Self>: ColumnEncoding] { get }
+
+    /// The indexes of the table, by default none but that of the key.
+    ///
+    /// ```swift
+    /// static var indexes: [Index<Self>] { [Index(\.created), Index(\.url, isUnique: true)] }
+    /// ```
+    static var indexes: [Index<Self>] { get }
+
+    /// The foreign keys of the table, by default none.
+    ///
+    /// ```swift
+    /// static var references: [Reference<Self>] {
+    ///     [Reference(\.author, to: Author.self, onDelete: .cascade)]
+    /// }
+    /// ```
+    static var references: [Reference<Self>] { get }
+
+    /// What rows that are there get in a column that the type has gained.
+    ///
+    /// ```swift
+    /// static var defaults: [Default<Self>] { [Default(\.pinned, false)] }
+    /// ```
+    static var defaults: [Default<Self>] { get }
+
+    /// Whether the rows are kept in the order of the key, without row ids: smaller and faster for
+    /// short rows with a key that is no integer. By default not.
+    /// See <https://www.sqlite.org/withoutrowid.html>.
+    static var isWithoutRowID: Bool { get }
 }
 
 extension Record {

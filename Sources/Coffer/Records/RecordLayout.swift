@@ -101,7 +101,6 @@ struct RecordLayout: Sendable {
 extension RecordPlan {
     /// The column that a key path names.
     func position<R: Record>(of path: PartialKeyPath<R>) throws(StoreError) -> Int {
-        let type = Swift.type(of: path).valueType
         if let name = R.columns[path] {
             guard let position = columns.firstIndex(where: { $0.name == name }) else {
                 throw StoreError(
@@ -110,6 +109,7 @@ extension RecordPlan {
             }
             return position
         }
+        let type = Swift.type(of: path).valueType
         if let offset = MemoryLayout<R>.offset(of: path),
             let position = try currentLayout(R.self).column(offset: offset, type: type)
         {

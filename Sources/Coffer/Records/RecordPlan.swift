@@ -11,6 +11,8 @@ final class RecordPlan: Sendable {
     let columns: [RecordColumn]
     /// Positions of the key's columns, in the order of `static var key`.
     let keyPositions: [Int]
+    /// Whether the table is declared WITHOUT ROWID.
+    let isWithoutRowID: Bool
     let quotedTable: String
     /// `"table"."column"`, in the order of the columns.
     let qualifiedColumns: [String]
@@ -18,16 +20,23 @@ final class RecordPlan: Sendable {
     let quotedColumns: [String]
     /// How key paths are resolved; made when the first one is.
     let layout = Mutex<RecordLayout?>(nil)
+    /// Resolves what the type declares of its table.
+    let declare: @Sendable (RecordPlan) throws(StoreError) -> TableDeclaration
+    let knownDeclaration = Mutex<TableDeclaration?>(nil)
 
     /// Stands for "`id`, if there is such a column"; no name of a column.
     static let defaultKey = ["\u{0}id"]
 
     init(
-        typeName: String, table: String, columns: [RecordColumn], key: [String]
+        typeName: String, table: String, columns: [RecordColumn], key: [String],
+        isWithoutRowID: Bool,
+        declare: @escaping @Sendable (RecordPlan) throws(StoreError) -> TableDeclaration
     ) throws(StoreError) {
         self.typeName = typeName
         self.table = table
         self.columns = columns
+        self.isWithoutRowID = isWithoutRowID
+        self.declare = declare
         let key = key == Self.defaultKey ? Self.defaultKey(of: columns) : key
         keyPositions = try Self.positions(of: key, in: columns, typeName)
         quotedTable = try Self.quoted(table, typeName)
@@ -37,6 +46,7 @@ final class RecordPlan: Sendable {
         self.quotedColumns = quotedColumns
         let quotedTable = quotedTable
         qualifiedColumns = quotedColumns.map { "\(quotedTable).\($0)" }
+        if isWithoutRowID { try requireKeyOfOwn() }
     }
 
     private static func defaultKey(of columns: [RecordColumn]) -> [String] {
@@ -87,7 +97,9 @@ extension RecordPlan {
         // Not under the lock: the type's own code runs.
         let plan = try RecordPlan(
             typeName: String(describing: type), table: R.table,
-            columns: try encode(Reflection.columns(of: type), as: type), key: R.key)
+            columns: try encode(Reflection.columns(of: type), as: type), key: R.key,
+            isWithoutRowID: R.isWithoutRowID
+        ) { plan throws(StoreError) in try TableDeclaration(R.self, plan) }
         return plans.withLock { plans in
             if let first = plans[ObjectIdentifier(type)] { return first }
             plans[ObjectIdentifier(type)] = plan
@@ -109,10 +121,8 @@ extension RecordPlan {
     /// itself, so that the row is found or not.
     func updateSQL(orFail: Bool) -> String {
         let others = columns.indices.filter { !keyPositions.contains($0) }
-        let assignments = (others.isEmpty ? keyPositions : others)
-            .map { "\(quotedColumns[$0]) = ?\($0 + 1)" }.joined(separator: ", ")
-        let verb = orFail ? "UPDATE OR FAIL" : "UPDATE"
-        return "\(verb) \(quotedTable) SET \(assignments) WHERE \(keyCondition)"
+        return updateSQL(
+            setting: others.isEmpty ? keyPositions : others, where: keyPositions, orFail: orFail)
     }
 
     /// Takes a whole record, or the values of its key alone.

@@ -29,32 +29,146 @@ struct RecordSchema {
         }
     }
 
-    /// Makes the table, or adds what it lacks and may be NULL; any other difference is an error.
+    // MARK: Making
+
+    /// Makes the table, or adds the columns and indexes that it lacks; any other difference is an
+    /// error.
     func create() throws(StoreError) {
-        switch try kind() {
-        case .nothing: try connection.perform(SQL(text: createSQL))
-        case .view: throw mismatch("a view", expected: "a table", column: nil)
-        case .table: try extend(try columns())
+        do {
+            // All of it or nothing, also for those who catch the error and go on.
+            try connection.savepoint { try createParts() }
+        } catch let error as StoreError {
+            throw error
+        } catch {
+            throw StoreError(.sql, "the table could not be made", table: plan.table, cause: error)
         }
+    }
+
+    private func createParts() throws(StoreError) {
+        switch try kind() {
+        case .nothing: try make()
+        case .view: throw isView
+        case .table: try extend()
+        }
+        for reference in try plan.declaration().references {
+            // The engine changes no row of a table that refers to a missing one.
+            let parent = RecordSchema(reference.parent, connection)
+            if try parent.kind() == .nothing { try parent.create() }
+        }
+    }
+
+    private func make() throws(StoreError) {
+        let declaration = try plan.declaration()
+        var parts: [String] = []
+        for position in plan.columns.indices {
+            parts.append(try definition(of: position, declaration))
+        }
+        if plan.keyPositions.count > 1 {
+            let names = plan.keyPositions.map { plan.quotedColumns[$0] }
+            parts.append("PRIMARY KEY (\(names.joined(separator: ", ")))")
+        }
+        parts += declaration.references.map { $0.sql(plan) }
+        try run(
+            "CREATE TABLE \(plan.quotedTable) (\(parts.joined(separator: ", ")))"
+                + (plan.isWithoutRowID ? " WITHOUT ROWID" : ""))
+        for index in declaration.indexes { try run(index.sql(plan)) }
+    }
+
+    private func extend() throws(StoreError) {
+        let comparison = try comparison()
+        guard comparison.differences.isEmpty else { throw mismatch(comparison.differences) }
+        let declaration = try plan.declaration()
+        for position in comparison.addableColumns {
+            var text = try definition(of: position, declaration)
+            for reference in declaration.references where reference.positions == [position] {
+                text += " \(reference.clause)"
+            }
+            try run("ALTER TABLE \(plan.quotedTable) ADD COLUMN \(text)")
+        }
+        for index in comparison.missingIndexes { try run(index.sql(plan)) }
+    }
+
+    private func definition(
+        of position: Int, _ declaration: TableDeclaration
+    ) throws(StoreError) -> String {
+        let column = plan.columns[position]
+        var text = "\(plan.quotedColumns[position]) \(column.storage.sqlType)"
+        // In SQLite a key may be NULL unless it is told not to; a single INTEGER is the row id,
+        // which is never NULL: the engine chooses one.
+        if plan.keyPositions == [position] { text += " PRIMARY KEY" }
+        if plan.isNotNull(position) { text += " NOT NULL" }
+        guard let value = declaration.defaults[position] else { return text }
+        do throws(StoreError) {
+            return try connection.literal(value).map { "\(text) DEFAULT \($0)" } ?? text
+        } catch {
+            throw error.with(table: plan.table, column: column.name)
+        }
+    }
+
+    private func run(_ sql: String) throws(StoreError) {
+        do throws(StoreError) {
+            try connection.perform(SQL(text: sql))
+        } catch {
+            throw error.with(table: plan.table)
+        }
+    }
+
+    // MARK: Comparing
+
+    /// What `create` would not bring in line; empty if there is no table yet.
+    func differences() throws(StoreError) -> [SchemaDifference] {
+        switch try kind() {
+        case .nothing: []
+        case .view: [SchemaDifference(column: nil, expected: "a table", found: "a view")]
+        case .table: try comparison().differences
+        }
+    }
+
+    private func comparison() throws(StoreError) -> SchemaComparison {
+        try SchemaComparison(plan, try ExistingTable(plan.table, connection))
+    }
+
+    /// Whether the table as it is has row ids, whatever the type declares.
+    func hasRowIDs() throws(StoreError) -> Bool {
+        try !ExistingTable(plan.table, connection).isWithoutRowID
+    }
+
+    /// Whether the table lets a combination of values of these columns stand in one row only.
+    func isUnique(_ names: [String]) throws(StoreError) -> Bool {
+        let wanted = Set(names.map(\.asciiLowercased))
+        let table = try ExistingTable(plan.table, connection)
+        let key = table.columns.filter { $0.keyRank > 0 }.map(\.name.asciiLowercased)
+        return Set(key) == wanted
+            || table.indexes.contains { index in
+                index.isUnique && index.isPlain
+                    && Set(index.columns.compactMap { $0?.asciiLowercased }) == wanted
+            }
     }
 
     /// Refuses a table into which a value of the type would go changed, or not at all.
     func requireWritable() throws(StoreError) {
-        let found = try columns()
+        let found = try ExistingTable.columns(of: plan.table, connection)
         for column in plan.columns {
-            guard let existing = found[column.name.asciiLowercased] else {
-                throw missing(column)
-            }
+            let existing = found.first { $0.name.isSameIdentifier(as: column.name) }
+            guard let existing else { throw try missing(column) }
             guard existing.affinity.keeps(column.storage) else {
-                throw mismatch(existing.type, expected: column.storage.sqlType, column: column.name)
+                throw mismatch([
+                    SchemaDifference(
+                        column: column.name, expected: column.storage.sqlType,
+                        found: existing.type)
+                ])
             }
         }
     }
 
     /// The error for a table that lacks a column of the type, if it does.
     func missingColumn() throws(StoreError) -> StoreError? {
-        let found = try columns()
-        return plan.columns.first { found[$0.name.asciiLowercased] == nil }.map { missing($0) }
+        let found = try ExistingTable.columns(of: plan.table, connection)
+        let column = plan.columns.first { column in
+            !found.contains { $0.name.isSameIdentifier(as: column.name) }
+        }
+        guard let column else { return nil }
+        return try missing(column)
     }
 
     /// Whether an UPDATE by key changes one row at most and starts nothing else, so that `OR FAIL`
@@ -62,9 +176,10 @@ struct RecordSchema {
     ///
     /// An `ON CONFLICT` clause of the table's own, which `OR FAIL` would override, says no as well.
     func updatesOneRowAlone() throws(StoreError) -> Bool {
-        let found = try columns()
+        let found = try ExistingTable.columns(of: plan.table, connection)
         let keyNames = Set(plan.keyPositions.map { plan.columns[$0].name.asciiLowercased })
-        guard Set(found.filter { $0.value.keyRank > 0 }.keys) == keyNames else { return false }
+        let foundNames = found.filter { $0.keyRank > 0 }.map(\.name.asciiLowercased)
+        guard Set(foundNames) == keyNames else { return false }
         let other = try connection.firstRow(
             """
             SELECT 1 FROM (
@@ -76,166 +191,36 @@ struct RecordSchema {
         return other == nil
     }
 
-    // MARK: Making
-
-    private var createSQL: String {
-        var parts = plan.columns.indices.map { definition(of: $0) }
-        if plan.keyPositions.count > 1 {
-            let names = plan.keyPositions.map { plan.quotedColumns[$0] }
-            parts.append("PRIMARY KEY (\(names.joined(separator: ", ")))")
-        }
-        return "CREATE TABLE \(plan.quotedTable) (\(parts.joined(separator: ", ")))"
-    }
-
-    private func definition(of position: Int) -> String {
-        let column = plan.columns[position]
-        var text = "\(plan.quotedColumns[position]) \(column.storage.sqlType)"
-        // In SQLite a key may be NULL unless it is told not to; a single INTEGER is the row id,
-        // which is never NULL: the engine chooses one.
-        if plan.keyPositions == [position] { text += " PRIMARY KEY" }
-        if isNotNull(position) { text += " NOT NULL" }
-        return text
-    }
-
-    private func isNotNull(_ position: Int) -> Bool {
-        if !plan.columns[position].isNullable { return true }
-        return plan.keyPositions.contains(position) && !isRowID(position)
-    }
-
-    private func isRowID(_ position: Int) -> Bool {
-        plan.keyPositions == [position] && plan.columns[position].storage == .integer
-    }
-
-    // MARK: Comparing
-
-    private func extend(_ found: [String: ExistingColumn]) throws(StoreError) {
-        var missing: [Int] = []
-        for (position, column) in plan.columns.enumerated() {
-            if let existing = found[column.name.asciiLowercased] {
-                try compare(position, existing)
-            } else if column.isNullable, !plan.keyPositions.contains(position) {
-                missing.append(position)
-            } else {
-                throw self.missing(column)
-            }
-        }
-        let names = Set(plan.columns.map(\.name.asciiLowercased))
-        for existing in found.values.sorted(by: { $0.name < $1.name })
-        where !names.contains(existing.name.asciiLowercased) {
-            throw mismatch(existing.description, expected: "no such column", column: existing.name)
-        }
-        for position in missing {
-            let definition = definition(of: position)
-            try connection.perform(
-                SQL(text: "ALTER TABLE \(plan.quotedTable) ADD COLUMN \(definition)"))
-        }
-    }
-
-    private func compare(_ position: Int, _ existing: ExistingColumn) throws(StoreError) {
-        let column = plan.columns[position]
-        let keyRank = (plan.keyPositions.firstIndex(of: position) ?? -1) + 1
-        let expected = ExistingColumn(
-            name: column.name, type: column.storage.sqlType, isNotNull: isNotNull(position),
-            keyRank: keyRank)
-        // The row id is never NULL, whether the table says so or not.
-        let fits =
-            existing.affinity == expected.affinity && existing.keyRank == keyRank
-            && (existing.isNotNull == expected.isNotNull || isRowID(position))
-        guard fits else {
-            throw mismatch(
-                existing.description, expected: expected.description, column: column.name)
-        }
-    }
-
-    private func columns() throws(StoreError) -> [String: ExistingColumn] {
-        var columns: [String: ExistingColumn] = [:]
-        for row in try connection.rows(
-            "PRAGMA table_info(\(identifier: plan.table))", isReadOnly: false)
-        {
-            let column = ExistingColumn(
-                name: try row.read("name"), type: try row.read("type"),
-                isNotNull: try row.read("notnull", as: Int.self) != 0, keyRank: try row.read("pk"))
-            columns[column.name.asciiLowercased] = column
-        }
-        return columns
-    }
-
     // MARK: Failures
 
-    private func mismatch(_ found: String, expected: String, column: String?) -> StoreError {
+    /// The error for a view where a table is needed.
+    var isView: StoreError {
+        mismatch([SchemaDifference(column: nil, expected: "a table", found: "a view")])
+    }
+
+    private func mismatch(
+        _ differences: [SchemaDifference],
+        hint: String = "Change the type, or the table with SQL of your own."
+    ) -> StoreError {
         StoreError(
             .mismatch,
-            "the table and \(plan.typeName) differ: expected \(expected), found \(found)",
-            hint: "Change the type, or the table with SQL of your own.", table: plan.table,
-            column: column)
+            "the table and \(plan.typeName) differ: "
+                + differences.map(\.description).joined(separator: "; "),
+            hint: hint, table: plan.table, column: differences.first?.column)
     }
 
-    private func missing(_ column: RecordColumn) -> StoreError {
-        let type = column.storage.sqlType
+    private func missing(_ column: RecordColumn) throws(StoreError) -> StoreError {
+        let position = plan.columns.firstIndex { $0.name == column.name } ?? 0
         let remedy =
-            column.isNullable
+            try plan.isAddable(position, plan.declaration())
             ? "tx.create(\(plan.typeName).self) adds it."
-            : "Make the property optional and create(_:) adds it, or add it with SQL and a default."
-        return StoreError(
-            .mismatch,
-            "the table and \(plan.typeName) differ: expected \(type)"
-                + "\(column.isNullable ? "" : " NOT NULL"), found no such column",
-            hint: remedy, table: plan.table, column: column.name)
-    }
-}
-
-/// A column as PRAGMA table_info tells it.
-private struct ExistingColumn {
-    let name: String
-    let type: String
-    let isNotNull: Bool
-    /// Position in the primary key, from 1; 0 outside.
-    let keyRank: Int
-
-    var affinity: Affinity { Affinity(type) }
-
-    var description: String {
-        var text = type.isEmpty ? "no type" : type
-        if isNotNull { text += " NOT NULL" }
-        if keyRank > 0 { text += " as part \(keyRank) of the key" }
-        return text
-    }
-}
-
-/// What a column does to values; see section 3.1 of <https://www.sqlite.org/datatype3.html>.
-private enum Affinity {
-    case integer
-    case text
-    case blob
-    case real
-    case numeric
-
-    init(_ type: String) {
-        let type = type.asciiLowercased
-        func names(_ parts: String...) -> Bool { parts.contains { type.contains($0) } }
-        self =
-            if names("int") {
-                .integer
-            } else if names("char", "clob", "text") {
-                .text
-            } else if type.isEmpty || names("blob") {
-                .blob
-            } else if names("real", "floa", "doub") {
-                .real
-            } else {
-                .numeric
-            }
-    }
-
-    /// Whether values of a storage class come back as they went in.
-    func keeps(_ storage: Storage) -> Bool {
-        switch (self, storage) {
-        case (.blob, _), (_, .blob): true
-        case (.integer, .integer), (.numeric, .integer): true
-        // An integral real becomes an integer, and is taken for a real again where that is exact.
-        case (.real, .real), (.numeric, .real), (.integer, .real): true
-        case (.text, .text): true
-        default: false
-        }
+            : "Make the property optional or declare a default, static var defaults, and "
+                + "create(_:) adds it; or add it with SQL."
+        return mismatch(
+            [
+                SchemaDifference(
+                    column: column.name, expected: plan.expected(position).description,
+                    found: "no such column")
+            ], hint: remedy)
     }
 }

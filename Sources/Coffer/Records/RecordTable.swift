@@ -6,14 +6,18 @@ import CSQLCipher
 /// key is a text. They belong to the connection and end with it.
 final class RecordTable {
     let plan: RecordPlan
-    private let encoder: RowEncoder
+    let encoder: RowEncoder
     private let decoder: RowDecoder
     private var insertion: Statement?
     private var updating: Statement?
     private var deletion: Statement?
     private var finding: Statement?
+    /// UPDATEs of chosen columns, by what they were asked for.
+    var partialUpdates: [PartialUpdate: Statement] = [:]
     /// Whether the table was seen to keep the type's values as they are.
     private var isChecked = false
+    /// Whether the table has row ids; known once it is checked.
+    private var hasRowIDs = true
 
     private init(_ plan: RecordPlan) {
         self.plan = plan
@@ -46,7 +50,9 @@ final class RecordTable {
         try RecordSchema(plan, connection).create()
     }
 
-    func insert<R: Record>(_ record: R, _ connection: Connection) throws(StoreError) {
+    /// The row id of the new row; 0 if it has none, or if a trigger took the row away.
+    @discardableResult
+    func insert<R: Record>(_ record: R, _ connection: Connection) throws(StoreError) -> Int64 {
         let statement = try insertStatement(connection)
         try encoder.bind(record, to: statement)
         do throws(StoreError) {
@@ -56,6 +62,10 @@ final class RecordTable {
             try encoder.bind(record, to: statement)
             try statement.runToEnd()
         }
+        let db = statement.handle.db
+        // Else the engine tells the row id of an earlier insert.
+        guard hasRowIDs, coffer_changes(db) > 0 else { return 0 }
+        return sqlite3_last_insert_rowid(db)
     }
 
     /// Whether a row was there to update.
@@ -90,13 +100,13 @@ final class RecordTable {
         return try change(statement, connection)
     }
 
-    private func change(
+    func change(
         _ statement: Statement, _ connection: Connection
     ) throws(StoreError) -> Bool {
         do throws(StoreError) {
             try statement.runToEnd()
         } catch {
-            throw try explain(error, connection)
+            throw try explain(error, connection, isWriting: true)
         }
         return coffer_changes(statement.handle.db) > 0
     }
@@ -163,14 +173,15 @@ final class RecordTable {
 
     /// Runs a statement that changes rows, and counts them.
     func execute(_ sql: SQL, _ connection: Connection) throws(StoreError) -> Int {
-        try run(sql, connection) { statement throws(StoreError) in
+        try run(sql, connection, isWriting: true) { statement throws(StoreError) in
             try statement.runToEnd()
             return Int(coffer_changes(statement.handle.db))
         }
     }
 
     private func run<T>(
-        _ sql: SQL, _ connection: Connection, _ body: (Statement) throws(StoreError) -> T
+        _ sql: SQL, _ connection: Connection, isWriting: Bool = false,
+        _ body: (Statement) throws(StoreError) -> T
     ) throws(StoreError) -> T {
         let sql = try sql.checked()
         let limit = Int(
@@ -187,7 +198,7 @@ final class RecordTable {
             try statement.bind(sql)
             return try body(statement)
         } catch {
-            throw try explain(error, connection)
+            throw try explain(error, connection, isWriting: isWriting)
         }
     }
 
@@ -228,19 +239,19 @@ final class RecordTable {
     @inline(__always)
     private func findStatement(_ connection: Connection) throws(StoreError) -> Statement {
         if let finding { return finding }
-        let statement = try prepare(plan.findSQL, connection)
+        let statement = try prepare(plan.findSQL, connection, isWriting: false)
         finding = statement
         return statement
     }
 
     @inline(never)
-    private func prepare(
-        _ sql: String, _ connection: Connection
+    func prepare(
+        _ sql: String, _ connection: Connection, isWriting: Bool = true
     ) throws(StoreError) -> Statement {
         do throws(StoreError) {
             return try connection.compile(sql, persistent: true)
         } catch {
-            throw try explain(error, connection)
+            throw try explain(error, connection, isWriting: isWriting)
         }
     }
 
@@ -248,14 +259,16 @@ final class RecordTable {
     ///
     /// - Parameter isCreating: Whether to make a missing table.
     @inline(never)
-    private func ready(_ connection: Connection, isCreating: Bool) throws(StoreError) {
+    func ready(_ connection: Connection, isCreating: Bool) throws(StoreError) {
         guard !isChecked else { return }
         let schema = RecordSchema(plan, connection)
         if try schema.kind() == .nothing {
             guard isCreating else { throw notFound }
             try schema.create()
+            hasRowIDs = !plan.isWithoutRowID
         } else {
             try schema.requireWritable()
+            hasRowIDs = try schema.hasRowIDs()
         }
         isChecked = true
     }
@@ -266,26 +279,29 @@ final class RecordTable {
     ///
     /// The statements need no care: the engine compiles them again when the schema has changed.
     @inline(never)
-    private func recreate(
+    func recreate(
         _ connection: Connection, after error: StoreError
     ) throws(StoreError) {
         guard error.code == .sql, try RecordSchema(plan, connection).kind() == .nothing else {
-            throw try explain(error, connection)
+            throw try explain(error, connection, isWriting: true)
         }
         try RecordSchema(plan, connection).create()
+        hasRowIDs = !plan.isWithoutRowID
     }
 
     /// What a failure means for this table: a missing one, a missing column, or what it says.
     @inline(never)
     private func explain(
-        _ error: StoreError, _ connection: Connection
+        _ error: StoreError, _ connection: Connection, isWriting: Bool = false
     ) throws(StoreError) -> StoreError {
         guard error.code == .sql else {
-            return error.table == nil ? error.with(table: plan.table) : error
+            return error.table == nil ? plan.explained(error) : error
         }
         let schema = RecordSchema(plan, connection)
-        if try schema.kind() == .nothing { return notFound }
-        return try schema.missingColumn() ?? error.with(table: plan.table)
+        let kind = try schema.kind()
+        if kind == .nothing { return notFound }
+        if let missing = try schema.missingColumn() { return missing }
+        return isWriting && kind == .view ? schema.isView : error.with(table: plan.table)
     }
 
     private var notFound: StoreError {

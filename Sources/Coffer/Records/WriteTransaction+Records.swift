@@ -1,12 +1,15 @@
 extension WriteTransaction {
-    /// Makes the table of a record type, or adds the columns that the type has gained.
+    /// Makes the table of a record type, or adds the columns and indexes that the type has gained.
     ///
     /// `insert` makes a missing table too. Call this for a table that exists, after the type got
-    /// an optional property.
+    /// a property that is optional or has a default (``Record/defaults``), or an index. Tables
+    /// that the type refers to (``Record/references``) are made as well if they are missing.
     ///
-    /// - Throws: `StoreError` `.mismatch` naming table, column, what was expected and what was
-    ///   found, for any other difference between the table and the type; `.misuse` for a type
-    ///   that cannot be reflected, saying what to declare.
+    /// - Throws: `StoreError` `.mismatch` naming for every other difference between the table and
+    ///   the type what was expected and what was found, see ``Reading/schemaDifferences(of:)``;
+    ///   `.constraint` if a new unique index finds the same values in two rows; `.misuse` for a
+    ///   type that cannot be reflected, saying what to declare. Nothing was changed then.
+    /// - Complexity: O(1), and O(*rows* log *rows*) for each new index.
     public func create<R: Record>(_ type: R.Type) throws {
         let connection = try connection()
         try RecordTable.of(type, connection).create(connection)
@@ -14,13 +17,21 @@ extension WriteTransaction {
 
     /// Adds a record; makes its table first if there is none.
     ///
+    /// ```swift
+    /// struct Entry: Record { var id: Int64?; var text: String }
+    /// let id = try tx.insert(Entry(text: "a"))   // the engine has chosen it
+    /// ```
+    ///
+    /// - Returns: The row id. It is the key, if that is one integer, also where the engine chose it
+    ///   because the property was `nil`. 0 for a type without row ids.
     /// - Throws: `StoreError` `.constraint` if there is a row with this key; `.mismatch` if a
     ///   value cannot be stored exactly, or if the table differs from the type; `.full`, `.io`.
     ///   Nothing was added then, and the transaction goes on.
     /// - Complexity: O(log *rows*).
-    public func insert<R: Record>(_ record: R) throws {
+    @discardableResult
+    public func insert<R: Record>(_ record: R) throws -> Int64 {
         let connection = try connection()
-        try RecordTable.of(R.self, connection).insert(record, connection)
+        return try RecordTable.of(R.self, connection).insert(record, connection)
     }
 
     /// Adds records one by one; makes their table first if there is none.

@@ -24,7 +24,9 @@ public struct VersionStep: Sendable {
     /// - Parameters:
     ///   - version: The `user_version` of a file that has run it; above 0.
     ///   - body: The change, in a transaction of its own. `PRAGMA foreign_keys` does nothing in a
-    ///     transaction: `PRAGMA defer_foreign_keys = ON` puts their check off to its end.
+    ///     transaction: `PRAGMA defer_foreign_keys = ON` puts their check off to its end. But DROP
+    ///     TABLE still deletes what refers to the table's rows with ON DELETE CASCADE; in a
+    ///     ``Migration`` it does not.
     public init(
         _ version: Int32, _ body: @escaping @Sendable (inout WriteTransaction) throws -> Void
     ) {
@@ -49,17 +51,7 @@ extension Connection {
     /// - Note: The corresponding SQL is `PRAGMA user_version`.
     @discardableResult
     public func migrate(byUserVersion steps: [VersionStep]) throws -> Int {
-        let plan = try VersionPlan(steps)
-        var count = 0
-        while try !transaction(.deferred, { try plan.isDone(at: userVersion) }) {
-            try transaction(.immediate) {
-                let scope = TransactionScope(self, stop: StopSignal(), cancellation: nil)
-                defer { scope.end() }
-                var transaction = WriteTransaction(scope: scope, level: scope.level)
-                if try plan.runNext(&transaction) { count += 1 }
-            }
-        }
-        return count
+        try run(VersionPlan(steps))
     }
 }
 
@@ -78,14 +70,7 @@ extension Store {
     ///   inside a body of this store; otherwise as `write` and `read`.
     @discardableResult
     public func migrate(byUserVersion steps: [VersionStep]) throws -> Int {
-        let plan = try VersionPlan(steps)
-        // Inside a body the steps would be parts of its transaction.
-        try core.requireOutside()
-        var count = 0
-        while try !core.read({ tx in try plan.isDone(at: tx.connection().userVersion) }) {
-            if try core.write(.alone, { tx in try plan.runNext(&tx) }) { count += 1 }
-        }
-        return count
+        try run(VersionPlan(steps))
     }
 
     /// Runs the steps that the file has not run yet, without blocking a thread of the cooperative
@@ -97,18 +82,15 @@ extension Store {
     ///   steps that had ended stand.
     @discardableResult
     public func migrate(byUserVersion steps: [VersionStep]) async throws -> Int {
-        let plan = try VersionPlan(steps)
-        var count = 0
-        while try await !core.read({ tx in try plan.isDone(at: tx.connection().userVersion) }) {
-            if try await core.write(.alone, { tx in try plan.runNext(&tx) }) { count += 1 }
-        }
-        return count
+        try await run(VersionPlan(steps))
     }
 }
 
 /// Steps whose order was checked.
-private struct VersionPlan: Sendable {
+private struct VersionPlan: SchemaSteps, Sendable {
     private let steps: [VersionStep]
+
+    var pausesForeignKeys: Bool { false }
 
     /// - Throws: `.misuse` unless the versions ascend from 1 or more.
     init(_ steps: [VersionStep]) throws(StoreError) {
@@ -124,8 +106,8 @@ private struct VersionPlan: Sendable {
         self.steps = steps
     }
 
-    /// Whether a file of this version has run all steps.
-    func isDone(at version: Int32) throws(StoreError) -> Bool {
+    func pending(_ connection: Connection) throws -> ArraySlice<VersionStep> {
+        let version = try connection.userVersion
         let last = steps.last?.version ?? 0
         guard version <= last else {
             throw StoreError(
@@ -133,18 +115,11 @@ private struct VersionPlan: Sendable {
                 "the file's user_version is \(version), the last step known here is \(last)",
                 hint: "A newer version of the program has changed the file: use that one.")
         }
-        return version == last
+        return steps.drop { $0.version <= version }
     }
 
-    /// Runs the first step that the file lacks, in the write transaction that it is given.
-    ///
-    /// - Returns: `false` if there was none: another process has run it meanwhile.
-    func runNext(_ transaction: inout WriteTransaction) throws -> Bool {
-        let version = try transaction.connection().userVersion
-        guard try !isDone(at: version), let step = steps.first(where: { $0.version > version })
-        else { return false }
+    func run(_ step: VersionStep, _ transaction: inout WriteTransaction) throws {
         try step.body(&transaction)
         try transaction.connection().setUserVersion(step.version)
-        return true
     }
 }

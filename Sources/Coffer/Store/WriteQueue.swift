@@ -66,6 +66,8 @@ final class WriteQueue: Sendable {
         var timeout: Duration?
         /// Whether it may share its commit with others.
         var isSharing = true
+        /// Whether foreign keys have no effect in it; only for work of Coffer's own.
+        var pausesForeignKeys = false
         var caller = Caller(fileID: #fileID, line: #line)
 
         /// For work of Coffer's own, and bodies that wait for something else than the store.
@@ -208,7 +210,8 @@ final class WriteQueue: Sendable {
     private func begin(_ request: Request) throws(StoreError) -> Bool {
         let isFirst = !pool.writer.isInTransaction
         if isFirst {
-            try pool.openWriter().beginShared(request.mode)
+            try pool.openWriter().beginShared(
+                request.mode, pausesForeignKeys: request.pausesForeignKeys)
             recording = observation.begin(pool.writer)
             try requireTransaction()
             let beginning = ContinuousClock.now

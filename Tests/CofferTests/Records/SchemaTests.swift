@@ -93,7 +93,10 @@ import Testing
         try fixture.store.write { tx throws in
             let error = expect(.mismatch) { try tx.create(Thing.self) }
             #expect(error?.message.contains("a view") == true)
-            _ = expect(.sql) { try tx.insert(Thing(id: 1, name: "a")) }
+            let note = expect(.mismatch) { try tx.insert(Thing(id: 1, name: "a")) }
+            #expect(note?.message.contains("a view") == true)
+            _ = expect(.mismatch) { try tx.delete(Thing.self, key: 1) }
+            _ = expect(.mismatch) { try tx.update(Thing.all.set(\.name, to: "b")) }
             #expect(try tx.fetch(Thing.all).map(\.name) == ["a"])
         }
     }

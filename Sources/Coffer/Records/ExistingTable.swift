@@ -1,0 +1,195 @@
+/// A table of a file, as SQLite tells it.
+struct ExistingTable {
+    /// In the order of the table.
+    let columns: [ExistingColumn]
+    let indexes: [ExistingIndex]
+    let foreignKeys: [ExistingForeignKey]
+    let isWithoutRowID: Bool
+
+    init(_ name: String, _ connection: Connection) throws(StoreError) {
+        columns = try Self.columns(of: name, connection)
+        let list = try connection.rows(
+            "PRAGMA index_list(\(identifier: name))", isReadOnly: false)
+        var indexes: [ExistingIndex] = []
+        var isWithoutRowID = false
+        for row in list {
+            let index: String = try row.read("name")
+            let terms = try connection.rows(
+                "PRAGMA index_xinfo(\(identifier: index))", isReadOnly: false)
+            let isOfKey = try row.read("origin", as: String.self) == "pk"
+            // Behind the columns of an index comes the row id, if there is one.
+            if isOfKey, !terms.contains(where: { $0["cid"] == .integer(-1) }) {
+                isWithoutRowID = true
+            }
+            guard !isOfKey else { continue }
+            var columns: [String?] = []
+            for term in terms where term["key"] == .integer(1) {
+                columns.append(try term.read("name"))
+            }
+            indexes.append(
+                ExistingIndex(
+                    name: index, isUnique: try row.read("unique"),
+                    isPartial: try row.read("partial"), columns: columns))
+        }
+        self.indexes = indexes
+        self.isWithoutRowID = isWithoutRowID
+        foreignKeys = try Self.foreignKeys(of: name, connection)
+    }
+
+    static func columns(
+        of name: String, _ connection: Connection
+    ) throws(StoreError) -> [ExistingColumn] {
+        var columns: [ExistingColumn] = []
+        for row in try connection.rows(
+            "PRAGMA table_info(\(identifier: name))", isReadOnly: false)
+        {
+            columns.append(
+                ExistingColumn(
+                    name: try row.read("name"), type: try row.read("type"),
+                    isNotNull: try row.read("notnull", as: Int.self) != 0,
+                    keyRank: try row.read("pk")))
+        }
+        return columns
+    }
+
+    private static func foreignKeys(
+        of name: String, _ connection: Connection
+    ) throws(StoreError) -> [ExistingForeignKey] {
+        var keys: [Int: ExistingForeignKey] = [:]
+        // One row for each column.
+        for row in try connection.rows(
+            "PRAGMA foreign_key_list(\(identifier: name))", isReadOnly: false)
+        {
+            let id: Int = try row.read("id")
+            let first = ExistingForeignKey(
+                parent: try row.read("table"), onDelete: try row.read("on_delete"),
+                onUpdate: try row.read("on_update"))
+            var key = keys[id] ?? first
+            key.columns.append(try row.read("from"))
+            if let column = try row.read("to", as: String?.self) {
+                key.parentColumns.append(column)
+            }
+            keys[id] = key
+        }
+        return keys.sorted { $0.key < $1.key }.map(\.value)
+    }
+}
+
+/// A column as PRAGMA table_info tells it.
+struct ExistingColumn {
+    let name: String
+    let type: String
+    let isNotNull: Bool
+    /// Position in the primary key, from 1; 0 outside.
+    let keyRank: Int
+
+    var affinity: Affinity { Affinity(type) }
+
+    var description: String {
+        var text = type.isEmpty ? "no type" : type
+        if isNotNull { text += " NOT NULL" }
+        if keyRank > 0 { text += " as part \(keyRank) of the key" }
+        return text
+    }
+}
+
+/// An index that is not the primary key's.
+struct ExistingIndex {
+    let name: String
+    let isUnique: Bool
+    let isPartial: Bool
+    /// `nil` for an expression.
+    let columns: [String?]
+
+    /// Whether a type could declare it.
+    var isPlain: Bool { !isPartial && !columns.contains(nil) }
+
+    func covers(_ names: [String]) -> Bool {
+        isPlain && columns.count == names.count
+            && zip(columns, names).allSatisfy { $0?.isSameIdentifier(as: $1) == true }
+    }
+
+    var description: String {
+        let terms = columns.map { $0 ?? "an expression" }.joined(separator: ", ")
+        return "\(isUnique ? "a unique index" : "an index") on (\(terms))"
+            + (isPartial ? " of a part of the rows" : "")
+    }
+}
+
+/// A foreign key, in the words of PRAGMA foreign_key_list.
+struct ExistingForeignKey {
+    var columns: [String] = []
+    let parent: String
+    /// Empty where the parent's primary key is meant.
+    var parentColumns: [String] = []
+    let onDelete: String
+    let onUpdate: String
+
+    init(
+        columns: [String] = [], parent: String, parentColumns: [String] = [], onDelete: String,
+        onUpdate: String
+    ) {
+        (self.columns, self.parent, self.parentColumns) = (columns, parent, parentColumns)
+        (self.onDelete, self.onUpdate) = (onDelete, onUpdate)
+    }
+
+    var description: String {
+        let key = parentColumns.isEmpty ? "" : "(\(parentColumns.joined(separator: ", ")))"
+        return "(\(columns.joined(separator: ", "))) REFERENCES \(parent)\(key) "
+            + "ON DELETE \(onDelete) ON UPDATE \(onUpdate)"
+    }
+
+    func hasSameColumns(as other: ExistingForeignKey) -> Bool {
+        Set(columns.map(\.asciiLowercased)) == Set(other.columns.map(\.asciiLowercased))
+    }
+
+    /// - Parameter parentKey: The primary key of the parent.
+    func means(_ other: ExistingForeignKey, parentKey: [String]) -> Bool {
+        func pairs(_ key: ExistingForeignKey) -> Set<[String]> {
+            let parents = key.parentColumns.isEmpty ? parentKey : key.parentColumns
+            return Set(
+                zip(key.columns, parents).map { [$0.asciiLowercased, $1.asciiLowercased] })
+        }
+        return parent.isSameIdentifier(as: other.parent) && pairs(self) == pairs(other)
+            && onDelete.asciiLowercased == other.onDelete.asciiLowercased
+            && onUpdate.asciiLowercased == other.onUpdate.asciiLowercased
+    }
+}
+
+/// What a column does to values; see section 3.1 of <https://www.sqlite.org/datatype3.html>.
+enum Affinity {
+    case integer
+    case text
+    case blob
+    case real
+    case numeric
+
+    init(_ type: String) {
+        let type = type.asciiLowercased
+        func names(_ parts: String...) -> Bool { parts.contains { type.contains($0) } }
+        self =
+            if names("int") {
+                .integer
+            } else if names("char", "clob", "text") {
+                .text
+            } else if type.isEmpty || names("blob") {
+                .blob
+            } else if names("real", "floa", "doub") {
+                .real
+            } else {
+                .numeric
+            }
+    }
+
+    /// Whether values of a storage class come back as they went in.
+    func keeps(_ storage: Storage) -> Bool {
+        switch (self, storage) {
+        case (.blob, _), (_, .blob): true
+        case (.integer, .integer), (.numeric, .integer): true
+        // An integral real becomes an integer, and is taken for a real again where that is exact.
+        case (.real, .real), (.numeric, .real), (.integer, .real): true
+        case (.text, .text): true
+        default: false
+        }
+    }
+}

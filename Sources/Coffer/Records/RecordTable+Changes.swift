@@ -1,0 +1,132 @@
+import CSQLCipher
+
+/// What an UPDATE of chosen columns was asked for: the key under which its statement is kept, so
+/// that neither key paths are resolved nor a text is built for every record.
+struct PartialUpdate: Hashable {
+    enum Kind {
+        /// Sets these properties of the row with the record's key.
+        case only
+        /// Sets all others of the row with the same values in these.
+        case conflict
+    }
+
+    let kind: Kind
+    let paths: [AnyKeyPath]
+}
+
+extension RecordTable {
+    /// Sets some columns of the row with the record's key, and tells whether it was there.
+    func update<R: Record>(
+        _ record: R, only paths: [PartialKeyPath<R>], _ connection: Connection
+    ) throws(StoreError) -> Bool {
+        let wanted = PartialUpdate(kind: .only, paths: paths)
+        let known = partialUpdates[wanted]
+        let statement =
+            if let known { known } else { try makeUpdate(wanted, only: paths, connection) }
+        try encoder.bind(record, to: statement)
+        return try change(statement, connection)
+    }
+
+    /// Updates the row with the same values in unique columns, or adds one.
+    func insertOrUpdate<R: Record>(
+        _ record: R, conflictingOn paths: [PartialKeyPath<R>], _ connection: Connection
+    ) throws(StoreError) {
+        let wanted = PartialUpdate(kind: .conflict, paths: paths)
+        let known = partialUpdates[wanted]
+        let statement =
+            if let known { known } else { try makeUpdate(wanted, conflictingOn: paths, connection) }
+        try encoder.bind(record, to: statement)
+        do throws(StoreError) {
+            try statement.runToEnd()
+            if coffer_changes(statement.handle.db) > 0 { return }
+        } catch {
+            try recreate(connection, after: error)
+        }
+        try insert(record, connection)
+    }
+
+    @inline(never)
+    private func makeUpdate<R: Record>(
+        _ wanted: PartialUpdate, only paths: [PartialKeyPath<R>], _ connection: Connection
+    ) throws(StoreError) -> Statement {
+        try plan.requireKey(for: "update")
+        let positions = try plan.positions(of: paths)
+        if let position = positions.first(where: { plan.keyPositions.contains($0) }) {
+            throw StoreError(
+                .misuse, "the key says which row is updated, so it cannot be what is updated",
+                table: plan.table, column: plan.columns[position].name)
+        }
+        try ready(connection, isCreating: false)
+        let orFail = try RecordSchema(plan, connection).updatesOneRowAlone()
+        let statement = try prepare(
+            plan.updateSQL(setting: positions, where: plan.keyPositions, orFail: orFail),
+            connection)
+        partialUpdates[wanted] = statement
+        return statement
+    }
+
+    @inline(never)
+    private func makeUpdate<R: Record>(
+        _ wanted: PartialUpdate, conflictingOn paths: [PartialKeyPath<R>], _ connection: Connection
+    ) throws(StoreError) -> Statement {
+        let positions = try plan.positions(of: paths)
+        let names = positions.map { plan.columns[$0].name }
+        // An UPDATE would change every row that fits, where an INSERT would conflict with none.
+        guard try plan.declaration().isUnique(positions, plan) else {
+            throw StoreError(
+                .misuse,
+                "\(plan.typeName) does not declare that \(names.joined(separator: ", ")) "
+                    + "is unique",
+                hint: "Declare static var indexes: [Index<Self>] with isUnique: true.",
+                table: plan.table)
+        }
+        try ready(connection, isCreating: true)
+        let schema = RecordSchema(plan, connection)
+        guard try schema.isUnique(names) else {
+            throw StoreError(
+                .mismatch, "the table has no unique index on (\(names.joined(separator: ", ")))",
+                hint: "tx.create(\(plan.typeName).self) adds it.", table: plan.table,
+                column: names.first)
+        }
+        // The row keeps its key: others may refer to it.
+        let kept = Set(positions + plan.keyPositions)
+        let others = plan.columns.indices.filter { !kept.contains($0) }
+        let statement = try prepare(
+            plan.updateSQL(
+                setting: others.isEmpty ? positions : others, where: positions, orFail: false),
+            connection)
+        partialUpdates[wanted] = statement
+        return statement
+    }
+}
+
+extension RecordPlan {
+    fileprivate func positions<R: Record>(
+        of paths: [PartialKeyPath<R>]
+    ) throws(StoreError) -> [Int] {
+        guard !paths.isEmpty else {
+            throw StoreError(.misuse, "no property is named", table: table)
+        }
+        var positions: [Int] = []
+        for path in paths {
+            let position = try position(of: path)
+            if !positions.contains(position) { positions.append(position) }
+        }
+        return positions
+    }
+
+    /// An error of this table's; of a key that is nil it says what to do.
+    func explained(_ error: StoreError) -> StoreError {
+        let known = error.with(table: table)
+        let position = keyPositions.first { position in
+            columns[position].isNullable
+                && error.message.hasSuffix(".\(columns[position].name)")
+        }
+        guard let position, error.resultCode == SQLITE_CONSTRAINT | 5 << 8 else { return known }
+        return StoreError(
+            .constraint, "the key of \(typeName) is nil",
+            hint: "Give it a value. Only a key that is one integer is chosen by the engine.",
+            sql: error.sql, table: table, column: columns[position].name,
+            resultCode: error.resultCode)
+    }
+}

@@ -1,0 +1,74 @@
+/// New values for the rows that a query asks for.
+///
+/// ```swift
+/// try tx.update(Note.where(\.pinned == true).set(\.pinned, to: false).set(\.rank, to: 0))
+/// ```
+///
+/// It is a value and changes nothing by itself. What is wrong with it is thrown by `update(_:)`.
+public struct RecordUpdate<R: Record>: Sendable {
+    private let query: Query<R>
+    private var assignments: [SQL] = []
+
+    init(_ query: Query<R>) {
+        self.query = query
+    }
+
+    /// Also sets a property of these rows.
+    public func set<V: Encodable>(_ path: KeyPath<R, V>, to value: V) -> RecordUpdate {
+        adding(path) { plan, position throws(StoreError) in
+            let value = try ConditionColumn(plan, at: position).value(value)
+            return SQL(text: "?", arguments: [value])
+        }
+    }
+
+    /// Also sets a property of these rows to the value of an expression of SQL.
+    ///
+    /// ```swift
+    /// try tx.update(Note.where(\.id == id).set(\.readCount, sql: "readCount + \(1)"))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - path: The property.
+    ///   - sql: An SQL expression; `\( )` binds and never splices. Columns have their old values.
+    public func set<V>(_ path: KeyPath<R, V>, sql: SQL) -> RecordUpdate {
+        adding(path) { _, _ in sql }
+    }
+
+    private func adding(
+        _ path: PartialKeyPath<R>, _ value: (RecordPlan, Int) throws(StoreError) -> SQL
+    ) -> RecordUpdate {
+        var update = self
+        do throws(StoreError) {
+            let plan = try RecordPlan.of(R.self)
+            let position = try plan.position(of: path)
+            var assignment = SQL(text: "\(plan.quotedColumns[position]) = ")
+            assignment.append(try value(plan, position))
+            update.assignments.append(assignment)
+        } catch {
+            update.assignments.append(SQL(failure: error))
+        }
+        return update
+    }
+
+    func sql(_ plan: RecordPlan) -> SQL {
+        var sql = SQL(text: "UPDATE \(plan.quotedTable) SET ")
+        for (index, assignment) in assignments.enumerated() {
+            if index > 0 { sql.append(", ") }
+            sql.append(assignment)
+        }
+        sql.append(query.restriction(plan))
+        return sql
+    }
+}
+
+extension Query {
+    /// Sets a property of these rows, once it is given to `tx.update(_:)`.
+    public func set<V: Encodable>(_ path: KeyPath<R, V>, to value: V) -> RecordUpdate<R> {
+        RecordUpdate(self).set(path, to: value)
+    }
+
+    /// Sets a property of these rows to the value of an expression of SQL.
+    public func set<V>(_ path: KeyPath<R, V>, sql: SQL) -> RecordUpdate<R> {
+        RecordUpdate(self).set(path, sql: sql)
+    }
+}

@@ -1,0 +1,201 @@
+/// A difference between a record type and its table that `create(_:)` cannot bring in line.
+public struct SchemaDifference: Sendable, Hashable, CustomStringConvertible {
+    /// The column; of an index or foreign key the first one. `nil` if the table as a whole differs.
+    public let column: String?
+    /// What the type says, in the words of SQL.
+    public let expected: String
+    /// What the table has.
+    public let found: String
+
+    /// Column, expected and found in one line.
+    public var description: String {
+        "\(column.map { "column \($0): " } ?? "")expected \(expected), found \(found)"
+    }
+}
+
+extension Reading where Self: ~Copyable {
+    /// What differs between a record type and its table, and `create(_:)` cannot bring in line.
+    ///
+    /// Empty if there is no table yet. Not compared are defaults, CHECK, COLLATE, ON CONFLICT, the
+    /// order of columns, whether a foreign key is deferred, triggers, indexes that are neither
+    /// unique nor declared, and indexes on a part of the rows or on an expression.
+    ///
+    /// - Throws: `StoreError` `.misuse` for a type that cannot be reflected, saying what to
+    ///   declare; `.damaged`.
+    public func schemaDifferences<R: Record>(of type: R.Type) throws -> [SchemaDifference] {
+        try RecordSchema(try RecordPlan.of(type), connection()).differences()
+    }
+}
+
+/// Compares a record type with its table.
+///
+/// Not compared are defaults, CHECK, COLLATE, ON CONFLICT, the order of columns, whether a foreign
+/// key is deferred, triggers, indexes that are not unique and not declared, and those on a part of
+/// the rows or on an expression.
+struct SchemaComparison {
+    private let plan: RecordPlan
+    private let declaration: TableDeclaration
+    private let table: ExistingTable
+
+    /// What keeps the table from being what the type says, in the order of its columns.
+    private(set) var differences: [SchemaDifference] = []
+    /// Positions of columns that ALTER TABLE can add.
+    private(set) var addableColumns: [Int] = []
+    /// Indexes that the table lacks.
+    private(set) var missingIndexes: [TableDeclaration.ResolvedIndex] = []
+
+    init(_ plan: RecordPlan, _ table: ExistingTable) throws(StoreError) {
+        self.plan = plan
+        self.table = table
+        declaration = try plan.declaration()
+        compareRowID()
+        compareColumns()
+        compareIndexes()
+        compareForeignKeys()
+    }
+
+    private mutating func note(_ column: String?, expected: String, found: String) {
+        differences.append(SchemaDifference(column: column, expected: expected, found: found))
+    }
+
+    private mutating func compareRowID() {
+        guard table.isWithoutRowID != plan.isWithoutRowID else { return }
+        let words = ["a table with row ids", "a table WITHOUT ROWID"]
+        note(
+            nil, expected: words[plan.isWithoutRowID ? 1 : 0],
+            found: words[table.isWithoutRowID ? 1 : 0])
+    }
+
+    // MARK: Columns
+
+    private mutating func compareColumns() {
+        for (position, column) in plan.columns.enumerated() {
+            let existing = table.columns.first { $0.name.isSameIdentifier(as: column.name) }
+            if let existing {
+                compare(position, existing)
+            } else if plan.isAddable(position, declaration) {
+                addableColumns.append(position)
+            } else {
+                note(
+                    column.name, expected: plan.expected(position).description,
+                    found: "no such column")
+            }
+        }
+        for existing in table.columns
+        where !plan.columns.contains(where: { $0.name.isSameIdentifier(as: existing.name) }) {
+            note(existing.name, expected: "no such column", found: existing.description)
+        }
+    }
+
+    private mutating func compare(_ position: Int, _ existing: ExistingColumn) {
+        let expected = plan.expected(position)
+        let isRowID = plan.rowIDPosition == position
+        // The row id is never NULL, whether the table says so or not; and only INTEGER makes it.
+        let fits =
+            existing.affinity == expected.affinity && existing.keyRank == expected.keyRank
+            && (existing.isNotNull == expected.isNotNull || isRowID)
+            && (!isRowID || existing.type.asciiLowercased == "integer")
+        if !fits {
+            note(expected.name, expected: expected.description, found: existing.description)
+        }
+    }
+
+    // MARK: Indexes
+
+    private mutating func compareIndexes() {
+        for index in declaration.indexes {
+            let names = index.positions.map { plan.columns[$0].name }
+            if table.indexes.contains(where: { $0.isUnique == index.isUnique && $0.covers(names) })
+            {
+                continue
+            }
+            let namesake = table.indexes.first { $0.name.isSameIdentifier(as: index.name) }
+            guard let namesake else {
+                missingIndexes.append(index)
+                continue
+            }
+            note(names[0], expected: description(of: index), found: namesake.description)
+        }
+        for existing in table.indexes where existing.isUnique && existing.isPlain {
+            let isDeclared = declaration.indexes.contains { index in
+                // One of the same name was told of above.
+                index.name.isSameIdentifier(as: existing.name)
+                    || index.isUnique
+                        && existing.covers(index.positions.map { plan.columns[$0].name })
+            }
+            if !isDeclared {
+                note(
+                    existing.columns.first ?? nil, expected: "no unique index",
+                    found: existing.description)
+            }
+        }
+    }
+
+    private func description(of index: TableDeclaration.ResolvedIndex) -> String {
+        ExistingIndex(
+            name: index.name, isUnique: index.isUnique, isPartial: false,
+            columns: index.positions.map { plan.columns[$0].name }
+        ).description
+    }
+
+    // MARK: Foreign keys
+
+    private mutating func compareForeignKeys() {
+        var others = table.foreignKeys
+        var missing: [ExistingForeignKey] = []
+        for reference in declaration.references {
+            let expected = plan.expected(reference)
+            let parentKey = reference.parent.keyPositions.map { reference.parent.columns[$0].name }
+            if let index = others.firstIndex(where: { $0.means(expected, parentKey: parentKey) }) {
+                others.remove(at: index)
+            } else if !addableColumns.contains(reference.positions[0]) {
+                missing.append(expected)
+            }
+        }
+        for expected in missing {
+            let index = others.firstIndex { $0.hasSameColumns(as: expected) }
+            note(
+                expected.columns[0], expected: expected.description,
+                found: index.map { others.remove(at: $0).description } ?? "no foreign key")
+        }
+        for other in others {
+            note(other.columns.first, expected: "no foreign key", found: other.description)
+        }
+    }
+}
+
+extension RecordPlan {
+    /// The column as the type wants it.
+    func expected(_ position: Int) -> ExistingColumn {
+        ExistingColumn(
+            name: columns[position].name, type: columns[position].storage.sqlType,
+            isNotNull: isNotNull(position),
+            keyRank: (keyPositions.firstIndex(of: position) ?? -1) + 1)
+    }
+
+    func isNotNull(_ position: Int) -> Bool {
+        if !columns[position].isNullable { return true }
+        return keyPositions.contains(position) && rowIDPosition != position
+    }
+
+    fileprivate func expected(_ reference: TableDeclaration.ResolvedReference) -> ExistingForeignKey
+    {
+        ExistingForeignKey(
+            columns: reference.positions.map { columns[$0].name }, parent: reference.parent.table,
+            parentColumns: reference.parentPositions.map { reference.parent.columns[$0].name },
+            onDelete: reference.onDelete.rawValue, onUpdate: reference.onUpdate.rawValue)
+    }
+
+    /// Whether ALTER TABLE can add the column: rows that are there need a value for it, a key
+    /// cannot grow, and what refers to another table has to begin as NULL.
+    func isAddable(_ position: Int, _ declaration: TableDeclaration) -> Bool {
+        guard !keyPositions.contains(position) else { return false }
+        let hasDefault = declaration.defaults[position] != nil
+        let references = declaration.references.filter { $0.positions.contains(position) }
+        guard references.isEmpty else {
+            return columns[position].isNullable && !hasDefault && references.count == 1
+                && references[0].positions.count == 1
+        }
+        return columns[position].isNullable || hasDefault
+    }
+}

@@ -1,0 +1,125 @@
+/// What a record type declares of its table beyond its columns, with positions of columns in place
+/// of key paths. Made once per type, when the table is first made or compared.
+struct TableDeclaration: Sendable {
+    struct ResolvedIndex: Sendable {
+        let name: String
+        let positions: [Int]
+        let isUnique: Bool
+    }
+
+    struct ResolvedReference: Sendable {
+        let positions: [Int]
+        let parent: RecordPlan
+        let parentPositions: [Int]
+        let onDelete: ColumnDefinition.Reference.Action
+        let onUpdate: ColumnDefinition.Reference.Action
+        let isDeferred: Bool
+    }
+
+    private(set) var indexes: [ResolvedIndex] = []
+    private(set) var references: [ResolvedReference] = []
+    /// By the position of the column; never NULL.
+    private(set) var defaults: [Int: Value] = [:]
+
+    init<R: Record>(_ type: R.Type, _ plan: RecordPlan) throws(StoreError) {
+        indexes = try Self.indexes(of: type, plan)
+        for reference in R.references {
+            references.append(try Self.resolve(reference, plan))
+        }
+        for declared in R.defaults {
+            let position = try plan.position(of: declared.path)
+            let value = try declared.value(ConditionColumn(plan, at: position))
+            if value != .null { defaults[position] = value }
+        }
+    }
+
+    private static func indexes<R: Record>(
+        of type: R.Type, _ plan: RecordPlan
+    ) throws(StoreError) -> [ResolvedIndex] {
+        var indexes: [ResolvedIndex] = []
+        for index in R.indexes {
+            guard !index.paths.isEmpty else {
+                throw StoreError(
+                    .misuse, "an index of \(plan.typeName) has no property",
+                    hint: "Name one at least: Index(\\.title).", table: plan.table)
+            }
+            var positions: [Int] = []
+            for path in index.paths { positions.append(try plan.position(of: path)) }
+            let names = positions.map { plan.columns[$0].name }
+            let name = index.name ?? (["index", plan.table] + names).joined(separator: "_")
+            indexes.append(
+                ResolvedIndex(name: name, positions: positions, isUnique: index.isUnique))
+        }
+        return indexes
+    }
+
+    private static func resolve<R: Record>(
+        _ reference: Reference<R>, _ plan: RecordPlan
+    ) throws(StoreError) -> ResolvedReference {
+        var positions: [Int] = []
+        for path in reference.paths { positions.append(try plan.position(of: path)) }
+        let (parent, parentPositions) = try reference.parent()
+        let storages = positions.map { plan.columns[$0].storage }
+        guard !positions.isEmpty, storages == parentPositions.map({ parent.columns[$0].storage })
+        else {
+            throw StoreError(
+                .misuse,
+                "a reference of \(plan.typeName) to \(parent.typeName) has other columns than "
+                    + "what it refers to",
+                hint: "Name as many properties, of the same types and in the same order, as the "
+                    + "key of \(parent.typeName) has.", table: plan.table)
+        }
+        return ResolvedReference(
+            positions: positions, parent: parent, parentPositions: parentPositions,
+            onDelete: reference.onDelete, onUpdate: reference.onUpdate,
+            isDeferred: reference.isDeferred)
+    }
+
+    /// Whether no two rows have the same values in these columns, in whatever order.
+    func isUnique(_ positions: [Int], _ plan: RecordPlan) -> Bool {
+        let wanted = Set(positions)
+        return Set(plan.keyPositions) == wanted
+            || indexes.contains { $0.isUnique && Set($0.positions) == wanted }
+    }
+
+    /// - Throws: `.misuse` unless no two rows have the same value in the column.
+    static func requireUnique<R: Record>(
+        _ position: Int, of type: R.Type, _ plan: RecordPlan
+    ) throws(StoreError) {
+        if plan.keyPositions == [position] { return }
+        let indexes = try indexes(of: type, plan)
+        if indexes.contains(where: { $0.isUnique && $0.positions == [position] }) { return }
+        let name = plan.columns[position].name
+        throw StoreError(
+            .misuse, "\(plan.typeName) does not declare that \(name) is unique",
+            hint: "Declare static var indexes: [Index<Self>] "
+                + "{ [Index(\\.\(name), isUnique: true)] }.",
+            table: plan.table, column: name)
+    }
+}
+
+// MARK: SQL
+
+extension TableDeclaration.ResolvedIndex {
+    func sql(_ plan: RecordPlan) throws(StoreError) -> String {
+        let terms = positions.map { plan.quotedColumns[$0] }.joined(separator: ", ")
+        return "CREATE \(isUnique ? "UNIQUE " : "")INDEX \(try name.quotedIdentifier()) "
+            + "ON \(plan.quotedTable) (\(terms))"
+    }
+}
+
+extension TableDeclaration.ResolvedReference {
+    /// The constraint of a table.
+    func sql(_ plan: RecordPlan) -> String {
+        let names = positions.map { plan.quotedColumns[$0] }.joined(separator: ", ")
+        return "FOREIGN KEY (\(names)) \(clause)"
+    }
+
+    /// The constraint of a column, behind its name and type.
+    var clause: String {
+        let names = parentPositions.map { parent.quotedColumns[$0] }.joined(separator: ", ")
+        return "REFERENCES \(parent.quotedTable) (\(names)) ON DELETE \(onDelete.rawValue) "
+            + "ON UPDATE \(onUpdate.rawValue)"
+            + (isDeferred ? " DEFERRABLE INITIALLY DEFERRED" : "")
+    }
+}

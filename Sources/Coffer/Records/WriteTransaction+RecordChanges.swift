@@ -1,0 +1,113 @@
+/// Parts of records, and many of them.
+extension WriteTransaction {
+    /// Sets chosen columns of the row with the record's key; the others stay as they are.
+    ///
+    /// ```swift
+    /// try tx.update(note, only: \.title, \.pinned)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - record: The record.
+    ///   - paths: Its properties. None of the key.
+    /// - Returns: `false` if there is no such row.
+    /// - Throws: As `update(_:)`; `StoreError` `.misuse` for a property of the key, or without a
+    ///   column.
+    /// - Complexity: O(log *rows*).
+    @discardableResult
+    public func update<R: Record>(_ record: R, only paths: PartialKeyPath<R>...) throws -> Bool {
+        let connection = try connection()
+        return try RecordTable.of(R.self, connection).update(record, only: paths, connection)
+    }
+
+    /// Sets all columns of the rows with the records' keys.
+    ///
+    /// It stops at the first that fails, and those before it stay changed in the transaction: throw
+    /// the error on, or wrap the call in `savepoint`, to undo them.
+    ///
+    /// - Returns: How many of the rows were there.
+    /// - Throws: As `update(_:)` of one record.
+    @discardableResult
+    public func update<S: Sequence>(_ records: S) throws -> Int where S.Element: Record {
+        var count = 0
+        for record in records where try update(record) { count += 1 }
+        return count
+    }
+
+    /// Sets columns of the rows that a query asks for, in one statement.
+    ///
+    /// ```swift
+    /// try tx.update(Note.where(\.pinned == true).set(\.pinned, to: false))
+    /// ```
+    ///
+    /// - Returns: How many rows there were.
+    /// - Throws: As `fetch(_:)`; `StoreError` `.constraint`: then no row was changed.
+    @discardableResult
+    public func update<R: Record>(_ update: RecordUpdate<R>) throws -> Int {
+        let connection = try connection()
+        let table = try RecordTable.of(R.self, connection)
+        return try table.execute(update.sql(table.plan), connection)
+    }
+
+    /// Updates the row that has the record's values in unique columns, or adds the record if there
+    /// is none.
+    ///
+    /// ```swift
+    /// try tx.insertOrUpdate(download, conflictingOn: \.url)
+    /// ```
+    ///
+    /// The row stays the same row, and keeps its key, whatever the record has there. `nil`
+    /// conflicts with nothing.
+    ///
+    /// - Parameters:
+    ///   - record: The record.
+    ///   - paths: All properties of the key, or of one index that the type declares as unique.
+    /// - Throws: As `insert(_:)`; `StoreError` `.misuse` if the type does not declare them as
+    ///   unique, `.mismatch` if the table has no such index yet, `.constraint` if a further unique
+    ///   index refuses the row.
+    /// - Complexity: O(log *rows*).
+    public func insertOrUpdate<R: Record>(
+        _ record: R, conflictingOn paths: PartialKeyPath<R>...
+    ) throws {
+        let connection = try connection()
+        try RecordTable.of(R.self, connection)
+            .insertOrUpdate(record, conflictingOn: paths, connection)
+    }
+
+    /// Updates the rows with the records' keys, and adds the records for which there is none.
+    ///
+    /// It stops at the first that fails, and those before it stay in the transaction: throw the
+    /// error on, or wrap the call in `savepoint`, to undo them.
+    ///
+    /// - Throws: As `insertOrUpdate(_:)` of one record.
+    public func insertOrUpdate<S: Sequence>(_ records: S) throws where S.Element: Record {
+        for record in records { try insertOrUpdate(record) }
+    }
+
+    /// Removes the rows with the records' keys.
+    ///
+    /// It stops at the first that fails, and those before it stay removed in the transaction.
+    ///
+    /// - Returns: How many of the rows were there.
+    /// - Throws: As `delete(_:)` of one record.
+    @discardableResult
+    public func delete<S: Sequence>(_ records: S) throws -> Int where S.Element: Record {
+        var count = 0
+        for record in records where try delete(record) { count += 1 }
+        return count
+    }
+
+    /// Removes the rows with these keys, of which there may be any number.
+    ///
+    /// It stops at the first that fails, and those before it stay removed in the transaction.
+    ///
+    /// - Returns: How many of the rows were there.
+    /// - Throws: As `delete(_:key:)` of one key.
+    @discardableResult
+    public func delete<R: Record, S: Sequence>(
+        _ type: R.Type, keys: S
+    ) throws -> Int where S.Element: ValueConvertible {
+        var count = 0
+        for key in keys where try delete(type, key: key) { count += 1 }
+        return count
+    }
+}

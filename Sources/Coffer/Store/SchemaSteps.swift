@@ -1,0 +1,134 @@
+/// Steps that change a schema one after the other; a file knows which of them it has run.
+protocol SchemaSteps {
+    associatedtype Step
+
+    /// Whether foreign keys have no effect in a step, and are checked at its end.
+    var pausesForeignKeys: Bool { get }
+
+    /// The steps that the file has not run, in order.
+    ///
+    /// - Throws: `.needsNewerProgram` if it has run others.
+    func pending(_ connection: Connection) throws -> ArraySlice<Step>
+
+    /// Runs a step in a transaction, and lets the file know.
+    func run(_ step: Step, _ transaction: inout WriteTransaction) throws
+}
+
+extension SchemaSteps {
+    /// Called before a step runs; with the number of those that are left, this one included.
+    typealias WillRun = (_ step: Step, _ pendingCount: Int) -> Void
+
+    func isDone(_ connection: Connection) throws -> Bool {
+        try pending(connection).isEmpty
+    }
+
+    /// Runs the first step that the file lacks, in the write transaction that it is given.
+    ///
+    /// - Returns: `false` if there was none: another process has run it meanwhile.
+    func runNext(_ transaction: inout WriteTransaction, _ willRun: WillRun) throws -> Bool {
+        let connection = try transaction.connection()
+        let pending = try pending(connection)
+        guard let step = pending.first else { return false }
+        willRun(step, pending.count)
+        try run(step, &transaction)
+        try connection.requireIntactForeignKeys()
+        return true
+    }
+
+    /// Runs all steps that the file lacks, and undoes them at the end of the transaction.
+    ///
+    /// - Returns: How many there were.
+    func rehearse(_ transaction: inout WriteTransaction, _ willRun: WillRun) throws -> Int {
+        var count = 0
+        while try transaction.savepoint({ part in try runNext(&part, willRun) }) { count += 1 }
+        try transaction.rollback()
+        return count
+    }
+}
+
+extension Connection {
+    /// Runs the steps that the file lacks, each in a transaction of its own.
+    ///
+    /// - Returns: How many.
+    func run<S: SchemaSteps>(
+        _ steps: S, isDryRun: Bool = false, _ willRun: S.WillRun = { _, _ in }
+    ) throws -> Int {
+        var count = 0
+        while try !transaction(.deferred, { try steps.isDone(self) }) {
+            if isDryRun { return try write(steps) { tx in try steps.rehearse(&tx, willRun) } }
+            if try write(steps, { tx in try steps.runNext(&tx, willRun) }) { count += 1 }
+        }
+        return count
+    }
+
+    private func write<T>(
+        _ steps: some SchemaSteps, _ body: (inout WriteTransaction) throws -> T
+    ) throws -> T {
+        let handle = try requireNoTransaction()
+        if steps.pausesForeignKeys { try handle.pauseForeignKeys() }
+        defer { try? handle.resumeForeignKeys() }
+        var undone: T?
+        do {
+            return try transaction(.immediate) {
+                let scope = TransactionScope(self, stop: StopSignal(), cancellation: nil)
+                defer { scope.end() }
+                var transaction = WriteTransaction(scope: scope, level: scope.level)
+                let value = try body(&transaction)
+                guard scope.isUndone(level: 0) else { return value }
+                undone = value
+                throw TransactionScope.Undone()
+            }
+        } catch is TransactionScope.Undone {
+            // Set right before it is thrown.
+            guard let undone else { throw Self.rolledBack(cause: nil) }
+            return undone
+        }
+    }
+}
+
+extension Store {
+    /// Runs the steps that the file lacks, each in a transaction of its own.
+    ///
+    /// - Returns: How many.
+    func run<S: SchemaSteps>(
+        _ steps: S, isDryRun: Bool = false, _ willRun: S.WillRun = { _, _ in }
+    ) throws -> Int {
+        // Inside a body the steps would be parts of its transaction.
+        try core.requireOutside()
+        var count = 0
+        while try !core.read({ tx in try steps.isDone(tx.connection()) }) {
+            if isDryRun {
+                return try core.write(steps.request) { tx in try steps.rehearse(&tx, willRun) }
+            }
+            if try core.write(steps.request, { tx in try steps.runNext(&tx, willRun) }) {
+                count += 1
+            }
+        }
+        return count
+    }
+
+    /// The same, without blocking a thread of the cooperative pool.
+    func run<S: SchemaSteps & Sendable>(
+        _ steps: S, isDryRun: Bool = false,
+        _ willRun: @escaping @Sendable (S.Step, Int) -> Void = { _, _ in }
+    ) async throws -> Int {
+        var count = 0
+        while try await !core.read({ tx in try steps.isDone(tx.connection()) }) {
+            if isDryRun {
+                return try await core.write(steps.request) { tx in
+                    try steps.rehearse(&tx, willRun)
+                }
+            }
+            if try await core.write(steps.request, { tx in try steps.runNext(&tx, willRun) }) {
+                count += 1
+            }
+        }
+        return count
+    }
+}
+
+extension SchemaSteps {
+    fileprivate var request: WriteQueue.Request {
+        WriteQueue.Request(isSharing: false, pausesForeignKeys: pausesForeignKeys)
+    }
+}

@@ -1,0 +1,232 @@
+import Coffer
+import Foundation
+import Testing
+
+/// Parts of records, and many of them.
+@Suite(.againstHanging) struct PartialUpdateTests {
+    private let fixture: RecordFixture
+    private var store: Store { fixture.store }
+
+    init() throws {
+        fixture = try RecordFixture()
+    }
+
+    struct Entry: Record, Equatable {
+        var id: Int64?
+        var text: String
+    }
+
+    @Test func `insert returns the key that the engine has chosen`() throws {
+        try store.write { tx throws in
+            #expect(try tx.insert(Entry(text: "a")) == 1)
+            #expect(try tx.insert(Entry(id: 40, text: "b")) == 40)
+            let id = try tx.insert(Entry(text: "c"))
+            #expect(id == 41)
+            #expect(try tx.find(Entry.self, id)?.text == "c")
+        }
+    }
+
+    @Test func `a trigger's own rows do not change the key that is returned`() throws {
+        try store.write { tx throws in
+            try tx.create(Entry.self)
+            try tx.execute("CREATE TABLE log(id INTEGER PRIMARY KEY, text TEXT)")
+            try tx.execute("INSERT INTO log VALUES (500, '')")
+            try tx.execute(
+                """
+                CREATE TRIGGER t AFTER INSERT ON entry
+                BEGIN INSERT INTO log(text) VALUES (new.text); END
+                """)
+            #expect(try tx.insert(Entry(text: "a")) == 1)
+            try tx.execute(
+                """
+                CREATE TRIGGER skip BEFORE INSERT ON entry WHEN new.text = 'skip'
+                BEGIN SELECT RAISE(IGNORE); END
+                """)
+            #expect(try tx.insert(Entry(text: "skip")) == 0)
+            #expect(try tx.insert(Entry(text: "b")) == 2)
+        }
+    }
+
+    @Test func `a table that SQL made without row ids has none to return`() throws {
+        try store.write { tx throws in
+            try tx.execute("CREATE TABLE person(id TEXT PRIMARY KEY) WITHOUT ROWID")
+            try tx.insert(Entry(id: 70, text: "a"))
+            #expect(try tx.insert(Person(id: "ada")) == 0)
+        }
+    }
+
+    private struct Person: Record {
+        var id: String
+    }
+
+    @Test func `a key that is nil and not the engine's to choose says so`() throws {
+        struct Named: Record {
+            static let key = ["name"]
+            var name: String?
+            var size: Int
+        }
+        try store.write { tx throws in
+            let error = expect(.constraint) { try tx.insert(Named(size: 1)) }
+            #expect(error?.table == "named")
+            #expect(error?.column == "name")
+            #expect(error?.hint?.contains("integer") == true)
+            _ = expect(.constraint) { try tx.insertOrUpdate(Named(size: 1)) }
+            #expect(try !tx.update(Named(size: 1)))
+            #expect(try !tx.delete(Named(size: 1)))
+        }
+    }
+
+    @Test func `update sets the chosen properties only`() throws {
+        try store.write { tx throws in
+            try tx.insert((1...3).map(Note.numbered))
+            var note = Note.numbered(2)
+            (note.title, note.pinned, note.rank, note.note) = ("new", false, 9, "n")
+            #expect(try tx.update(note, only: \.title, \.note))
+            var expected = Note.numbered(2)
+            (expected.title, expected.note) = ("new", "n")
+            #expect(try tx.find(Note.self, 2) == expected)
+            #expect(try tx.update(note, only: \.note, \.title))
+            note.note = nil
+            #expect(try tx.update(note, only: \.note))
+            #expect(try tx.find(Note.self, 2)?.note == nil)
+            #expect(try tx.update(note, only: \.created))
+            #expect(try !tx.update(Note.numbered(9), only: \.title))
+            #expect(try tx.fetch(Note.where(\.id != 2)) == [.numbered(1), .numbered(3)])
+        }
+    }
+
+    @Test func `a part of a record cannot be its key, a computed property, or nothing`() throws {
+        try store.write { tx throws in
+            try tx.insert(Note.numbered(1))
+            let error = expect(.misuse) { try tx.update(Note.numbered(1), only: \.id) }
+            #expect(error?.column == "id")
+            _ = expect(.misuse) { try tx.update(Note.numbered(1), only: \.title.count) }
+        }
+    }
+
+    @Test func `after a rollback took the table away, the next update finds it anew`() throws {
+        struct Undo: Error {}
+        #expect(throws: Undo.self) {
+            try store.write { tx throws in
+                try tx.insert(Note.numbered(1))
+                try tx.update(Note.numbered(1), only: \.title)
+                throw Undo()
+            }
+        }
+        try store.write { tx throws in
+            _ = expect(.notFound) { try tx.update(Note.numbered(1), only: \.title) }
+            try tx.insert(Note.numbered(1))
+            #expect(try tx.update(Note.numbered(1), only: \.title))
+        }
+    }
+
+    @Test func `a query's rows are updated in one statement`() throws {
+        try store.write { tx throws in
+            try tx.insert((1...10).map(Note.numbered))
+            let pinned = Note.where(\.pinned == true)
+            #expect(try tx.update(pinned.set(\.pinned, to: false).set(\.note, to: "was")) == 5)
+            #expect(try tx.count(Note.where(\.note == "was" && \.pinned == false)) == 5)
+            #expect(try tx.update(Note.where(\.id > 9).set(\.note, to: nil)) == 1)
+            #expect(try tx.count(Note.where(\.note == "was")) == 4)
+            let top = Note.order(by: \.id, .descending).limit(2)
+            #expect(try tx.update(top.set(\.title, to: "top")) == 2)
+            #expect(try tx.fetch(Note.where(\.title == "top")).map(\.id) == [9, 10])
+            let one = 1
+            #expect(try tx.update(Note.where(\.id <= 2).set(\.rank, sql: "rank + \(one)")) == 2)
+            #expect(try tx.find(Note.self, 2)?.rank == 2)
+            #expect(try tx.update(Note.where(\.id == 77).set(\.title, to: "x")) == 0)
+            #expect(try tx.update(Note.all.set(\.title, to: "all")) == 10)
+        }
+    }
+
+    @Test func `a query's update that a constraint refuses changes no row`() throws {
+        try store.write { tx throws in
+            try tx.insert((1...3).map(Note.numbered))
+            let error = expect(.constraint) { try tx.update(Note.all.set(\.id, to: 7)) }
+            #expect(error?.table == "note")
+            #expect(try tx.fetch(Note.order(by: \.id)).map(\.id) == [1, 2, 3])
+            _ = expect(.misuse) { try tx.update(Note.all.set(\.title.count, to: 7)) }
+            _ = expect(.mismatch) { try tx.update(Note.all.set(\.rank, to: .nan)) }
+        }
+        try store.write { tx throws in
+            try tx.execute("DROP TABLE note")
+            _ = expect(.notFound) { try tx.update(Note.all.set(\.title, to: "")) }
+        }
+    }
+
+    struct Download: Record, Equatable {
+        static var indexes: [Index<Self>] { [Index(\.url, isUnique: true)] }
+        var id: UUID
+        var url: String?
+        var done: Int
+    }
+
+    @Test func `insertOrUpdate finds the row by unique properties and keeps its key`() throws {
+        let first = Download(id: UUID(), url: "u", done: 1)
+        try store.write { tx throws in
+            try tx.insertOrUpdate(first, conflictingOn: \.url)
+            try tx.execute(
+                """
+                CREATE TABLE part(
+                download BLOB REFERENCES download(id) ON DELETE CASCADE ON UPDATE CASCADE)
+                """)
+            try tx.execute("INSERT INTO part VALUES (\(first.id))")
+            try tx.execute("CREATE TABLE log(what TEXT)")
+            for verb in ["INSERT", "UPDATE", "DELETE"] {
+                try tx.execute(
+                    SQL(
+                        text: "CREATE TRIGGER log_\(verb) AFTER \(verb) ON download BEGIN "
+                            + "INSERT INTO log VALUES ('\(verb)'); END"))
+            }
+            try tx.insertOrUpdate(Download(id: UUID(), url: "u", done: 2), conflictingOn: \.url)
+            #expect(try tx.fetch(Download.all) == [Download(id: first.id, url: "u", done: 2)])
+            #expect(try tx.rows("SELECT * FROM part").count == 1)
+            // NULL conflicts with nothing.
+            for _ in 0..<2 {
+                try tx.insertOrUpdate(
+                    Download(id: UUID(), url: nil, done: 3), conflictingOn: \.url)
+            }
+            #expect(try tx.count(Download.all) == 3)
+            #expect(
+                try tx.rows("SELECT what FROM log").map { $0[0] } == ["UPDATE", "INSERT", "INSERT"])
+            // A further conflict is one.
+            let twin = Download(id: first.id, url: "other", done: 4)
+            _ = expect(.constraint) { try tx.insertOrUpdate(twin, conflictingOn: \.url) }
+            #expect(try tx.count(Download.all) == 3)
+        }
+    }
+
+    @Test func `insertOrUpdate asks for something unique, in the type and in the table`() throws {
+        try store.write { tx throws in
+            try tx.insert(Note.numbered(1))
+            let error = expect(.misuse) {
+                try tx.insertOrUpdate(Note.numbered(1), conflictingOn: \.title)
+            }
+            #expect(error?.hint?.contains("isUnique: true") == true)
+            var note = Note.numbered(1)
+            note.title = "by key"
+            try tx.insertOrUpdate(note, conflictingOn: \.id)
+            #expect(try tx.fetch(Note.all) == [note])
+            try tx.execute("CREATE TABLE download(id BLOB PRIMARY KEY, url TEXT, done INTEGER)")
+            let download = Download(id: UUID(), url: "u", done: 1)
+            let other = expect(.mismatch) {
+                try tx.insertOrUpdate(download, conflictingOn: \.url)
+            }
+            #expect(other?.column == "url")
+        }
+    }
+
+    @Test func `batches count the rows that were there`() throws {
+        try store.write { tx throws in
+            let notes = (1...2_000).map(Note.numbered)
+            try tx.insertOrUpdate(notes)
+            try tx.insertOrUpdate(notes.prefix(10))
+            #expect(try tx.count(Note.all) == 2_000)
+            #expect(try tx.update((1_991...2_010).map(Note.numbered)) == 10)
+            #expect(try tx.delete((1_901...2_100).map(Note.numbered)) == 100)
+            #expect(try tx.delete(Note.self, keys: 1...1_500) == 1_500)
+            #expect(try tx.delete(Note.self, keys: [Int]()) == 0)
+            #expect(try tx.count(Note.all) == 400)
+        }
+    }
+}
