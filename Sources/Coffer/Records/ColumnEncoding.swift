@@ -56,7 +56,7 @@ public struct ColumnEncoding: Sendable {
             guard let uuid = UUID(uuidString: text) else {
                 throw StoreError(.mismatch, "a text is not a UUID")
             }
-            return try uuid.asValue()
+            return uuid.asValue()
         case (.uuidText, _): throw .mismatch(stored, UUID.self)
         }
     }

@@ -74,15 +74,12 @@ import Testing
     }
 
     @Test func `only a read that is too old has to end`() async throws {
-        var configuration = Configuration.testing()
-        configuration.walByteCountMax = 1 << 20
-        configuration.checkpointPageCount = 100
-        configuration.snapshotAgeMax = .seconds(2)
-        let store = try make(configuration)
+        let store = try make(.testing())
         let old = try await store.snapshot()
-        try await Task.sleep(for: .seconds(2))
+        let between = ContinuousClock.now
         let young = try await store.snapshot()
-        for _ in 0..<12 { try Self.fill(store) }
+        let reason = StoreError(.snapshotExpired, "too old")
+        #expect(store.core.pool.stopReaders(reason, since: between) == 1)
         while store.statistics.readerInUseCount > 1 { try await Task.sleep(for: .milliseconds(1)) }
         expect(.snapshotExpired) { try old.read { _ in } }
         #expect(try await young.read { tx in try tx.rows("SELECT * FROM t").count } == 0)

@@ -79,7 +79,7 @@ import Testing
         while store.waitingWriteCount <= waiting + 1 { await Task.yield() }
         writing.release()
         try await write.value
-        try await next.value
+        _ = try await next.value
         #expect(mode == .delete || !hasClosed.value)
         reading.release()
         _ = try await read.value
