@@ -43,6 +43,8 @@ final class Handle {
     var traceBox: TraceBox?
     /// Told what is about to be touched, while somebody observes the store.
     var touchObserver: (any TouchObserver)?
+    /// Once it was asked for.
+    var collector: RowCollector?
     /// What `PRAGMA data_version` said when it was asked last.
     var knownDataVersion: Int?
     /// The tokenizers of this handle. The engine has pointers into it until every table is closed.

@@ -46,6 +46,13 @@ public protocol Record: Codable, Sendable {
     /// static var columns: [PartialKeyPath<Note>: String] { [\.title: "title_text"] }
     /// ```
     static var columns: [PartialKeyPath<Self>: String] { get }
+
+    /// How values get into rows and out of them: by the type's own coding, or faster.
+    ///
+    /// ```swift
+    /// static var access: RecordAccess { .storedProperties }
+    /// ```
+    static var access: RecordAccess { get }
 }
 
 extension Record {
