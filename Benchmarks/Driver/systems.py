@@ -36,6 +36,7 @@ WORKLOADS = {
     "c-sqlite": W14 + W5 + W6 + ["open-raw", "open-pool-raw", "verify"] + BLOBS + GROWTH,
     "swift-c": ["W1", "W2", "W2d", "W3", "W4"] + W5 + ["W6-single"],
     "coffer-record": W14 + W6 + QUEUE + OPEN + FILES + GROWTH,
+    "coffer-fast": W14,
     "coffer-connection": W14 + W5 + IN_PLACE + ["W6-single"],
     "coffer-bucket": W5 + BLOBS,
     "grdb-codable": W14 + W5 + W6 + OPEN,
@@ -47,7 +48,7 @@ WORKLOADS = {
 ALL_WORKLOADS = W14 + W5 + IN_PLACE + W6 + QUEUE + OPEN + FILES + BLOBS + GROWTH
 UNENCRYPTED = {"c-sqlite", "lmdb", "rocksdb"}
 # The systems that `check` counts: Coffer's layers, and what they are compared with.
-OWN = ["c-sqlcipher", "swift-c", "coffer-record", "coffer-connection", "coffer-bucket"]
+OWN = ["c-sqlcipher", "swift-c", "coffer-record", "coffer-fast", "coffer-connection", "coffer-bucket"]
 
 
 class Skipped(Exception):

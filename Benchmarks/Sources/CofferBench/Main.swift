@@ -1,15 +1,17 @@
 import Coffer
 import Workloads
 
-/// Coffer, layer by layer: `coffer-record`, `coffer-connection`, `coffer-bucket`.
+/// Coffer, layer by layer: `coffer-record`, `coffer-fast`, `coffer-connection`, `coffer-bucket`.
 @main struct Main {
     static func main() throws {
         let run = Run()
         switch (run.system, run.workload) {
-        case ("coffer-record", "W1"): try StoreRecords(run).insert()
-        case ("coffer-record", "W2"), ("coffer-record", "W2d"): try StoreRecords(run).fetch()
-        case ("coffer-record", "W3"): try StoreRecords(run).find()
-        case ("coffer-record", "W4"): try StoreRecords(run).update()
+        case ("coffer-record", "W1"), ("coffer-fast", "W1"): try StoreRecords(run).insert()
+        case ("coffer-record", "W2"), ("coffer-record", "W2d"), ("coffer-fast", "W2"),
+            ("coffer-fast", "W2d"):
+            try StoreRecords(run).fetch()
+        case ("coffer-record", "W3"), ("coffer-fast", "W3"): try StoreRecords(run).find()
+        case ("coffer-record", "W4"), ("coffer-fast", "W4"): try StoreRecords(run).update()
         case ("coffer-record", "W6-single"): try StoreRecords(run).insertDurably()
         case ("coffer-record", "W6-async64"):
             Run.wait { try await StoreRecords(run).insertAtOnce() }
@@ -57,7 +59,11 @@ private func watched(_ run: Run, _ watch: Watch) throws {
     Run.wait { try await Queue(run).insertWatched(watch) }
 }
 
-extension Item: Record {}
+/// The same type for both systems: `coffer-fast` asks for its stored properties.
+extension Item: Record {
+    public static let access: RecordAccess =
+        CommandLine.arguments.dropFirst().first == "coffer-fast" ? .storedProperties : .codable
+}
 
 extension Run {
     /// The configuration of all systems: the cache for each connection, what a commit survives.

@@ -47,6 +47,8 @@ final class Handle {
     var touchObserver: (any TouchObserver)?
     /// Whether foreign keys have no effect, for a transaction of Coffer's own.
     var isPausingForeignKeys = false
+    /// Once it was asked for.
+    var collector: RowCollector?
     /// What `PRAGMA data_version` said when it was asked last.
     var knownDataVersion: Int?
     /// The tokenizers of this handle. The engine has pointers into it until every table is closed.

@@ -176,7 +176,11 @@ extension Statement {
 extension Statement {
     /// A value of the current row; the index is known to be in range.
     static func value(of raw: OpaquePointer, at index: Int32) throws(StoreError) -> Value {
-        let value = sqlite3_column_value(raw, index)
+        try value(of: sqlite3_column_value(raw, index))
+    }
+
+    @inline(__always)
+    static func value(of value: OpaquePointer?) throws(StoreError) -> Value {
         switch sqlite3_value_type(value) {
         case SQLITE_INTEGER: return .integer(sqlite3_value_int64(value))
         case SQLITE_FLOAT: return .real(sqlite3_value_double(value))

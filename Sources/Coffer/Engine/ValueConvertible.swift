@@ -73,6 +73,7 @@ extension Bool: ValueConvertible {
         switch value {
         case .integer(0): self = false
         case .integer(1): self = true
+        case .integer: throw .outOfRange(Bool.self)
         default: throw .mismatch(value, Bool.self)
         }
     }
@@ -105,7 +106,7 @@ extension Float: ValueConvertible {
 
     /// The number, rounded to 32 bits; `.mismatch` if it is too large for them.
     public init(_ value: Value) throws(StoreError) {
-        let double = try Double(value)
+        guard let double = try? Double(value) else { throw .mismatch(value, Float.self) }
         self = Float(double)
         guard isInfinite == double.isInfinite else { throw .mismatch(value, Float.self) }
     }

@@ -65,21 +65,31 @@ struct BindingState {
         guard code == SQLITE_OK else { throw failure(code, entry) }
     }
 
-    @inline(never)
+    /// The bytes are copied before the engine is called, so that the text need not be kept alive.
+    @inline(__always)
     mutating func bind(_ value: String, _ entry: Int32) throws {
         let column = try column(entry, .text)
-        let known = value.utf8.withContiguousStorageIfAvailable { bytes in
-            bindText(UnsafeRawBufferPointer(bytes), column)
+        let copy = value.utf8.withContiguousStorageIfAvailable { bytes in
+            UnsafeBufferPointer(start: keep(UnsafeRawBufferPointer(bytes)), count: bytes.count)
         }
-        let code = known ?? bindBridged(value, column)
+        guard let copy, let start = copy.baseAddress else {
+            return try bindTransient(value, column, entry)
+        }
+        // No destructor is SQLITE_STATIC: the arena is left alone until the statement has run.
+        let code = sqlite3_bind_text(
+            statement, column, UnsafeRawPointer(start).assumingMemoryBound(to: CChar.self),
+            Int32(truncatingIfNeeded: copy.count), nil)
         guard code == SQLITE_OK else { throw failure(code, entry) }
     }
 
-    /// A text that is not kept as UTF-8: one of Objective-C's.
+    /// A text that is too long for the arena, or not kept as UTF-8, such as one of Objective-C's.
     @inline(never)
-    private mutating func bindBridged(_ value: String, _ column: Int32) -> Int32 {
+    private mutating func bindTransient(
+        _ value: String, _ column: Int32, _ entry: Int32
+    ) throws {
         var value = value
-        return value.withUTF8 { bytes in bindText(UnsafeRawBufferPointer(bytes), column) }
+        let code = value.withUTF8 { bytes in bindText(UnsafeRawBufferPointer(bytes), column) }
+        guard code == SQLITE_OK else { throw failure(code, entry) }
     }
 
     /// UTF-8 bytes.
@@ -148,7 +158,9 @@ struct BindingState {
         // Neither side can overflow: both are at most `arenaByteCount`.
         guard bytes.count <= Self.arenaByteCount &- arenaUsed else { return nil }
         let copy = arena + arenaUsed
-        if let start = bytes.baseAddress { memcpy(copy, start, bytes.count) }
+        if let start = bytes.baseAddress {
+            UnsafeMutableRawPointer(copy).copyMemory(from: start, byteCount: bytes.count)
+        }
         arenaUsed &+= bytes.count
         return copy
     }

@@ -74,6 +74,14 @@ public struct Query<R: Record>: Sendable {
 
     func selectSQL(_ plan: RecordPlan) -> SQL { SQL(text: plan.selectSQL).appending(clauses) }
 
+    /// The same for the collector: one column, the call of its function. `nil` where the rows have an
+    /// order, in which an aggregate function need not get them, or where LIMIT would count its
+    /// single row. See <https://www.sqlite.org/lang_aggfunc.html>.
+    func collectSQL(_ plan: RecordPlan) -> SQL? {
+        guard order.isEmpty, countMax == nil else { return nil }
+        return SQL(text: plan.collectSQL).appending(filter)
+    }
+
     func countSQL(_ plan: RecordPlan) -> SQL {
         guard countMax != nil else {
             return SQL(text: "SELECT count(*) FROM \(plan.quotedTable)").appending(filter)

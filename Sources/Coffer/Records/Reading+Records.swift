@@ -11,8 +11,7 @@ extension Reading where Self: ~Copyable {
     /// - Complexity: O(*rows*) memory.
     public func fetch<R: Record>(_ query: Query<R>) throws -> [R] {
         let connection = try connection()
-        let table = try RecordTable.of(R.self, connection)
-        return try table.fetch(R.self, query.selectSQL(table.plan), connection)
+        return try RecordTable.of(R.self, connection).fetch(query, connection)
     }
 
     /// The records that a SELECT of your own returns, columns by name.

@@ -79,6 +79,13 @@ public protocol Record: Codable, Sendable {
     /// short rows with a key that is no integer. By default not.
     /// See <https://www.sqlite.org/withoutrowid.html>.
     static var isWithoutRowID: Bool { get }
+
+    /// How values get into rows and out of them: by the type's own coding, or faster.
+    ///
+    /// ```swift
+    /// static var access: RecordAccess { .storedProperties }
+    /// ```
+    static var access: RecordAccess { get }
 }
 
 extension Record {

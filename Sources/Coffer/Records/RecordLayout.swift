@@ -5,14 +5,15 @@
 /// The sum is checked against the type's size. Which column belongs to a property is tried out: a
 /// value is made of placeholders with one column changed, and the property that differs is it.
 struct RecordLayout: Sendable {
-    private struct Property: Sendable {
+    struct Property: Sendable {
         let label: String?
         let type: Any.Type
         let offset: Int
         var column: Int?
     }
 
-    private var properties: [Property] = []
+    /// In the order of their declaration; none where the layout cannot be told.
+    private(set) var properties: [Property] = []
 
     /// The column of the stored property with this offset and type, if there is exactly one.
     ///

@@ -140,6 +140,12 @@ extension RecordPlan {
         "SELECT \(qualifiedColumns.joined(separator: ", ")) FROM \(quotedTable)"
     }
 
+    /// Hands the columns to the collector.
+    var collectSQL: String {
+        let columns = qualifiedColumns.joined(separator: ", ")
+        return "SELECT \(RowCollector.functionName)(\(columns)) FROM \(quotedTable)"
+    }
+
     private var keyCondition: String {
         keyPositions.map { "\(qualifiedColumns[$0]) = ?\($0 + 1)" }.joined(separator: " AND ")
     }

@@ -19,10 +19,12 @@ final class RecordTable {
     /// Whether the table has row ids; known once it is checked.
     private var hasRowIDs = true
 
-    private init(_ plan: RecordPlan) {
+    private init(_ plan: RecordPlan, _ stored: StoredProperties?) {
         self.plan = plan
-        encoder = RowEncoder(plan: plan)
-        decoder = RowDecoder(plan, names: plan.columns.map(\.name))
+        encoder = RowEncoder(plan: plan, stored: stored)
+        let key = plan.keyPositions.count == 1 ? plan.columns[plan.keyPositions[0]].name : nil
+        decoder = RowDecoder(
+            plan, names: plan.columns.map(\.name), key: key, stored: stored)
     }
 
     @inline(__always)
@@ -39,7 +41,8 @@ final class RecordTable {
     private static func make<R: Record>(
         _ type: R.Type, _ connection: Connection
     ) throws(StoreError) -> RecordTable {
-        let made = RecordTable(try RecordPlan.of(type))
+        let plan = try RecordPlan.of(type)
+        let made = RecordTable(plan, try StoredProperties.of(type, plan).usable)
         connection.attach(made, as: ObjectIdentifier(type))
         return made
     }
@@ -127,6 +130,18 @@ final class RecordTable {
         }
     }
 
+    /// The rows that a query asks for.
+    func fetch<R: Record>(
+        _ query: Query<R>, _ connection: Connection
+    ) throws(StoreError) -> [R] {
+        if try decoder.collects(on: connection), let sql = query.collectSQL(plan) {
+            return try run(sql, connection) { statement throws(StoreError) in
+                try decoder.collected(R.self, statement)
+            }
+        }
+        return try fetch(R.self, query.selectSQL(plan), connection)
+    }
+
     /// The rows of a SELECT of all columns in the order of the plan.
     func fetch<R: Record>(
         _ type: R.Type, _ sql: SQL, _ connection: Connection
@@ -160,7 +175,9 @@ final class RecordTable {
             guard try statement.advance() else { return [] }
             let names = statement.columns.names
             statement.rewind()
-            return try RowDecoder(plan, names: names).all(type, statement)
+            let decoder = RowDecoder(
+                plan, names: names, key: decoder.key, stored: decoder.stored)
+            return try decoder.all(type, statement)
         }
     }
 
@@ -205,7 +222,7 @@ final class RecordTable {
     // MARK: Preparing
 
     @inline(__always)
-    private func insertStatement(_ connection: Connection) throws(StoreError) -> Statement {
+    func insertStatement(_ connection: Connection) throws(StoreError) -> Statement {
         if let insertion { return insertion }
         try ready(connection, isCreating: true)
         let statement = try prepare(plan.insertSQL, connection)
@@ -331,34 +348,5 @@ extension RowEncoder {
         } catch {
             throw failure(error, Int32(position))
         }
-    }
-}
-
-extension RowDecoder {
-    /// The first row, decoded.
-    func first<R: Record>(_ type: R.Type, _ statement: Statement) throws(StoreError) -> R? {
-        try begin(statement)
-        defer { end() }
-        guard try statement.advance() else { return nil }
-        do {
-            return try R(from: self)
-        } catch {
-            throw wrapped(error)
-        }
-    }
-
-    /// All rows, decoded, each in its place.
-    func all<R: Record>(_ type: R.Type, _ statement: Statement) throws(StoreError) -> [R] {
-        try begin(statement)
-        defer { end() }
-        var rows = RowBuffer<R>()
-        while try statement.advance() {
-            do {
-                try rows.append { try R(from: self) }
-            } catch {
-                throw wrapped(error)
-            }
-        }
-        return rows.take()
     }
 }

@@ -12,7 +12,15 @@ import Foundation
 final class RowDecoder: Decoder {
     let table: String
     let names: [String]
+    /// The column that tells rows apart, if it is a single one.
+    let key: String?
     let state: UnsafeMutablePointer<RowState>
+    /// How records are made without their own coding.
+    let stored: StoredProperties?
+    /// How many rows the last fetch of all had.
+    var lastCount = 0
+    /// Memory for one record of the type that is decoded, once it was needed.
+    private var place: UnsafeMutableRawPointer?
     private let positions: [String: Int32]
     private let encodings: [ColumnEncoding?]
     private var holders: [ObjectIdentifier: AnyObject] = [:]
@@ -21,14 +29,22 @@ final class RowDecoder: Decoder {
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    /// - Parameter names: Those of the statement's columns, which may be others than the plan's.
-    init(_ plan: RecordPlan, names: [String]) {
+    /// - Parameters:
+    ///   - names: The columns of the rows, in order, which may be others than the plan's.
+    ///   - key: The column that tells rows apart, if it is a single one.
+    ///   - stored: Of the type that is decoded; `nil` decodes by its own coding.
+    init(
+        _ plan: RecordPlan, names: [String], key: String? = nil, stored: StoredProperties? = nil
+    ) {
         table = plan.table
         self.names = names
+        self.key = key
         encodings = names.map { name in plan.columns.first { $0.name == name }?.encoding }
-        positions = Dictionary(
+        let positions = Dictionary(
             names.enumerated().map { ($0.element, Int32($0.offset)) },
             uniquingKeysWith: { first, _ in first })
+        self.positions = positions
+        self.stored = stored?.moved { positions[$0] ?? KeyMap.absent }
         state = .allocate(capacity: 1)
         state.initialize(to: RowState())
         state.pointee.hasEncodings = encodings.contains { $0 != nil }
@@ -39,6 +55,21 @@ final class RowDecoder: Decoder {
     deinit {
         state.deinitialize(count: 1)
         state.deallocate()
+        place?.deallocate()
+    }
+
+    /// Uninitialised memory for one record. A decoder is for one type.
+    @inline(__always)
+    func place<R>(for type: R.Type) -> UnsafeMutablePointer<R> {
+        let place = place ?? makePlace(MemoryLayout<R>.size, MemoryLayout<R>.alignment)
+        return place.bindMemory(to: type, capacity: 1)
+    }
+
+    @inline(never)
+    private func makePlace(_ byteCount: Int, _ alignment: Int) -> UnsafeMutableRawPointer {
+        let made = UnsafeMutableRawPointer.allocate(byteCount: byteCount, alignment: alignment)
+        place = made
+        return made
     }
 
     /// Makes the rows of a statement what is decoded, until `end()`.
@@ -113,16 +144,30 @@ final class RowDecoder: Decoder {
     }
 
     func failure(_ error: any Error, _ column: Int32) -> StoreError {
-        let name = names[Int(column)]
-        if let known = error as? StoreError { return known.with(table: table, column: name) }
+        let known =
+            error as? StoreError
+            ?? StoreError(.mismatch, "the stored value could not be decoded", cause: error)
         return StoreError(
-            .mismatch, "the stored value could not be decoded", table: table, column: name,
-            cause: error)
+            known.code, known.message + rowKey, hint: known.hint, table: table,
+            column: names[Int(column)], cause: known.cause)
+    }
+
+    /// Says which row it is by its key, if that is an integer: others may tell what the row holds.
+    private var rowKey: String {
+        guard let key, let column = positions[key],
+            case .integer(let integer)? = try? state.pointee.value(column)
+        else { return "" }
+        return ", in the row with \(key) \(integer)"
     }
 
     /// A value whose type is none of the frequent ones.
     @inline(never)
     func decode<T: Decodable>(other type: T.Type, _ column: Int32) throws -> T {
+        // The types are equal, so are the bits; a cast would convert other arrays too.
+        if type == [UInt8].self {
+            return unsafeBitCast(
+                try state.pointee.bytes(state.pointee.raw(column), column), to: type)
+        }
         do {
             if let encoding = encodings[Int(column)], encoding.type == type {
                 let usual = try encoding.usual(try state.pointee.value(column))

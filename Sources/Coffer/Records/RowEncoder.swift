@@ -6,6 +6,8 @@ import CSQLCipher
 final class RowEncoder: Encoder {
     let plan: RecordPlan
     let state: UnsafeMutablePointer<BindingState>
+    /// How records are bound without their own coding.
+    private let stored: StoredProperties?
     /// For types that encode a single value.
     let scalar = ScalarEncoder()
     /// A failure of a requirement of `Encoder` that cannot throw.
@@ -20,8 +22,10 @@ final class RowEncoder: Encoder {
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    init(plan: RecordPlan) {
+    /// - Parameter stored: Of the type whose records are bound; `nil` binds by their own coding.
+    init(plan: RecordPlan, stored: StoredProperties? = nil) {
         self.plan = plan
+        self.stored = stored
         let count = plan.columns.count
         allColumns = count > 64 ? nil : count == 64 ? .max : (1 << UInt64(count)) - 1
         positions = Dictionary(
@@ -45,12 +49,38 @@ final class RowEncoder: Encoder {
     /// blobs stay in the arena until then.
     @inline(__always)
     func bind<R: Record>(_ record: R, to statement: Statement) throws(StoreError) {
+        try bind(to: statement) {
+            if let stored {
+                try withUnsafePointer(to: record) { try stored.bind($0, state) }
+            } else {
+                // Not by the pointer, which would copy the record.
+                try record.encode(to: self)
+            }
+        }
+    }
+
+    /// The same of a record that is left where it lies.
+    @inline(__always)
+    func bind<R: Record>(
+        _ record: UnsafePointer<R>, to statement: Statement
+    ) throws(StoreError) {
+        try bind(to: statement) {
+            if let stored {
+                try stored.bind(record, state)
+            } else {
+                try record.pointee.encode(to: self)
+            }
+        }
+    }
+
+    @inline(__always)
+    private func bind(to statement: Statement, _ encode: () throws -> Void) throws(StoreError) {
         let raw = try statement.pointer()
         guard state.pointee.statement == nil else { throw nested() }
         if allColumns == nil { sqlite3_clear_bindings(raw) }
         state.pointee.begin(raw)
         do {
-            try record.encode(to: self)
+            try encode()
             if state.pointee.hasTrees { try bindTrees() }
         } catch {
             state.pointee.statement = nil
@@ -169,7 +199,11 @@ final class RowEncoder: Encoder {
     }
 
     func entry(at position: Int) -> Int32 {
-        Int32(position) << 2 | plan.columns[position].storage.rawValue
+        Self.entry(position, plan.columns[position].storage)
+    }
+
+    static func entry(_ position: Int, _ storage: Storage) -> Int32 {
+        Int32(position) << 2 | storage.rawValue
     }
 
     func unknownKey(_ name: String) -> StoreError {

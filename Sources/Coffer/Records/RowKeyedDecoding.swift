@@ -48,39 +48,28 @@ struct RowKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
     @inline(__always)
     private func integer<T: FixedWidthInteger>(_ type: T.Type, _ column: Int32) throws -> T {
-        let wide = try row.pointee.integer(column, for: type)
-        guard let value = T(exactly: wide) else { throw row.pointee.outOfRange(column, type) }
-        return value
-    }
-
-    @inline(__always)
-    private func bool(_ column: Int32) throws -> Bool {
-        let value = try row.pointee.integer(column, for: Bool.self)
-        guard value & 1 == value else { throw row.pointee.outOfRange(column, Bool.self) }
-        return value == 1
-    }
-
-    /// A real that some other program wrote may have more digits, but not a greater range.
-    private func float(_ column: Int32) throws -> Float {
-        let wide = try row.pointee.real(column, for: Float.self)
-        let value = Float(wide)
-        guard value.isFinite == wide.isFinite else {
-            throw row.pointee.mismatch(column, Float.self)
-        }
-        return value
+        try row.pointee.integer(row.pointee.raw(column), column, as: type)
     }
 
     func contains(_ key: Key) -> Bool { present(key) != nil }
     func decodeNil(forKey key: Key) throws -> Bool { row.pointee.isNull(try column(key)) }
 
-    func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool { try bool(try column(key)) }
+    func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool {
+        let column = try column(key)
+        return try row.pointee.bool(row.pointee.raw(column), column)
+    }
     func decode(_ type: String.Type, forKey key: Key) throws -> String {
-        try row.pointee.text(try column(key))
+        let column = try column(key)
+        return try row.pointee.text(row.pointee.raw(column), column)
     }
     func decode(_ type: Double.Type, forKey key: Key) throws -> Double {
-        try row.pointee.real(try column(key), for: type)
+        let column = try column(key)
+        return try row.pointee.real(row.pointee.raw(column), column, for: type)
     }
-    func decode(_ type: Float.Type, forKey key: Key) throws -> Float { try float(try column(key)) }
+    func decode(_ type: Float.Type, forKey key: Key) throws -> Float {
+        let column = try column(key)
+        return try row.pointee.float(row.pointee.raw(column), column)
+    }
     func decode(_ type: Int.Type, forKey key: Key) throws -> Int {
         try integer(type, try column(key))
     }
@@ -94,7 +83,7 @@ struct RowKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
         try integer(type, try column(key))
     }
     func decode(_ type: Int64.Type, forKey key: Key) throws -> Int64 {
-        try row.pointee.integer(try column(key), for: type)
+        try integer(type, try column(key))
     }
     func decode(_ type: UInt.Type, forKey key: Key) throws -> UInt {
         try integer(type, try column(key))
@@ -119,19 +108,19 @@ struct RowKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
     // The frequent ones; the standard library's own look the column up three times.
 
     func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? {
-        try present(key).map { try bool($0) }
+        try present(key).map { try row.pointee.bool(row.pointee.raw($0), $0) }
     }
     func decodeIfPresent(_ type: String.Type, forKey key: Key) throws -> String? {
-        try present(key).map { try row.pointee.text($0) }
+        try present(key).map { try row.pointee.text(row.pointee.raw($0), $0) }
     }
     func decodeIfPresent(_ type: Double.Type, forKey key: Key) throws -> Double? {
-        try present(key).map { try row.pointee.real($0, for: type) }
+        try present(key).map { try row.pointee.real(row.pointee.raw($0), $0, for: type) }
     }
     func decodeIfPresent(_ type: Int.Type, forKey key: Key) throws -> Int? {
         try present(key).map { try integer(type, $0) }
     }
     func decodeIfPresent(_ type: Int64.Type, forKey key: Key) throws -> Int64? {
-        try present(key).map { try row.pointee.integer($0, for: type) }
+        try present(key).map { try integer(type, $0) }
     }
     func decodeIfPresent<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T? {
         try present(key).map { try value(type, $0) }
@@ -141,12 +130,13 @@ struct RowKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
     private func value<T: Decodable>(_ type: T.Type, _ column: Int32) throws -> T {
         // The types are compared first: equal types have the same bits.
         if type == Date.self, !row.pointee.hasEncodings {
-            let seconds = try row.pointee.real(column, for: type)
-            return unsafeBitCast(Date(timeIntervalSince1970: seconds), to: type)
+            return unsafeBitCast(try row.pointee.date(row.pointee.raw(column), column), to: type)
         }
-        if type == Data.self { return unsafeBitCast(try row.pointee.data(column), to: type) }
+        if type == Data.self {
+            return unsafeBitCast(try row.pointee.data(row.pointee.raw(column), column), to: type)
+        }
         if type == UUID.self, !row.pointee.hasEncodings {
-            return unsafeBitCast(try row.pointee.uuid(column), to: type)
+            return unsafeBitCast(try row.pointee.uuid(row.pointee.raw(column), column), to: type)
         }
         return try row.pointee.decoder.decode(other: type, column)
     }

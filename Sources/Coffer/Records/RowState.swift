@@ -8,7 +8,8 @@ import Foundation
 
 /// What reading a row needs at hand, in memory of its own: no reference is counted on the way.
 ///
-/// Values are read through `sqlite3_column_value`, once for each column. "If SQLite is run in one
+/// Values are read through `sqlite3_column_value`, once for each column, or as a function gets
+/// them. "If SQLite is run in one
 /// of reduced mutex modes SQLITE_CONFIG_SINGLETHREAD or SQLITE_CONFIG_MULTITHREAD then there is no
 /// distinction between protected and unprotected sqlite3_value objects and they can be used
 /// interchangeably" (<https://www.sqlite.org/c3ref/value.html>); a connection that was opened with
@@ -16,6 +17,8 @@ import Foundation
 struct RowState {
     /// The statement whose row is read; `nil` outside, when the engine gives NULL for everything.
     var statement: OpaquePointer?
+    /// The values of the row where the engine hands them out in the middle of a step.
+    var values: UnsafeMutablePointer<OpaquePointer?>?
     var owner: Unmanaged<RowDecoder>?
     /// Whether a column keeps its values in a form of its own.
     var hasEncodings = false
@@ -31,16 +34,40 @@ struct RowState {
         sqlite3_column_type(statement, column) == SQLITE_NULL
     }
 
+    /// The engine's value in a column of the row that is read.
     @inline(__always)
-    func integer(_ column: Int32, for type: Any.Type) throws -> Int64 {
-        let value = sqlite3_column_value(statement, column)
+    func raw(_ column: Int32) -> OpaquePointer? {
+        sqlite3_column_value(statement, column)
+    }
+
+    // MARK: Values. The column is the one to blame.
+
+    @inline(__always)
+    func integer(
+        _ value: OpaquePointer?, _ column: Int32, for type: Any.Type
+    ) throws -> Int64 {
         guard sqlite3_value_type(value) == SQLITE_INTEGER else { throw mismatch(column, type) }
         return sqlite3_value_int64(value)
     }
 
     @inline(__always)
-    func real(_ column: Int32, for type: Any.Type) throws -> Double {
-        let value = sqlite3_column_value(statement, column)
+    func integer<T: FixedWidthInteger>(
+        _ value: OpaquePointer?, _ column: Int32, as type: T.Type
+    ) throws -> T {
+        let wide = try integer(value, column, for: type)
+        guard let integer = T(exactly: wide) else { throw outOfRange(column, type) }
+        return integer
+    }
+
+    @inline(__always)
+    func bool(_ value: OpaquePointer?, _ column: Int32) throws -> Bool {
+        let integer = try integer(value, column, for: Bool.self)
+        guard integer & 1 == integer else { throw outOfRange(column, Bool.self) }
+        return integer == 1
+    }
+
+    @inline(__always)
+    func real(_ value: OpaquePointer?, _ column: Int32, for type: Any.Type) throws -> Double {
         guard sqlite3_value_type(value) == SQLITE_FLOAT else {
             return try exactReal(value, column, type)
         }
@@ -58,62 +85,79 @@ struct RowState {
         return real
     }
 
+    /// A real that some other program wrote may have more digits, but not a greater range.
+    func float(_ value: OpaquePointer?, _ column: Int32) throws -> Float {
+        let wide = try real(value, column, for: Float.self)
+        let float = Float(wide)
+        guard float.isFinite == wide.isFinite else { throw mismatch(column, Float.self) }
+        return float
+    }
+
+    @inline(__always)
+    func date(_ value: OpaquePointer?, _ column: Int32) throws -> Date {
+        Date(timeIntervalSince1970: try real(value, column, for: Date.self))
+    }
+
     @inline(never)
-    func text(_ column: Int32) throws -> String {
-        let value = sqlite3_column_value(statement, column)
-        guard sqlite3_value_type(value) == SQLITE_TEXT, let start = sqlite3_value_text(value) else {
-            throw mismatch(column, String.self)
-        }
-        let count = Int(sqlite3_value_bytes(value))
-        let bytes = UnsafeBufferPointer(start: start, count: count)
+    func text(_ value: OpaquePointer?, _ column: Int32) throws -> String {
+        let bytes = try utf8(value, column, for: String.self)
         guard let text = String(exactly: bytes) else { throw notText(column) }
         return text
     }
 
     /// The UTF-8 bytes of a text, for a type that is kept as JSON.
     func textData(_ column: Int32, _ type: Any.Type) throws -> Data {
-        let value = sqlite3_column_value(statement, column)
+        Data(buffer: try utf8(raw(column), column, for: type))
+    }
+
+    @inline(__always)
+    private func utf8(
+        _ value: OpaquePointer?, _ column: Int32, for type: Any.Type
+    ) throws -> UnsafeBufferPointer<UInt8> {
         guard sqlite3_value_type(value) == SQLITE_TEXT, let start = sqlite3_value_text(value) else {
             throw mismatch(column, type)
         }
-        return Data(bytes: start, count: Int(sqlite3_value_bytes(value)))
+        return UnsafeBufferPointer(start: start, count: Int(sqlite3_value_bytes(value)))
     }
 
     @inline(never)
-    func data(_ column: Int32) throws -> Data {
-        let bytes = try blob(column, for: Data.self)
+    func data(_ value: OpaquePointer?, _ column: Int32) throws -> Data {
+        let bytes = try blob(value, column, for: Data.self)
         return bytes.baseAddress.map { Data(bytes: $0, count: bytes.count) } ?? Data()
+    }
+
+    func bytes(_ value: OpaquePointer?, _ column: Int32) throws -> [UInt8] {
+        [UInt8](try blob(value, column, for: [UInt8].self))
     }
 
     /// The bytes of a blob, until the next step.
     @inline(__always)
-    func blob(_ column: Int32, for type: Any.Type) throws -> UnsafeRawBufferPointer {
-        let value = sqlite3_column_value(statement, column)
+    private func blob(
+        _ value: OpaquePointer?, _ column: Int32, for type: Any.Type
+    ) throws -> UnsafeRawBufferPointer {
         guard sqlite3_value_type(value) == SQLITE_BLOB else { throw mismatch(column, type) }
-        let start = sqlite3_value_blob(value)
-        return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(value)))
+        return try Statement.bytes(of: value)
     }
 
     @inline(never)
-    func uuid(_ column: Int32) throws -> UUID {
-        let bytes = try blob(column, for: UUID.self)
+    func uuid(_ value: OpaquePointer?, _ column: Int32) throws -> UUID {
+        let bytes = try blob(value, column, for: UUID.self)
         guard bytes.count == 16 else { throw mismatch(column, UUID.self) }
         return UUID(uuid: bytes.loadUnaligned(as: uuid_t.self))
     }
 
     @inline(never)
     func value(_ column: Int32) throws -> Value {
-        guard let statement else { return .null }
-        return try Statement.value(of: statement, at: column)
+        guard statement != nil else { return .null }
+        return try Statement.value(of: values.map { $0[Int(column)] } ?? raw(column))
     }
 
     // MARK: Failures
 
     @inline(never)
     func mismatch(_ column: Int32, _ type: Any.Type) -> any Error {
-        let found = (try? value(column).storageClass.description) ?? "TEXT that is not UTF-8"
-        return decoder.failure(
-            StoreError(.mismatch, "expected a value for \(type), found \(found)"), column)
+        guard let value = try? value(column) else { return notText(column) }
+        return decoder.failure(StoreError.mismatch(value, type), column)
     }
 
     @inline(never)

@@ -41,7 +41,10 @@ extension WriteTransaction {
     ///
     /// - Throws: As `insert(_:)` of one record.
     public func insert<S: Sequence>(_ records: S) throws where S.Element: Record {
-        for record in records { try insert(record) }
+        let isDone: Void? = try records.withContiguousStorageIfAvailable { records in
+            try insertEach(of: records)
+        }
+        if isDone == nil { for record in records { try insert(record) } }
     }
 
     /// Updates the row with the record's key, or adds the record if there is none.

@@ -23,6 +23,15 @@ import Testing
         }
     }
 
+    /// The same rows by another way.
+    private struct FastLetter: Record {
+        static var table: String { "letter" }
+        static var access: RecordAccess { .storedProperties }
+        var id: Int
+        var flag: Int
+        var text: String
+    }
+
     private let letters = Bucket<String, String>("letters")
     private let others = Bucket<String, String>("others")
 
@@ -55,6 +64,9 @@ import Testing
         let store = try open(mode)
         expect(.damaged) { try store.read { tx in try tx.fetch(Letter.all) } }
         expect(.damaged) { try store.read { tx in try tx.find(Letter.self, 2) } }
+        expect(.damaged) { try store.read { tx in try tx.fetch(FastLetter.all) } }
+        expect(.damaged) { try store.read { tx in try tx.fetch(FastLetter.limit(2)) } }
+        expect(.damaged) { try store.read { tx in try tx.find(FastLetter.self, 2) } }
         expect(.damaged) {
             try store.read { tx in try tx.first(Letter.where(\.text == "none")) }
         }

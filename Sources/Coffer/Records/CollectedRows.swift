@@ -1,0 +1,109 @@
+/// Where the collector puts rows, as the engine hands out their values.
+///
+/// It knows nothing of the rows' type, so that the engine's call reaches the properties by one
+/// function that is compiled once.
+private struct CollectedRows {
+    /// Kept by the decoder, which waits for the engine.
+    let stored: Unmanaged<StoredProperties>
+    let state: UnsafeMutablePointer<RowState>
+    let stride: Int
+    /// Says how many rows were made in the memory given before, and gives more.
+    let refill: (_ madeCount: Int) -> UnsafeMutableRawBufferPointer
+
+    /// Uninitialised memory for the next rows.
+    var place: UnsafeMutableRawPointer
+    var room = 0
+    var madeCount = 0
+    var failure: (any Error)?
+
+    /// Makes a row of the values of its columns; `false` if they do not fit.
+    @inline(__always)
+    mutating func take(_ values: UnsafeMutablePointer<OpaquePointer?>) -> Bool {
+        if room == 0 { makeRoom() }
+        state.pointee.values = values
+        do {
+            try stored._withUnsafeGuaranteedRef { stored in
+                try stored.initialize(place, state, values: values)
+            }
+        } catch {
+            failure = error
+            return false
+        }
+        place += stride
+        room &-= 1
+        madeCount &+= 1
+        return true
+    }
+
+    @inline(never)
+    private mutating func makeRoom() {
+        let memory = refill(madeCount)
+        madeCount = 0
+        room = memory.count / stride
+        if let start = memory.baseAddress { place = start }
+    }
+}
+
+private func takeRow(
+    target: UnsafeMutableRawPointer, values: UnsafeMutablePointer<OpaquePointer?>, count: Int32
+) -> Bool {
+    // `RowCollector` was given this target by `collected(_:_:)`, which is waiting for it.
+    target.assumingMemoryBound(to: CollectedRows.self).pointee.take(values)
+}
+
+extension RowDecoder {
+    /// Whether rows can be taken in the middle of a step: no code of the user's runs then, and a
+    /// function takes so many arguments.
+    func collects(on connection: Connection) throws(StoreError) -> Bool {
+        guard let stored, stored.isPlain else { return false }
+        return names.count <= (try connection.current().rowCollector().columnCountMax)
+    }
+
+    /// All rows of a SELECT whose only column is the collector's function of the plan's columns.
+    func collected<R: Record>(
+        _ type: R.Type, _ statement: Statement
+    ) throws(StoreError) -> [R] {
+        try begin(statement)
+        defer {
+            state.pointee.values = nil
+            end()
+        }
+        do {
+            let rows = try [R].collecting(expectedCount: lastCount) { rows in
+                try collect(into: &rows, statement)
+            }
+            lastCount = min(rows.count, Self.expectedCountMax)
+            return rows
+        } catch {
+            throw wrapped(error)
+        }
+    }
+
+    private func collect<R: Record>(
+        into rows: inout RowBuffer<R>, _ statement: Statement
+    ) throws(StoreError) {
+        guard let stored else { return }
+        let collector = try statement.handle.rowCollector()
+        try withUnsafeMutablePointer(to: &rows) { rows throws(StoreError) in
+            let memory = UnsafeMutableRawBufferPointer(rows.pointee.spare())
+            guard let start = memory.baseAddress else { return }
+            var target = CollectedRows(
+                stored: .passUnretained(stored), state: state, stride: MemoryLayout<R>.stride,
+                refill: { madeCount in
+                    rows.pointee.take(spare: madeCount)
+                    return UnsafeMutableRawBufferPointer(rows.pointee.spare())
+                },
+                place: start, room: memory.count / MemoryLayout<R>.stride)
+            defer { rows.pointee.take(spare: target.madeCount) }
+            do throws(StoreError) {
+                try withUnsafeMutablePointer(to: &target) { target throws(StoreError) in
+                    try collector.run(statement, into: target, takeRow)
+                }
+            } catch {
+                // A page that failed is worse than what was read of it.
+                guard error.code != .damaged, let failure = target.failure else { throw error }
+                throw wrapped(failure)
+            }
+        }
+    }
+}

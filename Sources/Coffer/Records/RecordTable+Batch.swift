@@ -1,0 +1,32 @@
+extension WriteTransaction {
+    /// Inserts records from where they lie, a portion at a time: between two it is looked whether to
+    /// stop.
+    func insertEach<R: Record>(of records: UnsafeBufferPointer<R>) throws {
+        guard let start = records.baseAddress else { return }
+        let portion = 64
+        for first in stride(from: 0, to: records.count, by: portion) {
+            let connection = try connection()
+            try RecordTable.of(R.self, connection).insert(
+                start + first, count: min(portion, records.count - first), connection)
+        }
+    }
+}
+
+extension RecordTable {
+    /// Adds records one by one.
+    func insert<R: Record>(
+        _ records: UnsafePointer<R>, count: Int, _ connection: Connection
+    ) throws(StoreError) {
+        let statement = try insertStatement(connection)
+        for index in 0..<count {
+            try encoder.bind(records + index, to: statement)
+            do throws(StoreError) {
+                try statement.runToEnd()
+            } catch {
+                try recreate(connection, after: error)
+                try encoder.bind(records + index, to: statement)
+                try statement.runToEnd()
+            }
+        }
+    }
+}

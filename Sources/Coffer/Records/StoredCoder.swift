@@ -1,0 +1,56 @@
+import CSQLCipher
+
+/// Reads and writes a stored property whose type has no kind of its own, by way of its coding.
+protocol StoredCoder: Sendable {
+    /// Binds the value at a place; `nil` binds nothing.
+    func bind(_ place: UnsafeRawPointer, _ entry: Int32, _ encoder: RowEncoder) throws
+    /// Initialises the value at a place; if that throws, it is not initialised. A negative column
+    /// is one that the row does not have, and the property an optional.
+    func initialize(_ place: UnsafeMutableRawPointer, _ column: Int32, _ decoder: RowDecoder) throws
+    func deinitialize(_ place: UnsafeMutableRawPointer)
+}
+
+struct PropertyCoder<T: Codable>: StoredCoder {
+    func bind(_ place: UnsafeRawPointer, _ entry: Int32, _ encoder: RowEncoder) throws {
+        try encoder.encode(other: place.assumingMemoryBound(to: T.self).pointee, entry)
+    }
+
+    func initialize(
+        _ place: UnsafeMutableRawPointer, _ column: Int32, _ decoder: RowDecoder
+    ) throws {
+        let value = try decoder.decode(other: T.self, column)
+        place.assumingMemoryBound(to: T.self).initialize(to: value)
+    }
+
+    func deinitialize(_ place: UnsafeMutableRawPointer) {
+        place.assumingMemoryBound(to: T.self).deinitialize(count: 1)
+    }
+}
+
+struct OptionalPropertyCoder<T: Codable>: StoredCoder {
+    func bind(_ place: UnsafeRawPointer, _ entry: Int32, _ encoder: RowEncoder) throws {
+        guard let value = place.assumingMemoryBound(to: T?.self).pointee else { return }
+        try encoder.encode(other: value, entry)
+    }
+
+    func initialize(
+        _ place: UnsafeMutableRawPointer, _ column: Int32, _ decoder: RowDecoder
+    ) throws {
+        let isNil = column < 0 || decoder.state.pointee.isNull(column)
+        let value = isNil ? nil : try decoder.decode(other: T.self, column)
+        place.assumingMemoryBound(to: T?.self).initialize(to: value)
+    }
+
+    func deinitialize(_ place: UnsafeMutableRawPointer) {
+        place.assumingMemoryBound(to: T?.self).deinitialize(count: 1)
+    }
+}
+
+/// What `Optional` of some type is an optional of.
+protocol OptionalValue {
+    static var wrapped: Any.Type { get }
+}
+
+extension Optional: OptionalValue {
+    static var wrapped: Any.Type { Wrapped.self }
+}

@@ -1,0 +1,127 @@
+import CSQLCipher
+
+/// The stored properties of a record type, in the order of their places: how its values are bound
+/// and made without its own coding.
+final class StoredProperties: Sendable {
+    let properties: [StoredProperty]
+    /// For the properties that need one.
+    private let coders: [(any StoredCoder)?]
+    private let columnNames: [String]
+    /// Whether every property has a kind of its own: no code of the user's runs then.
+    let isPlain: Bool
+
+    /// - Parameter columnNames: Those of the plan, by which `entry` counts.
+    init(
+        _ properties: [StoredProperty], _ coders: [(any StoredCoder)?], columnNames: [String]
+    ) {
+        self.properties = properties
+        self.coders = coders
+        self.columnNames = columnNames
+        isPlain = coders.allSatisfy { $0 == nil }
+    }
+
+    /// The same for rows with columns in other places, or without some.
+    func moved(_ position: (String) -> Int32) -> StoredProperties {
+        let moved = properties.map { property in
+            var moved = property
+            moved.column = position(columnNames[Int(property.entry >> 2)])
+            return moved
+        }
+        return StoredProperties(moved, coders, columnNames: columnNames)
+    }
+
+    // MARK: Writing
+
+    /// Binds all properties of a record; those that are `nil` get no value.
+    ///
+    /// - Parameter record: A value of the type that this was made for.
+    func bind(
+        _ record: UnsafeRawPointer, _ state: UnsafeMutablePointer<BindingState>
+    ) throws {
+        try properties.withUnsafeBufferPointer { properties in
+            for index in properties.indices {
+                let property = properties[index]
+                let place = record + property.offset
+                if property.kind == .coded {
+                    try coders[index]?.bind(place, property.entry, state.pointee.encoder)
+                } else {
+                    try property.bind(place, state)
+                }
+            }
+        }
+    }
+
+    // MARK: Reading
+
+    /// Makes a record of a statement's row in uninitialised memory; if that throws, it is
+    /// uninitialised again.
+    ///
+    /// - Parameter record: Memory for a value of the type that this was made for.
+    func initialize(
+        _ record: UnsafeMutableRawPointer, _ state: UnsafePointer<RowState>
+    ) throws {
+        try initialize(record, state) { state.pointee.raw($0) }
+    }
+
+    /// The same of the values that the engine hands out in the middle of a step, one for each
+    /// column. The type is plain.
+    func initialize(
+        _ record: UnsafeMutableRawPointer, _ state: UnsafePointer<RowState>,
+        values: UnsafeMutablePointer<OpaquePointer?>
+    ) throws {
+        try initialize(record, state) { values[Int($0)] }
+    }
+
+    @inline(__always)
+    private func initialize(
+        _ record: UnsafeMutableRawPointer, _ state: UnsafePointer<RowState>,
+        _ value: (Int32) -> OpaquePointer?
+    ) throws {
+        try properties.withUnsafeBufferPointer { properties in
+            var index = 0
+            do {
+                while index < properties.count {
+                    let property = properties[index]
+                    let place = record + property.offset
+                    if property.kind == .coded || property.column < 0 {
+                        try initialize(rare: index, place, state)
+                    } else {
+                        try property.initialize(place, value(property.column), state)
+                    }
+                    index &+= 1
+                }
+            } catch {
+                deinitialize(record, count: index)
+                throw error
+            }
+        }
+    }
+
+    @inline(never)
+    private func initialize(
+        rare index: Int, _ place: UnsafeMutableRawPointer, _ state: UnsafePointer<RowState>
+    ) throws {
+        let property = properties[index]
+        let decoder = state.pointee.decoder
+        guard property.column >= 0 || property.isOptional else {
+            throw decoder.missing(columnNames[Int(property.entry >> 2)])
+        }
+        if let coder = coders[index] {
+            try coder.initialize(place, property.column, decoder)
+        } else {
+            property.initializeToNil(place)
+        }
+    }
+
+    @inline(never)
+    private func deinitialize(_ record: UnsafeMutableRawPointer, count: Int) {
+        for index in 0..<count {
+            let place = record + properties[index].offset
+            if let coder = coders[index] {
+                coder.deinitialize(place)
+            } else {
+                properties[index].deinitialize(place)
+            }
+        }
+    }
+}

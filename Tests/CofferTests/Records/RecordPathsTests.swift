@@ -1,0 +1,324 @@
+import Foundation
+import Testing
+import Workload
+
+@testable import Coffer
+
+/// The two ways from a record to a row and back do the same, for every shape: same rows, same
+/// values, same refusals.
+@Suite(.againstHanging) struct RecordPathsTests {
+    private let fixture: RecordFixture
+
+    init() throws {
+        fixture = try RecordFixture()
+        let columns = Wide<Own, Int, Int, Int, Int>.columnNames.joined(separator: ", ")
+        // Without types, so that any value is kept as it is.
+        try fixture.execute(SQL(text: "CREATE TABLE wide(\(columns))"))
+    }
+
+    protocol Path: Sendable { static var access: RecordAccess { get } }
+    enum Own: Path { static let access = RecordAccess.codable }
+    enum Stored: Path { static let access = RecordAccess.storedProperties }
+
+    /// Thirty properties of four types and their optionals, in an order that leaves gaps.
+    struct Wide<P: Path, A: Sample, B: Sample, C: Sample, D: Sample>: Record {
+        static var access: RecordAccess { P.access }
+        static var table: String { "wide" }
+        static var key: [String] { [] }
+        var a0: A, b0: B?, c0: C, d0: D?, a1: A?, b1: B, c1: C?, d1: D
+        var d2: D?, c2: C?, b2: B?, a2: A?, a3: A, c3: C, b3: B, d3: D
+        var b4: B, a4: A?, d4: D, c4: C?, c5: C, d5: D?, a5: A, b5: B?
+        var a6: A?, d6: D?, c6: C?, b6: B?, d7: D, a7: A
+
+        static var columnNames: [String] {
+            [
+                "a0", "b0", "c0", "d0", "a1", "b1", "c1", "d1", "d2", "c2", "b2", "a2", "a3", "c3",
+                "b3", "d3", "b4", "a4", "d4", "c4", "c5", "d5", "a5", "b5", "a6", "d6", "c6", "b6",
+                "d7", "a7",
+            ]
+        }
+
+        init(_ seed: inout SeededGenerator) {
+            func one<T: Sample>() -> T { T.sample(&seed) }
+            func maybe<T: Sample>() -> T? { seed.next() & 1 == 0 ? nil : T.sample(&seed) }
+            (a0, b0, c0, d0, a1, b1, c1) = (one(), maybe(), one(), maybe(), maybe(), one(), maybe())
+            (d1, d2, c2, b2, a2, a3, c3) = (one(), maybe(), maybe(), maybe(), maybe(), one(), one())
+            (b3, d3, b4, a4, d4, c4, c5) = (one(), one(), one(), maybe(), one(), maybe(), one())
+            (d5, a5, b5, a6, d6, c6, b6) =
+                (maybe(), one(), maybe(), maybe(), maybe(), maybe(), maybe())
+            (d7, a7) = (one(), one())
+        }
+    }
+
+    // MARK: Rows and values
+
+    @Test(arguments: 0..<24)
+    func `the same rows are written and the same values read`(round: Int) throws {
+        try withTypes(round) { kit, seed in try kit.compareRows(fixture, &seed) }
+    }
+
+    @Test(arguments: 0..<12)
+    func `the same stored values are refused, with the same words`(round: Int) throws {
+        try withTypes(round) { kit, seed in try kit.compareRefusals(fixture, &seed) }
+    }
+
+    /// Calls with four types, opened from a list: the combinations are chosen by the seed.
+    private func withTypes(
+        _ round: Int, _ body: (any Kit, inout SeededGenerator) throws -> Void
+    ) throws {
+        var seed = SeededGenerator(seed: UInt64(round))
+        // Every type has its turn at the front.
+        let a = samples[round % samples.count]
+        let b = samples.randomElement(using: &seed) ?? a
+        let c = samples.randomElement(using: &seed) ?? a
+        let d = samples.randomElement(using: &seed) ?? a
+        func first<A: Sample>(_ a: A.Type) -> any Kit {
+            func second<B: Sample>(_ b: B.Type) -> any Kit {
+                func third<C: Sample>(_ c: C.Type) -> any Kit {
+                    func fourth<D: Sample>(_ d: D.Type) -> any Kit { Shapes<A, B, C, D>() }
+                    return fourth(d)
+                }
+                return third(c)
+            }
+            return second(b)
+        }
+        try body(first(a), &seed)
+    }
+
+    protocol Kit {
+        func compareRows(_ fixture: RecordFixture, _ seed: inout SeededGenerator) throws
+        func compareRefusals(_ fixture: RecordFixture, _ seed: inout SeededGenerator) throws
+    }
+
+    struct Shapes<A: Sample, B: Sample, C: Sample, D: Sample>: Kit {
+        typealias OwnWide = Wide<Own, A, B, C, D>
+        typealias StoredWide = Wide<Stored, A, B, C, D>
+
+        private var names: String { "\(A.self), \(B.self), \(C.self), \(D.self)" }
+
+        func compareRows(_ fixture: RecordFixture, _ seed: inout SeededGenerator) throws {
+            #expect(try StoredWide.accessReport().reason == nil, "\(names)")
+            let start = seed
+            let own = (0..<20).map { _ in OwnWide(&seed) }
+            seed = start
+            let stored = (0..<20).map { _ in StoredWide(&seed) }
+            let ownRows = try fixture.store.write { tx throws in
+                try tx.insert(own)
+                return try tx.rows("SELECT * FROM wide ORDER BY rowid").map(\.values)
+            }
+            let storedRows = try fixture.store.write { tx throws in
+                try tx.delete(StoredWide.all)
+                try tx.insert(stored)
+                return try tx.rows("SELECT * FROM wide ORDER BY rowid").map(\.values)
+            }
+            #expect(ownRows == storedRows, "\(names)")
+            let expected = try own.map { try text($0) }
+            for read in reads() {
+                #expect(try fixture.store.read { tx in try read.own(&tx) } == expected, "\(names)")
+                #expect(
+                    try fixture.store.read { tx in try read.stored(&tx) } == expected, "\(names)")
+            }
+        }
+
+        func compareRefusals(_ fixture: RecordFixture, _ seed: inout SeededGenerator) throws {
+            let values = [
+                "NULL", "5", "-1", "300", "9007199254740993", "1.5", "1e300", "'x'", "x'00'",
+                "CAST(x'ff' AS TEXT)", "'[1]'",
+            ]
+            try fixture.store.write { tx in try tx.insert(OwnWide(&seed)) }
+            for name in StoredWide.columnNames {
+                let value = values.randomElement(using: &seed) ?? "NULL"
+                try fixture.execute(SQL(text: "CREATE TEMP TABLE kept AS SELECT * FROM wide"))
+                try fixture.execute(SQL(text: "UPDATE wide SET \(name) = \(value)"))
+                for read in reads() {
+                    let own = fixture.outcome(read.own)
+                    #expect(fixture.outcome(read.stored) == own, "\(names) \(name) \(value)")
+                }
+                try fixture.execute("DELETE FROM wide")
+                try fixture.execute("INSERT INTO wide SELECT * FROM kept")
+                try fixture.execute("DROP TABLE kept")
+            }
+        }
+
+        private typealias Read = (inout ReadTransaction) throws -> [String]
+
+        /// All rows as a query, in an order, and as SQL.
+        private func reads() -> [(own: Read, stored: Read)] {
+            [
+                (
+                    { tx in try tx.fetch(OwnWide.all).map { try text($0) } },
+                    { tx in try tx.fetch(StoredWide.all).map { try text($0) } }
+                ),
+                (
+                    { tx in try tx.fetch(OwnWide.limit(99)).map { try text($0) } },
+                    { tx in try tx.fetch(StoredWide.limit(99)).map { try text($0) } }
+                ),
+                (
+                    { tx in
+                        try tx.fetch(OwnWide.self, sql: "SELECT *, 1 FROM wide")
+                            .map { try text($0) }
+                    },
+                    { tx in
+                        try tx.fetch(StoredWide.self, sql: "SELECT *, 1 FROM wide")
+                            .map { try text($0) }
+                    }
+                ),
+            ]
+        }
+
+        private func text(_ value: some Encodable) throws -> String {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = .sortedKeys
+            encoder.nonConformingFloatEncodingStrategy = .convertToString(
+                positiveInfinity: "+", negativeInfinity: "-", nan: "?")
+            return String(decoding: try encoder.encode(value), as: UTF8.self)
+        }
+    }
+}
+
+extension RecordFixture {
+    /// What a read gives, or says.
+    fileprivate func outcome(_ read: (inout ReadTransaction) throws -> [String]) -> [String] {
+        do {
+            return try store.read { tx in try read(&tx) }
+        } catch let error as StoreError {
+            return ["\(error.code)", error.message, error.table ?? "", error.column ?? ""]
+        } catch {
+            return ["\(error)"]
+        }
+    }
+}
+
+// MARK: Values
+
+protocol Sample: Codable, Sendable {
+    static func sample(_ seed: inout SeededGenerator) -> Self
+}
+
+extension Sample where Self: FixedWidthInteger {
+    static func sample(_ seed: inout SeededGenerator) -> Self {
+        let most = Self(clamping: Int64.max)
+        let some = Self(truncatingIfNeeded: seed.next()) & most
+        return [.min, 0, 1, some, most][Int(seed.next() % 5)]
+    }
+}
+
+extension Int: Sample {}
+extension Int8: Sample {}
+extension Int16: Sample {}
+extension Int32: Sample {}
+extension Int64: Sample {}
+extension UInt: Sample {}
+extension UInt8: Sample {}
+extension UInt16: Sample {}
+extension UInt32: Sample {}
+extension UInt64: Sample {}
+
+extension Bool: Sample {
+    static func sample(_ seed: inout SeededGenerator) -> Bool { seed.next() & 1 == 1 }
+}
+
+extension Double: Sample {
+    static func sample(_ seed: inout SeededGenerator) -> Double {
+        let some = Double(Int64(bitPattern: seed.next())) / 3
+        return [0.5, -1e300, .infinity, .leastNonzeroMagnitude, some][Int(seed.next() % 5)]
+    }
+}
+
+extension Float: Sample {
+    static func sample(_ seed: inout SeededGenerator) -> Float {
+        [0.1, -.greatestFiniteMagnitude, .infinity, .pi][Int(seed.next() % 4)]
+    }
+}
+
+extension String: Sample {
+    static func sample(_ seed: inout SeededGenerator) -> String {
+        let count = Int(seed.next() % 40)
+        return ["", "ä\u{0}🎈e\u{301}", String(repeating: "x", count: count)][
+            Int(seed.next() % 3)]
+    }
+}
+
+extension Data: Sample {
+    static func sample(_ seed: inout SeededGenerator) -> Data {
+        Data((0..<Int(seed.next() % 40)).map { UInt8($0 * 7 & 0xff) })
+    }
+}
+
+extension Date: Sample {
+    static func sample(_ seed: inout SeededGenerator) -> Date {
+        Date(timeIntervalSince1970: Double(seed.next() % 4_000_000_000) + 0.25)
+    }
+}
+
+extension UUID: Sample {
+    static func sample(_ seed: inout SeededGenerator) -> UUID {
+        let (high, low) = (seed.next(), seed.next())
+        return UUID(uuid: unsafeBitCast((high, low), to: uuid_t.self))
+    }
+}
+
+extension URL: Sample {
+    static func sample(_ seed: inout SeededGenerator) -> URL {
+        URL(filePath: "/a/\(seed.next() % 9)")
+    }
+}
+
+extension Decimal: Sample {
+    static func sample(_ seed: inout SeededGenerator) -> Decimal {
+        Decimal(Int64(bitPattern: seed.next())) / 100
+    }
+}
+
+extension Array: Sample where Element: Sample {
+    static func sample(_ seed: inout SeededGenerator) -> [Element] {
+        (0..<Int(seed.next() % 4)).map { _ in Element.sample(&seed) }
+    }
+}
+
+/// Two bits of payload in odd places: a tag, padding and spare bits.
+enum Padded: Codable, CaseIterable, Sample {
+    case empty
+    case small(UInt8)
+    case large(Double?)
+
+    /// For the placeholders.
+    static var allCases: [Padded] { [.empty, .small(1)] }
+
+    static func sample(_ seed: inout SeededGenerator) -> Padded {
+        [.empty, .small(UInt8(seed.next() & 0xff)), .large(nil), .large(0.5)][Int(seed.next() % 4)]
+    }
+}
+
+enum Tone: String, Codable, CaseIterable, Sample {
+    case deep, high, flat
+
+    static func sample(_ seed: inout SeededGenerator) -> Tone {
+        allCases.randomElement(using: &seed) ?? .deep
+    }
+}
+
+enum Level: Int8, Codable, CaseIterable, Sample {
+    case low = -1
+    case high = 100
+
+    static func sample(_ seed: inout SeededGenerator) -> Level {
+        allCases.randomElement(using: &seed) ?? .low
+    }
+}
+
+struct Pair: Codable, Sample {
+    var flag: Bool
+    var wide: Int64?
+
+    static func sample(_ seed: inout SeededGenerator) -> Pair {
+        Pair(flag: .sample(&seed), wide: .sample(&seed))
+    }
+}
+
+private let samples: [any Sample.Type] = [
+    Bool.self, Int.self, UInt64.self, String.self, Data.self, Date.self, Double.self, UUID.self,
+    Int8.self, Float.self, [UInt8].self, Tone.self, Padded.self, Int16.self, Int32.self,
+    Int64.self, UInt.self, UInt8.self, UInt16.self, UInt32.self, URL.self, Decimal.self,
+    Level.self, Pair.self, [Bool].self,
+]
