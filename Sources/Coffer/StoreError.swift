@@ -1,7 +1,7 @@
 /// What failed, why, and what to do about it.
 ///
-/// An error never carries a bound value or a byte of a key: it can be logged as it is. Of a row that
-/// does not fit its record type it tells the key, if that is one integer.
+/// An error never carries a bound value or a byte of a key: it can be logged as it is. Of a row
+/// that does not fit its record type it tells the key, if that is one integer.
 ///
 /// ```swift
 /// do {

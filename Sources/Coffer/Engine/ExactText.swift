@@ -1,8 +1,8 @@
 extension String {
     /// The text that UTF-8 bytes spell; `nil` if they are not UTF-8.
     ///
-    /// What is validated is copied without a second look. `String(validating:as:)` costs three times
-    /// as much.
+    /// What is validated is copied without a second look. `String(validating:as:)` costs twice as
+    /// much and more.
     @inline(__always)
     init?(exactly bytes: UnsafeBufferPointer<UInt8>) {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else {

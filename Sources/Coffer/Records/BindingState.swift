@@ -70,9 +70,9 @@ struct BindingState {
     mutating func bind(_ value: String, _ entry: Int32) throws {
         let column = try column(entry, .text)
         let copy = value.utf8.withContiguousStorageIfAvailable { bytes in
-            UnsafeBufferPointer(start: keep(UnsafeRawBufferPointer(bytes)), count: bytes.count)
+            (start: keep(UnsafeRawBufferPointer(bytes)), count: bytes.count)
         }
-        guard let copy, let start = copy.baseAddress else {
+        guard let copy, let start = copy.start else {
             return try bindTransient(value, column, entry)
         }
         // No destructor is SQLITE_STATIC: the arena is left alone until the statement has run.

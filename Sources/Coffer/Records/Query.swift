@@ -74,8 +74,8 @@ public struct Query<R: Record>: Sendable {
 
     func selectSQL(_ plan: RecordPlan) -> SQL { SQL(text: plan.selectSQL).appending(clauses) }
 
-    /// The same for the collector: one column, the call of its function. `nil` where the rows have an
-    /// order, in which an aggregate function need not get them, or where LIMIT would count its
+    /// The same for the collector: one column, the call of its function. `nil` where the rows have
+    /// an order, in which an aggregate function need not get them, or where LIMIT would count its
     /// single row. See <https://www.sqlite.org/lang_aggfunc.html>.
     func collectSQL(_ plan: RecordPlan) -> SQL? {
         guard order.isEmpty, countMax == nil else { return nil }

@@ -31,7 +31,9 @@ extension Record {
     /// #expect(try Note.accessReport().reason == nil)    // in a test of yours
     /// ```
     ///
-    /// - Throws: `StoreError` `.misuse` for a type that cannot be reflected, saying what to declare.
+    /// - Throws: `StoreError` `.misuse` for a type that cannot be reflected, saying what to
+    ///   declare.
+    /// - Complexity: The first time some calls of the type's coding for each column; then O(1).
     public static func accessReport() throws -> RecordAccessReport {
         switch try StoredProperties.of(self, RecordPlan.of(self)) {
         case .usable: RecordAccessReport(access: .storedProperties, reason: nil)
