@@ -76,7 +76,7 @@ struct StoreRecords {
             try await store.write { tx in try tx.create(Item.self) }
             try await run.sample(written: Check(items)) {
                 try await Run.writeAtOnce(items[...]) { item in
-                    try await store.write { tx in try tx.insert(item) }
+                    try await store.write { tx in _ = try tx.insert(item) }
                 }
             } check: {
                 Check(try await store.read { tx in try tx.fetch(Item.all) })
@@ -98,7 +98,7 @@ struct StoreRecords {
                 }
             }
             try await run.sampleLatencies(items) { item in
-                try await store.write { tx in try tx.insert(item) }
+                try await store.write { tx in _ = try tx.insert(item) }
             } find: { id in
                 try await store.read { tx in try tx.find(Item.self, id) }
             } all: {

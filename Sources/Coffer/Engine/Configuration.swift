@@ -93,10 +93,11 @@ public struct Configuration: Sendable {
         didSet { checkpointPageCount = max(1, checkpointPageCount) }
     }
 
-    /// Bytes of write-ahead log from which writes wait for a checkpoint.
+    /// Bytes of write-ahead log from which a write waits for a checkpoint, and this one for the
+    /// reads that run: 100 ms at first, and up to 2 s when the log has grown on.
     ///
-    /// Below it the log is moved beside them, see ``checkpointPageCount``. It can grow
-    /// beyond while a read needs an old snapshot, until ``snapshotAgeMax``.
+    /// Below it the log is moved beside the writes, see ``checkpointPageCount``. It can grow
+    /// beyond while reads need older snapshots for longer than that, until ``snapshotAgeMax``.
     public var walByteCountMax = 64 << 20
 
     /// How old the snapshot of a read may get while it keeps the log above ``walByteCountMax``;
@@ -139,7 +140,8 @@ public struct Configuration: Sendable {
     ///
     /// A store tells what an operator wants to know later, with its `path`. What went wrong is told
     /// by the `code` of its ``StoreError``. A read or write that ends well tells nothing, nor does
-    /// one whose error concerns its caller alone.
+    /// one whose error concerns its caller alone. A handler must not use the store: a write may
+    /// wait for it.
     ///
     /// | Level | Event | Metadata |
     /// |---|---|---|

@@ -31,9 +31,10 @@ extension Connection {
     ///   - mode: How far to go, and whom to wait for.
     ///   - schema: Which file: `main`, or the name of an attached one.
     /// - Returns: What it found and did; `nil` if the database has no write-ahead log.
-    /// - Throws: `StoreError` `.busy` if somebody did not end in time (never for `.passive`, whose
-    ///   counts tell); `.damaged`, `.full`, `.io`, `.readOnly`; `.misuse` inside a transaction or
-    ///   while a statement is at a row; `.notFound` if nothing is attached under that name.
+    /// - Throws: `StoreError` `.busy` if somebody did not end in time (of `.passive` the counts
+    ///   tell), or if another connection runs a checkpoint; `.damaged`, `.full`, `.io`,
+    ///   `.readOnly`; `.misuse` inside a transaction or while a statement is at a row; `.notFound`
+    ///   if nothing is attached under that name.
     /// - Complexity: O(*frames*) time.
     /// - Note: The corresponding C function is `sqlite3_wal_checkpoint_v2`.
     @discardableResult
@@ -48,23 +49,38 @@ extension Connection {
         return try checkpoint(handle, mode, schema)
     }
 
-    /// A checkpoint that waits for nobody.
+    /// A checkpoint that waits for nobody; `nil` if another connection runs one.
     func moveLog() throws(StoreError) -> CheckpointResult? {
-        try checkpoint(current(), .passive, "main")
+        do throws(StoreError) {
+            return try checkpoint(current(), .passive, "main")
+        } catch  where error.code == .busy {
+            return nil
+        }
+    }
+
+    /// How a checkpoint of the whole log went.
+    enum WholeLogOutcome {
+        case done
+        /// What could be moved, was.
+        case readersRemain
+        /// Another connection runs a checkpoint.
+        case isRunning
     }
 
     /// A checkpoint after which the next write starts the log anew: it waits for those who read
-    /// what only the log has, and for so long. Who begins to read meanwhile needs the file alone.
-    ///
-    /// - Returns: `nil` if they did not end in time; what could be moved, was.
-    func moveWholeLog(waiting patience: Duration) throws(StoreError) -> CheckpointResult? {
+    /// what only the log has, and for so long. Who begins to read once all is moved needs the file
+    /// alone.
+    func moveWholeLog(waiting patience: Duration) throws(StoreError) -> WholeLogOutcome {
         let policy = busyPolicy
         busyPolicy = .timeout(patience)
         defer { busyPolicy = policy }
+        let beginning = ContinuousClock.now
         do throws(StoreError) {
-            return try checkpoint(current(), .restart, "main")
+            _ = try checkpoint(current(), .restart, "main")
+            return .done
         } catch  where error.code == .busy {
-            return nil
+            // Nobody waits for another checkpoint: that is said at once.
+            return beginning.duration(to: .now) < patience / 2 ? .isRunning : .readersRemain
         }
     }
 

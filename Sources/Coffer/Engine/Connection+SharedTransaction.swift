@@ -9,11 +9,7 @@ extension Connection {
         _ mode: TransactionMode, pausesForeignKeys: Bool = false
     ) throws(StoreError) {
         let handle = try requireNoTransaction()
-        if pausesForeignKeys {
-            try handle.pauseForeignKeys()
-        } else {
-            try handle.resumeForeignKeys()
-        }
+        if pausesForeignKeys { try handle.pauseForeignKeys() }
         try handle.run(mode.control)
         isInBody = true
         isSchemaChecked = false

@@ -95,6 +95,8 @@ extension Connection {
             throw StoreError(
                 .misuse, "a transaction is open already", hint: "Use savepoint(_:) inside it.")
         }
+        // Where a migration could not.
+        try handle.resumeForeignKeys()
         return handle
     }
 

@@ -18,7 +18,8 @@ extension Handle {
     func resumeForeignKeys() throws(StoreError) {
         guard isPausingForeignKeys else { return }
         try run("PRAGMA foreign_keys = ON")
-        isPausingForeignKeys = false
+        // In a transaction the pragma does nothing, and says so by nothing.
+        isPausingForeignKeys = try firstInteger("PRAGMA foreign_keys") == 0
     }
 }
 

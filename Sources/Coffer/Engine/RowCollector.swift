@@ -14,27 +14,30 @@ final class RowCollector {
             _ count: Int32
         ) -> Bool
 
-    /// What the function finds by its pointer; the engine frees it with the function.
-    private struct State {
+    /// What the function finds by its pointer. The engine holds it as long as it knows the
+    /// function, which another one of its name may end at any time.
+    fileprivate final class State {
         var target: UnsafeMutableRawPointer?
         var take: Take?
+        /// How many values a row has.
+        var columnCount: Int32 = 0
+        /// How many groups of rows the run has begun: a second one is not Coffer's.
+        var groupCount = 0
         /// Whether the last run came to its end by this function, and not one of the same name.
         var isFinished = false
     }
 
-    private let state: UnsafeMutablePointer<State>
+    private let state = State()
     /// How many columns a row may have.
     let columnCountMax: Int
 
     fileprivate init(_ handle: Handle) throws(StoreError) {
         columnCountMax = Int(sqlite3_limit(handle.db, SQLITE_LIMIT_FUNCTION_ARG, -1))
-        state = .allocate(capacity: 1)
-        state.initialize(to: State())
-        // The engine frees the state, also if it refuses the function.
+        // The engine lets go of the state, also if it refuses the function.
         let code = sqlite3_create_function_v2(
-            handle.db, Self.functionName, -1, FunctionOptions().flags, state, nil, stepCollector,
-            finishCollector
-        ) { $0?.deallocate() }
+            handle.db, Self.functionName, -1, FunctionOptions().flags,
+            Unmanaged.passRetained(state).toOpaque(), nil, stepCollector, finishCollector
+        ) { if let state = $0 { Unmanaged<State>.fromOpaque(state).release() } }
         try handle.requireRegistered(code)
     }
 
@@ -42,16 +45,20 @@ final class RowCollector {
     ///
     /// - Parameters:
     ///   - statement: A SELECT of this function alone.
+    ///   - columnCount: How many values the function is called with.
     ///   - target: What `take` is given.
     /// - Throws: What stepping throws, also where `take` has refused a row; `.misuse` if there is
-    ///   another function of this name.
+    ///   another function of this name, or if a view or the query calls this one too.
     func run(
-        _ statement: Statement, into target: UnsafeMutableRawPointer, _ take: @escaping Take
+        _ statement: Statement, columnCount: Int, into target: UnsafeMutableRawPointer,
+        _ take: @escaping Take
     ) throws(StoreError) {
-        state.pointee = State(target: target, take: take)
-        defer { state.pointee.target = nil }
+        (state.target, state.take) = (target, take)
+        (state.columnCount, state.groupCount) = (Int32(columnCount), 0)
+        state.isFinished = false
+        defer { state.target = nil }
         try statement.runToEnd()
-        guard state.pointee.isFinished else {
+        guard state.isFinished else {
             throw StoreError(
                 .misuse, "the function \(Self.functionName) is Coffer's, and there is another one",
                 hint: "Give yours another name.", sql: statement.sql)
@@ -61,17 +68,34 @@ final class RowCollector {
     fileprivate static func step(
         _ context: OpaquePointer, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>
     ) {
-        let state = sqlite3_user_data(context)?.assumingMemoryBound(to: State.self)
-        if let target = state?.pointee.target, let take = state?.pointee.take {
-            if take(target, values, count) { return }
-            return sqlite3_result_error(context, "a row was refused", -1)
+        guard let state = state(of: context), let target = state.target, let take = state.take,
+            count == state.columnCount, isOnlyGroup(context, state)
+        else { return sqlite3_result_error(context, "the function is Coffer's own", -1) }
+        if !take(target, values, count) {
+            sqlite3_result_error(context, "a row was refused", -1)
         }
-        sqlite3_result_error(context, "the function is Coffer's own", -1)
+    }
+
+    private static func state(of context: OpaquePointer) -> State? {
+        sqlite3_user_data(context).map {
+            Unmanaged<State>.fromOpaque($0).takeUnretainedValue()
+        }
+    }
+
+    /// A view of a hostile file may call the function too, while its rows are collected.
+    private static func isOnlyGroup(_ context: OpaquePointer, _ state: State) -> Bool {
+        // The engine gives zeros at the first row of a group.
+        guard let memory = sqlite3_aggregate_context(context, 1) else { return false }
+        let isKnown = memory.assumingMemoryBound(to: Bool.self)
+        if isKnown.pointee { return true }
+        isKnown.pointee = true
+        state.groupCount += 1
+        return state.groupCount == 1
     }
 
     fileprivate static func finish(_ context: OpaquePointer) {
-        let state = sqlite3_user_data(context)?.assumingMemoryBound(to: State.self)
-        if state?.pointee.target != nil { state?.pointee.isFinished = true }
+        guard let state = state(of: context), state.target != nil else { return }
+        state.isFinished = true
     }
 }
 

@@ -97,7 +97,8 @@ extension RowDecoder {
             defer { rows.pointee.take(spare: target.madeCount) }
             do throws(StoreError) {
                 try withUnsafeMutablePointer(to: &target) { target throws(StoreError) in
-                    try collector.run(statement, into: target, takeRow)
+                    try collector.run(
+                        statement, columnCount: names.count, into: target, takeRow)
                 }
             } catch {
                 // A page that failed is worse than what was read of it.

@@ -73,10 +73,12 @@ extension ConditionColumn {
     fileprivate func hasPrefix(_ prefix: String, _ isCaseSensitive: Bool) -> SQL {
         guard isCaseSensitive else { return like(prefix.escapedForLike + "%") }
         guard let end = prefix.firstTextBehindPrefix else {
-            return SQL(text: "\(name) >= ?", arguments: [.text(prefix)])
+            return SQL(text: "\(name) COLLATE BINARY >= ?", arguments: [.text(prefix)])
         }
+        // Whatever collation the column of a foreign table has.
         return SQL(
-            text: "(\(name) >= ? AND \(name) < ?)", arguments: [.text(prefix), .text(end)])
+            text: "(\(name) COLLATE BINARY >= ? AND \(name) COLLATE BINARY < ?)",
+            arguments: [.text(prefix), .text(end)])
     }
 
     fileprivate func hasSuffix(_ suffix: String, _ isCaseSensitive: Bool) -> SQL {
@@ -84,8 +86,8 @@ extension ConditionColumn {
         if suffix.isEmpty { return SQL(text: "\(name) IS NOT NULL") }
         // As bytes: SQLite's functions of texts end at the first NUL.
         return SQL(
-            text: "substr(CAST(\(name) AS BLOB), ?) = CAST(? AS BLOB)",
-            arguments: [.integer(-Int64(suffix.utf8.count)), .text(suffix)])
+            text: "substr(CAST(\(name) AS BLOB), -length(CAST(? AS BLOB))) = CAST(? AS BLOB)",
+            arguments: [.text(suffix), .text(suffix)])
     }
 
     fileprivate func contains(_ text: String, _ isCaseSensitive: Bool) -> SQL {

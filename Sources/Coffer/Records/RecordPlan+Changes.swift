@@ -16,13 +16,15 @@ extension RecordPlan {
         return keyPositions[0]
     }
 
-    /// What names a row in SQL: the row id, under a name that no column has, or the key.
+    /// What names a row in SQL: the row id, under a name that no column has, or the key. With the
+    /// table's name: SQLite takes an unknown `"name"` alone for a text.
     var rowNames: String {
         guard !isWithoutRowID else {
-            return keyPositions.map { quotedColumns[$0] }.joined(separator: ", ")
+            return keyPositions.map { qualifiedColumns[$0] }.joined(separator: ", ")
         }
         let names = Set(columns.map(\.name.asciiLowercased))
-        return ["rowid", "oid", "_rowid_"].first { !names.contains($0) } ?? "rowid"
+        let name = ["rowid", "oid", "_rowid_"].first { !names.contains($0) } ?? "rowid"
+        return "\(quotedTable).\(name)"
     }
 
     /// - Throws: `.misuse` for a table without row ids whose key does not say which row it is.

@@ -172,9 +172,12 @@ final class RecordTable {
             }
             // The names are those of this run: the engine compiles the text again at the first
             // step if the schema has changed.
-            guard try statement.advance() else { return [] }
+            // One that writes has done so with its first step: it is not run twice.
+            if statement.isReadOnly {
+                guard try statement.advance() else { return [] }
+            }
             let names = statement.columns.names
-            statement.rewind()
+            if statement.isReadOnly { statement.rewind() }
             let decoder = RowDecoder(
                 plan, names: names, key: decoder.key, stored: decoder.stored)
             return try decoder.all(type, statement)

@@ -4,10 +4,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Rows of values with which a record type is tried: the ends of ranges, texts and bytes of several
-/// lengths, and no two columns alike in all rows, so that an exchange shows.
+/// Rows of values with which a record type is tried: the ends of ranges, zeros, texts and bytes of
+/// several lengths, NULL wherever it may be, and no two columns alike in all rows, so that an
+/// exchange shows.
 struct StoredSamples {
     private(set) var rows: [[Value]] = []
+    /// Rows that every type has to refuse: NULL where a property cannot hold it.
+    private(set) var refused: [[Value]] = []
 
     /// - Parameter coded: A value for each column whose property has a coder.
     init(_ stored: StoredProperties, _ columnCount: Int, coded: [Value]) {
@@ -20,6 +23,36 @@ struct StoredSamples {
             }
             rows.append(row)
         }
+        addZeros(stored)
+        addNulls(stored)
+    }
+
+    private mutating func addZeros(_ stored: StoredProperties) {
+        guard var row = rows.last else { return }
+        for property in stored.properties where property.kind != .coded {
+            switch row[Int(property.column)] {
+            case .integer: row[Int(property.column)] = .integer(0)
+            case .real: row[Int(property.column)] = .real(0)
+            default: break
+            }
+        }
+        rows.append(row)
+    }
+
+    private mutating func addNulls(_ stored: StoredProperties) {
+        guard let whole = rows.last else { return }
+        var allNull = whole
+        for property in stored.properties {
+            var row = whole
+            row[Int(property.column)] = .null
+            if property.isOptional {
+                allNull[Int(property.column)] = .null
+                rows.append(row)
+            } else {
+                refused.append(row)
+            }
+        }
+        rows.append(allNull)
     }
 
     private static func value(
@@ -35,9 +68,10 @@ struct StoredSamples {
         case .uint16: integer(UInt16.self, round, column)
         case .uint32: integer(UInt32.self, round, column)
         case .bool: .integer(Int64(round < 3 ? round & 1 : column >> (round - 3) & 1))
-        case .double: .real(round == 0 ? 1e300 : Double(column) / 3 - Double(round))
-        // Fractions that both hold exactly.
-        case .float, .date: .real(Double(column) * 4 + Double(round) - 1.25)
+        case .double: .real(round == 0 ? 1e300 : (Double(column) + 0.1) / 3 - Double(round))
+        // Fractions that they hold exactly; those of the date below a microsecond.
+        case .float: .real(Double(column) * 4 + Double(round) - 1.25)
+        case .date: .real(Double(column) * 4 + Double(round) - 1.25 + 1 / 1_048_576)
         case .string: .text(text(round, column))
         case .data, .bytes: .blob(Data(text(round, column).utf8))
         case .uuid: .blob(Data(repeating: UInt8(round), count: 15) + [UInt8(column & 0xff)])
@@ -59,6 +93,7 @@ struct StoredSamples {
         switch round {
         case 0: ""
         case 1: " Ää\u{0}\u{65}\u{301} \(column)\n"
+        case 2: String(repeating: "A long text, ", count: 80) + "\(column)"
         default: "A text that is longer than fifteen Bytes, \(round) \(column)"
         }
     }

@@ -51,6 +51,9 @@ struct StoredTrial<R: Record> {
         for row in [first] + samples.rows {
             if let reason = try obstacle(row, statement) { return reason }
         }
+        for row in samples.refused where (try? record(row, ownDecoder, statement)) != nil {
+            return "its init(from:) takes a missing value for another one"
+        }
         return nil
     }
 

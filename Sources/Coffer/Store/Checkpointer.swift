@@ -8,9 +8,9 @@ import Synchronization
 /// writers who never pause, or readers who overlap, that moment may not come. So from
 /// `walByteCountMax` on the next write waits for one checkpoint, and this one for the reads that
 /// need the log: at first for a tenth of a second, and if that was not enough for twice as long
-/// when the log has grown by half. Short reads thus never keep the log, and a long one does not
-/// stop the writers. A read that is older than `snapshotAgeMax` then is told to end with
-/// `.snapshotExpired`.
+/// when the log has grown by half, up to two seconds. Short reads thus never keep the log, and a
+/// long one holds up the writers now and then. A read that is older than `snapshotAgeMax` then is
+/// told to end with `.snapshotExpired`.
 final class Checkpointer: Sendable {
     /// What the log was found to be after a commit.
     enum Need { case nothing, soon, beforeTheNextWrite }
@@ -21,6 +21,8 @@ final class Checkpointer: Sendable {
         var pauseFrameCount: Int
         /// How long that one waits for reads.
         var patience = Checkpointer.firstPatience
+        /// The log's size after the last commit.
+        var frameCount = 0
         /// Whether it was told that readers keep the log too long.
         var isTooLong = false
         var counts = CheckpointStatistics()
@@ -30,6 +32,8 @@ final class Checkpointer: Sendable {
     private let thread = DispatchQueue(label: "coffer.checkpoint")
     private let state: Mutex<State>
     private static let firstPatience = Duration.milliseconds(100)
+    /// Well below `waitTimeout`: who waits for the turn meanwhile shall not give up.
+    private static let patienceMax = Duration.seconds(2)
 
     private struct Slot {
         var reader: ConnectionPool.Reader?
@@ -63,8 +67,13 @@ final class Checkpointer: Sendable {
 
     /// Whether a log of that many frames is to be moved.
     func need(after count: Int) -> Need {
-        guard count >= frameCount else { return .nothing }
-        return state.withLock { state in
+        state.withLock { state in
+            if count < state.frameCount {
+                // The log has started anew.
+                (state.pauseFrameCount, state.patience) = (frameCountMax, Self.firstPatience)
+            }
+            state.frameCount = count
+            guard count >= frameCount else { return .nothing }
             state.counts.logFrameCount = count
             if count >= state.pauseFrameCount { return .beforeTheNextWrite }
             defer { state.isScheduled = true }
@@ -84,35 +93,36 @@ final class Checkpointer: Sendable {
     private func run(isFull: Bool) {
         state.withLock { $0.isScheduled = false }
         let beginning = ContinuousClock.now
+        var isLeft = false
         do throws(StoreError) {
-            try slot.withLock { slot throws(StoreError) in
-                guard !slot.isStopped else { return }
+            let result = try slot.withLock { slot throws(StoreError) -> CheckpointResult? in
+                guard !slot.isStopped else { return nil }
                 if slot.reader == nil { slot.reader = try pool.openReader(isCounted: false) }
-                guard let connection = slot.reader?.connection else { return }
-                if isFull { try moveAll(connection) }
+                guard let connection = slot.reader?.connection else { return nil }
+                if isFull { isLeft = try !moveAll(connection) }
                 // After it, as it tells how far the other one has come.
-                if let result = try connection.moveLog() {
-                    didRun(since: beginning, result: result)
-                }
+                return try connection.moveLog()
             }
+            if let result { didRun(since: beginning, result: result) }
         } catch {
             // The next commit asks again; nothing is lost by a log that stays.
             pool.events.checkpointFailed(error)
         }
+        // Not in the slot: it calls code of the user's.
+        if isLeft { didLeave(state.withLock { $0.counts.logFrameCount }) }
     }
 
-    private func moveAll(_ connection: Connection) throws(StoreError) {
+    /// - Returns: `false` if reads keep a part of the log.
+    private func moveAll(_ connection: Connection) throws(StoreError) -> Bool {
         let patience = state.withLock { $0.patience }
-        let isDone = try connection.moveWholeLog(waiting: patience) != nil
+        let outcome = try connection.moveWholeLog(waiting: patience)
         state.withLock { state in
-            if isDone {
-                (state.pauseFrameCount, state.patience) = (frameCountMax, Self.firstPatience)
-            } else {
-                state.pauseFrameCount += state.pauseFrameCount / 2
-                state.patience *= 2
-            }
+            guard outcome == .readersRemain else { return }
+            let count = max(state.pauseFrameCount, state.frameCount)
+            state.pauseFrameCount = count + count / 2 + 1
+            state.patience = min(patience * 2, Self.patienceMax)
         }
-        if !isDone { didLeave(state.withLock { $0.counts.logFrameCount }) }
+        return outcome != .readersRemain
     }
 
     private func didRun(since beginning: ContinuousClock.Instant, result: CheckpointResult) {

@@ -96,6 +96,9 @@ final class Gate: Sendable {
     /// How many stand in line, those who left it not counted.
     var waitingCount: Int { line.withLock { $0.tickets.filter(\.isWaiting).count } }
 
+    /// How many stand in line, with those who left it and were not met yet. O(1).
+    var lineLength: Int { line.withLock { $0.tickets.count } }
+
     /// Joins the line; the ticket's callback tells when it is its turn.
     func enter(_ ticket: Ticket) {
         enum Next {

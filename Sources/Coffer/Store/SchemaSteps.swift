@@ -31,6 +31,11 @@ extension SchemaSteps {
         guard let step = pending.first else { return false }
         willRun(step, pending.count)
         try run(step, &transaction)
+        guard !transaction.scope.isUndone(level: transaction.level) else {
+            throw StoreError(
+                .misuse, "a step of the schema's history cannot undo itself with rollback()",
+                hint: "Throw an error: it undoes the step and ends the migration.")
+        }
         try connection.requireIntactForeignKeys()
         return true
     }
@@ -64,12 +69,14 @@ extension Connection {
     private func write<T>(
         _ steps: some SchemaSteps, _ body: (inout WriteTransaction) throws -> T
     ) throws -> T {
-        let handle = try requireNoTransaction()
-        if steps.pausesForeignKeys { try handle.pauseForeignKeys() }
-        defer { try? handle.resumeForeignKeys() }
+        try beginShared(.immediate, pausesForeignKeys: steps.pausesForeignKeys)
+        // If that fails, before the next transaction begins.
+        defer { try? handle?.resumeForeignKeys() }
         var undone: T?
         do {
-            return try transaction(.immediate) {
+            // A part ends the statements that were left at a row: they would keep a transaction
+            // open, in which foreign keys cannot be switched on.
+            let value = try part(isFirst: true) {
                 let scope = TransactionScope(self, stop: StopSignal(), cancellation: nil)
                 defer { scope.end() }
                 var transaction = WriteTransaction(scope: scope, level: scope.level)
@@ -78,6 +85,8 @@ extension Connection {
                 undone = value
                 throw TransactionScope.Undone()
             }
+            try commitShared()
+            return value
         } catch is TransactionScope.Undone {
             // Set right before it is thrown.
             guard let undone else { throw Self.rolledBack(cause: nil) }

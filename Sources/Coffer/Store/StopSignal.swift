@@ -44,7 +44,10 @@ final class StopSignal: Sendable {
     func stop(_ reason: StoreError, since beginning: ContinuousClock.Instant = .now) -> Bool {
         let (isTold, onStop) = state.withLock {
             state -> (Bool, (@Sendable (StoreError) -> Void)?) in
-            guard state.reason == nil, let begun = state.beginning, begun <= beginning else {
+            guard let begun = state.beginning, begun <= beginning else { return (false, nil) }
+            guard state.reason == nil else {
+                // The first interrupt may have come between two statements.
+                state.target?.interrupt()
                 return (false, nil)
             }
             state.reason = reason

@@ -60,7 +60,7 @@ final class StoreCore: Sendable {
         pool.metrics.derivation.recordNanoseconds(derivationDuration.nanoseconds)
         try EngineNotice.log(to: configuration.logger)
         pool.events.opened(
-            pool.profile, configuration.journalMode, derivation: derivationDuration)
+            pool.profile, pool.journalMode, derivation: derivationDuration)
     }
 
     deinit {

@@ -32,9 +32,12 @@ extension StoreMetrics {
 }
 
 extension Duration {
-    /// Whole nanoseconds, rounded down.
+    /// Whole nanoseconds, rounded down; the greatest number for what is longer.
     var nanoseconds: Int64 {
         let parts = components
-        return parts.seconds &* 1_000_000_000 &+ parts.attoseconds / 1_000_000_000
+        let (seconds, isTooLong) = parts.seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        let (sum, overflows) = seconds.addingReportingOverflow(parts.attoseconds / 1_000_000_000)
+        guard isTooLong || overflows else { return sum }
+        return parts.seconds < 0 ? .min : .max
     }
 }

@@ -25,10 +25,8 @@ public final class StoreSnapshot: Sendable {
         state = Mutex(.open(reader))
         let end: @Sendable () -> Void = { [weak self] in self?.endBecauseStopped() }
         reader.stop.begin(reader.connection.interruptHandle)
-        reader.stop.whenStopped { [core] _ in
-            // Who has told it does not wait until a read of the snapshot ends.
-            core.readThreads.async(execute: end)
-        }
+        // Who tells it waits for no read of the snapshot, and does not keep the store.
+        reader.stop.whenStopped { [threads = core.readThreads] _ in threads.async(execute: end) }
     }
 
     deinit {

@@ -16,12 +16,13 @@ import Synchronization
 /// 1. *Turns.* The gate admits one at a time, first in, first out. Only who has the turn touches
 ///    the writer. A synchronous body runs on its caller's thread, an asynchronous one on a serial
 ///    dispatch queue of the store's. One whose task is cancelled, or whose time is up, leaves the
-///    line; one that was admitted and then cancelled begins nothing.
+///    line; one that is cancelled before its thread has come begins nothing.
 /// 2. *The first of a group* opens the transaction and needs no savepoint: while it runs nothing
-///    else is in there. So undoing it undoes all, and it alone may be interrupted. The bodies after
-///    it run in a savepoint each: one that throws, or leaves a foreign key unsatisfied, is undone
-///    alone. But a page that fails authentication ends the whole group: what else the others have
-///    read is suspect as well.
+///    else is in there. So undoing it undoes all, and it alone is interrupted when its task is
+///    cancelled; a pause interrupts whoever runs, and its group with it. The bodies after it run
+///    in a savepoint each: one that throws, or leaves a foreign key unsatisfied, is undone alone.
+///    But a page that fails authentication ends the whole group: what else the others have read is
+///    suspect as well.
 /// 3. *Passing on.* A write shares its turn if it is `.immediate` and its body waits for the store
 ///    alone (`Request`). If it does, and the next in line does, the turn goes to that one and the
 ///    transaction stays open. Who passed it on waits to be settled, also if it was undone: what it
@@ -29,7 +30,7 @@ import Synchronization
 ///    the next one does not share, the group has had its number of bodies or its time
 ///    (`GroupCommit`: it bounds when the last body begins, not when it ends). So does who is inside
 ///    another store's body: a later member might wait for just that store. A lone write waits for
-///    nobody and pays for no savepoint.
+///    no other and pays for no savepoint.
 /// 4. *Settling.* After COMMIT everybody is told, in the order of the line. If COMMIT fails all get
 ///    its error, also those who had thrown one of their own, and nothing is applied. If SQLite ends
 ///    the transaction in a body, that caller gets its own error, those who had run get
@@ -283,6 +284,7 @@ final class WriteQueue: Sendable {
         let members = takeGroup()
         count(members + [own], since: beginning, failure)
         if let failure { pool.events.commitFailed(count: members.count + 1, failure) }
+        if let loss = pool.loss { observation.close(loss) }
         let need = checkpointer.need(after: pool.writer.logFrameCount)
         // The turn stays taken until the log is shorter; nobody but the next write waits for it.
         if need != .beforeTheNextWrite { gate.leave() }
@@ -301,7 +303,7 @@ final class WriteQueue: Sendable {
         let keptCount = members.filter(\.isKept).count
         counters.didCommit(
             keptCount, since: beginning, isDurable: failure == nil,
-            cache: pool.writer.takeCacheCounts(), waitingCount: gate.waitingCount)
+            cache: pool.writer.takeCacheCounts(), waitingCount: gate.lineLength)
         counters.didUndo(members.count - keptCount)
     }
 

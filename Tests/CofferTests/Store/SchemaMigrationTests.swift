@@ -315,4 +315,43 @@ import Testing
         try connection.execute("INSERT INTO child VALUES (3, 99)")
         #expect(try connection.rows("PRAGMA foreign_keys").map { $0[0] } == [0])
     }
+
+    @Test func `a step that rolls back is misuse and ends the migration`() throws {
+        let folder = try TemporaryFolder()
+        let store = try Store(
+            path: folder.path(), key: .numbered(1), configuration: .testing())
+        let steps = [Migration("one") { tx in try tx.rollback() }]
+        expect(.misuse) { try store.migrate(steps) }
+        expect(.misuse) { try store.migrate(steps, isDryRun: true) }
+        expect(.misuse) {
+            try store.migrate(byUserVersion: [VersionStep(1) { tx in try tx.rollback() }])
+        }
+        #expect(try store.pendingMigrations(steps).count == 1)
+    }
+
+    @Test func `foreign keys hold again after a migration, however it ended`() throws {
+        let folder = try TemporaryFolder()
+        let connection = try Connection(
+            path: folder.path(), key: .numbered(1), configuration: .testing())
+        struct Wrong: Error {}
+        func isOn() throws -> Bool {
+            try connection.firstRow("PRAGMA foreign_keys")?.get(0, as: Int.self) == 1
+        }
+        try connection.migrate([Migration("one") { tx in try tx.execute("CREATE TABLE t(v)") }])
+        #expect(try isOn())
+        #expect(throws: Wrong.self) {
+            try connection.migrate([
+                Migration("one") { _ in }, Migration("two") { _ in throw Wrong() },
+            ])
+        }
+        #expect(try isOn())
+        try connection.execute("INSERT INTO t VALUES (1), (2)")
+        let statement = try connection.prepare("SELECT v FROM t")
+        try connection.migrate([
+            Migration("one") { _ in },
+            Migration("two") { tx in _ = try tx.rows("SELECT 1") },
+        ]) { _ in _ = try? statement.step() }
+        try connection.transaction { _ = try connection.rows("SELECT 1") }
+        #expect(try isOn())
+    }
 }

@@ -1,0 +1,133 @@
+import Coffer
+import Foundation
+import Testing
+
+/// Tables and views that others made, under the names of record types.
+@Suite(.againstHanging) struct HostileTableTests {
+    private let fixture: RecordFixture
+
+    init() throws {
+        fixture = try RecordFixture()
+    }
+
+    struct Sheet: Record {
+        static var isWithoutRowID: Bool { true }
+        static let key = ["code"]
+        var code: String
+        var title: String
+    }
+
+    @Test func `a key that the table lacks names no row, and none is changed`() throws {
+        try fixture.execute("CREATE TABLE sheet(id TEXT PRIMARY KEY, title) WITHOUT ROWID")
+        try fixture.execute("INSERT INTO sheet VALUES ('a', 'x'), ('b', 'y'), ('c', 'z')")
+        try fixture.store.write { tx in
+            expect(.mismatch) { try tx.delete(Sheet.limit(1)) }
+            expect(.mismatch) { try tx.update(Sheet.limit(1).set(\.title, to: "lost")) }
+        }
+        #expect(try fixture.values("SELECT title FROM sheet ORDER BY id") == ["x", "y", "z"])
+    }
+
+    struct Row: Record, Equatable {
+        static var access: RecordAccess { .storedProperties }
+        var id: Int
+        var title: Int
+    }
+
+    @Test(arguments: ["a", "a, a", "a, a, a"])
+    func `a view that calls the collector gives no rows`(arguments: String) throws {
+        try fixture.execute("CREATE TABLE t(a)")
+        try fixture.execute("INSERT INTO t VALUES (1), (2)")
+        try fixture.execute(
+            SQL(
+                text:
+                    "CREATE VIEW row AS SELECT coffer_collect(\(arguments)) AS id, 7 AS title FROM t"
+            ))
+        let rows = try? fixture.store.read { tx in try tx.fetch(Row.all) }
+        #expect(rows == nil)
+    }
+
+    @Test func `a condition that calls the collector gives no rows`() throws {
+        try fixture.store.write { tx in try tx.insert([Row(id: 1, title: 2), Row(id: 3, title: 4)])
+        }
+        for arguments in ["1", "1, 2", "1, 2, 3"] {
+            let text = SQL(text: "EXISTS (SELECT coffer_collect(\(arguments)) FROM row)")
+            let rows = try? fixture.store.read { tx in try tx.fetch(Row.where(.sql(text))) }
+            #expect(rows == nil)
+        }
+        #expect(try fixture.store.read { tx in try tx.fetch(Row.all) }.count == 2)
+    }
+
+    struct Filling: Record {
+        static var access: RecordAccess { .storedProperties }
+        var id: Int
+        var rank: Int?
+        enum CodingKeys: CodingKey { case id, rank }
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            id = try container.decode(Int.self, forKey: .id)
+            rank = try container.decodeIfPresent(Int.self, forKey: .rank) ?? 5
+        }
+    }
+
+    struct Omitting: Record {
+        static var access: RecordAccess { .storedProperties }
+        var id: Int
+        var rank: Int?
+        enum CodingKeys: CodingKey { case id, rank }
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(id, forKey: .id)
+            if rank != 0 { try container.encodeIfPresent(rank, forKey: .rank) }
+        }
+    }
+
+    struct Excusing: Record {
+        static var access: RecordAccess { .storedProperties }
+        var id: Int
+        var rank: Int
+        enum CodingKeys: CodingKey { case id, rank }
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            id = try container.decode(Int.self, forKey: .id)
+            rank = (try? container.decode(Int.self, forKey: .rank)) ?? 0
+        }
+    }
+
+    struct Rounding: Record {
+        static var access: RecordAccess { .storedProperties }
+        var ratio: Double
+        var when: Date
+        enum CodingKeys: CodingKey { case ratio, when }
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(ratio, forKey: .ratio)
+            let seconds = (when.timeIntervalSince1970 * 1000).rounded() / 1000
+            try container.encode(Date(timeIntervalSince1970: seconds), forKey: .when)
+        }
+    }
+
+    @Test func `a coding that fills, leaves out, excuses or rounds keeps its own way`() throws {
+        #expect(try Filling.accessReport().reason != nil)
+        #expect(try Omitting.accessReport().reason != nil)
+        #expect(try Excusing.accessReport().reason != nil)
+        #expect(try Rounding.accessReport().reason != nil)
+    }
+
+    struct Word: Record {
+        var id: Int
+        var text: String
+    }
+
+    @Test func `texts are compared as bytes, whatever collation the column has`() throws {
+        try fixture.execute(
+            "CREATE TABLE word(id INTEGER PRIMARY KEY, text TEXT NOT NULL COLLATE NOCASE)")
+        try fixture.execute(
+            "INSERT INTO word(text) VALUES ('Zebra'), ('zoo'), ('Re: a'), ('RE: b')")
+        func found(_ condition: Condition<Word>) throws -> [String] {
+            try fixture.store.read { tx in try tx.fetch(Word.where(condition)) }.map(\.text)
+        }
+        #expect(try found(.hasPrefix(\.text, "Z")) == ["Zebra"])
+        #expect(try found(.hasPrefix(\.text, "Re: ")) == ["Re: a"])
+        #expect(try found(.hasSuffix(\.text, "a")) == ["Zebra", "Re: a"])
+    }
+}
