@@ -96,8 +96,8 @@ public struct Configuration: Sendable {
     /// Bytes of write-ahead log from which a write waits for a checkpoint, and this one for the
     /// reads that run: 100 ms at first, and up to 2 s when the log has grown on.
     ///
-    /// Below it the log is moved beside the writes, see ``checkpointPageCount``. It can grow
-    /// beyond while reads need older snapshots for longer than that, until ``snapshotAgeMax``.
+    /// Below it the log is moved beside the writes, see ``checkpointPageCount``. It can grow beyond
+    /// while reads need older snapshots for longer than that, until ``snapshotAgeMax``.
     public var walByteCountMax = 64 << 20
 
     /// How old the snapshot of a read may get while it keeps the log above ``walByteCountMax``;
