@@ -37,11 +37,9 @@ import Testing
     func `a view that calls the collector gives no rows`(arguments: String) throws {
         try fixture.execute("CREATE TABLE t(a)")
         try fixture.execute("INSERT INTO t VALUES (1), (2)")
-        try fixture.execute(
-            SQL(
-                text:
-                    "CREATE VIEW row AS SELECT coffer_collect(\(arguments)) AS id, 7 AS title FROM t"
-            ))
+        let call = "coffer_collect(\(arguments))"
+        let view = SQL(text: "CREATE VIEW row AS SELECT \(call) AS id, 7 AS title FROM t")
+        try fixture.execute(view)
         let rows = try? fixture.store.read { tx in try tx.fetch(Row.all) }
         #expect(rows == nil)
     }

@@ -1,6 +1,8 @@
 import Logging
 import Synchronization
 
+@testable import Coffer
+
 /// Collects what is logged.
 final class LogRecorder: Sendable {
     struct Entry: Sendable {

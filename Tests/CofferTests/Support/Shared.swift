@@ -1,5 +1,7 @@
 import Synchronization
 
+@testable import Coffer
+
 /// A value that the closures of a test share.
 final class Shared<Value: Sendable>: Sendable {
     private let state: Mutex<Value>
