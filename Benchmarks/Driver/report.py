@@ -89,6 +89,30 @@ def write_adoption(figure):
     write_latest(objects + [entry for entry in adoption if entry["system"] != figure["system"]] + [figure])
 
 
+def replace(all_figures):
+    """Takes the place of the figures of the same workloads, and says when that was."""
+    objects, adoption = read()
+    new = [entry for figures in all_figures for entry in figures.objects()]
+    workloads = {entry["workload"] for entry in new}
+    kept = [entry for entry in objects if entry["workload"] not in workloads]
+    # As one run would have them: by engine, then by workload.
+    merged = sorted(kept + new, key=lambda entry: (entry["engine"], ALL_WORKLOADS.index(entry["workload"])))
+    write_latest(merged + adoption)
+    details = json.loads(DETAILS.read_text())
+    ran = what_ran(all_figures)
+    earlier = [entry for entry in details.get("later", []) if not set(entry["workloads"]) <= workloads]
+    details["later"] = earlier + [{"workloads": sorted(workloads, key=ALL_WORKLOADS.index), "date": ran["date"], "commit": ran["commit"]}]
+    DETAILS.write_text(json.dumps(details, indent=2) + "\n")
+    write_reports()
+
+
+def measured_later(details):
+    for entry in details.get("later", []):
+        names = ", ".join(entry["workloads"])
+        yield f"Measured later than the rest, on {entry['date'][:10]} at commit {entry['commit'][:7]}: {names}."
+        yield ""
+
+
 def write(all_figures):
     adoption = read()[1]
     write_latest([entry for figures in all_figures for entry in figures.objects()] + adoption)
@@ -178,7 +202,7 @@ def times(value):
 def table(objects, details):
     facts = details["machine"]
     parts = ["# Benchmarks: the last run", "",
-             f"Machine: {facts['processor']}, {facts['cores']} cores, {facts['system']}.", "",
+             f"Machine: {facts['processor']}, {facts['cores']} cores, {facts['system']}.", "", *measured_later(details),
              "Time is that of one row, the median; *spread* is how far the median lies above the fastest run. "
              "*Ratio* is to plain C on the same SQLCipher in the same run: of the medians, of the fastest runs, and of "
              "instructions; "
@@ -345,6 +369,7 @@ def machine_lines(details):
 
 def figures(objects, details):
     """Coffer beside plain C and the rivals; bold where Coffer is slower than a system."""
+    yield from measured_later(details)
     for engine in engines(objects):
         of_engine = [entry for entry in objects if entry["engine"] == engine]
         yield f"### SQLCipher {engine}"
