@@ -71,11 +71,14 @@ final class Checkpointer: Sendable {
             if count < state.frameCount {
                 // The log has started anew.
                 (state.pauseFrameCount, state.patience) = (frameCountMax, Self.firstPatience)
+                state.counts.movedFrameCount = 0
             }
             state.frameCount = count
             guard count >= frameCount else { return .nothing }
             state.counts.logFrameCount = count
             if count >= state.pauseFrameCount { return .beforeTheNextWrite }
+            // Not after each commit: every checkpoint asks the disk as a commit does.
+            guard count - state.counts.movedFrameCount >= frameCount else { return .nothing }
             defer { state.isScheduled = true }
             return state.isScheduled ? .nothing : .soon
         }
