@@ -48,7 +48,7 @@ extension Connection {
     /// A name of the row id that no column of the table hides.
     func rowIDName(_ cell: BlobCell) throws(StoreError) -> String {
         let names = try columnNames(of: cell).map { $0.lowercased() }
-        let free = ["rowid", "_rowid_", "oid"].first { !names.contains($0) }
+        let free = RowIDName.free(beside: names)
         // Fails for a view and for a table without row ids.
         guard let free,
             sqlite3_table_column_metadata(

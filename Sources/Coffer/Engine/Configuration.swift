@@ -88,7 +88,7 @@ public struct Configuration: Sendable {
     public var waitTimeout: Duration = .seconds(30)
 
     /// Pages of write-ahead log from which a store moves them into the main file, beside the
-    /// writes; at least 1.
+    /// writes, and again whenever as many are new; at least 1.
     public var checkpointPageCount = 1000 {
         didSet { checkpointPageCount = max(1, checkpointPageCount) }
     }

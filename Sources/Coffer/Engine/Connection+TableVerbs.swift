@@ -131,8 +131,7 @@ extension Connection {
     /// not, unless it has columns of all three.
     private func hasRowIDs(_ table: String) -> Bool {
         guard let db = handle?.db else { return false }
-        let names: [String] = ["rowid", "_rowid_", "oid"]
-        return names.allSatisfy { name in
+        return RowIDName.all.allSatisfy { name in
             sqlite3_table_column_metadata(db, nil, table, name, nil, nil, nil, nil, nil)
                 == SQLITE_OK
         }

@@ -107,7 +107,7 @@ struct CopiedSchema: Equatable {
                 }
             }
         }
-        let free = ["rowid", "_rowid_", "oid"].first { !names.contains($0) }
+        let free = RowIDName.free(beside: names)
         guard let free else {
             throw StoreError(
                 .unsupported, "\(table) has columns named rowid, _rowid_ and oid",

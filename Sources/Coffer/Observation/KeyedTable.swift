@@ -146,7 +146,7 @@ extension KeyedTable {
         of table: String, _ columns: [Column]
     ) throws(StoreError) -> String {
         let names = Set(columns.map(\.name.asciiLowercased))
-        guard let free = ["rowid", "_rowid_", "oid"].first(where: { !names.contains($0) }) else {
+        guard let free = RowIDName.free(beside: names) else {
             throw unsupported("\(table) has columns that hide every name of the row id")
         }
         return free

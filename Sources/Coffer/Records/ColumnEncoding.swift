@@ -28,7 +28,8 @@ public struct ColumnEncoding: Sendable {
         ColumnEncoding(storage: encoding.storage, type: Date.self, form: .date(encoding))
     }
 
-    /// A `UUID` as 36 characters of upper case instead of 16 bytes; lower case is read as well.
+    /// A `UUID` as 36 characters of upper case instead of 16 bytes. Lower case is read as well, but
+    /// keys and conditions are of upper case, and find no row that has it in lower case.
     public static let uuidText = ColumnEncoding(storage: .text, type: UUID.self, form: .uuidText)
 
     /// Whether the stored values order as those they stand for.

@@ -7,7 +7,8 @@ public enum RecordAccess: Sendable, Hashable {
     /// **The type's own `encode(to:)` and `init(from:)` are not called** for rows, nor are
     /// initialisers or property observers. So it is for structs whose coding is what the compiler
     /// makes of them. Coffer tries out once whether that is so, with samples for every column, and
-    /// goes by `codable` where it is not; ``Record/accessReport()`` says why.
+    /// goes by `codable` where it is not; ``Record/accessReport()`` says why. The samples have the
+    /// ends of ranges: an `init(from:)` that traps on these ends the program then.
     ///
     /// It gives the same rows and refuses the same values as `codable`, with fewer instructions.
     case storedProperties

@@ -23,7 +23,7 @@ extension RecordPlan {
             return keyPositions.map { qualifiedColumns[$0] }.joined(separator: ", ")
         }
         let names = Set(columns.map(\.name.asciiLowercased))
-        let name = ["rowid", "oid", "_rowid_"].first { !names.contains($0) } ?? "rowid"
+        let name = RowIDName.free(beside: names) ?? RowIDName.all[0]
         return "\(quotedTable).\(name)"
     }
 

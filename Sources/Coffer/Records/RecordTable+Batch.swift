@@ -19,13 +19,8 @@ extension RecordTable {
     ) throws(StoreError) {
         let statement = try insertStatement(connection)
         for index in 0..<count {
-            try encoder.bind(records + index, to: statement)
-            do throws(StoreError) {
-                try statement.runToEnd()
-            } catch {
-                try recreate(connection, after: error)
+            try add(statement, connection) { () throws(StoreError) in
                 try encoder.bind(records + index, to: statement)
-                try statement.runToEnd()
             }
         }
     }

@@ -35,14 +35,7 @@ extension RecordTable {
         let known = partialUpdates[wanted]
         let statement =
             if let known { known } else { try makeUpdate(wanted, conflictingOn: paths, connection) }
-        try encoder.bind(record, to: statement)
-        do throws(StoreError) {
-            try statement.runToEnd()
-            if coffer_changes(statement.handle.db) > 0 { return }
-        } catch {
-            try recreate(connection, after: error)
-        }
-        try insert(record, connection)
+        try updateOrInsert(record, statement, connection)
     }
 
     @inline(never)

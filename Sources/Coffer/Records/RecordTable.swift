@@ -57,18 +57,28 @@ final class RecordTable {
     @discardableResult
     func insert<R: Record>(_ record: R, _ connection: Connection) throws(StoreError) -> Int64 {
         let statement = try insertStatement(connection)
-        try encoder.bind(record, to: statement)
-        do throws(StoreError) {
-            try statement.runToEnd()
-        } catch {
-            try recreate(connection, after: error)
+        try add(statement, connection) { () throws(StoreError) in
             try encoder.bind(record, to: statement)
-            try statement.runToEnd()
         }
         let db = statement.handle.db
         // Else the engine tells the row id of an earlier insert.
         guard hasRowIDs, coffer_changes(db) > 0 else { return 0 }
         return sqlite3_last_insert_rowid(db)
+    }
+
+    /// Binds and runs an INSERT, for the second time if its table had to be made anew.
+    @inline(__always)
+    func add(
+        _ statement: Statement, _ connection: Connection, bind: () throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try bind()
+        do throws(StoreError) {
+            try statement.runToEnd()
+        } catch {
+            try recreate(connection, after: error)
+            try bind()
+            try statement.runToEnd()
+        }
     }
 
     /// Whether a row was there to update.
@@ -79,7 +89,13 @@ final class RecordTable {
     }
 
     func insertOrUpdate<R: Record>(_ record: R, _ connection: Connection) throws(StoreError) {
-        let statement = try updateStatement(connection, isCreating: true)
+        try updateOrInsert(record, updateStatement(connection, isCreating: true), connection)
+    }
+
+    /// Runs an UPDATE, and inserts the record if it has changed no row.
+    func updateOrInsert<R: Record>(
+        _ record: R, _ statement: Statement, _ connection: Connection
+    ) throws(StoreError) {
         try encoder.bind(record, to: statement)
         do throws(StoreError) {
             try statement.runToEnd()

@@ -25,9 +25,10 @@ final class StoreMetrics: Sendable {
 }
 
 extension StoreMetrics {
+    /// Asked after each read: a counter is told only what it would count.
     func add(_ cache: CacheCounts) {
-        cacheHits.increment(by: Int64(cache.hitCount))
-        cacheMisses.increment(by: Int64(cache.missCount))
+        if cache.hitCount > 0 { cacheHits.increment(by: Int64(cache.hitCount)) }
+        if cache.missCount > 0 { cacheMisses.increment(by: Int64(cache.missCount)) }
     }
 }
 

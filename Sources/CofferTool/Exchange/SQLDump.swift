@@ -140,7 +140,7 @@ struct SQLDump {
             .contains { try $0.get("origin", as: String.self) == "pk" }
         if isInteger, !hasIndex { return (names, nil) }
         let taken = Set(names.map { $0.lowercased() })
-        let free = ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
+        let free = RowIDName.free(beside: taken)
         guard let free else { return (names, nil) }
         // It does not compile for a table WITHOUT ROWID.
         let probe = SQL("SELECT \(SQL(text: free)) FROM \(identifier: table)").text
