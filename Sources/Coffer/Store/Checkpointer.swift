@@ -5,18 +5,27 @@ import Synchronization
 /// no commit pays for it.
 ///
 /// SQLite starts the log anew when all of it is in the main file and no reader needs it. Beside
-/// writers who never pause, or readers who overlap, that moment may not come. So from
-/// `walByteCountMax` on the next write waits for one checkpoint, and this one for the reads that
-/// need the log: at first for a tenth of a second, and if that was not enough for twice as long
-/// when the log has grown by half, up to two seconds. Short reads thus never keep the log, and a
-/// long one holds up the writers now and then. A read that is older than `snapshotAgeMax` then is
-/// told to end with `.snapshotExpired`.
+/// writers who never pause, or readers who overlap, that moment may not come:
+///
+/// 1. From `checkpointPageCount` on a checkpoint runs beside the writes and moves nearly all. If no
+///    read stood in its way, the next write waits for another one, which moves what was written
+///    meanwhile, and finds the log empty. A file that does not grow is also faster to sync.
+/// 2. From `walByteCountMax` on, which only reads bring about, the next write waits for one that
+///    waits for the reads: at first for a tenth of a second, and if that was not enough for twice
+///    as long when the log has grown by half, up to two seconds. Short reads thus never keep the
+///    log, and a long one holds up the writers now and then. A read that is older than
+///    `snapshotAgeMax` then is told to end with `.snapshotExpired`.
 final class Checkpointer: Sendable {
     /// What the log was found to be after a commit.
-    enum Need { case nothing, soon, beforeTheNextWrite }
+    enum Need: Equatable {
+        case nothing, besideWrites
+        case beforeNextWrite(waitsForReads: Bool)
+    }
 
     private struct State {
         var isScheduled = false
+        /// Whether one beside the writes has moved all that it found.
+        var isNearlyMoved = false
         /// Of how many frames on the next write waits for a checkpoint.
         var pauseFrameCount: Int
         /// How long that one waits for reads.
@@ -72,29 +81,37 @@ final class Checkpointer: Sendable {
                 // The log has started anew.
                 (state.pauseFrameCount, state.patience) = (frameCountMax, Self.firstPatience)
                 state.counts.movedFrameCount = 0
+                state.isNearlyMoved = false
             }
             state.frameCount = count
             guard count >= frameCount else { return .nothing }
             state.counts.logFrameCount = count
-            if count >= state.pauseFrameCount { return .beforeTheNextWrite }
+            if count >= state.pauseFrameCount { return .beforeNextWrite(waitsForReads: true) }
+            if state.isNearlyMoved {
+                state.isNearlyMoved = false
+                return .beforeNextWrite(waitsForReads: false)
+            }
             // Not after each commit: every checkpoint asks the disk as a commit does.
             guard count - state.counts.movedFrameCount >= frameCount else { return .nothing }
             defer { state.isScheduled = true }
-            return state.isScheduled ? .nothing : .soon
+            return state.isScheduled ? .nothing : .besideWrites
         }
     }
 
-    /// Moves what can be moved, on the checkpoint thread, and calls `completion` there.
-    func start(isFull: Bool, _ completion: @escaping @Sendable () -> Void = {}) {
+    /// Moves what can be moved, on the checkpoint thread.
+    ///
+    /// - Parameter leave: Gives up the turn in the write queue, if the next write is to wait.
+    func start(_ need: Need, _ leave: @escaping @Sendable () -> Void) {
+        guard need != .nothing else { return }
         // Strong: a store that is let go meanwhile closes when this is over.
         thread.async { [self] in
-            run(isFull: isFull)
-            completion()
+            run(need)
+            if need != .besideWrites { leave() }
         }
     }
 
-    private func run(isFull: Bool) {
-        state.withLock { $0.isScheduled = false }
+    private func run(_ need: Need) {
+        defer { if need == .besideWrites { state.withLock { $0.isScheduled = false } } }
         let beginning = ContinuousClock.now
         var isLeft = false
         do throws(StoreError) {
@@ -102,11 +119,11 @@ final class Checkpointer: Sendable {
                 guard !slot.isStopped else { return nil }
                 if slot.reader == nil { slot.reader = try pool.openReader(isCounted: false) }
                 guard let connection = slot.reader?.connection else { return nil }
-                if isFull { isLeft = try !moveAll(connection) }
+                if need == .beforeNextWrite(waitsForReads: true) { isLeft = try !moveAll(connection) }
                 // After it, as it tells how far the other one has come.
                 return try connection.moveLog()
             }
-            if let result { didRun(since: beginning, result: result) }
+            if let result { didRun(need, since: beginning, result: result) }
         } catch {
             // The next commit asks again; nothing is lost by a log that stays.
             pool.events.checkpointFailed(error)
@@ -128,7 +145,9 @@ final class Checkpointer: Sendable {
         return outcome != .readersRemain
     }
 
-    private func didRun(since beginning: ContinuousClock.Instant, result: CheckpointResult) {
+    private func didRun(
+        _ need: Need, since beginning: ContinuousClock.Instant, result: CheckpointResult
+    ) {
         let duration = beginning.duration(to: .now)
         metrics.checkpoint.recordNanoseconds(duration.nanoseconds)
         metrics.logFrameCount.record(Int64(result.logFrameCount))
@@ -137,6 +156,7 @@ final class Checkpointer: Sendable {
             state.counts.duration += duration
             state.counts.movedFrameCount = result.checkpointedFrameCount
             if result.isComplete { state.isTooLong = false }
+            state.isNearlyMoved = need == .besideWrites && result.isComplete
         }
     }
 

@@ -286,14 +286,10 @@ final class WriteQueue: Sendable {
         if let failure { pool.events.commitFailed(count: members.count + 1, failure) }
         if let loss = pool.loss { observation.close(loss) }
         let need = checkpointer.need(after: pool.writer.logFrameCount)
-        // The turn stays taken until the log is shorter; nobody but the next write waits for it.
-        if need != .beforeTheNextWrite { gate.leave() }
+        // The turn stays taken until the log is moved; nobody but the next write waits for it.
+        if need == .nothing || need == .besideWrites { gate.leave() }
         for member in members { member.settle(failure) }
-        switch need {
-        case .nothing: break
-        case .soon: checkpointer.start(isFull: false)
-        case .beforeTheNextWrite: checkpointer.start(isFull: true) { [gate] in gate.leave() }
-        }
+        checkpointer.start(need) { [gate] in gate.leave() }
         return failure
     }
 
