@@ -82,10 +82,12 @@ final class StoreCore: Sendable {
     ) throws -> T {
         if let held = HeldStore.current(of: id) { return try joinWrite(held, body) }
         try requireWritable()
-        return try queue.write(request) { scope in
+        var value: T?
+        try queue.write(request) { scope in
             var transaction = WriteTransaction(scope: scope, level: scope.level)
-            return try body(&transaction)
+            value = try body(&transaction)
         }
+        return try value.returned()
     }
 
     func write<T: Sendable>(
@@ -93,10 +95,12 @@ final class StoreCore: Sendable {
         _ body: @escaping @Sendable (inout WriteTransaction) throws -> T
     ) async throws -> T {
         try requireWritable()
-        return try await queue.write(request) { scope in
+        let returned = Returned<T>()
+        try await queue.write(request) { scope in
             var transaction = WriteTransaction(scope: scope, level: scope.level)
-            return try body(&transaction)
+            returned.keep(try body(&transaction))
         }
+        return try returned.value()
     }
 
     /// A write inside a body of the same store is a part of its transaction.
@@ -150,13 +154,15 @@ final class StoreCore: Sendable {
     ) async throws -> T {
         let gate = pool.hasReaders ? readGate : queue.gate
         let threads = pool.hasReaders ? readThreads : queue.thread
-        return try await gate.admitted(
+        let returned = Returned<T>()
+        try await gate.admitted(
             on: threads, timeout: timeout ?? configuration.waitTimeout, for: "a free connection"
         ) { cancellation, done in
-            let result = Result { try self.runRead(cancellation: cancellation, body) }
+            let result = Result { returned.keep(try self.runRead(cancellation: cancellation, body)) }
             gate.leave()
             done(result)
         }
+        return try returned.value()
     }
 
     private func runRead<T>(

@@ -80,10 +80,10 @@ final class WriteQueue: Sendable {
     }
 
     /// How a body ended.
-    fileprivate enum Ending<T> {
-        case kept(T, AfterCommit)
+    private enum Ending {
+        case kept(AfterCommit)
         /// It asked to be undone, which is no failure.
-        case undone(T)
+        case undone
         case failed(any Error)
 
         var isKept: Bool { if case .kept = self { true } else { false } }
@@ -93,11 +93,11 @@ final class WriteQueue: Sendable {
         /// What the caller gets, once it is known what became of all that the body saw.
         ///
         /// - Parameter failure: Why that was undone, if it was.
-        func result(_ failure: StoreError?) -> Result<(T, AfterCommit), any Error> {
+        func result(_ failure: StoreError?) -> Result<AfterCommit, any Error> {
             if let failure { return .failure(failure) }
             switch self {
-            case .kept(let value, let afterCommit): return .success((value, afterCommit))
-            case .undone(let value): return .success((value, AfterCommit()))
+            case .kept(let afterCommit): return .success(afterCommit)
+            case .undone: return .success(AfterCommit())
             case .failed(let error): return .failure(error)
             }
         }
@@ -133,7 +133,7 @@ final class WriteQueue: Sendable {
     // MARK: Two ways to wait
 
     /// Runs `body` on this thread when its turn has come, and returns when it is durable.
-    func write<T>(_ request: Request, _ body: (TransactionScope) throws -> T) throws -> T {
+    func write(_ request: Request, _ body: (TransactionScope) throws -> Void) throws {
         let beginning = ContinuousClock.now
         try gate.waitUnlessDeadlocked(
             timeout: request.timeout, for: "the write queue", isSharing: request.sharesTurns)
@@ -146,20 +146,18 @@ final class WriteQueue: Sendable {
         } else {
             failure = end(ending)
         }
-        let (value, afterCommit) = try ending.result(failure).get()
-        afterCommit.run()
-        return value
+        try ending.result(failure).get().run()
     }
 
     /// The same without holding a thread while it waits; `body` runs on the queue's.
-    func write<T: Sendable>(
-        _ request: Request, _ body: @escaping @Sendable (TransactionScope) throws -> T
-    ) async throws -> T {
+    func write(
+        _ request: Request, _ body: @escaping @Sendable (TransactionScope) throws -> Void
+    ) async throws {
         let beginning = ContinuousClock.now
-        let (value, afterCommit) = try await gate.admitted(
+        let afterCommit = try await gate.admitted(
             on: thread, timeout: request.timeout, for: "the write queue",
             isSharing: request.sharesTurns
-        ) { (cancellation, done: @escaping Gate.Done<(T, AfterCommit)>) in
+        ) { (cancellation, done: @escaping Gate.Done<AfterCommit>) in
             let ending = self.run(
                 request, waitingSince: beginning, cancellation: cancellation, body)
             let settle: Settle = { done(ending.result($0)) }
@@ -167,15 +165,14 @@ final class WriteQueue: Sendable {
             settle(self.end(ending))
         }
         afterCommit.run()
-        return value
     }
 
     // MARK: A turn
 
-    private func run<T>(
+    private func run(
         _ request: Request, waitingSince beginning: ContinuousClock.Instant,
-        cancellation: Cancellation?, _ body: (TransactionScope) throws -> T
-    ) -> Ending<T> {
+        cancellation: Cancellation?, _ body: (TransactionScope) throws -> Void
+    ) -> Ending {
         // Cancelled after its turn had come and before its thread had: nothing is begun.
         if let reason = cancellation?.reason { return .failed(reason) }
         counters.didBegin(request.caller, waitingSince: beginning)
@@ -185,23 +182,21 @@ final class WriteQueue: Sendable {
             scope.end()
             counters.didEnd()
         }
-        var undone: T?
         do {
             let isFirst = try begin(request)
             // What an interrupt stops takes its whole transaction with it.
             if isFirst { cancellation?.aim(at: pool.writer.interruptHandle) }
-            let value = try pool.writer.part(isFirst: isFirst) {
+            try pool.writer.part(isFirst: isFirst) {
                 defer { cancellation?.release() }
-                return try HeldStore.hold(id, kind: .writing, scope: scope, at: gate) {
-                    let value = try scope.run { try body(scope) }
-                    guard scope.isUndone(level: 0) else { return value }
-                    undone = value
-                    throw TransactionScope.Undone()
+                try HeldStore.hold(id, kind: .writing, scope: scope, at: gate) {
+                    try scope.run { try body(scope) }
+                    if scope.isUndone(level: 0) { throw TransactionScope.Undone() }
                 }
             }
-            return .kept(value, scope.afterCommit)
+            return .kept(scope.afterCommit)
+        } catch is TransactionScope.Undone {
+            return .undone
         } catch {
-            if error is TransactionScope.Undone, let undone { return .undone(undone) }
             pool.events.failed(error, on: pool.writer)
             return .failed(scope.explained(error))
         }
@@ -240,7 +235,7 @@ final class WriteQueue: Sendable {
     /// - Parameter settle: Called after the commit, on any thread. Also a body that was undone
     ///   waits for it: it has seen what others did, and that is not durable yet.
     /// - Returns: Whether the turn is given away.
-    private func passOn<T>(_ ending: Ending<T>, _ settle: @escaping Settle) -> Bool {
+    private func passOn(_ ending: Ending, _ settle: @escaping Settle) -> Bool {
         // Before the turn is gone: from then on others may commit.
         group.withLock { $0.members.append(Member(isKept: ending.isKept, settle: settle)) }
         if gate.pass() { return true }
@@ -257,7 +252,7 @@ final class WriteQueue: Sendable {
     /// Ends a turn that is not passed on, and with it the group.
     ///
     /// - Returns: Why the work of the group is undone, if it is.
-    private func end<T>(_ ending: Ending<T>) -> StoreError? {
+    private func end(_ ending: Ending) -> StoreError? {
         guard pool.writer.isInTransaction else {
             let failure = abandon(because: ending.error)
             counters.didUndo(1)
@@ -329,5 +324,3 @@ final class WriteQueue: Sendable {
         }
     }
 }
-
-extension WriteQueue.Ending: Sendable where T: Sendable {}
