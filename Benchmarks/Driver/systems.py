@@ -33,6 +33,7 @@ GROWTH = ["growth-insert", "growth-get", "growth-scan", "growth-open"]
 # In the order of the tables. A system's name begins with that of its executable, but for GRDB's ways.
 WORKLOADS = {
     "c-sqlcipher": W14 + W5 + IN_PLACE + W6 + QUEUE + OPEN + FILES + BLOBS + GROWTH,
+    "c-grouped": ["W6-async64"],
     "c-sqlite": W14 + W5 + W6 + ["open-raw", "open-pool-raw", "verify"] + BLOBS + GROWTH,
     "swift-c": ["W1", "W2", "W2d", "W3", "W4"] + W5 + ["W6-single"],
     "coffer-record": W14 + W6 + QUEUE + OPEN + FILES + GROWTH,
@@ -178,7 +179,7 @@ class Engine:
         for beginning in ["coffer", "grdb"]:
             if system.startswith(beginning):
                 return f"bench-{beginning}"
-        return "bench-swift-c" if system == "swift-c" else system
+        return {"swift-c": "bench-swift-c", "c-grouped": "c-sqlcipher"}.get(system, system)
 
     def command(self, system):
         executable = self.executable(system)
