@@ -187,16 +187,11 @@ final class RecordTable {
                 throw StoreError(.misuse, "the statement returns no rows", sql: statement.sql)
             }
             // The names are those of this run: the engine compiles the text again at the first
-            // step if the schema has changed.
-            // One that writes has done so with its first step: it is not run twice.
-            if statement.isReadOnly {
-                guard try statement.advance() else { return [] }
-            }
-            let names = statement.columns.names
-            if statement.isReadOnly { statement.rewind() }
+            // step if the schema has changed. One that writes has written by then.
+            guard try statement.advance() else { return [] }
             let decoder = RowDecoder(
-                plan, names: names, key: decoder.key, stored: decoder.stored)
-            return try decoder.all(type, statement)
+                plan, names: statement.columns.names, key: decoder.key, stored: decoder.stored)
+            return try decoder.all(type, statement, isAtRow: true)
         }
     }
 
