@@ -13,7 +13,7 @@ final class RecordTable {
     private var deletion: Statement?
     private var finding: Statement?
     /// UPDATEs of chosen columns, by what they were asked for.
-    var partialUpdates: [PartialUpdate: Statement] = [:]
+    var partialUpdates: [PartialUpdate: PreparedUpdate] = [:]
     /// Whether the table was seen to keep the type's values as they are.
     private var isChecked = false
     /// Whether the table has row ids; known once it is checked.
