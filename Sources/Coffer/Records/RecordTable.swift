@@ -19,9 +19,9 @@ final class RecordTable {
     /// Whether the table has row ids; known once it is checked.
     private var hasRowIDs = true
 
-    private init(_ plan: RecordPlan, _ stored: StoredProperties?) {
+    private init(_ plan: RecordPlan, _ stored: StoredProperties?, isUTF16: Bool) {
         self.plan = plan
-        encoder = RowEncoder(plan: plan, stored: stored)
+        encoder = RowEncoder(plan: plan, stored: stored, isUTF16: isUTF16)
         let key = plan.keyPositions.count == 1 ? plan.columns[plan.keyPositions[0]].name : nil
         decoder = RowDecoder(
             plan, names: plan.columns.map(\.name), key: key, stored: stored)
@@ -42,7 +42,10 @@ final class RecordTable {
         _ type: R.Type, _ connection: Connection
     ) throws(StoreError) -> RecordTable {
         let plan = try RecordPlan.of(type)
-        let made = RecordTable(plan, try StoredProperties.of(type, plan).usable)
+        let encoding = try connection.current().firstText("PRAGMA encoding")
+        let made = RecordTable(
+            plan, try StoredProperties.of(type, plan).usable,
+            isUTF16: encoding?.hasPrefix("UTF-16") == true)
         connection.attach(made, as: ObjectIdentifier(type))
         return made
     }

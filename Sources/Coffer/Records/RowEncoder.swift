@@ -27,7 +27,11 @@ final class RowEncoder: Encoder {
     /// - Parameters:
     ///   - stored: Of the type whose records are bound; `nil` binds by their own coding.
     ///   - chosen: The positions of the columns that get a value; `nil` for all.
-    init(plan: RecordPlan, stored: StoredProperties? = nil, chosen: Set<Int>? = nil) {
+    ///   - isUTF16: Whether the file keeps texts as UTF-16.
+    init(
+        plan: RecordPlan, stored: StoredProperties? = nil, chosen: Set<Int>? = nil,
+        isUTF16: Bool = false
+    ) {
         self.plan = plan
         self.stored = chosen.flatMap { stored?.only($0) } ?? stored
         let columns = plan.columns.indices
@@ -39,13 +43,15 @@ final class RowEncoder: Encoder {
             uniquingKeysWith: { first, _ in first })
         state = .allocate(capacity: 1)
         state.initialize(to: BindingState())
+        state.pointee.isUTF16 = isUTF16
         // Unretained: the state is freed by this object's deinit.
         state.pointee.owner = Unmanaged.passUnretained(self)
     }
 
     /// One that binds some columns, and looks at no others.
     func only(_ positions: [Int]) -> RowEncoder {
-        RowEncoder(plan: plan, stored: stored, chosen: Set(positions))
+        RowEncoder(
+            plan: plan, stored: stored, chosen: Set(positions), isUTF16: state.pointee.isUTF16)
     }
 
     deinit {
