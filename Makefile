@@ -16,7 +16,7 @@ space := $(subst ,, )
 tsan_files := $(wildcard Tests/CofferTests/Store/*Tests.swift Tests/CofferTests/Observation/*Tests.swift) \
 	$(filter-out %/KillTests.swift,$(wildcard Tests/CofferTests/Proof/*Tests.swift))
 tsan_suites := CofferTests\.($(subst $(space),|,$(basename $(notdir $(tsan_files)))))/
-sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports \
+sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports Examples/Downloads \
 	Benchmarks/Package.swift Benchmarks/Sources \
 	Benchmarks/Micro/Package.swift Benchmarks/Micro/Sources Benchmarks/Micro/Benchmarks
 
@@ -43,9 +43,10 @@ test: setup data ## build and run the tests
 	@$(select) $(if $(filter 1,$(LONG)),COFFER_LONG_TESTS=1) \
 		swift test $(scratch) $(if $(FILTER),--filter '$(FILTER)')
 
-demo: setup ## run the example program on real data, built for release
-	@echo 'Building Examples/Airports for release; the first time takes some minutes.'
+demo: setup ## run the example programs, built for release
+	@echo 'Building the Examples for release; the first time takes some minutes.'
 	@$(select) swift run --quiet $(demo) Airports
+	@$(select) swift run --quiet $(demo) Downloads
 
 tsan: setup ## run the store's tests under the thread sanitizer, some minutes
 	@$(select) swift test --sanitize=thread -Xswiftc -DCOFFER_TSAN \

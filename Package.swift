@@ -59,6 +59,12 @@ let package = Package(
             dependencies: ["Coffer"],
             path: "Tests/ReadmeProgram"
         ),
+        // An example, so that the tests compile and run it.
+        .executableTarget(
+            name: "DownloadsProgram",
+            dependencies: ["Coffer"],
+            path: "Examples/Downloads"
+        ),
         // A disk that fails on demand, for the tests.
         .target(
             name: "CFaultVFS",
@@ -83,7 +89,7 @@ let package = Package(
             name: "CofferTests",
             dependencies: [
                 "CFaultVFS", "Coffer", "CSQLCipher", "CofferTestPeer", "CofferTool",
-                "ReadmeProgram", "Workload",
+                "DownloadsProgram", "ReadmeProgram", "Workload",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
             ]

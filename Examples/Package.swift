@@ -17,7 +17,12 @@ let package = Package(
                 .product(name: "SwiftCSV", package: "SwiftCSV"),
             ],
             path: "Airports"
-        )
+        ),
+        .executableTarget(
+            name: "Downloads",
+            dependencies: [.product(name: "Coffer", package: "coffer")],
+            path: "Downloads"
+        ),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -23,19 +23,58 @@ extension Handle {
     }
 }
 
-extension Connection {
-    /// - Throws: `.constraint` if foreign keys had no effect meanwhile and one refers to nothing.
-    /// - Complexity: O(*rows of tables with foreign keys*).
-    func requireIntactForeignKeys() throws(StoreError) {
-        guard try current().isPausingForeignKeys else { return }
-        guard let row = try firstRow("PRAGMA foreign_key_check", isReadOnly: true) else { return }
-        let table: String = try row.read("table")
-        let parent: String = try row.read("parent")
-        throw StoreError(
-            .constraint,
-            "FOREIGN KEY constraint failed: a row of \(table) refers to a row of "
-                + "\(parent) that is not there",
-            hint: "PRAGMA foreign_key_check lists all such rows.", table: table,
-            resultCode: SQLITE_CONSTRAINT | 3 << 8)
+/// Rows that refer to rows that are not there, while foreign keys have no effect.
+struct Orphans {
+    private struct Kind: Hashable {
+        let table: String
+        let parent: String
+        /// `nil` in a table without row ids: there they are counted.
+        let rowID: Int64?
+
+        init(_ row: Row) throws(StoreError) {
+            let table: String = try row.read("table")
+            let parent: String = try row.read("parent")
+            (self.table, self.parent) = (table.asciiLowercased, parent.asciiLowercased)
+            rowID = try row.read("rowid")
+        }
+    }
+
+    private var counts: [Kind: Int] = [:]
+
+    /// - Complexity: O(*rows of tables with foreign keys*), memory O(*orphans*).
+    init(_ connection: Connection) throws(StoreError) {
+        guard try connection.current().isPausingForeignKeys else { return }
+        do throws(StoreError) {
+            for row in try Self.rows(connection) { counts[try Kind(row), default: 0] += 1 }
+        } catch {
+            // A key that refers to no unique columns: who mends it may, and nothing is known.
+            guard error.code == .sql else { throw error }
+            counts = [:]
+        }
+    }
+
+    /// - Throws: `.constraint` if there is an orphan that was none before.
+    func requireNoOthers(_ connection: Connection) throws(StoreError) {
+        guard try connection.current().isPausingForeignKeys else { return }
+        var rest = counts
+        for row in try Self.rows(connection) {
+            let kind = try Kind(row)
+            if let count = rest[kind], count > 0 {
+                rest[kind] = count - 1
+                continue
+            }
+            let table: String = try row.read("table")
+            let parent: String = try row.read("parent")
+            throw StoreError(
+                .constraint,
+                "FOREIGN KEY constraint failed: a row of \(table) refers to a row of "
+                    + "\(parent) that is not there",
+                hint: "PRAGMA foreign_key_check lists all such rows.", table: table,
+                resultCode: SQLITE_CONSTRAINT | 3 << 8)
+        }
+    }
+
+    private static func rows(_ connection: Connection) throws(StoreError) -> [Row] {
+        try connection.rows("PRAGMA foreign_key_check", isReadOnly: true)
     }
 }

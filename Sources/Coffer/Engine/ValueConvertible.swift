@@ -149,7 +149,8 @@ extension Date: ValueConvertible {
 
     /// The date of a number of seconds since 1970.
     public init(_ value: Value) throws(StoreError) {
-        self.init(timeIntervalSince1970: try Double(value))
+        guard let seconds = try? Double(value) else { throw .mismatch(value, Date.self) }
+        self.init(timeIntervalSince1970: seconds)
     }
 }
 

@@ -16,6 +16,8 @@ struct BindingState {
     var isRefused = false
     /// Whether it encodes a column piece by piece.
     var hasTrees = false
+    /// Whether the file keeps texts as UTF-16: then the engine changes some on their way.
+    var isUTF16 = false
     var owner: Unmanaged<RowEncoder>?
     /// The container for the first key type that was asked for; nearly always the only one.
     var keyType: ObjectIdentifier?
@@ -69,6 +71,7 @@ struct BindingState {
     @inline(__always)
     mutating func bind(_ value: String, _ entry: Int32) throws {
         let column = try column(entry, .text)
+        if isUTF16 { return try bindTransient(value, column, entry) }
         let copy = value.utf8.withContiguousStorageIfAvailable { bytes in
             (start: keep(UnsafeRawBufferPointer(bytes)), count: bytes.count)
         }
@@ -82,21 +85,41 @@ struct BindingState {
         guard code == SQLITE_OK else { throw failure(code, entry) }
     }
 
-    /// A text that is too long for the arena, or not kept as UTF-8, such as one of Objective-C's.
+    /// A text that is too long for the arena, or that Swift does not keep as UTF-8, such as one of
+    /// Objective-C's, or the file.
     @inline(never)
     private mutating func bindTransient(
         _ value: String, _ column: Int32, _ entry: Int32
     ) throws {
         var value = value
-        let code = value.withUTF8 { bytes in bindText(UnsafeRawBufferPointer(bytes), column) }
+        let code = try value.withUTF8 { bytes in
+            try requireKept(UnsafeRawBufferPointer(bytes), entry)
+            return bindText(UnsafeRawBufferPointer(bytes), column)
+        }
         guard code == SQLITE_OK else { throw failure(code, entry) }
+    }
+
+    /// In UTF-16 the engine makes U+FFFD of U+FFFE and U+FFFF: see READ_UTF8 in its `utf.c`.
+    private func requireKept(_ bytes: UnsafeRawBufferPointer, _ entry: Int32) throws {
+        guard isUTF16 else { return }
+        for start in bytes.indices.dropLast(2)
+        where bytes[start] == 0xef && bytes[start + 1] == 0xbf && bytes[start + 2] >= 0xbe {
+            throw encoder.failure(
+                StoreError(
+                    .mismatch,
+                    "the file keeps texts as UTF-16, in which SQLite changes U+FFFE "
+                        + "and U+FFFF"), entry >> 2)
+        }
     }
 
     /// UTF-8 bytes.
     @inline(never)
     mutating func bindText(_ value: Data, _ entry: Int32) throws {
         let column = try column(entry, .text)
-        let code = value.withUnsafeBytes { bytes in bindText(bytes, column) }
+        let code = try value.withUnsafeBytes { bytes in
+            try requireKept(bytes, entry)
+            return bindText(bytes, column)
+        }
         guard code == SQLITE_OK else { throw failure(code, entry) }
     }
 

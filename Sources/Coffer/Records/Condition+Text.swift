@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// Conditions on texts.
 ///
 /// They compare as Swift's `utf8` does, scalar by scalar: `é` and `e` with an accent of its own are
@@ -9,7 +15,8 @@ extension Condition {
     /// Note.where(.hasPrefix(\.title, "Re: ") && \.pinned == true)
     /// ```
     ///
-    /// - Complexity: With regard to case an index of the column answers it: O(log *rows* + found).
+    /// - Complexity: With regard to case an index of the column answers it, O(log *rows* + found);
+    ///   not in a file of UTF-16.
     public static func hasPrefix(
         _ path: KeyPath<R, String>, _ prefix: String, isCaseSensitive: Bool = true
     ) -> Condition {
@@ -72,13 +79,16 @@ extension ConditionColumn {
 
     fileprivate func hasPrefix(_ prefix: String, _ isCaseSensitive: Bool) -> SQL {
         guard isCaseSensitive else { return like(prefix.escapedForLike + "%") }
-        guard let end = prefix.firstTextBehindPrefix else {
-            return SQL(text: "\(name) COLLATE BINARY >= ?", arguments: [.text(prefix)])
-        }
-        // Whatever collation the column of a foreign table has.
+        // Whatever collation the column of a foreign table has. BINARY compares the bytes as the
+        // file keeps them, and those of UTF-16 do not order as texts do.
+        let isUTF8 = "CAST('a' AS BLOB) = x'61'"
+        // Every text is less than any blob.
+        let end = prefix.firstTextBehindPrefix.map { Value.text($0) } ?? .blob(Data())
         return SQL(
-            text: "(\(name) COLLATE BINARY >= ? AND \(name) COLLATE BINARY < ?)",
-            arguments: [.text(prefix), .text(end)])
+            text: "(\(name) COLLATE BINARY >= CASE WHEN \(isUTF8) THEN ? ELSE '' END "
+                + "AND \(name) COLLATE BINARY < CASE WHEN \(isUTF8) THEN ? ELSE x'' END "
+                + "AND (\(isUTF8) OR instr(\(name), ?) = 1))",
+            arguments: [.text(prefix), end, .text(prefix)])
     }
 
     fileprivate func hasSuffix(_ suffix: String, _ isCaseSensitive: Bool) -> SQL {

@@ -18,6 +18,8 @@ struct KeyMap {
     private static let unknown: Int32 = -1
     /// The entry of a key without a column.
     static let absent: Int32 = -2
+    /// The entry of a key whose column is let be.
+    static let unchosen: Int32 = -3
 
     static func make<Key: CodingKey>(
         for type: Key.Type, state: UnsafeMutableRawPointer
@@ -36,7 +38,7 @@ struct KeyMap {
         map.deallocate()
     }
 
-    /// The entry of a key: what `find` returned for its name, at least 0, or `absent`.
+    /// The entry of a key: what `find` returned for its name, at least 0, `absent` or `unchosen`.
     @inline(__always)
     func entry<Key: CodingKey>(_ key: Key, _ find: (String) -> Int32) -> Int32 {
         guard isByte else { return find(key.stringValue) }

@@ -18,8 +18,8 @@ public struct Index<R: Record>: Sendable {
     ///   - paths: The properties, in order. One at least.
     ///   - isUnique: Whether a combination of values may stand in one row only. NULL may stand in
     ///     many.
-    ///   - name: Its name in the file; `nil` for `index_`, the table and the columns, joined by
-    ///     `_`.
+    ///   - name: Its name in the file, which no other index has, of whatever table; `nil` for
+    ///     `index_`, the table and the columns, joined by `_`, and a number if that is taken.
     public init(
         _ paths: (PartialKeyPath<R> & Sendable)..., isUnique: Bool = false, name: String? = nil
     ) {

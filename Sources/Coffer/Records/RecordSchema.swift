@@ -71,7 +71,7 @@ struct RecordSchema {
         try run(
             "CREATE TABLE \(plan.quotedTable) (\(parts.joined(separator: ", ")))"
                 + (plan.isWithoutRowID ? " WITHOUT ROWID" : ""))
-        for index in declaration.indexes { try run(index.sql(plan)) }
+        for index in declaration.indexes { try make(index) }
     }
 
     private func extend() throws(StoreError) {
@@ -85,7 +85,38 @@ struct RecordSchema {
             }
             try run("ALTER TABLE \(plan.quotedTable) ADD COLUMN \(text)")
         }
-        for index in comparison.missingIndexes { try run(index.sql(plan)) }
+        for index in comparison.missingIndexes { try make(index) }
+    }
+
+    private func make(_ index: TableDeclaration.ResolvedIndex) throws(StoreError) {
+        try run(index.sql(plan, name: try freeName(for: index)))
+    }
+
+    /// The names of indexes are those of the whole file: `b_c` of the table `a` and `c` of `a_b`
+    /// would have the same one.
+    private func freeName(
+        for index: TableDeclaration.ResolvedIndex
+    ) throws(StoreError) -> String {
+        guard let owner = try table(thatHas: index.name) else { return index.name }
+        guard !index.isNamed else {
+            throw StoreError(
+                .misuse,
+                "the name \(index.name) of an index of \(plan.typeName) is taken in the file, by "
+                    + "the table \(owner) or an index of it",
+                hint: "Give it another name, or none: Index(\\.title).", table: plan.table,
+                column: plan.columns[index.positions[0]].name)
+        }
+        var number = 2
+        while try table(thatHas: "\(index.name)_\(number)") != nil { number += 1 }
+        return "\(index.name)_\(number)"
+    }
+
+    /// The table that has a name or has an index with it.
+    private func table(thatHas name: String) throws(StoreError) -> String? {
+        let row = try connection.firstRow(
+            "SELECT tbl_name FROM sqlite_master WHERE name = \(name) COLLATE NOCASE",
+            isReadOnly: false)
+        return try row?.read("tbl_name")
     }
 
     private func definition(

@@ -14,6 +14,12 @@ struct PartialUpdate: Hashable {
     let paths: [AnyKeyPath]
 }
 
+/// An UPDATE of chosen columns, and what binds records to it.
+struct PreparedUpdate {
+    let statement: Statement
+    let encoder: RowEncoder
+}
+
 extension RecordTable {
     /// Sets some columns of the row with the record's key, and tells whether it was there.
     func update<R: Record>(
@@ -21,10 +27,10 @@ extension RecordTable {
     ) throws(StoreError) -> Bool {
         let wanted = PartialUpdate(kind: .only, paths: paths)
         let known = partialUpdates[wanted]
-        let statement =
+        let update =
             if let known { known } else { try makeUpdate(wanted, only: paths, connection) }
-        try encoder.bind(record, to: statement)
-        return try change(statement, connection)
+        try update.encoder.bind(record, to: update.statement)
+        return try change(update.statement, connection)
     }
 
     /// Updates the row with the same values in unique columns, or adds one.
@@ -33,15 +39,15 @@ extension RecordTable {
     ) throws(StoreError) {
         let wanted = PartialUpdate(kind: .conflict, paths: paths)
         let known = partialUpdates[wanted]
-        let statement =
+        let update =
             if let known { known } else { try makeUpdate(wanted, conflictingOn: paths, connection) }
-        try updateOrInsert(record, statement, connection)
+        try updateOrInsert(record, update.statement, connection)
     }
 
     @inline(never)
     private func makeUpdate<R: Record>(
         _ wanted: PartialUpdate, only paths: [PartialKeyPath<R>], _ connection: Connection
-    ) throws(StoreError) -> Statement {
+    ) throws(StoreError) -> PreparedUpdate {
         try plan.requireKey(for: "update")
         let positions = try plan.positions(of: paths)
         if let position = positions.first(where: { plan.keyPositions.contains($0) }) {
@@ -54,14 +60,16 @@ extension RecordTable {
         let statement = try prepare(
             plan.updateSQL(setting: positions, where: plan.keyPositions, orFail: orFail),
             connection)
-        partialUpdates[wanted] = statement
-        return statement
+        let update = PreparedUpdate(
+            statement: statement, encoder: encoder.only(positions + plan.keyPositions))
+        partialUpdates[wanted] = update
+        return update
     }
 
     @inline(never)
     private func makeUpdate<R: Record>(
         _ wanted: PartialUpdate, conflictingOn paths: [PartialKeyPath<R>], _ connection: Connection
-    ) throws(StoreError) -> Statement {
+    ) throws(StoreError) -> PreparedUpdate {
         let positions = try plan.positions(of: paths)
         let names = positions.map { plan.columns[$0].name }
         // An UPDATE would change every row that fits, where an INSERT would conflict with none.
@@ -88,8 +96,9 @@ extension RecordTable {
             plan.updateSQL(
                 setting: others.isEmpty ? positions : others, where: positions, orFail: false),
             connection)
-        partialUpdates[wanted] = statement
-        return statement
+        let update = PreparedUpdate(statement: statement, encoder: encoder)
+        partialUpdates[wanted] = update
+        return update
     }
 }
 

@@ -13,15 +13,15 @@ final class RecordTable {
     private var deletion: Statement?
     private var finding: Statement?
     /// UPDATEs of chosen columns, by what they were asked for.
-    var partialUpdates: [PartialUpdate: Statement] = [:]
+    var partialUpdates: [PartialUpdate: PreparedUpdate] = [:]
     /// Whether the table was seen to keep the type's values as they are.
     private var isChecked = false
     /// Whether the table has row ids; known once it is checked.
     private var hasRowIDs = true
 
-    private init(_ plan: RecordPlan, _ stored: StoredProperties?) {
+    private init(_ plan: RecordPlan, _ stored: StoredProperties?, isUTF16: Bool) {
         self.plan = plan
-        encoder = RowEncoder(plan: plan, stored: stored)
+        encoder = RowEncoder(plan: plan, stored: stored, isUTF16: isUTF16)
         let key = plan.keyPositions.count == 1 ? plan.columns[plan.keyPositions[0]].name : nil
         decoder = RowDecoder(
             plan, names: plan.columns.map(\.name), key: key, stored: stored)
@@ -42,7 +42,10 @@ final class RecordTable {
         _ type: R.Type, _ connection: Connection
     ) throws(StoreError) -> RecordTable {
         let plan = try RecordPlan.of(type)
-        let made = RecordTable(plan, try StoredProperties.of(type, plan).usable)
+        let encoding = try connection.current().firstText("PRAGMA encoding")
+        let made = RecordTable(
+            plan, try StoredProperties.of(type, plan).usable,
+            isUTF16: encoding?.hasPrefix("UTF-16") == true)
         connection.attach(made, as: ObjectIdentifier(type))
         return made
     }
@@ -187,16 +190,11 @@ final class RecordTable {
                 throw StoreError(.misuse, "the statement returns no rows", sql: statement.sql)
             }
             // The names are those of this run: the engine compiles the text again at the first
-            // step if the schema has changed.
-            // One that writes has done so with its first step: it is not run twice.
-            if statement.isReadOnly {
-                guard try statement.advance() else { return [] }
-            }
-            let names = statement.columns.names
-            if statement.isReadOnly { statement.rewind() }
+            // step if the schema has changed. One that writes has written by then.
+            guard try statement.advance() else { return [] }
             let decoder = RowDecoder(
-                plan, names: names, key: decoder.key, stored: decoder.stored)
-            return try decoder.all(type, statement)
+                plan, names: statement.columns.names, key: decoder.key, stored: decoder.stored)
+            return try decoder.all(type, statement, isAtRow: true)
         }
     }
 

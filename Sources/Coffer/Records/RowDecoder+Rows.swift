@@ -15,17 +15,23 @@ extension RowDecoder {
     }
 
     /// All rows, decoded, each in its place.
-    func all<R: Record>(_ type: R.Type, _ statement: Statement) throws(StoreError) -> [R] {
+    ///
+    /// - Parameter isAtRow: Whether the statement stands at the first of them already.
+    func all<R: Record>(
+        _ type: R.Type, _ statement: Statement, isAtRow: Bool = false
+    ) throws(StoreError) -> [R] {
         try begin(statement)
         defer { end() }
         do {
             let rows = try [R].collecting(expectedCount: lastCount) { rows in
-                while try statement.advance() {
+                var isRow = try isAtRow || statement.advance()
+                while isRow {
                     if let stored {
                         try rows.appendInPlace { try stored.initialize($0, state) }
                     } else {
                         try rows.append { try R(from: self) }
                     }
+                    isRow = try statement.advance()
                 }
             }
             lastCount = min(rows.count, Self.expectedCountMax)

@@ -16,25 +16,42 @@ final class RowEncoder: Encoder {
     private var trees: [Int32: EncodedTree] = [:]
     private var holders: [ObjectIdentifier: AnyObject] = [:]
     private let positions: [String: Int32]
-    /// One bit for each column, if there are no more than bits.
+    /// The columns that get no value, whatever a record encodes for them.
+    private let unchosen: Set<Int32>
+    /// One bit for each column that gets a value, if there are no more columns than bits.
     private let allColumns: UInt64?
 
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    /// - Parameter stored: Of the type whose records are bound; `nil` binds by their own coding.
-    init(plan: RecordPlan, stored: StoredProperties? = nil) {
+    /// - Parameters:
+    ///   - stored: Of the type whose records are bound; `nil` binds by their own coding.
+    ///   - chosen: The positions of the columns that get a value; `nil` for all.
+    ///   - isUTF16: Whether the file keeps texts as UTF-16.
+    init(
+        plan: RecordPlan, stored: StoredProperties? = nil, chosen: Set<Int>? = nil,
+        isUTF16: Bool = false
+    ) {
         self.plan = plan
-        self.stored = stored
-        let count = plan.columns.count
-        allColumns = count > 64 ? nil : count == 64 ? .max : (1 << UInt64(count)) - 1
+        self.stored = chosen.flatMap { stored?.only($0) } ?? stored
+        let columns = plan.columns.indices
+        let chosen = chosen ?? Set(columns)
+        unchosen = Set(columns.filter { !chosen.contains($0) }.map { Int32($0) })
+        allColumns = columns.count > 64 ? nil : chosen.reduce(0) { $0 | 1 << UInt64($1) }
         positions = Dictionary(
             plan.columns.enumerated().map { ($0.element.name, Int32($0.offset)) },
             uniquingKeysWith: { first, _ in first })
         state = .allocate(capacity: 1)
         state.initialize(to: BindingState())
+        state.pointee.isUTF16 = isUTF16
         // Unretained: the state is freed by this object's deinit.
         state.pointee.owner = Unmanaged.passUnretained(self)
+    }
+
+    /// One that binds some columns, and looks at no others.
+    func only(_ positions: [Int]) -> RowEncoder {
+        RowEncoder(
+            plan: plan, stored: stored, chosen: Set(positions), isUTF16: state.pointee.isUTF16)
     }
 
     deinit {
@@ -108,6 +125,7 @@ final class RowEncoder: Encoder {
     /// What has become of a column that the record encodes piece by piece.
     func tree(_ name: String) -> EncodedTree {
         let entry = entry(name)
+        if entry == KeyMap.unchosen { return EncodedTree() }
         if entry < 0 || entry & 3 != Storage.text.rawValue {
             failure = failure ?? (entry < 0 ? unknownKey(name) : wrongStorage(entry, .text))
             state.pointee.isRefused = true
@@ -167,7 +185,11 @@ final class RowEncoder: Encoder {
         typealias Holder = ContainerHolder<KeyedEncodingContainer<Key>>
         if let holder = holders[ObjectIdentifier(type)] as? Holder { return holder.copy() }
         let map = KeyMap.make(for: type, state: UnsafeMutableRawPointer(state))
-        let holder = Holder(KeyedEncodingContainer(RowKeyedEncoding<Key>(keys: map)), map)
+        let all = RowKeyedEncoding<Key>(keys: map)
+        let container =
+            unchosen.isEmpty
+            ? KeyedEncodingContainer(all) : KeyedEncodingContainer(ChosenKeyedEncoding(all: all))
+        let holder = Holder(container, map)
         holders[ObjectIdentifier(type)] = holder
         if state.pointee.keyType == nil {
             state.pointee.keyType = ObjectIdentifier(type)
@@ -195,7 +217,8 @@ final class RowEncoder: Encoder {
 
     /// The entry of a key in the key map: column and storage in one number.
     func entry(_ name: String) -> Int32 {
-        positions[name].map { entry(at: Int($0)) } ?? KeyMap.absent
+        guard let position = positions[name] else { return KeyMap.absent }
+        return unchosen.contains(position) ? KeyMap.unchosen : entry(at: Int(position))
     }
 
     func entry(at position: Int) -> Int32 {

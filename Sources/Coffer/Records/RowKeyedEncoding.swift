@@ -26,6 +26,11 @@ struct RowKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
         return entry
     }
 
+    /// Whether the key's column gets a value.
+    func isChosen(_ key: Key) -> Bool {
+        keys.pointee.entry(key) { state.pointee.encoder.entry($0) } != KeyMap.unchosen
+    }
+
     @inline(never)
     private func unknown(_ key: Key) -> any Error {
         state.pointee.encoder.unknownKey(key.stringValue)

@@ -109,7 +109,10 @@ struct SchemaComparison {
             {
                 continue
             }
-            let namesake = table.indexes.first { $0.name.isSameIdentifier(as: index.name) }
+            // One that is declared too is not in the way: see `RecordSchema.freeName(for:)`.
+            let namesake = table.indexes.first { existing in
+                existing.name.isSameIdentifier(as: index.name) && !isDeclared(existing)
+            }
             guard let namesake else {
                 missingIndexes.append(index)
                 continue
@@ -128,6 +131,13 @@ struct SchemaComparison {
                     existing.columns.first ?? nil, expected: "no unique index",
                     found: existing.description)
             }
+        }
+    }
+
+    private func isDeclared(_ existing: ExistingIndex) -> Bool {
+        declaration.indexes.contains { index in
+            index.isUnique == existing.isUnique
+                && existing.covers(index.positions.map { plan.columns[$0].name })
         }
     }
 

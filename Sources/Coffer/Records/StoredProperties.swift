@@ -30,6 +30,13 @@ final class StoredProperties: Sendable {
         return StoredProperties(moved, coders, columnNames: columnNames)
     }
 
+    /// The properties of some of the plan's columns.
+    func only(_ columns: Set<Int>) -> StoredProperties {
+        let chosen = properties.indices.filter { columns.contains(Int(properties[$0].entry >> 2)) }
+        return StoredProperties(
+            chosen.map { properties[$0] }, chosen.map { coders[$0] }, columnNames: columnNames)
+    }
+
     // MARK: Writing
 
     /// Binds all properties of a record; those that are `nil` get no value.

@@ -3,6 +3,8 @@
 struct TableDeclaration: Sendable {
     struct ResolvedIndex: Sendable {
         let name: String
+        /// Whether the type gives the name, so that no other will do.
+        let isNamed: Bool
         let positions: [Int]
         let isUnique: Bool
     }
@@ -48,7 +50,9 @@ struct TableDeclaration: Sendable {
             let names = positions.map { plan.columns[$0].name }
             let name = index.name ?? (["index", plan.table] + names).joined(separator: "_")
             indexes.append(
-                ResolvedIndex(name: name, positions: positions, isUnique: index.isUnique))
+                ResolvedIndex(
+                    name: name, isNamed: index.name != nil, positions: positions,
+                    isUnique: index.isUnique))
         }
         return indexes
     }
@@ -101,7 +105,7 @@ struct TableDeclaration: Sendable {
 // MARK: SQL
 
 extension TableDeclaration.ResolvedIndex {
-    func sql(_ plan: RecordPlan) throws(StoreError) -> String {
+    func sql(_ plan: RecordPlan, name: String) throws(StoreError) -> String {
         let terms = positions.map { plan.quotedColumns[$0] }.joined(separator: ", ")
         return "CREATE \(isUnique ? "UNIQUE " : "")INDEX \(try name.quotedIdentifier()) "
             + "ON \(plan.quotedTable) (\(terms))"

@@ -25,7 +25,8 @@ public struct Migration: Sendable {
     ///
     /// Foreign keys have no effect while it runs: nothing is refused, and nothing is deleted or
     /// changed because another row was, so a table that others refer to can be dropped and made
-    /// anew. All of them are checked when the body has returned.
+    /// anew. All of them are checked when the body has returned; a row that referred to nothing
+    /// before is let be.
     ///
     /// - Parameters:
     ///   - name: Any text but an empty one, that no other migration of the program has.
@@ -65,10 +66,10 @@ extension Store {
     /// - Returns: How many migrations this call ran.
     /// - Throws: What a migration throws; `StoreError` `.needsNewerProgram` naming a migration that
     ///   the file has run and that the list does not have, or not in that place; `.constraint` for
-    ///   a foreign key that refers to nothing; `.misuse` for names that are empty or equal, or
-    ///   inside a body of this store; otherwise as `write` and `read`.
-    /// - Complexity: What the migrations take, and for each one O(*rows of tables with foreign
-    ///   keys*).
+    ///   a foreign key that refers to nothing and did not before; `.misuse` for names that are
+    ///   empty or equal, or inside a body of this store; otherwise as `write` and `read`.
+    /// - Complexity: What the migrations take, and for each one twice O(*rows of tables with
+    ///   foreign keys*).
     @discardableResult
     public func migrate(
         _ migrations: [Migration], isDryRun: Bool = false,
@@ -129,8 +130,8 @@ extension Connection {
     /// - Returns: How many migrations this call ran.
     /// - Throws: What a migration throws; `StoreError` `.needsNewerProgram` naming a migration that
     ///   the file has run and that the list does not have, or not in that place; `.constraint` for
-    ///   a foreign key that refers to nothing; `.misuse` for names that are empty or equal, or
-    ///   inside a transaction; `.busy`, `.full`, `.io`, `.damaged`, `.readOnly`.
+    ///   a foreign key that refers to nothing and did not before; `.misuse` for names that are
+    ///   empty or equal, or inside a transaction; `.busy`, `.full`, `.io`, `.damaged`, `.readOnly`.
     @discardableResult
     public func migrate(
         _ migrations: [Migration], isDryRun: Bool = false,

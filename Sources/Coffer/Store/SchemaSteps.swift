@@ -30,13 +30,14 @@ extension SchemaSteps {
         let pending = try pending(connection)
         guard let step = pending.first else { return false }
         willRun(step, pending.count)
+        let orphans = try Orphans(connection)
         try run(step, &transaction)
         guard !transaction.scope.isUndone(level: transaction.level) else {
             throw StoreError(
                 .misuse, "a step of the schema's history cannot undo itself with rollback()",
                 hint: "Throw an error: it undoes the step and ends the migration.")
         }
-        try connection.requireIntactForeignKeys()
+        try orphans.requireNoOthers(connection)
         return true
     }
 

@@ -22,30 +22,8 @@ import Testing
         #expect(output.contains(expected), "the compiler said: \(output)")
     }
 
-    /// Compiles against the library that these tests run on, as far as ownership is checked.
+    /// Compiles as far as ownership is checked.
     private static func compile(_ source: URL) throws -> String {
-        let modules = URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath()
-            .deletingLastPathComponent().appending(path: "Modules").path
-        let map = Repository.root.appending(path: "Sources/CSQLCipher/module.modulemap").path
-        let headers = try run(["pkg-config", "--cflags-only-I", "sqlcipher"])
-            .split(whereSeparator: \.isWhitespace).flatMap { ["-Xcc", String($0)] }
-        return try run(
-            [
-                "swiftc", "-emit-sil", "-o", "/dev/null", "-swift-version", "6", "-I", modules,
-                "-Xcc", "-fmodule-map-file=\(map)",
-            ] + headers + [source.path])
-    }
-
-    private static func run(_ arguments: [String]) throws -> String {
-        let process = Process()
-        let output = Pipe()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = arguments
-        process.standardOutput = output
-        process.standardError = output
-        try process.run()
-        let printed = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return String(decoding: printed, as: UTF8.self)
+        try BuiltModules.compile(source, ["-emit-sil", "-o", "/dev/null"])
     }
 }

@@ -95,6 +95,114 @@ import Testing
         }
     }
 
+    // MARK: Both ways
+
+    struct Trip<P: RecordPathsTests.Path>: Record, Equatable {
+        static var access: RecordAccess { P.access }
+        static var table: String { "trip" }
+        static var encodings: [PartialKeyPath<Self>: ColumnEncoding] {
+            [
+                \.id: .uuidText, \.place: .uuidText, \.began: .date(.iso8601),
+                \.ended: .date(.unixMilliseconds), \.seen: .date(.grdb),
+                \.day: .date(.format("dd.MM.yyyy")), \.last: .date(.unixSeconds),
+            ]
+        }
+        var id: UUID
+        var place: UUID?
+        var began: Date
+        var ended: Date?
+        var seen: Date?
+        var day: Date
+        var last: Date?
+        var plain: Date?
+        var title: String
+
+        static func numbered(_ number: Int) -> Self {
+            let date = Date(timeIntervalSince1970: 1_700_006_400 + Double(number) / 8)
+            let id = UUID(uuid: (0xab, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, UInt8(number)))
+            let midnight = Date(timeIntervalSince1970: 1_700_006_400)
+            let isFull = number % 2 == 0
+            return Self(
+                id: id, place: isFull ? id : nil, began: date, ended: isFull ? date : nil,
+                seen: isFull ? nil : date, day: midnight, last: isFull ? date : nil,
+                plain: isFull ? nil : date, title: "n\(number)")
+        }
+    }
+
+    private typealias OwnTrip = Trip<RecordPathsTests.Own>
+    private typealias StoredTrip = Trip<RecordPathsTests.Stored>
+
+    private func tripRows<P>(_ type: Trip<P>.Type) throws -> [[Value]] {
+        try fixture.store.write { tx in
+            try tx.delete(type.all)
+            try tx.insert((1...4).map { type.numbered($0) })
+            var third = type.numbered(3)
+            (third.place, third.ended) = (third.id, third.began)
+            try tx.update(third, only: \.place, \.ended)
+            try tx.insertOrUpdate(type.numbered(4))
+            return try tx.rows("SELECT * FROM trip ORDER BY id").map(\.values)
+        }
+    }
+
+    private func reads<P>(_ type: Trip<P>.Type) throws -> [[Trip<P>]] {
+        let id = type.numbered(2).id
+        return try fixture.store.read { tx in
+            [
+                try tx.fetch(type.all), try tx.fetch(type.order(by: \.title, .descending)),
+                try tx.fetch(type, sql: "SELECT title, * FROM trip"),
+                try tx.fetch(type.where(\.began >= type.numbered(2).began)),
+                try tx.find(type, id).map { [$0] } ?? [],
+            ]
+        }
+    }
+
+    private struct Undo: Error {}
+
+    /// What a value that is not in the form gives, or says.
+    private func refusals<P>(_ type: Trip<P>.Type) -> [String] {
+        ["id", "place", "began", "ended", "seen", "day", "last", "plain"].flatMap { column in
+            ["NULL", "'x'", "5", "0.5", "x'00'", "CAST(x'ff' AS TEXT)"].map { value in
+                var found = ""
+                try? fixture.store.write { tx in
+                    let sql = "UPDATE trip SET \(column) = \(value) WHERE title = 'n2'"
+                    try tx.execute(SQL(text: sql))
+                    do {
+                        let trips = try tx.fetch(type.all).map { "\($0.title) \($0.began)" }
+                        found = "\(trips)"
+                    } catch let error as StoreError {
+                        found = "\(error)"
+                    }
+                    throw Undo()
+                }
+                return "\(column) \(value): \(found)"
+            }
+        }
+    }
+
+    @Test func `both ways write the same rows, read the same values and refuse the same`() throws {
+        #expect(try StoredTrip.accessReport().reason == nil)
+        let columns = "id, place, began, ended, seen, day, last, plain, title"
+        // Without types, so that any value is kept as it is.
+        try fixture.execute(SQL(text: "CREATE TABLE trip(\(columns))"))
+        let own = try tripRows(OwnTrip.self)
+        let stored = try tripRows(StoredTrip.self)
+        #expect(own == stored)
+        #expect(own[2][1] == own[2][0])
+        let ownReads = try reads(OwnTrip.self)
+        let storedReads = try reads(StoredTrip.self)
+        #expect(ownReads.map(\.count) == [4, 4, 4, 3, 1])
+        #expect(try json(ownReads) == json(storedReads))
+        let ownRefusals = refusals(OwnTrip.self)
+        #expect(ownRefusals == refusals(StoredTrip.self))
+        #expect(ownRefusals.filter { $0.contains("mismatch") }.count > 30)
+    }
+
+    private func json(_ value: some Encodable) throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        return try encoder.encode(value)
+    }
+
     struct Wrong: Record {
         var id: Int
         static var encodings: [PartialKeyPath<Wrong>: ColumnEncoding] { [\.id: .uuidText] }

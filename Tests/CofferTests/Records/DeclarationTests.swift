@@ -75,6 +75,69 @@ import Testing
         }
     }
 
+    struct LongName: Record {
+        static let table = "page_part"
+        static var indexes: [Index<Self>] { [Index(\.number, isUnique: true)] }
+        var id: Int
+        var number: Int
+    }
+
+    struct ShortName: Record {
+        static let table = "page"
+        static var indexes: [Index<Self>] {
+            [Index(\.part_number), Index(\.part, \.number), Index(\.part)]
+        }
+        var id: Int
+        var part: Int
+        var number: Int
+        var part_number: Int
+    }
+
+    @Test func `indexes of which tables and columns give the same name get different ones`() throws
+    {
+        for isShortFirst in [true, false] {
+            let fixture = try RecordFixture()
+            try fixture.store.write { tx throws in
+                try tx.execute("CREATE TABLE index_page_part(a)")
+                if isShortFirst { try tx.create(ShortName.self) }
+                try tx.create(LongName.self)
+                for _ in 0..<2 {
+                    try tx.create(ShortName.self)
+                    try tx.create(LongName.self)
+                    #expect(try tx.schemaDifferences(of: ShortName.self).isEmpty)
+                    #expect(try tx.schemaDifferences(of: LongName.self).isEmpty)
+                }
+                let names = try tx.rows(
+                    "SELECT name FROM sqlite_master WHERE type = 'index' ORDER BY name"
+                ).map { $0[0] }
+                #expect(
+                    names == [
+                        "index_page_part_2", "index_page_part_number", "index_page_part_number_2",
+                        "index_page_part_number_3",
+                    ])
+            }
+        }
+    }
+
+    struct Twin: Record {
+        static var indexes: [Index<Self>] { [Index(\.title, name: "By Author")] }
+        var id: Int
+        var title: String
+    }
+
+    @Test func `a name that a type gives and another table has is misuse, and nothing is made`()
+        throws
+    {
+        try store.write { tx throws in
+            try tx.create(Article.self)
+            let error = expect(.misuse) { try tx.create(Twin.self) }
+            #expect(error?.message.contains("table article") == true)
+            #expect(error?.table == "twin")
+            #expect(error?.column == "title")
+            #expect(try tx.rows("SELECT 1 FROM sqlite_master WHERE name = 'twin'").isEmpty)
+        }
+    }
+
     @Test func `the first insert makes them too, and a deferred key waits for the end`() throws {
         try store.write { tx throws in
             let ada = try tx.insert(Author(name: "ada"))

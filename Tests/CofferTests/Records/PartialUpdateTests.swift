@@ -95,6 +95,88 @@ import Testing
         }
     }
 
+    struct Partly<P: RecordPathsTests.Path>: Record, Equatable {
+        static var access: RecordAccess { P.access }
+        static var table: String { "partly" }
+        var id: Int
+        var rank: Double
+        var big: UInt64
+        var list: [Double]
+        var title: String?
+        var piece: String?
+    }
+
+    @Test func `what is wrong with a property that is not chosen does not matter`() throws {
+        try checkPartly(RecordPathsTests.Own.self)
+        try checkPartly(RecordPathsTests.Stored.self)
+    }
+
+    private func checkPartly<P: RecordPathsTests.Path>(_ path: P.Type) throws {
+        let good = Partly<P>(id: 1, rank: 1, big: 1, list: [1], title: "a", piece: "b")
+        let bad = Partly<P>(
+            id: 1, rank: .nan, big: .max, list: [.infinity], title: "new", piece: nil)
+        try store.write { tx throws in
+            try tx.insertOrUpdate(good)
+            #expect(try tx.update(bad, only: \.title))
+            var expected = good
+            expected.title = "new"
+            #expect(try tx.fetch(Partly<P>.all) == [expected])
+            // What is nil is set to NULL, and is no value of the record before.
+            #expect(try tx.update(bad, only: \.title, \.piece))
+            expected.piece = nil
+            #expect(try tx.fetch(Partly<P>.all) == [expected])
+            for (path, column): (PartialKeyPath<Partly<P>>, String) in [
+                (\.rank, "rank"), (\.big, "big"), (\.list, "list"),
+            ] {
+                let error = expect(.mismatch) { try tx.update(bad, only: path) }
+                #expect(error?.column == column)
+            }
+            #expect(try tx.update(good, only: \.big, \.piece, \.list))
+            expected.piece = "b"
+            #expect(try tx.fetch(Partly<P>.all) == [expected])
+            _ = expect(.mismatch) { try tx.update(bad) }
+        }
+    }
+
+    struct Pieces: Record {
+        var id: Int
+        var place: String
+        var title: String
+        enum CodingKeys: CodingKey { case id, place, title }
+        enum Part: CodingKey { case name, size }
+        init(id: Int, place: String, title: String) {
+            (self.id, self.place, self.title) = (id, place, title)
+        }
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            id = try container.decode(Int.self, forKey: .id)
+            let part = try container.nestedContainer(keyedBy: Part.self, forKey: .place)
+            place = try part.decode(String.self, forKey: .name)
+            title = try container.decode(String.self, forKey: .title)
+        }
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(id, forKey: .id)
+            var part = container.nestedContainer(keyedBy: Part.self, forKey: .place)
+            try part.encode(place, forKey: .name)
+            if place == "bad" { try part.encode(Double.nan, forKey: .size) }
+            try container.encode(title, forKey: .title)
+        }
+        static var columns: [PartialKeyPath<Pieces>: String] { [\.place: "place"] }
+    }
+
+    @Test func `also not of one that is encoded piece by piece`() throws {
+        try store.write { tx throws in
+            try tx.insert(Pieces(id: 1, place: "here", title: "a"))
+            let bad = Pieces(id: 1, place: "bad", title: "b")
+            #expect(try tx.update(bad, only: \.title))
+            #expect(try tx.fetch(Pieces.all).map { "\($0.place) \($0.title)" } == ["here b"])
+            _ = expect(.mismatch) { try tx.update(bad, only: \.place) }
+            #expect(try tx.update(Pieces(id: 1, place: "there", title: "c"), only: \.place))
+            #expect(try tx.fetch(Pieces.all).map { "\($0.place) \($0.title)" } == ["there b"])
+        }
+    }
+
     @Test func `a part of a record cannot be its key, a computed property, or nothing`() throws {
         try store.write { tx throws in
             try tx.insert(Note.numbered(1))

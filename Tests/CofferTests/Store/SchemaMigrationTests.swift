@@ -305,6 +305,74 @@ import Testing
         _ = expect(.constraint) { try connection.migrate([mended, orphan]) }
     }
 
+    /// Rows that were left over by a program that did not check.
+    private func makeOrphans() throws {
+        let connection = try connection()
+        try connection.execute("PRAGMA foreign_keys = OFF")
+        try connection.execute(
+            """
+            CREATE TABLE toy(name TEXT PRIMARY KEY, parent INTEGER REFERENCES parent(id))
+            WITHOUT ROWID
+            """)
+        try connection.execute("INSERT INTO child VALUES (7, 70), (8, 80)")
+        try connection.execute("INSERT INTO toy VALUES ('ball', 70), ('doll', 80)")
+        connection.close()
+    }
+
+    @Test func `a row that referred to nothing before stops no migration`() throws {
+        let store = try open()
+        try makeFamily(store)
+        try makeOrphans()
+        #expect(try store.migrate([rebuild], isDryRun: true) == 1)
+        #expect(try store.migrate([rebuild]) == 1)
+        let fewer = Migration("fewer") { tx in
+            try tx.execute("DELETE FROM child WHERE id = 7")
+            try tx.execute("DELETE FROM toy WHERE name = 'ball'")
+        }
+        #expect(try store.migrate([rebuild, fewer]) == 1)
+        #expect(try childCount(store) == 3)
+    }
+
+    @Test(arguments: [
+        "DELETE FROM parent WHERE id = 2", "INSERT INTO child VALUES (9, 80)",
+        "INSERT INTO toy VALUES ('bear', 80)", "UPDATE child SET id = 9 WHERE id = 8",
+    ])
+    func `one more beside them does`(sql: String) throws {
+        let store = try open()
+        try makeFamily(store)
+        try makeOrphans()
+        let bad = Migration("bad") { tx in
+            // Also where another one goes.
+            try tx.execute("DELETE FROM child WHERE id = 7")
+            try tx.execute(SQL(text: sql))
+        }
+        for isDryRun in [true, false] {
+            let error = expect(.constraint) { try store.migrate([bad], isDryRun: isDryRun) }
+            #expect(error?.table == (sql.contains("toy") ? "toy" : "child"))
+        }
+        #expect(try childCount(store) == 4)
+    }
+
+    @Test func `a reference to columns that are not unique can be mended`() throws {
+        let store = try open()
+        try store.write { tx throws in
+            try tx.execute("CREATE TABLE parent(name TEXT)")
+            try tx.execute("CREATE TABLE child(parent TEXT REFERENCES parent(name))")
+            try tx.execute("INSERT INTO parent VALUES ('a')")
+        }
+        let orphan = Migration("mend") { tx in
+            try tx.execute("CREATE UNIQUE INDEX names ON parent(name)")
+            try tx.execute("INSERT INTO child VALUES ('a'), ('b')")
+        }
+        _ = expect(.constraint) { try store.migrate([orphan]) }
+        let mend = Migration("mend") { tx in
+            try tx.execute("CREATE UNIQUE INDEX names ON parent(name)")
+            try tx.execute("INSERT INTO child VALUES ('a')")
+        }
+        #expect(try store.migrate([mend]) == 1)
+        #expect(try childCount(store) == 1)
+    }
+
     @Test func `who has switched foreign keys off keeps them off`() throws {
         let store = try open()
         try makeFamily(store)
