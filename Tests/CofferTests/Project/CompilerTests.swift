@@ -22,8 +22,15 @@ import Testing
         #expect(output.contains(expected), "the compiler said: \(output)")
     }
 
+    @Test(.againstHanging) func `a query of five terms is checked in less than a second`() throws {
+        let source = Repository.root.appending(path: "Tests/MustCompile/FiveTermQuery.swift")
+        // Seconds of the processor, after which the compiler gives an expression up.
+        let limit = ["-Xfrontend", "-solver-expression-time-threshold=1"]
+        #expect(try Self.compile(source, limit) == "")
+    }
+
     /// Compiles against the library that these tests run on, as far as ownership is checked.
-    private static func compile(_ source: URL) throws -> String {
+    private static func compile(_ source: URL, _ options: [String] = []) throws -> String {
         let modules = URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath()
             .deletingLastPathComponent().appending(path: "Modules").path
         let map = Repository.root.appending(path: "Sources/CSQLCipher/module.modulemap").path
@@ -33,7 +40,7 @@ import Testing
             [
                 "swiftc", "-emit-sil", "-o", "/dev/null", "-swift-version", "6", "-I", modules,
                 "-Xcc", "-fmodule-map-file=\(map)",
-            ] + headers + [source.path])
+            ] + options + headers + [source.path])
     }
 
     private static func run(_ arguments: [String]) throws -> String {
