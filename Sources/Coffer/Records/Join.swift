@@ -45,7 +45,7 @@ public struct Join<Child: Record, Parent: Record>: Sendable {
 
 /// The SQL of a join, as a person reads it: `?` stands for each value.
 extension Join: CustomStringConvertible {
-    /// The SELECT that `fetch(_:)` runs, without any value; what is wrong with the join, if it
+    /// The SELECT of its rows, without any value; what is wrong with the join, if it
     /// cannot be run.
     public var description: String {
         do throws(StoreError) {

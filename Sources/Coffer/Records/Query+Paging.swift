@@ -9,7 +9,9 @@ extension Query {
     /// ```
     ///
     /// The first page needs ``inOrderOfKey()`` where two rows may compare equal: their order is the
-    /// engine's choice otherwise. Without an index of the columns of the order every page sorts.
+    /// engine's choice otherwise. Without an index of the columns of the order every page sorts;
+    /// where the order begins with an optional property, descending, it reads the index from its
+    /// beginning.
     ///
     /// - Parameter record: The last one of the page before; it need not be there any more. Its
     ///   values are compared as they are stored: see <doc:Queries>.

@@ -142,7 +142,7 @@ public struct Query<R: Record>: Sendable {
 
 /// The SQL of a query, as a person reads it: `?` stands for each value.
 extension Query: CustomStringConvertible {
-    /// The SELECT that `fetch(_:)` runs, without any value; what is wrong with the query, if it
+    /// The SELECT of its rows, without any value; what is wrong with the query, if it
     /// cannot be run.
     public var description: String {
         do throws(StoreError) {
