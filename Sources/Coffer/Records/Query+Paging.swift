@@ -15,8 +15,8 @@ extension Query {
     ///
     /// - Parameter record: The last one of the page before; it need not be there any more. Its
     ///   values are compared as they are stored: see <doc:Queries>.
-    /// - Note: What is wrong, `.misuse` for a type without a key or a column without an order,
-    ///   is thrown by the verb that uses the query.
+    /// - Note: What is wrong, `.misuse` for a type or a record without a key or a column without
+    ///   an order, is thrown by the verb that uses the query.
     public func after(_ record: R) -> Query {
         let query = inOrderOfKey()
         do throws(StoreError) {
@@ -59,13 +59,21 @@ private struct PageEnd {
         guard let position = term.position else { return term.column }
         try plan.requireOrder(of: position)
         let (column, value) = (term.column, values[position])
+        // The row id is optional in a record only that is not stored yet.
+        let isNullable = plan.columns[position].isNullable && position != plan.rowIDPosition
+        guard value != .null || isNullable else {
+            throw StoreError(
+                .misuse, "the record has no key, so it is not the last one of a page",
+                hint: "Give a record that was fetched.", table: plan.table,
+                column: plan.columns[position].name)
+        }
         // IS takes NULL for a value.
         let isTied: SQL = "(\(column) IS \(value) AND \(try behind(terms.dropFirst())))"
         switch (term.order, value) {
         // NULL comes before all others.
         case (.ascending, .null): return "(\(column) IS NOT NULL OR \(isTied))"
         case (.descending, .null): return isTied
-        case (.descending, _) where plan.columns[position].isNullable:
+        case (.descending, _) where isNullable:
             return "(\(column) < \(value) OR \(column) IS NULL OR \(isTied))"
         default:
             let sign = SQL(text: term.order == .ascending ? ">" : "<")

@@ -151,6 +151,24 @@ import Testing
         }
     }
 
+    struct Entry: Record {
+        var id: Int64?
+        var text: String
+    }
+
+    @Test func `a key that the engine chooses is never NULL in a row`() throws {
+        try fixture.store.write { tx in
+            for number in 1...9 { try tx.insert(Entry(text: "\(number)")) }
+        }
+        let query = Entry.order(by: \.id, .descending).limit(4)
+        let first = try read { tx in try tx.fetch(query) }
+        let next = query.after(try #require(first.last))
+        #expect(try read { tx in try tx.fetch(next) }.map(\.id) == [5, 4, 3, 2])
+        #expect(try plan(of: next).contains("PRIMARY KEY (rowid<?)"))
+        let new = Entry(text: "new")
+        _ = expect(.misuse) { try read { tx in try tx.fetch(query.after(new)) } }
+    }
+
     struct Odd: Record, Equatable {
         var id: Int
         var small: Int8
