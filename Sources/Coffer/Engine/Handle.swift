@@ -49,6 +49,8 @@ final class Handle {
     var isPausingForeignKeys = false
     /// Once it was asked for.
     var collector: RowCollector?
+    /// Whether it has the function of `ValueList`.
+    var knowsLists = false
     /// What `PRAGMA data_version` said when it was asked last.
     var knownDataVersion: Int?
     /// The tokenizers of this handle. The engine has pointers into it until every table is closed.

@@ -22,6 +22,8 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
     public private(set) var namedArguments: [String: Value]?
     /// Whether a named argument without a placeholder is an error.
     private(set) var isStrict = false
+    /// Whether it calls Coffer's own function of lists.
+    var usesLists = false
     /// A value that no SQL value can hold; thrown when the SQL is used.
     var failure: StoreError?
 
@@ -77,6 +79,7 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
         arguments += other.arguments
         failure = failure ?? other.failure
         isStrict = isStrict || other.isStrict
+        usesLists = usesLists || other.usesLists
         guard let others = other.namedArguments else { return }
         var named = namedArguments ?? [:]
         for (name, value) in others {

@@ -88,8 +88,7 @@ extension Sequence where Element: Encodable {
     /// Note.where(["a", "b"].contains(\.title))
     /// ```
     ///
-    /// SQLCipher 3 takes 999 values in one query, SQLCipher 4 32 766: a query with more throws
-    /// `.tooBig`.
+    /// Any number of values, on both engines; an index of the column is used.
     public func contains<R: Record>(_ path: KeyPath<R, Element>) -> Condition<R> {
         Condition(path) { column throws(StoreError) in try column.sql(isIn: self) }
     }
@@ -119,11 +118,13 @@ extension Condition {
 /// The column in a condition.
 struct ConditionColumn {
     private let plan: RecordPlan
+    private let position: Int
     private let column: RecordColumn
     let name: String
 
     init(_ plan: RecordPlan, at position: Int) {
         self.plan = plan
+        self.position = position
         column = plan.columns[position]
         name = plan.qualifiedColumns[position]
     }
@@ -135,13 +136,20 @@ struct ConditionColumn {
     }
 
     func sql<V: Encodable>(isIn values: some Sequence<V>) throws(StoreError) -> SQL {
-        var arguments: [Value] = []
-        for value in values { arguments.append(try self.value(value)) }
-        let places = repeatElement("?", count: arguments.count).joined(separator: ", ")
-        let term = "\(name) IN (\(places))"
+        var wanted: [Value] = []
+        for value in values { wanted.append(try self.value(value)) }
+        let others = wanted.filter { $0 != .null }
+        let isIn: SQL = "\(SQL(text: name)) IN (\(Self.list(others)))"
+        guard others.count < wanted.count else { return isIn }
         // NULL is in a list where `nil` is an element.
-        let sql = arguments.contains(.null) ? "(\(term) OR \(name) IS NULL)" : term
-        return SQL(text: sql, arguments: arguments)
+        return "(\(isIn) OR \(SQL(text: name)) IS NULL)"
+    }
+
+    /// Few values are arguments of their own, many are one.
+    private static func list(_ values: [Value]) -> SQL {
+        guard values.count <= 100 else { return ValueList.select(values) }
+        let places = repeatElement("?", count: values.count).joined(separator: ", ")
+        return SQL(text: places, arguments: values)
     }
 
     /// The value as the column holds it.
@@ -168,15 +176,7 @@ struct ConditionColumn {
 
     /// A value that has an order.
     func ordered<V: Encodable>(_ value: V) throws(StoreError) -> Value {
-        let isUnordered =
-            column.coding == .json || column.coding == .decimal
-            || column.encoding?.isOrdered == false
-        guard !isUnordered else {
-            throw StoreError(
-                .misuse, "the column is kept as text, whose order is not that of its values",
-                hint: "Compare with == or !=, or keep the property as a number.",
-                table: plan.table, column: column.name)
-        }
+        try plan.requireOrder(of: position)
         let encoded = try self.value(value)
         guard encoded != .null else {
             throw StoreError(

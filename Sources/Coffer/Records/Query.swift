@@ -23,9 +23,9 @@ public enum QueryOrder: Sendable {
 /// It is a value and asks nothing by itself. What is wrong with it, such as a key path that names
 /// no column, is thrown by the verb that uses it.
 public struct Query<R: Record>: Sendable {
-    private var condition: Condition<R>?
-    private var order: [SQL] = []
-    private var countMax: Int?
+    private(set) var condition: Condition<R>?
+    var order: [OrderTerm] = []
+    private(set) var countMax: Int?
     private var offset = 0
 
     init() {}
@@ -46,13 +46,7 @@ public struct Query<R: Record>: Sendable {
     ///   - order: Which end comes first.
     public func order<V>(by path: KeyPath<R, V>, _ order: QueryOrder = .ascending) -> Query {
         var query = self
-        do throws(StoreError) {
-            let plan = try RecordPlan.of(R.self)
-            let column = plan.qualifiedColumns[try plan.position(of: path)]
-            query.order.append(SQL(text: "\(column) \(order.sql)"))
-        } catch {
-            query.order.append(SQL(failure: error))
-        }
+        query.order.append(OrderTerm(path, order))
         return query
     }
 
@@ -62,7 +56,7 @@ public struct Query<R: Record>: Sendable {
     ///   - countMax: How many rows at most; a negative number counts as 0.
     ///   - offset: How many rows to leave out before them; a negative number counts as 0.
     /// - Complexity: O(*offset* + *countMax*) rows are looked at. To go through many pages, ask
-    ///   for the rows beyond the last key.
+    ///   for the rows ``after(_:)`` the last one.
     public func limit(_ countMax: Int, offset: Int = 0) -> Query {
         var query = self
         query.countMax = max(0, countMax)
@@ -102,21 +96,65 @@ public struct Query<R: Record>: Sendable {
         return SQL(text: " WHERE (\(plan.rowNames)) IN (").appending(rows).appending(")")
     }
 
+    func existsSQL(_ plan: RecordPlan) -> SQL {
+        "SELECT EXISTS (\(SQL(text: "SELECT 1 FROM \(plan.quotedTable)").appending(clauses)))"
+    }
+
+    /// The values of a column, each once.
+    func distinctSQL(_ plan: RecordPlan, _ position: Int) -> SQL {
+        "SELECT DISTINCT value FROM (\(rows(plan, position))) ORDER BY value"
+    }
+
+    /// The values of a column, each with the number of its rows.
+    func groupSQL(_ plan: RecordPlan, _ position: Int) -> SQL {
+        "SELECT value, count(*) FROM (\(rows(plan, position))) GROUP BY value"
+    }
+
+    /// - Parameter function: The name of an aggregate function.
+    func aggregateSQL(_ plan: RecordPlan, _ function: String, _ position: Int) -> SQL {
+        guard countMax != nil else {
+            let column = plan.qualifiedColumns[position]
+            return SQL(text: "SELECT \(function)(\(column)) FROM \(plan.quotedTable)")
+                .appending(filter)
+        }
+        return "SELECT \(SQL(text: function))(value) FROM (\(rows(plan, position)))"
+    }
+
+    private func rows(_ plan: RecordPlan, _ position: Int) -> SQL {
+        let column = plan.qualifiedColumns[position]
+        return SQL(text: "SELECT \(column) AS value FROM \(plan.quotedTable)").appending(clauses)
+    }
+
     private var filter: SQL { condition.map { " WHERE \($0.sql)" } ?? "" }
 
-    private var clauses: SQL {
+    /// Conditions, order and limit.
+    var clauses: SQL {
         var sql = filter
         for (index, term) in order.enumerated() {
             sql.append(index == 0 ? " ORDER BY " : ", ")
-            sql.append(term)
+            sql.append(term.column)
+            sql.append(SQL(text: " \(term.order.sql)"))
         }
         if let countMax { sql.append(" LIMIT \(countMax) OFFSET \(offset)") }
         return sql
     }
 }
 
+/// The SQL of a query, as a person reads it: `?` stands for each value.
+extension Query: CustomStringConvertible {
+    /// The SELECT of its rows, without any value; what is wrong with the query, if it
+    /// cannot be run.
+    public var description: String {
+        do throws(StoreError) {
+            return try selectSQL(try RecordPlan.of(R.self)).checked().text
+        } catch {
+            return error.description
+        }
+    }
+}
+
 extension SQL {
-    fileprivate func appending(_ other: SQL) -> SQL {
+    func appending(_ other: SQL) -> SQL {
         var sql = self
         sql.append(other)
         return sql

@@ -7,7 +7,7 @@ extension WriteTransaction {
         for first in stride(from: 0, to: records.count, by: portion) {
             let connection = try connection()
             try RecordTable.of(R.self, connection).insert(
-                start + first, count: min(portion, records.count - first), connection)
+                start + first, count: Swift.min(portion, records.count - first), connection)
         }
     }
 }

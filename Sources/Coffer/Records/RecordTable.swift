@@ -7,7 +7,7 @@ import CSQLCipher
 final class RecordTable {
     let plan: RecordPlan
     let encoder: RowEncoder
-    private let decoder: RowDecoder
+    let decoder: RowDecoder
     private var insertion: Statement?
     private var updating: Statement?
     private var deletion: Statement?
@@ -198,6 +198,17 @@ final class RecordTable {
         }
     }
 
+    /// What `make` makes of each row.
+    func rows<T>(
+        _ sql: SQL, _ connection: Connection, _ make: (Statement) throws(StoreError) -> T
+    ) throws(StoreError) -> [T] {
+        try run(sql, connection) { statement throws(StoreError) in
+            var rows: [T] = []
+            while try statement.advance() { rows.append(try make(statement)) }
+            return rows
+        }
+    }
+
     func integer(_ sql: SQL, _ connection: Connection) throws(StoreError) -> Int {
         try run(sql, connection) { statement throws(StoreError) in
             guard try statement.advance() else { return 0 }
@@ -213,7 +224,7 @@ final class RecordTable {
         }
     }
 
-    private func run<T>(
+    func run<T>(
         _ sql: SQL, _ connection: Connection, isWriting: Bool = false,
         _ body: (Statement) throws(StoreError) -> T
     ) throws(StoreError) -> T {
@@ -227,6 +238,7 @@ final class RecordTable {
                 hint: "Ask in several queries.", table: plan.table)
         }
         do throws(StoreError) {
+            if sql.usesLists { try connection.current().knowLists() }
             let statement = try connection.cached(sql.text)
             defer { connection.release(statement) }
             try statement.bind(sql)
@@ -325,7 +337,7 @@ final class RecordTable {
 
     /// What a failure means for this table: a missing one, a missing column, or what it says.
     @inline(never)
-    private func explain(
+    func explain(
         _ error: StoreError, _ connection: Connection, isWriting: Bool = false
     ) throws(StoreError) -> StoreError {
         guard error.code == .sql else {

@@ -4,6 +4,29 @@ extension RowDecoder {
         try begin(statement)
         defer { end() }
         guard try statement.advance() else { return nil }
+        return try decode(type)
+    }
+
+    /// The row at which the statement stands, decoded.
+    func current<R: Record>(_ type: R.Type, _ statement: Statement) throws(StoreError) -> R {
+        try begin(statement)
+        defer { end() }
+        return try decode(type)
+    }
+
+    /// The next rows, decoded; fewer than `countMax` at the end, after which there is no next one.
+    func next<R: Record>(
+        _ countMax: Int, _ type: R.Type, _ statement: Statement
+    ) throws(StoreError) -> [R] {
+        try begin(statement)
+        defer { end() }
+        var rows: [R] = []
+        while rows.count < countMax, try statement.advance() { rows.append(try decode(type)) }
+        return rows
+    }
+
+    @inline(__always)
+    private func decode<R: Record>(_ type: R.Type) throws(StoreError) -> R {
         do {
             guard let stored else { return try R(from: self) }
             let place = place(for: type)

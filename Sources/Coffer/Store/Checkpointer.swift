@@ -119,7 +119,9 @@ final class Checkpointer: Sendable {
                 guard !slot.isStopped else { return nil }
                 if slot.reader == nil { slot.reader = try pool.openReader(isCounted: false) }
                 guard let connection = slot.reader?.connection else { return nil }
-                if need == .beforeNextWrite(waitsForReads: true) { isLeft = try !moveAll(connection) }
+                if need == .beforeNextWrite(waitsForReads: true) {
+                    isLeft = try !moveAll(connection)
+                }
                 // After it, as it tells how far the other one has come.
                 return try connection.moveLog()
             }

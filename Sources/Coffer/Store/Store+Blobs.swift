@@ -58,15 +58,15 @@ extension Store {
         _ column: String, in table: String, row: Int64, byteCount: Int, from source: Source
     ) async throws where Source.Element == Data {
         let cell = BlobCell(schema: "main", table: table, column: column, row: row)
-        let channel = BlobChannel(timeout: core.configuration.waitTimeout)
+        let channel = Channel<Data>(timeout: core.configuration.waitTimeout)
         async let written: Void = core.receive(cell, byteCount: byteCount, from: channel)
         do {
             for try await chunk in source { try await channel.put(chunk) }
             // A source that ends because the task was cancelled has not ended by itself.
-            if Task.isCancelled { throw BlobChannel.cancelled }
+            if Task.isCancelled { throw StoreError.streamCancelled }
             channel.finish()
         } catch {
-            channel.fail(error is CancellationError ? BlobChannel.cancelled : error)
+            channel.fail(error is CancellationError ? StoreError.streamCancelled : error)
         }
         try await written
     }
@@ -80,12 +80,20 @@ public struct BlobChunks: AsyncSequence, Sendable {
 
     /// Begins a loop over the blob. Nothing is read before its first chunk is asked for.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(loop: Loop(self))
+        let (cell, byteCountMax) = (cell, byteCountMax)
+        let loop = ReadLoop<Data>(core) { tx, channel in
+            try tx.withBlob(cell.column, in: cell.table, row: cell.row) { blob in
+                try blob.forEachChunk(byteCountMax: byteCountMax) {
+                    try channel.putBlocking(Data($0))
+                }
+            }
+        }
+        return Iterator(loop: loop)
     }
 
     /// One loop over the blob.
     public struct Iterator: AsyncIteratorProtocol {
-        fileprivate let loop: Loop
+        fileprivate let loop: ReadLoop<Data>
 
         /// The next chunk, `nil` at the end of the blob.
         ///
@@ -94,57 +102,12 @@ public struct BlobChunks: AsyncSequence, Sendable {
             try await loop.next()
         }
     }
-
-    /// Ends the read when the loop lets it go.
-    fileprivate final class Loop {
-        private let chunks: BlobChunks
-        private let channel: BlobChannel
-        private var task: Task<Void, Never>?
-
-        init(_ chunks: BlobChunks) {
-            self.chunks = chunks
-            let core = chunks.core
-            channel = BlobChannel(
-                timeout: core.pool.hasReaders ? nil : core.configuration.waitTimeout)
-        }
-
-        deinit {
-            channel.fail(BlobChannel.cancelled)
-            task?.cancel()
-        }
-
-        func next() async throws -> Data? {
-            if task == nil {
-                let (chunks, channel) = (chunks, channel)
-                task = Task { await chunks.core.send(chunks, to: channel) }
-            }
-            return try await channel.take()
-        }
-    }
 }
 
 extension StoreCore {
-    /// Puts all chunks of a blob into the channel, in one read.
-    fileprivate func send(_ chunks: BlobChunks, to channel: BlobChannel) async {
-        do {
-            let cell = chunks.cell
-            try await read { tx in
-                tx.scope.whenStopped { channel.fail($0) }
-                try tx.withBlob(cell.column, in: cell.table, row: cell.row) { blob in
-                    try blob.forEachChunk(byteCountMax: chunks.byteCountMax) {
-                        try channel.putBlocking(Data($0))
-                    }
-                }
-            }
-            channel.finish()
-        } catch {
-            channel.fail(error)
-        }
-    }
-
     /// Puts what comes out of the channel into a cell, in one write.
     fileprivate func receive(
-        _ cell: BlobCell, byteCount: Int, from channel: BlobChannel
+        _ cell: BlobCell, byteCount: Int, from channel: Channel<Data>
     ) async throws {
         do {
             try await write(.alone) { tx in
@@ -160,7 +123,7 @@ extension StoreCore {
 
 extension WriteTransaction {
     fileprivate func replace(
-        _ cell: BlobCell, byteCount: Int, from channel: BlobChannel
+        _ cell: BlobCell, byteCount: Int, from channel: Channel<Data>
     ) throws {
         guard byteCount >= 0 else { throw cell.error(.misuse, "a blob has 0 bytes or more") }
         let rowID = try connection().rowIDName(cell)

@@ -158,7 +158,9 @@ final class StoreCore: Sendable {
         try await gate.admitted(
             on: threads, timeout: timeout ?? configuration.waitTimeout, for: "a free connection"
         ) { cancellation, done in
-            let result = Result { returned.keep(try self.runRead(cancellation: cancellation, body)) }
+            let result = Result {
+                returned.keep(try self.runRead(cancellation: cancellation, body))
+            }
             gate.leave()
             done(result)
         }

@@ -22,8 +22,15 @@ import Testing
         #expect(output.contains(expected), "the compiler said: \(output)")
     }
 
+    @Test(.againstHanging) func `a query of five terms is checked in less than a second`() throws {
+        let source = Repository.root.appending(path: "Tests/MustCompile/FiveTermQuery.swift")
+        // Seconds of the processor, after which the compiler gives an expression up.
+        let limit = ["-Xfrontend", "-solver-expression-time-threshold=1"]
+        #expect(try Self.compile(source, limit) == "")
+    }
+
     /// Compiles as far as ownership is checked.
-    private static func compile(_ source: URL) throws -> String {
-        try BuiltModules.compile(source, ["-emit-sil", "-o", "/dev/null"])
+    private static func compile(_ source: URL, _ options: [String] = []) throws -> String {
+        try BuiltModules.compile(source, ["-emit-sil", "-o", "/dev/null"] + options)
     }
 }

@@ -1,24 +1,18 @@
 import Dispatch
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-/// One place for one chunk, between a thread that may block and a task that may not.
+/// One place for one element, between a thread that may block and a task that may not.
 ///
-/// One side puts and the other takes; the one that is ahead waits, so no more than two chunks are
+/// One side puts and the other takes; the one that is ahead waits, so no more than two elements are
 /// in memory. Either side may end it: the other then gets the reason.
-final class BlobChannel: Sendable {
+final class Channel<Element: Sendable>: Sendable {
     private enum End {
         case finished
         case failed(any Error)
     }
 
     private struct State {
-        var chunk: Data?
+        var element: Element?
         var end: End?
         /// Wakes the side that waits. Only one can: the place is either taken or free.
         var wake: (@Sendable () -> Void)?
@@ -57,13 +51,13 @@ final class BlobChannel: Sendable {
 
     // MARK: The thread's side
 
-    /// Puts a chunk; blocks while the last one was not taken.
-    func putBlocking(_ chunk: Data) throws {
-        try block { try tryPut(chunk, wake: $0) ? () : nil }
+    /// Puts an element; blocks while the last one was not taken.
+    func putBlocking(_ element: Element) throws {
+        try block { try tryPut(element, wake: $0) ? () : nil }
     }
 
-    /// Takes a chunk, `nil` at the end; blocks while there is none.
-    func takeBlocking() throws -> Data? {
+    /// Takes an element, `nil` at the end; blocks while there is none.
+    func takeBlocking() throws -> Element? {
         try block { try tryTake(wake: $0) }
     }
 
@@ -84,13 +78,13 @@ final class BlobChannel: Sendable {
 
     // MARK: The task's side
 
-    /// Puts a chunk when the last one was taken.
-    func put(_ chunk: Data) async throws {
-        try await suspend { try self.tryPut(chunk, wake: $0) ? () : nil }
+    /// Puts an element when the last one was taken.
+    func put(_ element: Element) async throws {
+        try await suspend { try self.tryPut(element, wake: $0) ? () : nil }
     }
 
-    /// The next chunk, `nil` at the end.
-    func take() async throws -> Data? {
+    /// The next element, `nil` at the end.
+    func take() async throws -> Element? {
         try await suspend { try self.tryTake(wake: $0) }
     }
 
@@ -108,23 +102,21 @@ final class BlobChannel: Sendable {
                 if let result = try result.get() { return result }
             }
         } onCancel: {
-            fail(Self.cancelled)
+            fail(StoreError.streamCancelled)
         }
     }
-
-    static let cancelled = StoreError(.cancelled, "the task of the stream was cancelled")
 
     // MARK: Both
 
     /// `false` if the place is taken: then `wake` is called once it may be free.
-    private func tryPut(_ chunk: Data, wake: @escaping @Sendable () -> Void) throws -> Bool {
+    private func tryPut(_ element: Element, wake: @escaping @Sendable () -> Void) throws -> Bool {
         let taker = try state.withLock { state -> (@Sendable () -> Void)?? in
             if case .failed(let error)? = state.end { throw error }
-            guard state.chunk == nil else {
+            guard state.element == nil else {
                 state.wake = wake
                 return .none
             }
-            state.chunk = chunk
+            state.element = element
             return .some(state.takeWake())
         }
         guard let taker else { return false }
@@ -133,12 +125,12 @@ final class BlobChannel: Sendable {
     }
 
     /// `nil` if nothing is there yet: then `wake` is called once something may be.
-    private func tryTake(wake: @escaping @Sendable () -> Void) throws -> Data?? {
-        let (taken, putter) = try state.withLock { state -> (Data??, (@Sendable () -> Void)?) in
+    private func tryTake(wake: @escaping @Sendable () -> Void) throws -> Element?? {
+        let (taken, putter) = try state.withLock { state -> (Element??, (@Sendable () -> Void)?) in
             if case .failed(let error)? = state.end { throw error }
-            if let chunk = state.chunk {
-                state.chunk = nil
-                return (.some(chunk), state.takeWake())
+            if let element = state.element {
+                state.element = nil
+                return (.some(element), state.takeWake())
             }
             if state.end != nil { return (.some(nil), nil) }
             state.wake = wake
@@ -147,4 +139,8 @@ final class BlobChannel: Sendable {
         putter?()
         return taken
     }
+}
+
+extension StoreError {
+    static let streamCancelled = StoreError(.cancelled, "the task of the stream was cancelled")
 }

@@ -1,0 +1,134 @@
+import CSQLCipher
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Any number of values as one argument of a statement: the engine takes 999 arguments on
+/// SQLCipher 3, and compiles a text anew for each number of them.
+///
+/// `coffer_value(list, index)` gives one of them. What a list is, is checked at every access: SQL
+/// may call the function with anything.
+enum ValueList {
+    /// The values, as a table of one column.
+    static func select(_ values: [Value]) -> SQL {
+        var sql = SQL(
+            text: "WITH RECURSIVE coffer_list(i) AS "
+                + "(SELECT 0 UNION ALL SELECT i + 1 FROM coffer_list WHERE i + 1 < ?) "
+                + "SELECT \(function)(?, i) FROM coffer_list",
+            arguments: [.integer(Int64(values.count)), .blob(pack(values))])
+        sql.usesLists = true
+        return sql
+    }
+
+    fileprivate static let function = "coffer_value"
+
+    /// What stands before the bytes of a value.
+    fileprivate enum Kind: UInt8 {
+        case null, integer, real, text, blob
+    }
+
+    /// The place of each value and of the end, as 64-bit integers; then the values, each a byte of
+    /// its kind and its bytes.
+    private static func pack(_ values: [Value]) -> Data {
+        var body = Data()
+        var places = [Int64(values.count + 1) * 8]
+        for value in values {
+            append(value, to: &body)
+            places.append(places[0] + Int64(body.count))
+        }
+        var packed = Data()
+        packed.reserveCapacity(places.count * 8 + body.count)
+        for place in places { append(place, to: &packed) }
+        return packed + body
+    }
+
+    private static func append(_ value: Value, to body: inout Data) {
+        switch value {
+        case .null: body.append(Kind.null.rawValue)
+        case .integer(let integer):
+            body.append(Kind.integer.rawValue)
+            append(integer, to: &body)
+        case .real(let real):
+            body.append(Kind.real.rawValue)
+            append(Int64(bitPattern: real.bitPattern), to: &body)
+        case .text(let text):
+            body.append(Kind.text.rawValue)
+            body.append(contentsOf: text.utf8)
+        case .blob(let bytes):
+            body.append(Kind.blob.rawValue)
+            body.append(bytes)
+        }
+    }
+
+    private static func append(_ integer: Int64, to body: inout Data) {
+        withUnsafeBytes(of: integer.littleEndian) { body.append(contentsOf: $0) }
+    }
+}
+
+extension Handle {
+    /// Makes `coffer_value` known, once.
+    func knowLists() throws(StoreError) {
+        guard !knowsLists else { return }
+        let code = sqlite3_create_function_v2(
+            db, ValueList.function, 2, FunctionOptions.deterministic.flags, nil, giveValue, nil,
+            nil, nil)
+        try requireRegistered(code)
+        knowsLists = true
+    }
+}
+
+private func giveValue(
+    context: OpaquePointer?, count: Int32, arguments: UnsafeMutablePointer<OpaquePointer?>?
+) {
+    guard let context, let arguments, count == 2 else { return }
+    let start = sqlite3_value_blob(arguments[0])
+    let list = UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(arguments[0])))
+    let index = sqlite3_value_int64(arguments[1])
+    guard let bytes = value(in: list, at: index), let kind = ValueList.Kind(rawValue: bytes[0])
+    else { return sqlite3_result_error(context, "this is no list of values", -1) }
+    give(UnsafeRawBufferPointer(rebasing: bytes[1...]), kind, context)
+}
+
+/// The kind and the bytes of a value; `nil` unless all of it is there.
+private func value(in list: UnsafeRawBufferPointer, at index: Int64) -> UnsafeRawBufferPointer? {
+    func place(_ index: Int64) -> Int? {
+        guard index >= 0, index < Int64(list.count / 8) else { return nil }
+        let raw = list.loadUnaligned(fromByteOffset: Int(index) * 8, as: Int64.self)
+        return Int(Int64(littleEndian: raw))
+    }
+    guard index >= 0, index < Int64(list.count), let start = place(index),
+        let end = place(index + 1), start >= 0, start < end, end <= list.count
+    else { return nil }
+    return UnsafeRawBufferPointer(rebasing: list[start..<end])
+}
+
+private func give(
+    _ bytes: UnsafeRawBufferPointer, _ kind: ValueList.Kind, _ context: OpaquePointer
+) {
+    func number() -> Int64? {
+        bytes.count == 8 ? Int64(littleEndian: bytes.loadUnaligned(as: Int64.self)) : nil
+    }
+    switch kind {
+    case .null: sqlite3_result_null(context)
+    case .integer:
+        guard let integer = number() else { break }
+        return sqlite3_result_int64(context, integer)
+    case .real:
+        guard let bits = number() else { break }
+        return sqlite3_result_double(context, Double(bitPattern: UInt64(bitPattern: bits)))
+    case .text:
+        return sqlite3_result_text64(
+            context, bytes.bindMemory(to: CChar.self).baseAddress, UInt64(bytes.count),
+            coffer_transient(), UInt8(SQLITE_UTF8))
+    case .blob:
+        guard bytes.isEmpty else {
+            return sqlite3_result_blob64(
+                context, bytes.baseAddress, UInt64(bytes.count), coffer_transient())
+        }
+        return sqlite3_result_zeroblob(context, 0)
+    }
+    if kind != .null { sqlite3_result_error(context, "this is no list of values", -1) }
+}

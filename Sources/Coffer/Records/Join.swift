@@ -1,0 +1,185 @@
+/// The rows of a record type, each with the row that it refers to.
+///
+/// ```swift
+/// let join = Article.where(\.created > date).joining(\.author, to: Author.order(by: \.name))
+/// for (article, author) in try tx.fetch(join) { … }
+/// ```
+///
+/// It is a value and asks nothing by itself. What is wrong with it is thrown by the verb that uses
+/// it.
+public struct Join<Child: Record, Parent: Record>: Sendable {
+    private let children: Query<Child>
+    private let parents: Query<Parent>
+    private let reference: Result<JoinedColumns, StoreError>
+
+    fileprivate init(
+        _ children: Query<Child>, _ parents: Query<Parent>, by paths: [PartialKeyPath<Child>]
+    ) {
+        (self.children, self.parents) = (children, parents)
+        reference = Result { () throws(StoreError) in
+            try JoinedColumns(of: paths, to: Parent.self)
+        }
+    }
+
+    func selectSQL() throws(StoreError) -> SQL {
+        let reference = try reference.get()
+        try reference.requireTwoTables()
+        guard parents.countMax == nil else {
+            throw StoreError(
+                .misuse, "the query that is joined to has a limit, which would count other rows",
+                hint: "Limit the query that is joined: limit(…).joining(…).",
+                table: reference.parent.table)
+        }
+        var rows = children
+        // Columns are named with their table, so a condition holds for both as it stands.
+        if let condition = parents.condition { rows = rows.where(Condition(condition.sql)) }
+        rows.order = parents.order + rows.order
+        let (child, parent) = (reference.child, reference.parent)
+        let columns = (child.qualifiedColumns + parent.qualifiedColumns).joined(separator: ", ")
+        return SQL(
+            text: "SELECT \(columns) FROM \(child.quotedTable) JOIN \(parent.quotedTable) "
+                + "ON \(reference.equality)"
+        ).appending(rows.clauses)
+    }
+}
+
+/// The SQL of a join, as a person reads it: `?` stands for each value.
+extension Join: CustomStringConvertible {
+    /// The SELECT of its rows, without any value; what is wrong with the join, if it
+    /// cannot be run.
+    public var description: String {
+        do throws(StoreError) {
+            return try selectSQL().checked().text
+        } catch {
+            return error.description
+        }
+    }
+}
+
+extension Query {
+    /// Each row together with the row that it refers to; a row that refers to none is left out.
+    ///
+    /// ```swift
+    /// try tx.fetch(Article.order(by: \.created).limit(20).joining(\.author, to: Author.all))
+    /// ```
+    ///
+    /// Conditions of both queries hold. The rows stand in the order of `parents`, then in that of
+    /// this query, whose limit counts pairs. In a fragment of SQL, name the table of a column that
+    /// both have.
+    ///
+    /// - Parameters:
+    ///   - paths: The properties of one of `static var references`, in its order.
+    ///   - parents: Which rows may be referred to, without a limit; of another type than this.
+    /// - Note: `.misuse` for what is not declared is thrown by the verb that uses the join.
+    public func joining<Parent: Record>(
+        _ paths: PartialKeyPath<R>..., to parents: Query<Parent>
+    ) -> Join<R, Parent> {
+        Join(self, parents, by: paths)
+    }
+
+    /// True where a row refers to one of the rows of this query; never for NULL.
+    ///
+    /// ```swift
+    /// Article.where(Author.where(\.name == "Ada").contains(\.author) && \.created > date)
+    /// ```
+    ///
+    /// - Parameter paths: The properties of one of the other type's `static var references`, in
+    ///   its order.
+    /// - Note: `.misuse` for what is not declared is thrown by the verb that uses the condition.
+    public func contains<Child: Record>(_ paths: PartialKeyPath<Child>...) -> Condition<Child> {
+        do throws(StoreError) {
+            let reference = try JoinedColumns(of: paths, to: R.self)
+            let rows = SQL(
+                text: "SELECT \(reference.parentColumns.joined(separator: ", ")) "
+                    + "FROM \(reference.parent.quotedTable)"
+            ).appending(clauses)
+            let columns = SQL(text: reference.childColumns.joined(separator: ", "))
+            return Condition("(\(columns)) IN (\(rows))")
+        } catch {
+            return Condition(SQL(failure: error))
+        }
+    }
+}
+
+/// The columns of a declared reference, and those that they refer to.
+private struct JoinedColumns: Sendable {
+    let child: RecordPlan
+    let parent: RecordPlan
+    let childColumns: [String]
+    let parentColumns: [String]
+
+    init<Child: Record, Parent: Record>(
+        of paths: [PartialKeyPath<Child>], to type: Parent.Type
+    ) throws(StoreError) {
+        let (child, parent) = (try RecordPlan.of(Child.self), try RecordPlan.of(type))
+        var positions: [Int] = []
+        for path in paths { positions.append(try child.position(of: path)) }
+        let declared = try child.declaration().references.first {
+            $0.positions == positions && $0.parent === parent
+        }
+        guard let declared else {
+            let names = positions.map { child.columns[$0].name }.joined(separator: ", ")
+            throw StoreError(
+                .misuse,
+                "\(child.typeName) declares no reference of (\(names)) to "
+                    + parent.typeName,
+                hint: "Declare static var references: [Reference<Self>] "
+                    + "{ [Reference(\\.…, to: \(parent.typeName).self)] }.",
+                table: child.table)
+        }
+        (self.child, self.parent) = (child, parent)
+        childColumns = positions.map { child.qualifiedColumns[$0] }
+        parentColumns = declared.parentPositions.map { parent.qualifiedColumns[$0] }
+    }
+
+    var equality: String {
+        zip(childColumns, parentColumns).map { "\($0) = \($1)" }.joined(separator: " AND ")
+    }
+
+    /// - Throws: `.misuse` for a table that refers to itself: one name would stand for two rows.
+    func requireTwoTables() throws(StoreError) {
+        guard child.table.asciiLowercased == parent.table.asciiLowercased else { return }
+        throw StoreError(
+            .misuse, "a table cannot be joined with itself by key paths",
+            hint: "Fetch the rows, and then those that they refer to: find(_:keys:).",
+            table: child.table)
+    }
+}
+
+extension Reading where Self: ~Copyable {
+    /// The rows of a join: each record with the one that it refers to.
+    ///
+    /// - Throws: As `fetch(_:)` of a query, for both tables; `StoreError` `.misuse` if the
+    ///   reference is not declared.
+    /// - Complexity: O(*rows*) memory.
+    public func fetch<Child: Record, Parent: Record>(
+        _ join: Join<Child, Parent>
+    ) throws -> [(Child, Parent)] {
+        let connection = try connection()
+        let sql = try join.selectSQL()
+        let children = try RecordTable.of(Child.self, connection)
+        let parents = try RecordTable.of(Parent.self, connection)
+        do throws(StoreError) {
+            return try children.pairs(sql, with: parents, connection)
+        } catch {
+            throw try parents.explain(error, connection)
+        }
+    }
+}
+
+extension RecordTable {
+    /// The rows of a SELECT of all columns of this table and then of the other one.
+    fileprivate func pairs<Child: Record, Parent: Record>(
+        _ sql: SQL, with parents: RecordTable, _ connection: Connection
+    ) throws(StoreError) -> [(Child, Parent)] {
+        // No coding key finds a column of this table: no column has an empty name.
+        let before = Array(repeating: "", count: plan.columns.count)
+        let second = RowDecoder(
+            parents.plan, names: before + parents.decoder.names, key: parents.decoder.key,
+            stored: parents.decoder.stored)
+        return try rows(sql, connection) { statement throws(StoreError) in
+            let child = try decoder.current(Child.self, statement)
+            return (child, try second.current(Parent.self, statement))
+        }
+    }
+}

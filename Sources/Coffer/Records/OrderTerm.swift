@@ -1,0 +1,43 @@
+/// One column of an order.
+struct OrderTerm: Sendable {
+    let column: SQL
+    let order: QueryOrder
+    /// Among the columns of its record; `nil` if the key path names none: `column` tells why.
+    let position: Int?
+
+    init<R: Record>(_ path: PartialKeyPath<R>, _ order: QueryOrder) {
+        do throws(StoreError) {
+            let plan = try RecordPlan.of(R.self)
+            self.init(plan, at: try plan.position(of: path), order)
+        } catch {
+            self.init(failure: error)
+        }
+    }
+
+    init(_ plan: RecordPlan, at position: Int, _ order: QueryOrder) {
+        column = SQL(text: plan.qualifiedColumns[position])
+        self.order = order
+        self.position = position
+    }
+
+    init(failure: StoreError) {
+        column = SQL(failure: failure)
+        order = .ascending
+        position = nil
+    }
+}
+
+extension RecordPlan {
+    /// - Throws: `.misuse` for a column whose text does not order as its values do.
+    func requireOrder(of position: Int) throws(StoreError) {
+        let column = columns[position]
+        let isUnordered =
+            column.coding == .json || column.coding == .decimal
+            || column.encoding?.isOrdered == false
+        guard isUnordered else { return }
+        throw StoreError(
+            .misuse, "the column is kept as text, whose order is not that of its values",
+            hint: "Compare with == or !=, or keep the property as a number.", table: table,
+            column: column.name)
+    }
+}

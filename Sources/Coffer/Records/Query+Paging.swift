@@ -1,0 +1,86 @@
+extension Query {
+    /// The rows behind a record in the order of the query, with the key as its last part: the next
+    /// page of many, which costs no more than the first.
+    ///
+    /// ```swift
+    /// let query = Note.order(by: \.created, .descending).inOrderOfKey().limit(20)
+    /// let first = try tx.fetch(query)
+    /// let second = try tx.fetch(query.after(first[19]))
+    /// ```
+    ///
+    /// The first page needs ``inOrderOfKey()`` where two rows may compare equal: their order is the
+    /// engine's choice otherwise. Without an index of the columns of the order every page sorts;
+    /// where the order begins with an optional property, descending, it reads the index from its
+    /// beginning.
+    ///
+    /// - Parameter record: The last one of the page before; it need not be there any more. Its
+    ///   values are compared as they are stored: see <doc:Queries>.
+    /// - Note: What is wrong, `.misuse` for a type or a record without a key or a column without
+    ///   an order, is thrown by the verb that uses the query.
+    public func after(_ record: R) -> Query {
+        let query = inOrderOfKey()
+        do throws(StoreError) {
+            let place = PageEnd(
+                plan: try RecordPlan.of(R.self), values: try RecordValues.of(record))
+            return query.where(Condition(try place.behind(query.order[...])))
+        } catch {
+            return query.where(Condition(SQL(failure: error)))
+        }
+    }
+
+    /// The same with the key behind the orders given before, so that no two rows compare equal.
+    ///
+    /// - Note: `.misuse` for a type without a key is thrown by the verb that uses the query.
+    public func inOrderOfKey() -> Query {
+        var query = self
+        do throws(StoreError) {
+            let plan = try RecordPlan.of(R.self)
+            try plan.requireKey(for: "paging")
+            let known = order.compactMap(\.position)
+            let direction = order.last?.order ?? .ascending
+            for position in plan.keyPositions where !known.contains(position) {
+                query.order.append(OrderTerm(plan, at: position, direction))
+            }
+        } catch {
+            query.order.append(OrderTerm(failure: error))
+        }
+        return query
+    }
+}
+
+/// Where a page has ended, as values of columns.
+private struct PageEnd {
+    let plan: RecordPlan
+    let values: [Value]
+
+    /// Behind in the first term, or equal there and behind in the rest.
+    func behind(_ terms: ArraySlice<OrderTerm>) throws(StoreError) -> SQL {
+        guard let term = terms.first else { return "0" }
+        guard let position = term.position else { return term.column }
+        try plan.requireOrder(of: position)
+        let (column, value) = (term.column, values[position])
+        // The row id is optional in a record only that is not stored yet.
+        let isNullable = plan.columns[position].isNullable && position != plan.rowIDPosition
+        guard value != .null || isNullable else {
+            throw StoreError(
+                .misuse, "the record has no key, so it is not the last one of a page",
+                hint: "Give a record that was fetched.", table: plan.table,
+                column: plan.columns[position].name)
+        }
+        // IS takes NULL for a value.
+        let isTied: SQL = "(\(column) IS \(value) AND \(try behind(terms.dropFirst())))"
+        switch (term.order, value) {
+        // NULL comes before all others.
+        case (.ascending, .null): return "(\(column) IS NOT NULL OR \(isTied))"
+        case (.descending, .null): return isTied
+        case (.descending, _) where isNullable:
+            return "(\(column) < \(value) OR \(column) IS NULL OR \(isTied))"
+        default:
+            let sign = SQL(text: term.order == .ascending ? ">" : "<")
+            guard terms.count > 1 else { return "\(column) \(sign) \(value)" }
+            let isBehind: SQL = "(\(column) \(sign) \(value) OR \(isTied))"
+            // Says no more than the other, but an index can answer it.
+            return "(\(column) \(sign)= \(value) AND \(isBehind))"
+        }
+    }
+}

@@ -1,0 +1,181 @@
+/// What can be asked of many rows at once.
+extension Reading where Self: ~Copyable {
+    /// Whether there is a row that a query asks for.
+    ///
+    /// - Throws: As `fetch(_:)`.
+    public func exists<R: Record>(_ query: Query<R>) throws -> Bool {
+        let connection = try connection()
+        let table = try RecordTable.of(R.self, connection)
+        return try table.integer(query.existsSQL(table.plan), connection) != 0
+    }
+
+    /// The least value of a column in the rows of a query; `nil` if there is none.
+    ///
+    /// - Throws: As `fetch(_:)`; `StoreError` `.misuse` for a column without an order.
+    public func min<R: Record, V: Codable>(
+        _ path: KeyPath<R, V>, _ query: Query<R> = R.all
+    ) throws -> V? {
+        try end("min", path, query)
+    }
+
+    /// The least value of a column in the rows of a query; `nil` if there is none but NULL.
+    public func min<R: Record, V: Codable>(
+        _ path: KeyPath<R, V?>, _ query: Query<R> = R.all
+    ) throws -> V? {
+        try end("min", path, query)
+    }
+
+    /// The greatest value of a column in the rows of a query; `nil` if there is none.
+    ///
+    /// - Throws: As `fetch(_:)`; `StoreError` `.misuse` for a column without an order.
+    public func max<R: Record, V: Codable>(
+        _ path: KeyPath<R, V>, _ query: Query<R> = R.all
+    ) throws -> V? {
+        try end("max", path, query)
+    }
+
+    /// The greatest value of a column in the rows of a query; `nil` if there is none but NULL.
+    public func max<R: Record, V: Codable>(
+        _ path: KeyPath<R, V?>, _ query: Query<R> = R.all
+    ) throws -> V? {
+        try end("max", path, query)
+    }
+
+    /// The sum of a column in the rows of a query; 0 for no rows.
+    ///
+    /// - Throws: As `fetch(_:)`; `StoreError` `.mismatch` if it does not fit the type, `.sql` if
+    ///   it does not fit 64 bits; `.misuse` for a column of texts, such as a `Decimal`.
+    public func sum<R: Record, V: Codable & Numeric>(
+        _ path: KeyPath<R, V>, _ query: Query<R> = R.all
+    ) throws -> V {
+        try total("sum", path, query) ?? .zero
+    }
+
+    /// The sum of a column in the rows of a query, NULL not counted; 0 for no rows.
+    public func sum<R: Record, V: Codable & Numeric>(
+        _ path: KeyPath<R, V?>, _ query: Query<R> = R.all
+    ) throws -> V {
+        try total("sum", path, query) ?? .zero
+    }
+
+    /// The mean of a column in the rows of a query; `nil` for no rows.
+    ///
+    /// - Throws: As `fetch(_:)`; `StoreError` `.misuse` for a column of texts, such as a `Decimal`.
+    public func average<R: Record, V: Codable & Numeric>(
+        _ path: KeyPath<R, V>, _ query: Query<R> = R.all
+    ) throws -> Double? {
+        try total("avg", path, query)
+    }
+
+    /// The mean of a column in the rows of a query, NULL not counted; `nil` for no rows.
+    public func average<R: Record, V: Codable & Numeric>(
+        _ path: KeyPath<R, V?>, _ query: Query<R> = R.all
+    ) throws -> Double? {
+        try total("avg", path, query)
+    }
+
+    /// The values of a column in the rows of a query, each once, in their order.
+    ///
+    /// - Throws: As `fetch(_:)`.
+    /// - Complexity: O(*values*) memory.
+    public func distinct<R: Record, V: Codable>(
+        _ path: KeyPath<R, V>, _ query: Query<R> = R.all
+    ) throws -> [V] {
+        let (table, column, connection) = try column(path)
+        return try table.rows(query.distinctSQL(table.plan, column), connection) {
+            (row) throws(StoreError) in try table.decode(row.column(0, as: Value.self), column)
+        }
+    }
+
+    /// How many rows of a query have each value of a column.
+    ///
+    /// ```swift
+    /// let counts = try tx.counts(by: \.author, Note.where(\.pinned == true))
+    /// ```
+    ///
+    /// - Throws: As `fetch(_:)`.
+    /// - Complexity: O(*values*) memory.
+    public func counts<R: Record, V: Codable & Hashable>(
+        by path: KeyPath<R, V>, _ query: Query<R> = R.all
+    ) throws -> [V: Int] {
+        let (table, column, connection) = try column(path)
+        let found = try table.rows(query.groupSQL(table.plan, column), connection) {
+            (row) throws(StoreError) -> (V, Int) in
+            let value = try table.decode(row.column(0, as: Value.self), column, as: V.self)
+            return (value, try row.column(1, as: Int.self))
+        }
+        // Two stored values may stand for one of Swift's, as 1 and 1.0 do.
+        return Dictionary(found, uniquingKeysWith: +)
+    }
+
+    // MARK: Inside
+
+    private func column<R: Record>(
+        _ path: PartialKeyPath<R>
+    ) throws(StoreError) -> (RecordTable, Int, Connection) {
+        let connection = try connection()
+        let table = try RecordTable.of(R.self, connection)
+        return (table, try table.plan.position(of: path), connection)
+    }
+
+    /// The least or the greatest value; `nil` for NULL.
+    private func end<R: Record, V: Decodable>(
+        _ function: String, _ path: PartialKeyPath<R>, _ query: Query<R>
+    ) throws -> V? {
+        let (table, column, connection) = try column(path)
+        try table.plan.requireOrder(of: column)
+        let value = try table.value(query.aggregateSQL(table.plan, function, column), connection)
+        return value == .null ? nil : try table.decode(value, column)
+    }
+
+    /// What is added up; `nil` for NULL.
+    private func total<R: Record, V: Decodable>(
+        _ function: String, _ path: PartialKeyPath<R>, _ query: Query<R>
+    ) throws -> V? {
+        let (table, column, connection) = try column(path)
+        try table.plan.requireNumbers(in: column)
+        let value = try table.value(query.aggregateSQL(table.plan, function, column), connection)
+        guard value != .null else { return nil }
+        do {
+            return try ScalarDecoder(value).decode(V.self)
+        } catch let error as StoreError {
+            throw error.with(table: table.plan.table, column: table.plan.columns[column].name)
+        }
+    }
+}
+
+extension RecordPlan {
+    /// - Throws: `.misuse` for a column that SQL would make numbers of.
+    fileprivate func requireNumbers(in position: Int) throws(StoreError) {
+        let column = columns[position]
+        guard column.storage != .integer, column.storage != .real else { return }
+        throw StoreError(
+            .misuse, "the column is no column of numbers, and SQL would round what it makes of it",
+            hint: "Fetch the values and add them up.", table: table, column: column.name)
+    }
+}
+
+extension RecordTable {
+    /// The value of a SELECT of one.
+    fileprivate func value(_ sql: SQL, _ connection: Connection) throws(StoreError) -> Value {
+        try rows(sql, connection) { (row) throws(StoreError) in
+            try row.column(0, as: Value.self)
+        }.first ?? .null
+    }
+
+    /// A value of a column, as Swift's.
+    fileprivate func decode<V: Decodable>(
+        _ stored: Value, _ position: Int, as type: V.Type = V.self
+    ) throws(StoreError) -> V {
+        let column = plan.columns[position]
+        do {
+            return try ScalarDecoder(try column.encoding?.usual(stored) ?? stored).decode(type)
+        } catch let error as StoreError {
+            throw error.with(table: plan.table, column: column.name)
+        } catch {
+            throw StoreError(
+                .mismatch, "the stored value could not be decoded", table: plan.table,
+                column: column.name, cause: error)
+        }
+    }
+}

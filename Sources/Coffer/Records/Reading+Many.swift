@@ -1,0 +1,127 @@
+/// Many records at once, and many one by one.
+extension Reading where Self: ~Copyable {
+    /// The records with these keys, in the order of the keys. A key without a record is left out.
+    ///
+    /// They are looked up in the order in which the file has them, so that a page is read once.
+    ///
+    /// - Parameters:
+    ///   - type: A record type whose key is one column.
+    ///   - keys: Values of the key.
+    /// - Throws: As `find(_:_:)`.
+    /// - Complexity: O(*keys* × log *rows*).
+    public func find<R: Record, K: ValueConvertible>(
+        _ type: R.Type, keys: some Sequence<K>
+    ) throws -> [R] {
+        let connection = try connection()
+        let table = try RecordTable.of(type, connection)
+        return try table.find(type, keys: keys.map { try $0.asValue() }, connection)
+    }
+
+    /// Hands out the records of a query one by one.
+    ///
+    /// ```swift
+    /// try tx.forEach(Note.where(\.pinned == true)) { note in try writer.write(note) }
+    /// ```
+    ///
+    /// Each is known to be authentic before it is handed out. What the body throws ends the loop.
+    ///
+    /// - Throws: As `fetch(_:)`; what `body` throws.
+    /// - Complexity: O(1) memory.
+    public func forEach<R: Record>(_ query: Query<R>, _ body: (R) throws -> Void) throws {
+        try forEachPortion(of: 1, query) { for record in $0 { try body(record) } }
+    }
+
+    /// Hands out the records of a query, so many at a time, each known to be authentic. The last
+    /// portion has fewer, or none.
+    func forEachPortion<R: Record>(
+        of countMax: Int, _ query: Query<R>, _ body: ([R]) throws -> Void
+    ) throws {
+        let connection = try connection()
+        let table = try RecordTable.of(R.self, connection)
+        try table.forEachPortion(of: countMax, query.selectSQL(table.plan), connection, body)
+    }
+
+    /// The rows of a query as another type, which needs only some of the columns.
+    ///
+    /// ```swift
+    /// struct Title: Decodable { let id: UUID, title: String }
+    /// let titles = try tx.fetch(Note.all, as: Title.self)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - query: Which rows, in which order.
+    ///   - type: Decodes itself by names of columns, as the record does.
+    /// - Throws: As `fetch(_:)`.
+    /// - Complexity: O(*rows*) memory.
+    public func fetch<R: Record, T: Decodable>(_ query: Query<R>, as type: T.Type) throws -> [T] {
+        let connection = try connection()
+        let table = try RecordTable.of(R.self, connection)
+        return try table.fetch(query.selectSQL(table.plan), as: type, connection)
+    }
+}
+
+extension RecordTable {
+    fileprivate func find<R: Record>(
+        _ type: R.Type, keys: [Value], _ connection: Connection
+    ) throws(StoreError) -> [R] {
+        var found = [R?](repeating: nil, count: keys.count)
+        for index in keys.indices.sorted(by: { keys[$0].isStored(before: keys[$1]) }) {
+            found[index] = try find(type, keys[index], connection)
+        }
+        return found.compactMap { $0 }
+    }
+
+    fileprivate func forEachPortion<R: Record>(
+        of countMax: Int, _ sql: SQL, _ connection: Connection, _ body: ([R]) throws -> Void
+    ) throws {
+        // What the body throws is none of the table's failures.
+        var failure: (any Error)?
+        try run(sql, connection) { statement throws(StoreError) in
+            var isAtEnd = false
+            while !isAtEnd, failure == nil {
+                let records = try decoder.next(countMax, R.self, statement)
+                isAtEnd = records.count < countMax
+                try connection.probe()
+                do { try body(records) } catch { failure = error }
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    fileprivate func fetch<T: Decodable>(
+        _ sql: SQL, as type: T.Type, _ connection: Connection
+    ) throws(StoreError) -> [T] {
+        let decoder = RowDecoder(plan, names: plan.columns.map(\.name))
+        return try run(sql, connection) { statement throws(StoreError) in
+            try decoder.begin(statement)
+            defer { decoder.end() }
+            var rows: [T] = []
+            while try statement.advance() {
+                do { rows.append(try T(from: decoder)) } catch { throw decoder.wrapped(error) }
+            }
+            return rows
+        }
+    }
+}
+
+extension Value {
+    /// The order of SQLite's indexes: numbers, texts by their UTF-8, blobs.
+    fileprivate func isStored(before other: Value) -> Bool {
+        switch (self, other) {
+        case (.integer(let left), .integer(let right)): left < right
+        case (.real(let left), .real(let right)): left < right
+        case (.text(let left), .text(let right)): left.utf8.lexicographicallyPrecedes(right.utf8)
+        case (.blob(let left), .blob(let right)): left.lexicographicallyPrecedes(right)
+        default: rank < other.rank
+        }
+    }
+
+    private var rank: Int {
+        switch self {
+        case .null: 0
+        case .integer, .real: 1
+        case .text: 2
+        case .blob: 3
+        }
+    }
+}

@@ -1,0 +1,319 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+
+/// Aggregates, lists of any length, texts, ranges and pages: compared with what Swift says.
+@Suite(.againstHanging) struct ManyRowsTests {
+    private let fixture: RecordFixture
+    private let notes: [Note]
+
+    init() throws {
+        fixture = try RecordFixture()
+        notes = (1...40).map { id in
+            var note = Note.numbered(id)
+            note.rank = Double(id % 7)
+            note.note = id % 3 == 0 ? "n\(id % 4)" : nil
+            note.created = Date(timeIntervalSince1970: Double(id % 5))
+            return note
+        }
+        let notes = notes
+        try fixture.store.write { tx in try tx.insert(notes) }
+    }
+
+    private func read<T>(_ body: (inout ReadTransaction) throws -> T) throws -> T {
+        try fixture.store.read(body)
+    }
+
+    private func ids(_ condition: Condition<Note>) throws -> [Int] {
+        try read { tx in try tx.fetch(Note.where(condition).order(by: \.id)) }.map(\.id)
+    }
+
+    @Test func `aggregates are those of the rows`() throws {
+        let some = Note.where(\.id > 10)
+        let rows = notes.filter { $0.id > 10 }
+        #expect(try read { tx in try tx.min(\.rank, some) } == rows.map(\.rank).min())
+        #expect(try read { tx in try tx.max(\.created, some) } == rows.map(\.created).max())
+        #expect(try read { tx in try tx.max(\.note, some) } == rows.compactMap(\.note).max())
+        #expect(try read { tx in try tx.sum(\.id, some) } == rows.map(\.id).reduce(0, +))
+        #expect(try read { tx in try tx.sum(\.rank, some) } == rows.map(\.rank).reduce(0, +))
+        let mean = Double(rows.map(\.id).reduce(0, +)) / Double(rows.count)
+        #expect(try read { tx in try tx.average(\.id, some) } == mean)
+        let first = some.order(by: \.id).limit(3)
+        #expect(try read { tx in try tx.sum(\.id, first) } == 11 + 12 + 13)
+        #expect(try read { tx in try tx.exists(some) })
+    }
+
+    @Test func `aggregates of no rows are nil or zero`() throws {
+        let none = Note.where(\.id < 0)
+        #expect(try read { tx in try tx.min(\.rank, none) } == nil)
+        #expect(try read { tx in try tx.average(\.rank, none) } == nil)
+        #expect(try read { tx in try tx.sum(\.id, none) } == 0)
+        #expect(try read { tx in try tx.exists(none) } == false)
+        #expect(try read { tx in try tx.distinct(\.rank, none) } == [])
+    }
+
+    @Test func `distinct values and counts, NULL among them`() throws {
+        let ranks = try read { tx in try tx.distinct(\Note.rank) }
+        #expect(ranks == Set(notes.map(\.rank)).sorted())
+        let texts = try read { tx in try tx.distinct(\Note.note) }
+        #expect(texts == [nil] + Set(notes.compactMap(\.note)).sorted())
+        let counts = try read { tx in try tx.counts(by: \Note.note) }
+        #expect(counts == Dictionary(grouping: notes, by: \.note).mapValues(\.count))
+    }
+
+    @Test func `a list may be of any length, and of texts and NULL`() throws {
+        let many = Array(stride(from: -50_000, to: 50_000, by: 3))
+        #expect(try ids(many.contains(\.id)) == notes.map(\.id).filter { many.contains($0) })
+        let texts: [String?] = (0..<2_000).map { "n\($0)" } + [nil]
+        #expect(try ids(texts.contains(\.note)).count == 40)
+        #expect(
+            try ids(!texts.dropLast().contains(\.note)) == notes.filter { $0.note == nil }.map(\.id)
+        )
+        #expect(try ids(Array(repeating: "x", count: 3_000).contains(\.title)) == [])
+        let dates = (0..<1_500).map { Date(timeIntervalSince1970: Double($0) + 2) }
+        #expect(
+            try ids(dates.contains(\.created))
+                == notes.filter { dates.contains($0.created) }.map(\.id))
+    }
+
+    struct Thing: Record, Equatable {
+        static var isWithoutRowID: Bool { true }
+        static var indexes: [Index<Self>] { [Index(\.name), Index(\.weight, \.name)] }
+        var id: UUID
+        var name: String
+        var weight: Double
+        var data: Data
+    }
+
+    @Test func `lists of every storage class find what is equal, as few values do`() throws {
+        let things = (0..<300).map { index in
+            Thing(
+                id: UUID(), name: index == 0 ? "" : "x\u{0}\(index)é",
+                weight: index == 1 ? .leastNonzeroMagnitude : Double(index) / 3,
+                data: Data(repeating: 7, count: index))
+        }
+        try fixture.store.write { tx throws in
+            try tx.insert(things)
+            for part in [things[..<150], things[150...], things[..<9]] {
+                func isFound(_ condition: Condition<Thing>) throws {
+                    let found = try tx.fetch(Thing.where(condition)).map(\.id)
+                    #expect(Set(found) == Set(part.map(\.id)) && found.count == part.count)
+                }
+                try isFound(part.map(\.id).contains(\.id))
+                try isFound(part.map(\.name).contains(\.name))
+                try isFound(part.map(\.weight).contains(\.weight))
+                try isFound(part.map(\.data).contains(\.data))
+            }
+            #expect(try tx.delete(Thing.where(things.map(\.id).contains(\.id))) == 300)
+        }
+    }
+
+    /// What the engine means to do for a query.
+    private func plan<R: Record>(of query: Query<R>) throws -> String {
+        try read { tx throws in
+            // Makes the function of lists known on this connection.
+            _ = try tx.fetch(query)
+            let sql = query.selectSQL(try RecordPlan.of(R.self))
+            return try tx.rows("EXPLAIN QUERY PLAN \(sql)")
+                .map { try $0.get("detail", as: String.self) }.joined(separator: "\n")
+        }
+    }
+
+    @Test func `a list of any length is looked up by an index`() throws {
+        try fixture.store.write { tx in try tx.create(Thing.self) }
+        for count in [3, 100, 101, 5000] {
+            let ids = (0..<count).map { _ in UUID() }
+            let byKey = try plan(of: Thing.where(ids.contains(\.id)))
+            #expect(byKey.contains("USING PRIMARY KEY (id=?)"), "\(byKey)")
+            let byRowID = try plan(of: Note.where((0..<count).contains(\.id)))
+            #expect(byRowID.contains("USING INTEGER PRIMARY KEY (rowid"), "\(byRowID)")
+            let list = try plan(of: Note.where(Array(0..<count).contains(\.id)))
+            #expect(list.contains("USING INTEGER PRIMARY KEY (rowid=?)"), "\(list)")
+            let names = (0..<count).map { "\($0)" }
+            let byName = try plan(of: Thing.where(names.contains(\.name)))
+            #expect(byName.contains("USING INDEX index_thing_name (name=?)"), "\(byName)")
+        }
+    }
+
+    @Test func `the next page is looked up by an index, and nothing is sorted`() throws {
+        let thing = Thing(id: UUID(), name: "n", weight: 1, data: Data())
+        try fixture.store.write { tx in try tx.insert(thing) }
+        for order in [QueryOrder.ascending, .descending] {
+            let sign = order == .ascending ? ">" : "<"
+            let byKey = try plan(of: Note.order(by: \.id, order).after(notes[3]).limit(3))
+            #expect(byKey.contains("PRIMARY KEY (rowid\(sign)?)"), "\(byKey)")
+            #expect(!byKey.contains("TEMP B-TREE"), "\(byKey)")
+            let query = Thing.order(by: \.weight, order).order(by: \.name, order)
+            let byIndex = try plan(of: query.after(thing).limit(3))
+            #expect(byIndex.contains("index_thing_weight_name (weight\(sign)?)"), "\(byIndex)")
+            #expect(!byIndex.contains("TEMP B-TREE"), "\(byIndex)")
+        }
+    }
+
+    struct Entry: Record {
+        var id: Int64?
+        var text: String
+    }
+
+    @Test func `a key that the engine chooses is never NULL in a row`() throws {
+        try fixture.store.write { tx in
+            for number in 1...9 { try tx.insert(Entry(text: "\(number)")) }
+        }
+        let query = Entry.order(by: \.id, .descending).limit(4)
+        let first = try read { tx in try tx.fetch(query) }
+        let next = query.after(try #require(first.last))
+        #expect(try read { tx in try tx.fetch(next) }.map(\.id) == [5, 4, 3, 2])
+        #expect(try plan(of: next).contains("PRIMARY KEY (rowid<?)"))
+        let new = Entry(text: "new")
+        _ = expect(.misuse) { try read { tx in try tx.fetch(query.after(new)) } }
+    }
+
+    struct Odd: Record, Equatable {
+        var id: Int
+        var small: Int8
+        var big: Int64
+        var price: Decimal
+        var size: Float
+        var tags: [String]
+    }
+
+    @Test func `what cannot be added up, ordered or paged is an error, never a guess`() throws {
+        struct Keyless: Record {
+            var a: Int
+        }
+        let odds = (0..<2).map {
+            Odd(id: $0, small: 100, big: .max, price: 1.5, size: 0.1, tags: [])
+        }
+        try fixture.store.write { tx throws in
+            try tx.insert(odds)
+            try tx.create(Keyless.self)
+            _ = expect(.mismatch) { try tx.sum(\Odd.small) }
+            _ = expect(.sql) { try tx.sum(\Odd.big) }
+            _ = expect(.misuse) { try tx.sum(\Odd.price) }
+            _ = expect(.misuse) { try tx.average(\Odd.price) }
+            _ = expect(.misuse) { try tx.min(\Odd.price) }
+            _ = expect(.misuse) { try tx.max(\Odd.tags) }
+            #expect(try tx.sum(\Odd.size) == 0.2)
+            #expect(try tx.average(\Odd.small) == 100)
+            #expect(try tx.max(\Odd.big) == .max)
+            #expect(try tx.distinct(\Odd.tags) == [[]])
+            #expect(try tx.counts(by: \Odd.price) == [1.5: 2])
+            _ = expect(.misuse) { try tx.fetch(Odd.order(by: \.tags).after(odds[0])) }
+            _ = expect(.misuse) { try tx.fetch(Keyless.all.inOrderOfKey()) }
+            _ = expect(.misuse) { try tx.fetch(Keyless.all.after(Keyless(a: 1))) }
+        }
+    }
+
+    @Test func `a list that nobody packed is an error, not a crash`() throws {
+        _ = try ids(Array(1...500).contains(\.id))
+        for list in ["x''", "x'00'", "'text'", "NULL", "randomblob(64)", "zeroblob(32)"] {
+            _ = try? fixture.values("SELECT coffer_value(\(SQL(text: list)), 0)")
+            _ = try? fixture.values("SELECT coffer_value(\(SQL(text: list)), 9223372036854775807)")
+            _ = try? fixture.values("SELECT coffer_value(\(SQL(text: list)), -1)")
+        }
+        #expect(try ids(\.id == 1) == [1])
+    }
+
+    struct Word: Record, Equatable {
+        var id: Int
+        var text: String
+    }
+
+    @Test(arguments: [
+        "", "a", "A", "%", "_", "\\", "é", "e\u{301}", "\u{10FFFF}", "a\u{0}", "\u{D7FF}",
+    ])
+    func `texts are compared as their bytes are`(part: String) throws {
+        let texts = [
+            "", "a", "A", "ab", "a%b", "a_b", "a\\b", "%", "é", "e\u{301}", "\u{10FFFF}x",
+            "a\u{0}b",
+            "b", "ba", "\u{D7FF}z", "\u{E000}",
+        ]
+        let words = texts.enumerated().map { Word(id: $0, text: $1) }
+        try fixture.store.write { tx in try tx.insert(words) }
+        func found(_ condition: Condition<Word>) throws -> [String] {
+            try read { tx in try tx.fetch(Word.where(condition).order(by: \.id)) }.map(\.text)
+        }
+        func expected(_ isFound: (String) -> Bool) -> [String] { texts.filter(isFound) }
+        let bytes = Array(part.utf8)
+        #expect(try found(.hasPrefix(\.text, part)) == expected { $0.utf8.starts(with: bytes) })
+        #expect(
+            try found(.hasSuffix(\.text, part))
+                == expected { $0.utf8.reversed().starts(with: bytes.reversed()) })
+        #expect(
+            try found(.contains(\.text, part))
+                == expected { text in
+                    let all = Array(text.utf8)
+                    return (0...all.count).contains { all[$0...].starts(with: bytes) }
+                })
+    }
+
+    @Test func `without case, and by a pattern`() throws {
+        #expect(try ids(.hasPrefix(\.title, "N4", isCaseSensitive: false)) == [4, 40])
+        #expect(try ids(.contains(\.title, "N4", isCaseSensitive: false)) == [4, 40])
+        #expect(try ids(.hasSuffix(\.title, "N4", isCaseSensitive: false)) == [4])
+        #expect(try ids(.like(\.title, "n_4")) == [14, 24, 34])
+        #expect(try ids(.like(\.title, "n\\_4")) == [])
+    }
+
+    @Test func `ranges`() throws {
+        #expect(try ids((3...5).contains(\.id)) == [3, 4, 5])
+        #expect(try ids((3..<5).contains(\.id)) == [3, 4])
+        #expect(try ids((39...).contains(\.id)) == [39, 40])
+        #expect(
+            try ids((1.0...2.0).contains(\.rank))
+                == notes.filter { (1...2).contains($0.rank) }.map(\.id))
+    }
+
+    @Test(arguments: [QueryOrder.ascending, .descending])
+    func `pages go on behind the last record, with NULL and equal values`(order: QueryOrder) throws
+    {
+        let queries = [
+            Note.order(by: \.note, order).order(by: \.created), Note.order(by: \.rank, order),
+            Note.order(by: \.created).order(by: \.note, order), Note.order(by: \.id, order),
+            Note.all,
+        ].map { $0.inOrderOfKey() }
+        for query in queries {
+            let all = try read { tx in try tx.fetch(query) }
+            var pages: [Note] = []
+            var next = query
+            while pages.count <= 40 {
+                let page = try read { tx in try tx.fetch(next.limit(7)) }
+                guard let last = page.last else { break }
+                pages += page
+                next = query.after(last)
+            }
+            #expect(pages == all && pages.count == 40)
+        }
+    }
+
+    @Test func `many keys, one by one, and as another type`() throws {
+        struct Title: Decodable, Equatable {
+            let id: Int
+            let title: String
+        }
+        let found = try read { tx in try tx.find(Note.self, keys: [7, 99, 3, 7]) }
+        #expect(found.map(\.id) == [7, 3, 7])
+        var seen: [Int] = []
+        try read { tx in
+            try tx.forEach(Note.order(by: \.id).limit(5)) { note in
+                seen.append(note.id)
+                // Its own type may be read meanwhile.
+                seen.append(try tx.find(Note.self, note.id + 10)?.id ?? 0)
+            }
+        }
+        #expect(seen == [1, 11, 2, 12, 3, 13, 4, 14, 5, 15])
+        struct Stop: Error {}
+        #expect(throws: Stop.self) {
+            try read { tx in try tx.forEach(Note.all) { _ in throw Stop() } }
+        }
+        let titles = try read { tx in try tx.fetch(Note.where(\.id < 3), as: Title.self) }
+        #expect(titles == [Title(id: 1, title: "n1"), Title(id: 2, title: "n2")])
+    }
+
+    @Test func `a query prints its SQL without values`() throws {
+        let text = "\(Note.where(\.title == "secret" && \.id < 7).order(by: \.id).limit(3))"
+        #expect(text.hasPrefix("SELECT ") && text.contains("ORDER BY") && !text.contains("secret"))
+        #expect(!text.contains("7"))
+    }
+}
