@@ -233,6 +233,15 @@ static inline int coffer_raw_byte_count(sqlite3 *db, int64_t *byte_count) {
     return code;
 }
 
+/// Puts what was written to the main file onto the disk.
+static inline int coffer_sync_main_file(sqlite3 *db) {
+    sqlite3_file *file = 0;
+    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (code != SQLITE_OK) return code;
+    if (file == 0 || file->pMethods == 0) return SQLITE_MISUSE;
+    return file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
+}
+
 /// Reads raw bytes of the write-ahead log through the engine's own descriptor.
 /// SQLITE_NOTFOUND if no log is open.
 static inline int coffer_read_log(sqlite3 *db, void *buffer, int byte_count, int64_t offset) {

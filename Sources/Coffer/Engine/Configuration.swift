@@ -89,6 +89,9 @@ public struct Configuration: Sendable {
 
     /// Pages of write-ahead log from which a store moves them into the main file, beside the
     /// writes, and again whenever as many are new; at least 1.
+    ///
+    /// One write then waits while what was written meanwhile is moved too, fewer pages than these,
+    /// and the log starts anew.
     public var checkpointPageCount = 1000 {
         didSet { checkpointPageCount = max(1, checkpointPageCount) }
     }
@@ -96,7 +99,7 @@ public struct Configuration: Sendable {
     /// Bytes of write-ahead log from which a write waits for a checkpoint, and this one for the
     /// reads that run: 100 ms at first, and up to 2 s when the log has grown on.
     ///
-    /// Below it the log is moved beside the writes, see ``checkpointPageCount``. It can grow beyond
+    /// Below it no write waits for reads, see ``checkpointPageCount``. It can grow beyond
     /// while reads need older snapshots for longer than that, until ``snapshotAgeMax``.
     public var walByteCountMax = 64 << 20
 

@@ -58,6 +58,12 @@ extension Connection {
         }
     }
 
+    /// Puts what checkpoints wrote onto the disk: one beside which the log grew leaves that to the
+    /// next, which then takes longer. Nothing depends on it, so a failure is that one's to tell.
+    func syncMainFile() {
+        if let handle { _ = coffer_sync_main_file(handle.db) }
+    }
+
     /// How a checkpoint of the whole log went.
     enum WholeLogOutcome {
         case done

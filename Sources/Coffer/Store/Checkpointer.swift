@@ -8,9 +8,10 @@ import Synchronization
 /// writers who never pause, or readers who overlap, that moment may not come:
 ///
 /// 1. From `checkpointPageCount` on a checkpoint runs beside the writes and moves nearly all. If no
-///    read stood in its way, the next write waits for another one, which moves what was written
-///    meanwhile, and finds the log empty. A file that does not grow is also faster to sync.
-/// 2. From `walByteCountMax` on, which only reads bring about, the next write waits for one that
+///    read stood in its way, the next write waits for another one, which moves the few pages that
+///    were written meanwhile, and the log starts anew unless a read still needs its end. A file
+///    that does not grow is also faster to sync.
+/// 2. From `walByteCountMax` on, which mostly reads bring about, the next write waits for one that
 ///    waits for the reads: at first for a tenth of a second, and if that was not enough for twice
 ///    as long when the log has grown by half, up to two seconds. Short reads thus never keep the
 ///    log, and a long one holds up the writers now and then. A read that is older than
@@ -26,6 +27,10 @@ final class Checkpointer: Sendable {
         var isScheduled = false
         /// Whether one beside the writes has moved all that it found.
         var isNearlyMoved = false
+        /// The log's size at the last one.
+        var triedFrameCount = 0
+        /// How often the log has started anew: what a checkpoint found before tells nothing then.
+        var restartCount = 0
         /// Of how many frames on the next write waits for a checkpoint.
         var pauseFrameCount: Int
         /// How long that one waits for reads.
@@ -77,11 +82,8 @@ final class Checkpointer: Sendable {
     /// Whether a log of that many frames is to be moved.
     func need(after count: Int) -> Need {
         state.withLock { state in
-            if count < state.frameCount {
-                // The log has started anew.
-                (state.pauseFrameCount, state.patience) = (frameCountMax, Self.firstPatience)
-                state.counts.movedFrameCount = 0
-                state.isNearlyMoved = false
+            if count < state.frameCount || count <= state.counts.movedFrameCount {
+                didRestart(&state)
             }
             state.frameCount = count
             guard count >= frameCount else { return .nothing }
@@ -89,13 +91,23 @@ final class Checkpointer: Sendable {
             if count >= state.pauseFrameCount { return .beforeNextWrite(waitsForReads: true) }
             if state.isNearlyMoved {
                 state.isNearlyMoved = false
-                return .beforeNextWrite(waitsForReads: false)
+                // A large transaction in between is moved beside the writes as well.
+                let isNear = count - state.counts.movedFrameCount < frameCount
+                if isNear { return .beforeNextWrite(waitsForReads: false) }
             }
             // Not after each commit: every checkpoint asks the disk as a commit does.
-            guard count - state.counts.movedFrameCount >= frameCount else { return .nothing }
+            guard count - state.triedFrameCount >= frameCount else { return .nothing }
             defer { state.isScheduled = true }
             return state.isScheduled ? .nothing : .besideWrites
         }
+    }
+
+    private func didRestart(_ state: inout State) {
+        (state.pauseFrameCount, state.patience) = (frameCountMax, Self.firstPatience)
+        state.counts.movedFrameCount = 0
+        state.triedFrameCount = 0
+        state.isNearlyMoved = false
+        state.restartCount += 1
     }
 
     /// Moves what can be moved, on the checkpoint thread.
@@ -113,6 +125,7 @@ final class Checkpointer: Sendable {
     private func run(_ need: Need) {
         defer { if need == .besideWrites { state.withLock { $0.isScheduled = false } } }
         let beginning = ContinuousClock.now
+        let restartCount = state.withLock { $0.restartCount }
         var isLeft = false
         do throws(StoreError) {
             let result = try slot.withLock { slot throws(StoreError) -> CheckpointResult? in
@@ -123,9 +136,13 @@ final class Checkpointer: Sendable {
                     isLeft = try !moveAll(connection)
                 }
                 // After it, as it tells how far the other one has come.
-                return try connection.moveLog()
+                let result = try connection.moveLog()
+                if need == .besideWrites { connection.syncMainFile() }
+                return result
             }
-            if let result { didRun(need, since: beginning, result: result) }
+            if let result {
+                didRun(need, since: beginning, result, unlessRestartedSince: restartCount)
+            }
         } catch {
             // The next commit asks again; nothing is lost by a log that stays.
             pool.events.checkpointFailed(error)
@@ -148,7 +165,8 @@ final class Checkpointer: Sendable {
     }
 
     private func didRun(
-        _ need: Need, since beginning: ContinuousClock.Instant, result: CheckpointResult
+        _ need: Need, since beginning: ContinuousClock.Instant, _ result: CheckpointResult,
+        unlessRestartedSince restartCount: Int
     ) {
         let duration = beginning.duration(to: .now)
         metrics.checkpoint.recordNanoseconds(duration.nanoseconds)
@@ -156,8 +174,10 @@ final class Checkpointer: Sendable {
         state.withLock { state in
             state.counts.count += 1
             state.counts.duration += duration
-            state.counts.movedFrameCount = result.checkpointedFrameCount
             if result.isComplete { state.isTooLong = false }
+            guard state.restartCount == restartCount else { return }
+            state.triedFrameCount = result.logFrameCount
+            state.counts.movedFrameCount = result.checkpointedFrameCount
             state.isNearlyMoved = need == .besideWrites && result.isComplete
         }
     }

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Takes what a body returns past the write queue, which works for all types alike: asking for a
-/// type's metadata at each of its steps was a tenth of an asynchronous write.
+/// Takes what a body returns past the queues, which work for all types alike: asking for a type's
+/// metadata at each of their steps was a tenth of an asynchronous write.
 final class Returned<T: Sendable>: Sendable {
     private let kept = Mutex<T?>(nil)
 
@@ -10,7 +10,7 @@ final class Returned<T: Sendable>: Sendable {
     }
 
     /// - Throws: `.misuse` if the body did not run, which whoever should have run it has told.
-    func value() throws(StoreError) -> T { try kept.withLock { $0 }.returned() }
+    func value() throws(StoreError) -> T { try kept.withLock { $0.take() }.returned() }
 }
 
 extension Optional {
