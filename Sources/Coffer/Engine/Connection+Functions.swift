@@ -61,8 +61,9 @@ extension Connection {
     ///
     /// A function of the engine's own that it stood in for does not come back on this connection.
     ///
-    /// - Throws: `StoreError` `.busy` while a statement is at a row.
+    /// - Throws: `StoreError` `.busy` while a statement is at a row; `.misuse` as `register`.
     public func removeFunction(_ name: String, argumentCount: Int? = nil) throws {
+        try Self.requireFunctionName(name)
         if let handle {
             try handle.create(
                 name, argumentCount, [], nil, call: nil, step: nil, final: nil)
@@ -74,6 +75,9 @@ extension Connection {
     static func requireFunctionName(_ name: String) throws(StoreError) {
         guard !name.isEmpty, !name.utf8.contains(0) else {
             throw StoreError(.misuse, "the name of a function is neither empty nor contains NUL")
+        }
+        guard name.asciiLowercased != ValueList.function else {
+            throw StoreError(.misuse, "\(ValueList.function) is a function of Coffer's own")
         }
     }
 

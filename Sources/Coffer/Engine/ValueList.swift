@@ -23,7 +23,7 @@ enum ValueList {
         return sql
     }
 
-    fileprivate static let function = "coffer_value"
+    static let function = "coffer_value"
 
     /// What stands before the bytes of a value.
     fileprivate enum Kind: UInt8 {
@@ -85,7 +85,10 @@ private func giveValue(
 ) {
     guard let context, let arguments, count == 2 else { return }
     let start = sqlite3_value_blob(arguments[0])
-    let list = UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(arguments[0])))
+    let byteCount = Int(sqlite3_value_bytes(arguments[0]))
+    // "out of memory" has no other sign: <https://www.sqlite.org/c3ref/value_blob.html>
+    guard start != nil || byteCount == 0 else { return sqlite3_result_error_nomem(context) }
+    let list = UnsafeRawBufferPointer(start: start, count: byteCount)
     let index = sqlite3_value_int64(arguments[1])
     guard let bytes = value(in: list, at: index), let kind = ValueList.Kind(rawValue: bytes[0])
     else { return sqlite3_result_error(context, "this is no list of values", -1) }

@@ -77,7 +77,8 @@ extension Query {
         Join(self, parents, by: paths)
     }
 
-    /// True where a row refers to one of the rows of this query; never for NULL.
+    /// True where a row refers to one of the rows of this query; never for NULL. Texts are compared
+    /// by the collation of the column that refers.
     ///
     /// ```swift
     /// Article.where(Author.where(\.name == "Ada").contains(\.author) && \.created > date)
@@ -132,8 +133,9 @@ private struct JoinedColumns: Sendable {
         parentColumns = declared.parentPositions.map { parent.qualifiedColumns[$0] }
     }
 
+    /// The parent comes first: a foreign key compares by its collation.
     var equality: String {
-        zip(childColumns, parentColumns).map { "\($0) = \($1)" }.joined(separator: " AND ")
+        zip(parentColumns, childColumns).map { "\($0) = \($1)" }.joined(separator: " AND ")
     }
 
     /// - Throws: `.misuse` for a table that refers to itself: one name would stand for two rows.

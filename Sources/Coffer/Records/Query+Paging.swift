@@ -18,7 +18,8 @@ extension Query {
     /// - Note: What is wrong, `.misuse` for a type or a record without a key or a column without
     ///   an order, is thrown by the verb that uses the query.
     public func after(_ record: R) -> Query {
-        let query = inOrderOfKey()
+        var query = inOrderOfKey()
+        query.offset = 0
         do throws(StoreError) {
             let place = PageEnd(
                 plan: try RecordPlan.of(R.self), values: try RecordValues.of(record))

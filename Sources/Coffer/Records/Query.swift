@@ -26,7 +26,7 @@ public struct Query<R: Record>: Sendable {
     private(set) var condition: Condition<R>?
     var order: [OrderTerm] = []
     private(set) var countMax: Int?
-    private var offset = 0
+    var offset = 0
 
     init() {}
 
@@ -102,22 +102,29 @@ public struct Query<R: Record>: Sendable {
 
     /// The values of a column, each once.
     func distinctSQL(_ plan: RecordPlan, _ position: Int) -> SQL {
-        "SELECT DISTINCT value FROM (\(rows(plan, position))) ORDER BY value"
+        // By bytes, whatever the column's own collation is: that is when two of Swift's are equal.
+        """
+        SELECT DISTINCT value COLLATE BINARY FROM (\(rows(plan, position)))
+        ORDER BY value COLLATE BINARY
+        """
     }
 
     /// The values of a column, each with the number of its rows.
     func groupSQL(_ plan: RecordPlan, _ position: Int) -> SQL {
-        "SELECT value, count(*) FROM (\(rows(plan, position))) GROUP BY value"
+        """
+        SELECT value, count(*) FROM (\(rows(plan, position))) GROUP BY value COLLATE BINARY
+        """
     }
 
-    /// - Parameter function: The name of an aggregate function.
-    func aggregateSQL(_ plan: RecordPlan, _ function: String, _ position: Int) -> SQL {
+    /// - Parameter aggregates: The SQL of aggregates of an expression.
+    func aggregateSQL(
+        _ plan: RecordPlan, _ position: Int, _ aggregates: (_ value: String) -> String
+    ) -> SQL {
         guard countMax != nil else {
-            let column = plan.qualifiedColumns[position]
-            return SQL(text: "SELECT \(function)(\(column)) FROM \(plan.quotedTable)")
-                .appending(filter)
+            let found = aggregates(plan.qualifiedColumns[position])
+            return SQL(text: "SELECT \(found) FROM \(plan.quotedTable)").appending(filter)
         }
-        return "SELECT \(SQL(text: function))(value) FROM (\(rows(plan, position)))"
+        return "SELECT \(SQL(text: aggregates("value"))) FROM (\(rows(plan, position)))"
     }
 
     private func rows(_ plan: RecordPlan, _ position: Int) -> SQL {

@@ -43,8 +43,9 @@ extension Reading where Self: ~Copyable {
 
     /// The sum of a column in the rows of a query; 0 for no rows.
     ///
-    /// - Throws: As `fetch(_:)`; `StoreError` `.mismatch` if it does not fit the type, `.sql` if
-    ///   it does not fit 64 bits; `.misuse` for a column of texts, such as a `Decimal`.
+    /// - Throws: As `fetch(_:)`; `StoreError` `.mismatch` if it does not fit the type or is no
+    ///   number, `.sql` if it does not fit 64 bits; `.misuse` for a column of texts, such as a
+    ///   `Decimal`.
     public func sum<R: Record, V: Codable & Numeric>(
         _ path: KeyPath<R, V>, _ query: Query<R> = R.all
     ) throws -> V {
@@ -124,8 +125,12 @@ extension Reading where Self: ~Copyable {
     ) throws -> V? {
         let (table, column, connection) = try column(path)
         try table.plan.requireOrder(of: column)
-        let value = try table.value(query.aggregateSQL(table.plan, function, column), connection)
-        return value == .null ? nil : try table.decode(value, column)
+        let sql = query.aggregateSQL(table.plan, column) { "\(function)(\($0))" }
+        let found = try table.rows(sql, connection) { (row) throws(StoreError) in
+            try row.column(0, as: Value.self)
+        }
+        guard let value = found.first, value != .null else { return nil }
+        return try table.decode(value, column)
     }
 
     /// What is added up; `nil` for NULL.
@@ -134,7 +139,22 @@ extension Reading where Self: ~Copyable {
     ) throws -> V? {
         let (table, column, connection) = try column(path)
         try table.plan.requireNumbers(in: column)
-        let value = try table.value(query.aggregateSQL(table.plan, function, column), connection)
+        // SQL takes texts and blobs for numbers, and infinities that cancel out for NULL.
+        let sql = query.aggregateSQL(table.plan, column) {
+            "\(function)(\($0)), count(\($0)) > 0, total(typeof(\($0)) IN ('text', 'blob')) > 0"
+        }
+        let found = try table.rows(sql, connection) { (row) throws(StoreError) in
+            let value = try row.column(0, as: Value.self)
+            let hasRows = try row.column(1, as: Bool.self)
+            let hasOthers = try row.column(2, as: Bool.self)
+            return (value, !hasOthers && (value != .null || !hasRows))
+        }
+        guard let (value, isKnown) = found.first, isKnown else {
+            throw StoreError(
+                .mismatch, "the values of the column do not add up to a number",
+                hint: "It has texts or blobs, or infinities of both signs.",
+                table: table.plan.table, column: table.plan.columns[column].name)
+        }
         guard value != .null else { return nil }
         do {
             return try ScalarDecoder(value).decode(V.self)
@@ -156,13 +176,6 @@ extension RecordPlan {
 }
 
 extension RecordTable {
-    /// The value of a SELECT of one.
-    fileprivate func value(_ sql: SQL, _ connection: Connection) throws(StoreError) -> Value {
-        try rows(sql, connection) { (row) throws(StoreError) in
-            try row.column(0, as: Value.self)
-        }.first ?? .null
-    }
-
     /// A value of a column, as Swift's.
     fileprivate func decode<V: Decodable>(
         _ stored: Value, _ position: Int, as type: V.Type = V.self

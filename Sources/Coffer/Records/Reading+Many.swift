@@ -24,6 +24,8 @@ extension Reading where Self: ~Copyable {
     /// ```
     ///
     /// Each is known to be authentic before it is handed out. What the body throws ends the loop.
+    /// A body that changes rows of the query's own table may meet them again, or for ever: fetch
+    /// them first.
     ///
     /// - Throws: As `fetch(_:)`; what `body` throws.
     /// - Complexity: O(1) memory.

@@ -13,8 +13,8 @@ extension Store {
     /// `.snapshotExpired` if it is too old. Without WAL it holds up every write: a loop that takes
     /// longer than `waitTimeout` for a portion ends with `.busy` there.
     ///
-    /// The loop throws what `fetch(_:)` throws, in place of the first record that cannot be read;
-    /// `StoreError` `.damaged` before a record that is not authentic, and `.cancelled`.
+    /// The loop throws what `fetch(_:)` throws, at the latest in place of the first record that
+    /// cannot be read: up to two portions before it may be left out. Also `.cancelled`.
     ///
     /// - Parameters:
     ///   - query: Which records, in which order.

@@ -242,6 +242,13 @@ import Testing
         #expect(try again.rows("SELECT n FROM t").count == 4)
     }
 
+    @Test func `the function of long lists is Coffer's own`() throws {
+        expect(.misuse) {
+            try connection.register(function: "Coffer_Value", argumentCount: 2) { _ in 0 }
+        }
+        expect(.misuse) { try connection.removeFunction("coffer_value", argumentCount: 2) }
+    }
+
     @Test func `a name with NUL or without letters is misuse`() throws {
         for name in ["", "lower\0x"] {
             expect(.misuse) { try connection.register(function: name) { _ in 1 } }

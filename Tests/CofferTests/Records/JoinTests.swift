@@ -162,6 +162,27 @@ import Testing
         var price: Double
     }
 
+    struct Country: Record {
+        static var key: [String] { ["code"] }
+        var code: String
+    }
+
+    struct City: Record {
+        static var references: [Reference<Self>] { [Reference(\.country, to: Country.self)] }
+        var id: Int
+        var country: String
+    }
+
+    @Test func `pairs are those that the foreign key accepts`() throws {
+        try fixture.store.write { tx throws in
+            try tx.execute("CREATE TABLE country(code TEXT NOT NULL COLLATE NOCASE PRIMARY KEY)")
+            try tx.insert(Country(code: "fr"))
+            try tx.insert(City(id: 1, country: "FR"))
+            let found = try tx.fetch(City.all.joining(\.country, to: Country.all))
+            #expect(found.map(\.1.code) == ["fr"])
+        }
+    }
+
     @Test func `a reference of two columns, with names that need quotes`() throws {
         #expect(try Ticket.accessReport().reason == nil)
         let seats = [("a", 1), ("a", 2), ("b", 1)].map { Seat(number: $1, row: $0, price: 7) }
@@ -235,7 +256,7 @@ import Testing
 
     @Test func `a join prints its SQL without values`() {
         let join = Article.where(\.name == "secret").joining(\.author, to: Author.all)
-        #expect("\(join)".contains(#"JOIN "author" ON "article"."author" = "author"."id""#))
+        #expect("\(join)".contains(#"JOIN "author" ON "author"."id" = "article"."author""#))
         #expect(!"\(join)".contains("secret"))
     }
 }

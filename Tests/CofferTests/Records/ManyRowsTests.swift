@@ -205,6 +205,50 @@ import Testing
         }
     }
 
+    @Test func `what is no number is not added up`() throws {
+        struct Measure: Record {
+            var id: Int
+            var value: Double?
+        }
+        try fixture.store.write { tx throws in
+            try tx.insert((1...3).map { Measure(id: $0, value: [.infinity, 1, nil][$0 - 1]) })
+            #expect(try tx.sum(\Measure.value) == .infinity)
+            try tx.insert(Measure(id: 4, value: -.infinity))
+            _ = expect(.mismatch) { try tx.sum(\Measure.value) }
+            _ = expect(.mismatch) { try tx.average(\Measure.value) }
+            #expect(try tx.sum(\Measure.value, Measure.where(\.id > 2 && \.id < 4)) == 0)
+            for wrong: SQL in ["'abc'", "x'7a7a'"] {
+                try tx.execute("UPDATE measure SET value = \(wrong) WHERE id = 4")
+                _ = expect(.mismatch) { try tx.sum(\Measure.value) }
+                _ = expect(.mismatch) { try tx.average(\Measure.value) }
+            }
+        }
+    }
+
+    @Test func `texts that differ in case are two values in any column`() throws {
+        try fixture.store.write { tx throws in
+            try tx.execute(
+                """
+                CREATE TABLE word(
+                    id INTEGER NOT NULL PRIMARY KEY, text TEXT NOT NULL COLLATE NOCASE)
+                """)
+            try tx.insert([Word(id: 1, text: "a"), Word(id: 2, text: "A"), Word(id: 3, text: "a")])
+            #expect(try tx.counts(by: \Word.text) == ["a": 2, "A": 1])
+            #expect(try tx.distinct(\Word.text) == ["A", "a"])
+            #expect(try tx.distinct(\Word.text, Word.order(by: \.id).limit(2)) == ["A", "a"])
+        }
+    }
+
+    @Test func `an offset is left out before the first page alone`() throws {
+        try read { tx throws in
+            let pages = Note.all.inOrderOfKey().limit(3, offset: 5)
+            let first = try tx.fetch(pages).map(\.id)
+            let last = try #require(try tx.find(Note.self, first[2]))
+            let second = try tx.fetch(pages.after(last)).map(\.id)
+            #expect(first + second == Array(notes.map(\.id).sorted()[5..<11]))
+        }
+    }
+
     @Test func `a list that nobody packed is an error, not a crash`() throws {
         _ = try ids(Array(1...500).contains(\.id))
         for list in ["x''", "x'00'", "'text'", "NULL", "randomblob(64)", "zeroblob(32)"] {
