@@ -17,6 +17,7 @@ tsan_files := $(wildcard Tests/CofferTests/Store/*Tests.swift Tests/CofferTests/
 	$(filter-out %/KillTests.swift,$(wildcard Tests/CofferTests/Proof/*Tests.swift))
 tsan_suites := CofferTests\.($(subst $(space),|,$(basename $(notdir $(tsan_files)))))/
 sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports Examples/Downloads \
+	Examples/Flights Examples/Report \
 	Benchmarks/Package.swift Benchmarks/Sources \
 	Benchmarks/Micro/Package.swift Benchmarks/Micro/Sources Benchmarks/Micro/Benchmarks
 
@@ -33,7 +34,7 @@ help: ## this list
 setup: ## install what is missing of SQLCipher and pkg-config
 	@Scripts/setup
 
-data: ## fetch the table of flights that the tests import
+data: ## fetch the table of flights that a test and the demo import
 	@Scripts/flights
 
 build: setup ## build library, tool and test helpers, for debugging
@@ -43,10 +44,11 @@ test: setup data ## build and run the tests
 	@$(select) $(if $(filter 1,$(LONG)),COFFER_LONG_TESTS=1) \
 		swift test $(scratch) $(if $(FILTER),--filter '$(FILTER)')
 
-demo: setup ## run the example programs, built for release
+demo: setup data ## run the example programs, built for release
 	@echo 'Building the Examples for release; the first time takes some minutes.'
 	@$(select) swift run --quiet $(demo) Airports
 	@$(select) swift run --quiet $(demo) Downloads
+	@$(select) swift run --quiet $(demo) Flights
 
 tsan: setup ## run the store's tests under the thread sanitizer, some minutes
 	@$(select) swift test --sanitize=thread -Xswiftc -DCOFFER_TSAN \

@@ -10,13 +10,20 @@ let package = Package(
         .package(url: "https://github.com/swiftcsv/SwiftCSV", from: "0.10.0"),
     ],
     targets: [
+        .target(name: "Report", path: "Report"),
         .executableTarget(
             name: "Airports",
             dependencies: [
+                "Report",
                 .product(name: "Coffer", package: "coffer"),
                 .product(name: "SwiftCSV", package: "SwiftCSV"),
             ],
             path: "Airports"
+        ),
+        .executableTarget(
+            name: "Flights",
+            dependencies: ["Report", .product(name: "Coffer", package: "coffer")],
+            path: "Flights"
         ),
         .executableTarget(
             name: "Downloads",

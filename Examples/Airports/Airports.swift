@@ -1,5 +1,6 @@
 import Coffer
 import Foundation
+import Report
 
 /// The airports and planes of New York's flights of 2013, in one encrypted file.
 ///

@@ -1,31 +1,33 @@
 import Foundation
 
 /// Prints aligned lines; ends with a failure if a check failed.
-struct Report {
+public struct Report {
     private var isFailed = false
     private let start = ContinuousClock.now
     private var last = ContinuousClock.now
 
-    mutating func line(_ name: String, _ value: String) {
+    public init() {}
+
+    public mutating func line(_ name: String, _ value: String) {
         let width = 56
         print(name.padding(toLength: max(width, name.count), withPad: " ", startingAt: 0), value)
         last = .now
     }
 
-    mutating func item(_ name: String, _ value: String) { line("    " + name, value) }
+    public mutating func item(_ name: String, _ value: String) { line("    " + name, value) }
 
     /// Prints how long it took since the last line.
-    mutating func lap(_ name: String) {
+    public mutating func lap(_ name: String) {
         line(name, Self.milliseconds(since: last))
         last = .now
     }
 
-    mutating func check(_ name: String, _ isTrue: Bool) {
+    public mutating func check(_ name: String, _ isTrue: Bool) {
         line(name, isTrue ? "yes" : "NO")
         if !isTrue { isFailed = true }
     }
 
-    mutating func end() {
+    public mutating func end() {
         line("all of it", Self.milliseconds(since: start))
         if isFailed { exit(1) }
     }
