@@ -130,7 +130,8 @@ extension Store {
     /// - Returns: A snapshot with every commit that has returned.
     /// - Throws: `StoreError` `.busy` if no connection becomes free within `waitTimeout`;
     ///   `.unsupported` without a write-ahead log or a file, where it would hold up every write;
-    ///   `.wrongKey`, `.damaged`, `.closed`, `.suspended`.
+    ///   `.wouldDeadlock` in the body of another store; `.wrongKey`, `.damaged`, `.closed`,
+    ///   `.suspended`.
     public func snapshot() throws -> StoreSnapshot {
         try core.snapshot()
     }
@@ -147,7 +148,8 @@ extension Store {
 extension StoreCore {
     fileprivate func snapshot() throws(StoreError) -> StoreSnapshot {
         try requireLog()
-        try readGate.wait(timeout: configuration.waitTimeout, for: "a free connection")
+        try readGate.waitUnlessDeadlocked(
+            timeout: configuration.waitTimeout, for: "a free connection")
         return try takeSnapshot()
     }
 

@@ -167,6 +167,32 @@ import Testing
         #expect(((error as? StoreError)?.cause as? StoreError)?.code == .constraint)
     }
 
+    @Test func `no body runs twice, also if SQLite ends its transaction`() async throws {
+        let store = try make()
+        try await store.write { tx in try tx.execute("CREATE TABLE u(v UNIQUE)") }
+        let runCounts = (0..<6).map { _ in Shared(0) }
+        let outcome = try await run(
+            store,
+            runCounts.indices.map { index in
+                { tx in
+                    runCounts[index].update { $0 += 1 }
+                    try tx.execute("INSERT OR ROLLBACK INTO u VALUES (\(index / 2 * 2))")
+                }
+            })
+        #expect(outcome.codes.contains(.rolledBack))
+        #expect(runCounts.map(\.value) == Array(repeating: 1, count: 6))
+    }
+
+    @Test func `without group commit each write has a commit of its own`() async throws {
+        var configuration = Configuration.testing()
+        configuration.groupCommit = .off
+        let store = try make(configuration)
+        let outcome = try await run(store, (0..<8).map(Self.insert))
+        #expect(outcome.codes.allSatisfy { $0 == nil })
+        #expect(store.statistics.writes.groupCountMax == 1)
+        #expect(outcome.commitCount >= 7, "the first may commit before it is asked for the count")
+    }
+
     @Test func `a damaged page is .damaged for who reads it, and no group commits over it`()
         async throws
     {
@@ -229,6 +255,27 @@ import Testing
         _ = try await run(store, (0..<8).map(Self.insert))
         #expect(store.statistics.writes.groupCountMax == countMax)
         #expect(try values(store) == Array(0..<8))
+    }
+
+    @Test func `a task cancelled as the first of its group takes nobody with it`() async throws {
+        let store = try make()
+        let hold = Hold()
+        let first = Task {
+            try await store.write { tx in
+                try tx.execute("INSERT INTO t VALUES (1)")
+                hold.stay()
+                try tx.execute("INSERT INTO t VALUES (2)")
+            }
+        }
+        await hold.isEntered()
+        let next = Task { try await store.write(Self.insert(3)) }
+        while store.waitingWriteCount < 1 { await Task.yield() }
+        first.cancel()
+        hold.release()
+        let result = await first.result
+        try await next.value
+        #expect(throws: StoreError.self) { try result.get() }
+        #expect(try values(store) == [3])
     }
 
     @Test func `a task cancelled in a group is undone alone`() async throws {

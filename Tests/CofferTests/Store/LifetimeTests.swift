@@ -92,6 +92,48 @@ import Testing
 
     // MARK: Rekey
 
+    @Test func `a close that waits in vain leaves the store open`() async throws {
+        var configuration = Configuration.testing()
+        configuration.waitTimeout = .milliseconds(50)
+        let store = try make(configuration)
+        let hold = Hold()
+        let read = Task {
+            try await store.read { tx in
+                hold.stay()
+                return try Self.count(tx)
+            }
+        }
+        await hold.isEntered()
+        let closing = Task { try await store.close() }
+        #expect(await code(closing) == .busy)
+        hold.release()
+        #expect(try await read.value == 1)
+        try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        try await store.close()
+        #expect(isClosed(store))
+    }
+
+    @Test func `a pause waits for a write that runs, and keeps its work`() async throws {
+        let store = try make()
+        let hold = Hold()
+        let write = Task {
+            try await store.write { tx in
+                try tx.execute("INSERT INTO t VALUES (1)")
+                hold.stay()
+                try tx.execute("INSERT INTO t VALUES (2)")
+            }
+        }
+        await hold.isEntered()
+        let pause = Task { try await store.suspend() }
+        while (try? await store.read { _ in }) != nil { await Task.yield() }
+        hold.release()
+        try await write.value
+        try await pause.value
+        expect(.suspended) { try store.read { _ in } }
+        try await store.resume()
+        #expect(try await store.read { tx in try Self.count(tx) } == 3)
+    }
+
     @Test func `a read begun before a rekey ends with what it saw, and rekey waits for it`()
         async throws
     {
@@ -280,7 +322,8 @@ import Testing
         for task in patient { #expect(try await task.value == 1) }
     }
 
-    @Test func `stores whose reads wait for each other are told instead`() async throws {
+    @Test(arguments: [false, true])
+    func `stores whose reads wait for each other are told instead`(isSnapshot: Bool) async throws {
         var configuration = Configuration.testing()
         configuration.readerCountMax = 1
         let a = try make(configuration)
@@ -296,6 +339,7 @@ import Testing
         let other = onThread {
             try b.write { _ in
                 inB.stay()
+                if isSnapshot { return try a.snapshot().close() }
                 _ = try a.read { tx in try Self.count(tx) }
             }
         }

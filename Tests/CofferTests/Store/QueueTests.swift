@@ -47,10 +47,15 @@ import Testing
         #expect(await code(late) == .busy)
         let blocked = onThread { try store.write(timeout: .milliseconds(20)) { _ in } }
         #expect(await code(blocked) == .busy)
+        let patient = Task { try await store.write { _ in } }
+        while store.waitingWriteCount < 1 { await Task.yield() }
+        try await Task.sleep(for: .milliseconds(20))
         hold.release()
         try await holder.value
+        try await patient.value
         #expect(store.statistics.runningWrite == nil)
-        #expect(store.statistics.writes.waitDurationMax >= .zero)
+        #expect(store.statistics.writes.waitDurationMax >= .milliseconds(20))
+        #expect(store.statistics.writes.waitDuration >= store.statistics.writes.waitDurationMax)
     }
 
     @Test(arguments: journalModes)
