@@ -68,6 +68,8 @@ import Testing
             }
         }
         if mode == .wal { await reading.isEntered() }
+        // Without WAL it waits in the same line.
+        while mode == .delete, store.waitingWriteCount < 2 { await Task.yield() }
         let hasClosed = Shared(false)
         let waiting = store.waitingWriteCount
         let close = onThread {
