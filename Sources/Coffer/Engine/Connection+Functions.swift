@@ -77,7 +77,9 @@ extension Connection {
             throw StoreError(.misuse, "the name of a function is neither empty nor contains NUL")
         }
         guard name.asciiLowercased != ValueList.function else {
-            throw StoreError(.misuse, "\(ValueList.function) is a function of Coffer's own")
+            throw StoreError(
+                .misuse, "\(ValueList.function) is a function of Coffer's own",
+                hint: "Give yours another name.")
         }
     }
 

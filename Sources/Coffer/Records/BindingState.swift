@@ -108,7 +108,9 @@ struct BindingState {
                 StoreError(
                     .mismatch,
                     "the file keeps texts as UTF-16, in which SQLite changes U+FFFE "
-                        + "and U+FFFF"), entry >> 2)
+                        + "and U+FFFF",
+                    hint: "Keep such a text as Data, or copy the rows into a file of UTF-8."),
+                entry >> 2)
         }
     }
 

@@ -90,10 +90,8 @@ extension Query {
     public func contains<Child: Record>(_ paths: PartialKeyPath<Child>...) -> Condition<Child> {
         do throws(StoreError) {
             let reference = try JoinedColumns(of: paths, to: R.self)
-            let rows = SQL(
-                text: "SELECT \(reference.parentColumns.joined(separator: ", ")) "
-                    + "FROM \(reference.parent.quotedTable)"
-            ).appending(clauses)
+            let parents = reference.parentColumns.joined(separator: ", ")
+            let rows = select(parents, reference.parent)
             let columns = SQL(text: reference.childColumns.joined(separator: ", "))
             return Condition("(\(columns)) IN (\(rows))")
         } catch {

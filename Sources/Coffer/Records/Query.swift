@@ -80,8 +80,7 @@ public struct Query<R: Record>: Sendable {
         guard countMax != nil else {
             return SQL(text: "SELECT count(*) FROM \(plan.quotedTable)").appending(filter)
         }
-        let rows = SQL(text: "SELECT 1 FROM \(plan.quotedTable)").appending(clauses)
-        return "SELECT count(*) FROM (\(rows))"
+        return "SELECT count(*) FROM (\(select("1", plan)))"
     }
 
     func deleteSQL(_ plan: RecordPlan) -> SQL {
@@ -91,13 +90,11 @@ public struct Query<R: Record>: Sendable {
     /// ` WHERE …` for a statement that changes the rows.
     func restriction(_ plan: RecordPlan) -> SQL {
         guard countMax != nil else { return filter }
-        let rows = SQL(text: "SELECT \(plan.rowNames) FROM \(plan.quotedTable)")
-            .appending(clauses)
-        return SQL(text: " WHERE (\(plan.rowNames)) IN (").appending(rows).appending(")")
+        return " WHERE (\(SQL(text: plan.rowNames))) IN (\(select(plan.rowNames, plan)))"
     }
 
     func existsSQL(_ plan: RecordPlan) -> SQL {
-        "SELECT EXISTS (\(SQL(text: "SELECT 1 FROM \(plan.quotedTable)").appending(clauses)))"
+        "SELECT EXISTS (\(select("1", plan)))"
     }
 
     /// The values of a column, each once.
@@ -128,8 +125,12 @@ public struct Query<R: Record>: Sendable {
     }
 
     private func rows(_ plan: RecordPlan, _ position: Int) -> SQL {
-        let column = plan.qualifiedColumns[position]
-        return SQL(text: "SELECT \(column) AS value FROM \(plan.quotedTable)").appending(clauses)
+        select("\(plan.qualifiedColumns[position]) AS value", plan)
+    }
+
+    /// - Parameter columns: The SQL of what is wanted of each row.
+    func select(_ columns: String, _ plan: RecordPlan) -> SQL {
+        SQL(text: "SELECT \(columns) FROM \(plan.quotedTable)").appending(clauses)
     }
 
     private var filter: SQL { condition.map { " WHERE \($0.sql)" } ?? "" }

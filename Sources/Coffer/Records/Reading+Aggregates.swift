@@ -155,12 +155,7 @@ extension Reading where Self: ~Copyable {
                 hint: "It has texts or blobs, or infinities of both signs.",
                 table: table.plan.table, column: table.plan.columns[column].name)
         }
-        guard value != .null else { return nil }
-        do {
-            return try ScalarDecoder(value).decode(V.self)
-        } catch let error as StoreError {
-            throw error.with(table: table.plan.table, column: table.plan.columns[column].name)
-        }
+        return value == .null ? nil : try table.decode(value, column)
     }
 }
 

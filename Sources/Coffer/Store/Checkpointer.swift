@@ -21,6 +21,9 @@ final class Checkpointer: Sendable {
     enum Need: Equatable {
         case nothing, besideWrites
         case beforeNextWrite(waitsForReads: Bool)
+
+        /// Whether the turn in the write queue is kept until the checkpoint has ended.
+        var keepsTurn: Bool { self != .nothing && self != .besideWrites }
     }
 
     private struct State {
@@ -112,13 +115,13 @@ final class Checkpointer: Sendable {
 
     /// Moves what can be moved, on the checkpoint thread.
     ///
-    /// - Parameter leave: Gives up the turn in the write queue, if the next write is to wait.
+    /// - Parameter leave: Gives up the turn in the write queue, if it is kept.
     func start(_ need: Need, _ leave: @escaping @Sendable () -> Void) {
         guard need != .nothing else { return }
         // Strong: a store that is let go meanwhile closes when this is over.
         thread.async { [self] in
             run(need)
-            if need != .besideWrites { leave() }
+            if need.keepsTurn { leave() }
         }
     }
 

@@ -282,7 +282,7 @@ final class WriteQueue: Sendable {
         if let loss = pool.loss { observation.close(loss) }
         let need = checkpointer.need(after: pool.writer.logFrameCount)
         // The turn stays taken until the log is moved; nobody but the next write waits for it.
-        if need == .nothing || need == .besideWrites { gate.leave() }
+        if !need.keepsTurn { gate.leave() }
         for member in members { member.settle(failure) }
         checkpointer.start(need) { [gate] in gate.leave() }
         return failure
