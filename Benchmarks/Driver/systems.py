@@ -33,6 +33,7 @@ GROWTH = ["growth-insert", "growth-get", "growth-scan", "growth-open"]
 # In the order of the tables. A system's name begins with that of its executable, but for GRDB's ways.
 WORKLOADS = {
     "c-sqlcipher": W14 + W5 + IN_PLACE + W6 + QUEUE + OPEN + FILES + BLOBS + GROWTH,
+    "c-values": ["W2", "W2d", "W3"],
     "c-grouped": ["W6-async64"],
     "c-sqlite": W14 + W5 + W6 + ["open-raw", "open-pool-raw", "verify"] + BLOBS + GROWTH,
     "swift-c": ["W1", "W2", "W2d", "W3", "W4"] + W5 + ["W6-single"],
@@ -49,7 +50,7 @@ WORKLOADS = {
 ALL_WORKLOADS = W14 + W5 + IN_PLACE + W6 + QUEUE + OPEN + FILES + BLOBS + GROWTH
 UNENCRYPTED = {"c-sqlite", "lmdb", "rocksdb"}
 # The systems that `check` counts: Coffer's layers, and what they are compared with.
-OWN = ["c-sqlcipher", "swift-c", "coffer-record", "coffer-fast", "coffer-connection", "coffer-bucket"]
+OWN = ["c-sqlcipher", "c-values", "swift-c", "coffer-record", "coffer-fast", "coffer-connection", "coffer-bucket"]
 
 
 class Skipped(Exception):
@@ -152,6 +153,8 @@ class Engine:
     def build_one(self, executable):
         if executable == "c-sqlcipher":
             return  # built to ask for the version
+        if executable == "c-values":
+            return self.compile_c(executable, ["CFloor"], ["sqlcipher", "libcrypto"], ["-DFLOOR_OWNS_VALUES"])
         if executable == "c-sqlite":
             return self.compile_c(executable, ["CFloor"], ["sqlite3"], ["-DFLOOR_IS_PLAIN"])
         if executable == "lmdb":

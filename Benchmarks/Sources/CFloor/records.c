@@ -45,12 +45,59 @@ static inline bench_bytes blob_of(sqlite3_value *value) {
     return (bench_bytes){bytes, sqlite3_value_bytes(value)};
 }
 
+#ifdef FLOOR_OWNS_VALUES
+
+// Each value in memory of its own, as Swift's are; as "c-values" it is the floor of what owns them.
+
+static bench_bytes owned(bench_bytes bytes) {
+    if (bytes.bytes == NULL) return bytes;
+    void *copy = malloc(bytes.count > 0 ? (size_t)bytes.count : 1);
+    if (copy == NULL) bench_fail("memory", "none left");
+    return (bench_bytes){memcpy(copy, bytes.bytes, (size_t)bytes.count), bytes.count};
+}
+
+static inline void own(
+    floor_record *record, bench_bytes name, bench_bytes url, bench_bytes kind, bench_bytes note, bench_bytes data) {
+    record->name = owned(name);
+    record->url = owned(url);
+    record->kind = owned(kind);
+    record->note = owned(note);
+    record->data = owned(data);
+}
+
+void floor_release(floor_record *record) {
+    free((void *)record->name.bytes);
+    free((void *)record->url.bytes);
+    free((void *)record->kind.bytes);
+    free((void *)record->note.bytes);
+    free((void *)record->data.bytes);
+}
+
+#else
+
 /// Copies the bytes to `*end`, and moves that behind them.
 static inline bench_bytes copied(char **end, bench_bytes bytes) {
     bench_bytes copy = {memcpy(*end, bytes.bytes, (size_t)bytes.count), bytes.count};
     *end += bytes.count;
     return copy;
 }
+
+/// One block for all the bytes of a row. It begins with the name, by which it is freed.
+static inline void own(
+    floor_record *record, bench_bytes name, bench_bytes url, bench_bytes kind, bench_bytes note, bench_bytes data) {
+    size_t total = (size_t)name.count + (size_t)url.count + (size_t)kind.count + (size_t)note.count + (size_t)data.count;
+    char *end = malloc(total > 0 ? total : 1);
+    if (end == NULL) bench_fail("memory", "none left");
+    record->name = copied(&end, name);
+    record->url = copied(&end, url);
+    record->kind = copied(&end, kind);
+    record->note = note.bytes == NULL ? note : copied(&end, note);
+    record->data = copied(&end, data);
+}
+
+void floor_release(floor_record *record) { free((void *)record->name.bytes); }
+
+#endif
 
 static inline void read_all(sqlite3_stmt *statement, floor_record *record) {
     record->id = integer_of(sqlite3_column_value(statement, 0));
@@ -64,18 +111,8 @@ static inline void read_all(sqlite3_stmt *statement, floor_record *record) {
     sqlite3_value *ninth = sqlite3_column_value(statement, 8);
     bench_bytes note = sqlite3_value_type(ninth) == SQLITE_NULL ? (bench_bytes){NULL, 0} : text_of(ninth);
     bench_bytes data = blob_of(sqlite3_column_value(statement, 9));
-    // One block for all the bytes of a row. It begins with the name, by which it is freed.
-    size_t total = (size_t)name.count + (size_t)url.count + (size_t)kind.count + (size_t)note.count + (size_t)data.count;
-    char *end = malloc(total > 0 ? total : 1);
-    if (end == NULL) bench_fail("memory", "none left");
-    record->name = copied(&end, name);
-    record->url = copied(&end, url);
-    record->kind = copied(&end, kind);
-    record->note = note.bytes == NULL ? note : copied(&end, note);
-    record->data = copied(&end, data);
+    own(record, name, url, kind, note, data);
 }
-
-void floor_release(floor_record *record) { free((void *)record->name.bytes); }
 
 // MARK: Verbs
 

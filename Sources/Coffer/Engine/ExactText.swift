@@ -9,10 +9,15 @@ extension String {
             self.init(repaired: bytes)
             return
         }
-        guard let text = try? UTF8Span(validating: Span(_unsafeElements: bytes)) else {
+        let span = Span(_unsafeElements: bytes)
+        if bytes.isASCII {
+            // Seen eight bytes at a time, for half of what the validation costs.
+            self.init(copying: UTF8Span(unchecked: span, isKnownASCII: true))
+        } else if let text = try? UTF8Span(validating: span) {
+            self.init(copying: text)
+        } else {
             return nil
         }
-        self.init(copying: text)
     }
 
     /// `String(decoding:as:)` repairs what is not UTF-8, so the bytes are the same if and only if

@@ -362,9 +362,10 @@ extension RowEncoder {
     /// Binds the value of a single-column key to the column's parameter.
     func bind(key: Value, at position: Int, to statement: Statement) throws(StoreError) {
         guard state.pointee.statement == nil else { throw nested() }
-        let column = plan.columns[position]
-        let key = try column.stored(key)
-        guard key.storage == nil || key.storage == column.storage else {
+        // Field by field: a copy of the column costs more than the check.
+        let key = try plan.columns[position].encoding?.stored(key) ?? key
+        guard key.storage == nil || key.storage == plan.columns[position].storage else {
+            let column = plan.columns[position]
             throw StoreError(
                 .mismatch,
                 "the key is \(column.storage.sqlType), and \(key.storageClass) was given",

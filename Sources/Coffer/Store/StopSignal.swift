@@ -60,10 +60,11 @@ final class StopSignal: Sendable {
         return isTold
     }
 
+    /// Whether the body has to end.
+    var hasReason: Bool { isStopped.load(ordering: .relaxed) }
+
     /// Why the body has to end.
-    var reason: StoreError? {
-        isStopped.load(ordering: .relaxed) ? state.withLock { $0.reason } : nil
-    }
+    var reason: StoreError? { hasReason ? state.withLock { $0.reason } : nil }
 
     /// When the body that runs began.
     var beginning: ContinuousClock.Instant? { state.withLock { $0.beginning } }

@@ -66,7 +66,10 @@ public final class TransactionScope {
                 .misuse, "an inner part of this transaction is open",
                 hint: "Use the transaction that the innermost body was given.")
         }
-        if let reason = stop.reason ?? cancellation?.reason {
+        // Asked first without the reasons: an optional error is many words to hand on.
+        if stop.hasReason || cancellation?.isCancelled == true,
+            let reason = stop.reason ?? cancellation?.reason
+        {
             // A body that goes on after this verb has done half of its work.
             refusal = reason
             throw reason
