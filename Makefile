@@ -34,7 +34,7 @@ help: ## this list
 setup: ## install what is missing of SQLCipher and pkg-config
 	@Scripts/setup
 
-data: ## fetch the table of flights that a test and the demo import
+data: ## fetch the table of flights of a test, the demo and the benchmarks
 	@Scripts/flights
 
 build: setup ## build library, tool and test helpers, for debugging

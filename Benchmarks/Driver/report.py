@@ -26,6 +26,7 @@ WORDS = {
     "open-passphrase": "open, passphrase", "open-pool-raw": "open writer and 4 readers, raw key",
     "open-pool-passphrase": "open writer and 4 readers, passphrase", "rekey": "rekey", "verify": "verify",
     "blob-in": "blobs in", "blob-out": "blobs out",
+    "flights-import": "flights, import", "flights-fetch": "flights, fetch all", "flights-questions": "flights, the questions",
 }
 IN_MEGABYTES = {"rekey", "verify", "blob-in", "blob-out"}
 # What has a time for each unit of work; growth and latencies have tables of their own.
@@ -158,7 +159,7 @@ def cost(entry):
     workload, median, rows = entry["workload"], entry["median_us"], entry["rows"]
     if workload in IN_MEGABYTES:
         return f"{short(rows / median * 1e6)} MB/s"
-    if workload.startswith("open"):
+    if workload.startswith("open") or workload == "flights-questions":
         return f"{short(median / 1e3)} ms"
     return f"{short(median / rows)} µs"
 

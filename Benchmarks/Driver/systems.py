@@ -10,7 +10,7 @@ from pathlib import Path
 HOME = Path(__file__).resolve().parent.parent
 ROOT = HOME.parent
 SOURCES = HOME / "Sources"
-COUNTED = ["W1", "W2", "W3", "W4", "W5-put", "W5-get", "W1-bind", "W2-borrow", "read-one"]
+COUNTED = ["W1", "W2", "W3", "W4", "W5-put", "W5-get", "W1-bind", "W2-borrow", "read-one", "flights-import", "flights-fetch"]
 COUNTED_ROWS = 5000
 
 W14 = ["W1", "W2", "W2d", "W3", "W4"]
@@ -28,26 +28,28 @@ QUEUE = ["read-one"] + BESIDE + WATCH + ["idle"]
 OPEN = ["open-raw", "open-passphrase", "open-pool-raw", "open-pool-passphrase"]
 FILES = ["rekey", "verify"]
 BLOBS = ["blob-in", "blob-out"]
+# A real table; Scripts/flights fetches it.
+FLIGHTS = ["flights-import", "flights-fetch", "flights-questions"]
 GROWTH = ["growth-insert", "growth-get", "growth-scan", "growth-open"]
 
 # In the order of the tables. A system's name begins with that of its executable, but for GRDB's ways.
 WORKLOADS = {
-    "c-sqlcipher": W14 + W5 + IN_PLACE + W6 + QUEUE + OPEN + FILES + BLOBS + GROWTH,
+    "c-sqlcipher": W14 + W5 + IN_PLACE + W6 + QUEUE + OPEN + FILES + BLOBS + FLIGHTS + GROWTH,
     "c-values": ["W2", "W2d", "W3"],
     "c-grouped": ["W6-async64"],
-    "c-sqlite": W14 + W5 + W6 + ["open-raw", "open-pool-raw", "verify"] + BLOBS + GROWTH,
+    "c-sqlite": W14 + W5 + W6 + ["open-raw", "open-pool-raw", "verify"] + BLOBS + FLIGHTS + GROWTH,
     "swift-c": ["W1", "W2", "W2d", "W3", "W4"] + W5 + ["W6-single"],
-    "coffer-record": W14 + W6 + QUEUE + OPEN + FILES + GROWTH,
-    "coffer-fast": W14,
+    "coffer-record": W14 + W6 + QUEUE + OPEN + FILES + FLIGHTS + GROWTH,
+    "coffer-fast": W14 + FLIGHTS,
     "coffer-connection": W14 + W5 + IN_PLACE + ["W6-single"],
     "coffer-bucket": W5 + BLOBS,
-    "grdb-codable": W14 + W5 + W6 + OPEN,
+    "grdb-codable": W14 + W5 + W6 + OPEN + FLIGHTS,
     "grdb-hand": W14 + W5 + GROWTH,
     "grdb-cached": W14 + W5,
     "lmdb": W5,
     "rocksdb": W5,
 }
-ALL_WORKLOADS = W14 + W5 + IN_PLACE + W6 + QUEUE + OPEN + FILES + BLOBS + GROWTH
+ALL_WORKLOADS = W14 + W5 + IN_PLACE + W6 + QUEUE + OPEN + FILES + BLOBS + FLIGHTS + GROWTH
 UNENCRYPTED = {"c-sqlite", "lmdb", "rocksdb"}
 # The systems that `check` counts: Coffer's layers, and what they are compared with.
 OWN = ["c-sqlcipher", "c-values", "swift-c", "coffer-record", "coffer-fast", "coffer-connection", "coffer-bucket"]
@@ -73,6 +75,7 @@ class Engine:
             text = subprocess.run(["bash", "-c", select], check=True, stdout=subprocess.PIPE).stdout
             pairs = [pair.split("=", 1) for pair in text.decode().split("\0") if "=" in pair]
             self.environment = dict(pairs)
+        self.environment["COFFER_FLIGHTS"] = str(ROOT / ".build-data/flights.csv")
         self.tools = self.scratch / "c"
         self.stores = self.scratch / "stores"
         self.tools.mkdir(parents=True, exist_ok=True)

@@ -12,6 +12,7 @@
 #define SQLITE_HAS_CODEC 1
 #endif
 #include <sqlite3.h>
+#include <string.h>
 
 #include "workload.h"
 
@@ -81,5 +82,40 @@ void floor_entries(bench_arguments arguments);
 void floor_blobs(bench_arguments arguments);
 void floor_files(bench_arguments arguments);
 void floor_growth(bench_arguments arguments);
+void floor_flights(bench_arguments arguments);
+
+// MARK: Values
+
+// A connection without mutexes makes no difference between protected and unprotected values, so one
+// sqlite3_column_value serves for type, bytes and count: https://www.sqlite.org/c3ref/value.html
+
+static inline bench_bytes text_of(sqlite3_value *value) {
+    if (sqlite3_value_type(value) != SQLITE_TEXT) bench_fail("type", "no text");
+    const void *bytes = sqlite3_value_text(value);
+    return (bench_bytes){bytes, sqlite3_value_bytes(value)};
+}
+
+static inline int64_t integer_of(sqlite3_value *value) {
+    if (sqlite3_value_type(value) != SQLITE_INTEGER) bench_fail("type", "no integer");
+    return sqlite3_value_int64(value);
+}
+
+static inline double real_of(sqlite3_value *value) {
+    if (sqlite3_value_type(value) != SQLITE_FLOAT) bench_fail("type", "no real");
+    return sqlite3_value_double(value);
+}
+
+static inline bench_bytes blob_of(sqlite3_value *value) {
+    if (sqlite3_value_type(value) != SQLITE_BLOB) bench_fail("type", "no blob");
+    const void *bytes = sqlite3_value_blob(value);
+    return (bench_bytes){bytes, sqlite3_value_bytes(value)};
+}
+
+/// Copies the bytes to `*end`, and moves that behind them.
+static inline bench_bytes copied(char **end, bench_bytes bytes) {
+    bench_bytes copy = {memcpy(*end, bytes.bytes, (size_t)bytes.count), bytes.count};
+    *end += bytes.count;
+    return copy;
+}
 
 #endif

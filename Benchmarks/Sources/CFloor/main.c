@@ -15,6 +15,7 @@ int main(int count, char **values) {
         {"idle", floor_queue},
         {"W", floor_records},   {"blob", floor_blobs},         {"open", floor_files},
         {"rekey", floor_files}, {"verify", floor_files},       {"growth", floor_growth},
+        {"flights", floor_flights},
     };
     for (size_t i = 0; i < sizeof workloads / sizeof *workloads; i++) {
         if (strncmp(arguments.workload, workloads[i].beginning, strlen(workloads[i].beginning)) == 0) {

@@ -1,5 +1,4 @@
 #include <stdlib.h>
-#include <string.h>
 
 #include "floor.h"
 
@@ -18,31 +17,6 @@ static inline void bind_all(sqlite3_stmt *statement, const bench_record *record)
     code |= sqlite3_bind_text(statement, 9, record->note.bytes, record->note.count, SQLITE_STATIC);
     code |= sqlite3_bind_blob(statement, 10, record->data.bytes, record->data.count, SQLITE_STATIC);
     if (code != SQLITE_OK) floor_fail("bind");
-}
-
-// A connection without mutexes makes no difference between protected and unprotected values, so one
-// sqlite3_column_value serves for type, bytes and count: https://www.sqlite.org/c3ref/value.html
-
-static inline bench_bytes text_of(sqlite3_value *value) {
-    if (sqlite3_value_type(value) != SQLITE_TEXT) bench_fail("type", "no text");
-    const void *bytes = sqlite3_value_text(value);
-    return (bench_bytes){bytes, sqlite3_value_bytes(value)};
-}
-
-static inline int64_t integer_of(sqlite3_value *value) {
-    if (sqlite3_value_type(value) != SQLITE_INTEGER) bench_fail("type", "no integer");
-    return sqlite3_value_int64(value);
-}
-
-static inline double real_of(sqlite3_value *value) {
-    if (sqlite3_value_type(value) != SQLITE_FLOAT) bench_fail("type", "no real");
-    return sqlite3_value_double(value);
-}
-
-static inline bench_bytes blob_of(sqlite3_value *value) {
-    if (sqlite3_value_type(value) != SQLITE_BLOB) bench_fail("type", "no blob");
-    const void *bytes = sqlite3_value_blob(value);
-    return (bench_bytes){bytes, sqlite3_value_bytes(value)};
 }
 
 #ifdef FLOOR_OWNS_VALUES
@@ -74,13 +48,6 @@ void floor_release(floor_record *record) {
 }
 
 #else
-
-/// Copies the bytes to `*end`, and moves that behind them.
-static inline bench_bytes copied(char **end, bench_bytes bytes) {
-    bench_bytes copy = {memcpy(*end, bytes.bytes, (size_t)bytes.count), bytes.count};
-    *end += bytes.count;
-    return copy;
-}
 
 /// One block for all the bytes of a row. It begins with the name, by which it is freed.
 static inline void own(

@@ -36,6 +36,12 @@ import Workloads
         case ("coffer-record", "growth-get"): try Growth(run).get()
         case ("coffer-record", "growth-scan"): try Growth(run).scan()
         case ("coffer-record", "growth-open"): try Growth(run).open()
+        case ("coffer-record", "flights-import"), ("coffer-fast", "flights-import"):
+            try Flights(run).insert()
+        case ("coffer-record", "flights-fetch"), ("coffer-fast", "flights-fetch"):
+            try Flights(run).fetch()
+        case ("coffer-record", "flights-questions"), ("coffer-fast", "flights-questions"):
+            try Flights(run).ask()
         case ("coffer-connection", "W1"): try ConnectionRecords(run).insert()
         case ("coffer-connection", "W2"), ("coffer-connection", "W2d"):
             try ConnectionRecords(run).fetch()

@@ -34,6 +34,9 @@ import Workloads
         case "growth-get": try records.findSome()
         case "growth-scan": try records.scan()
         case "growth-open": try records.openAndFind()
+        case "flights-import": try Flights(run: run).insert()
+        case "flights-fetch": try Flights(run: run).fetch()
+        case "flights-questions": try Flights(run: run).ask()
         default: run.skip("not written for GRDB")
         }
     }
@@ -67,6 +70,7 @@ extension Run {
             guard isNew else { return }
             try db.execute(sql: Tables.item)
             try db.execute(sql: Tables.entry)
+            try db.execute(sql: Tables.flight)
         }
         // GRDB sets the mode of the writer itself after the preparation.
         try pool.writeWithoutTransaction { db in

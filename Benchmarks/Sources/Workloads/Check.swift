@@ -18,6 +18,21 @@ public struct Check {
         for entry in entries { add(entry.key, entry.value) }
     }
 
+    public init(_ flights: some Sequence<Flight>) {
+        for flight in flights { add(flight) }
+    }
+
+    /// All answers are one row, in their order.
+    public init(_ answers: some Sequence<Answer>) {
+        for answer in answers {
+            switch answer {
+            case .number(let number): bench_check_real(&sum, number)
+            case .text(let text): add(text)
+            }
+        }
+        bench_check_end_row(&sum)
+    }
+
     /// Lookups: each key that was asked for, and the item found under it.
     public init(asked keys: some Sequence<Int>, found items: some Sequence<Item>) {
         for (key, item) in zip(keys, items) {
@@ -38,6 +53,34 @@ public struct Check {
         if let note = item.note { add(note) } else { bench_check_null(&sum) }
         add(item.data)
         bench_check_end_row(&sum)
+    }
+
+    private mutating func add(_ flight: Flight) {
+        add(known: flight.id)
+        add(known: flight.year)
+        add(known: flight.month)
+        add(known: flight.day)
+        add(known: flight.departure)
+        add(known: flight.scheduledDeparture)
+        add(known: flight.departureDelay)
+        add(known: flight.arrival)
+        add(known: flight.scheduledArrival)
+        add(known: flight.arrivalDelay)
+        add(flight.carrier)
+        add(known: flight.flight)
+        if let tailNumber = flight.tailNumber { add(tailNumber) } else { bench_check_null(&sum) }
+        add(flight.origin)
+        add(flight.destination)
+        add(known: flight.airTime)
+        add(known: flight.distance)
+        add(known: flight.hour)
+        add(known: flight.minute)
+        bench_check_real(&sum, flight.scheduled.timeIntervalSince1970)
+        bench_check_end_row(&sum)
+    }
+
+    private mutating func add(known integer: Int?) {
+        if let integer { bench_check_integer(&sum, Int64(integer)) } else { bench_check_null(&sum) }
     }
 
     public mutating func add(_ key: Data, _ value: Data) {

@@ -45,21 +45,24 @@ extension Item {
 
     private init(_ record: bench_record) {
         self.init(
-            id: record.id, name: Self.text(record.name) ?? "", url: Self.text(record.url) ?? "",
-            kind: Self.text(record.kind) ?? "", x: record.x, y: record.y,
+            id: record.id, name: record.name.text ?? "", url: record.url.text ?? "",
+            kind: record.kind.text ?? "", x: record.x, y: record.y,
             created: Date(timeIntervalSince1970: record.created), flag: record.flag,
-            note: Self.text(record.note), data: Self.data(record.data))
-    }
-
-    private static func text(_ bytes: bench_bytes) -> String? {
-        bytes.bytes.map {
-            let buffer = UnsafeRawBufferPointer(start: $0, count: Int(bytes.count))
-            return String(decoding: buffer, as: UTF8.self)
-        }
+            note: record.note.text, data: Self.data(record.data))
     }
 
     private static func data(_ bytes: bench_bytes) -> Data {
         bytes.bytes.map { Data(bytes: $0, count: Int(bytes.count)) } ?? Data()
+    }
+}
+
+extension bench_bytes {
+    /// `nil` for NULL.
+    var text: String? {
+        bytes.map {
+            let buffer = UnsafeRawBufferPointer(start: $0, count: Int(count))
+            return String(decoding: buffer, as: UTF8.self)
+        }
     }
 }
 

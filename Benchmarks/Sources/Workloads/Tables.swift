@@ -1,3 +1,5 @@
+import CWorkload
+
 /// The tables as Coffer makes them, for systems that do not make them by themselves.
 public enum Tables {
     public static let item = """
@@ -7,6 +9,8 @@ public enum Tables {
         """
     public static let entry =
         "CREATE TABLE entry (key BLOB PRIMARY KEY NOT NULL, value) WITHOUT ROWID"
+
+    public static var flight: String { String(cString: bench_create_flight) }
 
     public static let insert = """
         INSERT INTO item (id, name, url, kind, x, y, created, flag, note, data) \

@@ -46,6 +46,25 @@ typedef struct {
 bench_record *bench_records_make(int64_t first, int64_t count, int32_t version);
 void bench_records_free(bench_record *records, int64_t count);
 bench_entry *bench_entries_make(int64_t count, int32_t version);
+
+/// One row of flights-…: real data, whose texts lie in the file that was read. What the file does not
+/// know is bench_unknown, or no bytes.
+typedef struct {
+    int64_t id, year, month, day, departure, scheduledDeparture, departureDelay, arrival, scheduledArrival, arrivalDelay;
+    bench_bytes carrier;
+    int64_t flight;
+    bench_bytes tailNumber, origin, destination;
+    int64_t airTime, distance, hour, minute;
+    /// Seconds since 1970.
+    double scheduled;
+} bench_flight;
+
+static const int64_t bench_unknown = INT64_MIN;
+
+/// The first `count` rows of the file that COFFER_FLIGHTS names in the environment. They and their texts
+/// stay until the process ends.
+const bench_flight *bench_flights_read(int64_t count);
+
 /// `count` bytes that do not compress.
 uint8_t *bench_blob_make(int64_t count, int64_t number);
 
@@ -59,6 +78,9 @@ int64_t bench_shuffled(int64_t i, int64_t count);
     "flag INTEGER NOT NULL, note TEXT, data BLOB NOT NULL)"
 #define BENCH_CREATE_ENTRY \
     "CREATE TABLE entry (key BLOB PRIMARY KEY NOT NULL, value) WITHOUT ROWID"
+
+/// With the indexes.
+extern const char *const bench_create_flight;
 
 // MARK: Checks
 
@@ -80,6 +102,7 @@ void bench_check_record(bench_check *check, const bench_record *record);
 void bench_check_found(bench_check *check, int64_t asked, const bench_record *record);
 /// A row that is read in place: the sum of its numbers and byte counts, as W2-borrow reads it.
 uint64_t bench_digest(const bench_record *record);
+void bench_check_flight(bench_check *check, const bench_flight *flight);
 void bench_check_entry(bench_check *check, const bench_entry *entry);
 
 // MARK: The run
