@@ -10,7 +10,7 @@ from pathlib import Path
 HOME = Path(__file__).resolve().parent.parent
 ROOT = HOME.parent
 SOURCES = HOME / "Sources"
-COUNTED = ["W1", "W2", "W3", "W4", "W5-put", "W5-get", "W1-bind", "W2-borrow", "read-one", "flights-import", "flights-fetch"]
+COUNTED = ["W1", "W2", "W3", "W4", "W5-put", "W5-get", "W1-bind", "W2-borrow", "read-one", "read-empty", "flights-import", "flights-fetch"]
 COUNTED_ROWS = 5000
 
 W14 = ["W1", "W2", "W2d", "W3", "W4"]
@@ -24,7 +24,7 @@ DURABLE = ["W6-single", "W6-async64"]
 W6 = DURABLE + LATENCY
 WATCH = ["watch-nobody", "watch-value", "watch-changes", "watch-log"]
 # What a store's queue is for.
-QUEUE = ["read-one"] + BESIDE + WATCH + ["idle"]
+QUEUE = ["read-one", "read-empty"] + BESIDE + WATCH + ["idle"]
 OPEN = ["open-raw", "open-passphrase", "open-pool-raw", "open-pool-passphrase"]
 FILES = ["rekey", "verify"]
 BLOBS = ["blob-in", "blob-out"]

@@ -44,6 +44,29 @@ static void read_one(bench_arguments arguments) {
     floor_close();
 }
 
+// MARK: read-empty: transactions without a statement
+
+static void read_nothing(bench_arguments arguments) {
+    floor_fill(arguments, 1);
+    floor_open(arguments, false);
+    sqlite3_stmt *begin = floor_prepare("BEGIN"), *commit = floor_prepare("COMMIT");
+    bench_check counted = {.sum = (uint64_t)arguments.rows};
+    for (int64_t i = 0; i <= arguments.repeats; i++) {
+        bench_warm(i == 0);
+        bench_check ended = {0};
+        bench_start();
+        for (int64_t j = 0; j < arguments.rows; j++) {
+            floor_end(begin);
+            floor_end(commit);
+            ended.sum++;
+        }
+        bench_stop();
+        bench_sample((double)arguments.rows, counted, ended);
+    }
+    sqlite3_finalize(begin), sqlite3_finalize(commit);
+    floor_close();
+}
+
 // MARK: W6-beside: durable writes, and the same beside one long read
 
 typedef struct {
@@ -170,6 +193,7 @@ static void hold_idle(bench_arguments arguments) {
 
 void floor_queue(bench_arguments arguments) {
     if (bench_is(arguments, "read-one")) return read_one(arguments);
+    if (bench_is(arguments, "read-empty")) return read_nothing(arguments);
     if (bench_is(arguments, "W6-beside")) return write_beside(arguments);
     if (bench_is(arguments, "idle")) return hold_idle(arguments);
     insert_batches(arguments);

@@ -19,6 +19,7 @@ import Workloads
             Run.wait { try await StoreRecords(run).insertAndFindAtOnce() }
         case ("coffer-record", "W6-beside"): try Queue(run).writeBesideRead()
         case ("coffer-record", "read-one"): try Queue(run).readOne()
+        case ("coffer-record", "read-empty"): try Queue(run).readNothing()
         case ("coffer-record", "watch-nobody"): try watched(run, .nobody)
         case ("coffer-record", "watch-value"): try watched(run, .value)
         case ("coffer-record", "watch-changes"): try watched(run, .changes)

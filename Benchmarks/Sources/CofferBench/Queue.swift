@@ -32,6 +32,19 @@ struct Queue {
         try store.close()
     }
 
+    /// Reads whose bodies ask for nothing.
+    func readNothing() throws {
+        let store = try filled(Item.make(1...1))
+        try run.samples(written: Check(digest: UInt64(run.rows))) {
+            var endedCount: UInt64 = 0
+            for _ in 0..<run.rows { endedCount += try store.read { _ in 1 } }
+            return endedCount
+        } check: {
+            Check(digest: $0)
+        }
+        try store.close()
+    }
+
     /// Durable writes one after the other, and the same beside one long read.
     func writeBesideRead() throws {
         for _ in 0..<run.repeats {
