@@ -62,7 +62,21 @@ public struct StoreError: Error, Sendable {
         storage = Storage(
             code: code, message: message, hint: hint, sql: sql.map(Self.redacted),
             sqlOffset: sqlOffset, pages: pages, table: table, column: column,
-            resultCode: resultCode, cause: cause)
+            resultCode: resultCode, cause: cause.map(Self.withoutValue))
+    }
+
+    /// An error of Swift's coding without the value that some of them tell.
+    private static func withoutValue(_ cause: any Error) -> any Error {
+        let words = "the value is not shown"
+        switch cause {
+        case DecodingError.dataCorrupted(let context):
+            return DecodingError.dataCorrupted(
+                .init(codingPath: context.codingPath, debugDescription: words))
+        case EncodingError.invalidValue(let value, let context):
+            return EncodingError.invalidValue(
+                type(of: value), .init(codingPath: context.codingPath, debugDescription: words))
+        default: return cause
+        }
     }
 
     /// SQL without what may be a key: `PRAGMA key = …` and `ATTACH … KEY …` keep one word.
@@ -104,7 +118,8 @@ public struct StoreError: Error, Sendable {
     /// See <https://www.sqlite.org/rescode.html>.
     public var resultCode: Int32? { storage.resultCode }
 
-    /// The error that led to this one.
+    /// The error that led to this one. An error of Swift's own coding comes without the value, but
+    /// its path may name a dictionary's key; one of a type's own coding is as the type throws it.
     public var cause: (any Error)? { storage.cause }
 }
 

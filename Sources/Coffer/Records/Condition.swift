@@ -8,7 +8,8 @@
 /// Swift does: `\.note == nil` is true for NULL, `\.note != "x"` is true for NULL too, `<` and its
 /// kin are false for NULL, and `!` turns every one of them around.
 ///
-/// Texts compare by their UTF-8 bytes, UUIDs and blobs by theirs.
+/// Texts compare by their UTF-8 bytes, UUIDs and blobs by theirs; in a table of another program's
+/// making by the collation that it gives the column.
 public struct Condition<R: Record>: Sendable {
     /// The fragment; in parentheses where it is more than a term.
     let sql: SQL
@@ -156,7 +157,7 @@ struct ConditionColumn {
     func value<V: Encodable>(_ value: V) throws(StoreError) -> Value {
         let encoded: Value
         do {
-            encoded = try column.stored(ScalarEncoder().encode(value: value))
+            encoded = try column.stored(plain(value))
         } catch let error as StoreError {
             throw error.with(table: plan.table, column: column.name)
         } catch {
@@ -172,6 +173,15 @@ struct ConditionColumn {
                 table: plan.table, column: column.name)
         }
         return encoded
+    }
+
+    /// The value in Coffer's usual form.
+    private func plain<V: Encodable>(_ value: V) throws -> Value {
+        // Of a type that takes several kinds of values a text is JSON too, as it is in the row.
+        guard column.coding == .json, (value as? any OptionalValue)?.isNil != true else {
+            return try ScalarEncoder().encode(value: value)
+        }
+        return .text(try JSONText.text(value))
     }
 
     /// A value that has an order.

@@ -8,7 +8,9 @@ struct OrderTerm: Sendable {
     init<R: Record>(_ path: PartialKeyPath<R>, _ order: QueryOrder) {
         do throws(StoreError) {
             let plan = try RecordPlan.of(R.self)
-            self.init(plan, at: try plan.position(of: path), order)
+            let position = try plan.position(of: path)
+            try plan.requireOrder(of: position)
+            self.init(plan, at: position, order)
         } catch {
             self.init(failure: error)
         }

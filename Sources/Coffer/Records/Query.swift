@@ -44,6 +44,8 @@ public struct Query<R: Record>: Sendable {
     /// - Parameters:
     ///   - path: A property with a column.
     ///   - order: Which end comes first.
+    /// - Note: `.misuse` for a column whose text does not order as its values do, of JSON or a
+    ///   `Decimal`, is thrown by the verb that uses the query.
     public func order<V>(by path: KeyPath<R, V>, _ order: QueryOrder = .ascending) -> Query {
         var query = self
         query.order.append(OrderTerm(path, order))

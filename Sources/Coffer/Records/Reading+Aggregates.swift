@@ -75,7 +75,7 @@ extension Reading where Self: ~Copyable {
         try total("avg", path, query)
     }
 
-    /// The values of a column in the rows of a query, each once, in their order.
+    /// The values of a column in the rows of a query, each once, in the order of what is stored.
     ///
     /// - Throws: As `fetch(_:)`.
     /// - Complexity: O(*values*) memory.

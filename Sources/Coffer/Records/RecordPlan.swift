@@ -63,6 +63,11 @@ final class RecordPlan: Sendable {
                     .misuse, "the key of \(typeName) names \(name), which is no column",
                     hint: "static var key holds the names of columns: coding keys.", column: name)
             }
+            guard !positions.contains(position) else {
+                throw StoreError(
+                    .misuse, "the key of \(typeName) names \(name) twice",
+                    hint: "static var key holds each name once.", column: name)
+            }
             positions.append(position)
         }
         return positions

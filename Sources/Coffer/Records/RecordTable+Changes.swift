@@ -83,6 +83,7 @@ extension RecordTable {
         }
         try ready(connection, isCreating: true)
         let schema = RecordSchema(plan, connection)
+        if try schema.kind() == .view { throw schema.isView }
         guard try schema.isUnique(names) else {
             throw StoreError(
                 .mismatch, "the table has no unique index on (\(names.joined(separator: ", ")))",

@@ -180,24 +180,6 @@ final class RecordTable {
         }
     }
 
-    /// The rows of a SELECT of the user's, columns by name.
-    func fetch<R: Record>(
-        _ type: R.Type, named sql: SQL, isReadOnly: Bool, _ connection: Connection
-    ) throws(StoreError) -> [R] {
-        try run(sql, connection) { statement throws(StoreError) in
-            if isReadOnly { try statement.requireReadOnly() }
-            guard !statement.columns.names.isEmpty else {
-                throw StoreError(.misuse, "the statement returns no rows", sql: statement.sql)
-            }
-            // The names are those of this run: the engine compiles the text again at the first
-            // step if the schema has changed. One that writes has written by then.
-            guard try statement.advance() else { return [] }
-            let decoder = RowDecoder(
-                plan, names: statement.columns.names, key: decoder.key, stored: decoder.stored)
-            return try decoder.all(type, statement, isAtRow: true)
-        }
-    }
-
     /// What `make` makes of each row.
     func rows<T>(
         _ sql: SQL, _ connection: Connection, _ make: (Statement) throws(StoreError) -> T
@@ -229,8 +211,7 @@ final class RecordTable {
         _ body: (Statement) throws(StoreError) -> T
     ) throws(StoreError) -> T {
         let sql = try sql.checked()
-        let limit = Int(
-            sqlite3_limit(try connection.current().db, SQLITE_LIMIT_VARIABLE_NUMBER, -1))
+        let limit = try connection.current().argumentCountMax
         guard sql.arguments.count <= limit else {
             throw StoreError(
                 .tooBig,
@@ -297,8 +278,21 @@ final class RecordTable {
         do throws(StoreError) {
             return try connection.compile(sql, persistent: true)
         } catch {
+            if isWriting, let tooWide = try tooWide(connection) { throw tooWide }
             throw try explain(error, connection, isWriting: isWriting)
         }
+    }
+
+    /// The error for a record that has more columns than the engine takes arguments.
+    private func tooWide(_ connection: Connection) throws(StoreError) -> StoreError? {
+        let limit = try connection.current().argumentCountMax
+        guard plan.columns.count > limit else { return nil }
+        return StoreError(
+            .tooBig,
+            "\(plan.typeName) has \(plan.columns.count) columns, and the engine takes \(limit) "
+                + "values",
+            hint: "Keep some of the properties in a nested type, which is one column.",
+            table: plan.table)
     }
 
     /// Before the first write of values on this connection.
@@ -355,6 +349,13 @@ final class RecordTable {
             .notFound, "there is no table for \(plan.typeName)",
             hint: "Call tx.create(\(plan.typeName).self), or insert a record, in a write.",
             table: plan.table)
+    }
+}
+
+extension Handle {
+    /// How many values a statement binds at most.
+    fileprivate var argumentCountMax: Int {
+        Int(sqlite3_limit(db, SQLITE_LIMIT_VARIABLE_NUMBER, -1))
     }
 }
 

@@ -67,8 +67,9 @@ import Testing
         ("real", "NULL"), ("real", "'x'"), ("real", "9007199254740993"), ("float", "1e300"),
         ("data", "NULL"), ("data", "'text'"), ("data", "0"),
         ("uuid", "x'0011'"), ("uuid", "'00000000-0000-0000-0000-000000000000'"), ("uuid", "NULL"),
-        ("link", "5"), ("price", "'x'"), ("price", "1.5"), ("price", "NULL"),
-        ("colour", "'blue'"), ("colour", "3"), ("colour", "NULL"),
+        ("link", "5"), ("link", "''"), ("price", "'x'"), ("price", "1.5"),
+        ("price", "NULL"),
+        ("colour", "'secret'"), ("colour", "3"), ("colour", "NULL"),
         ("list", "'[1,'"), ("list", "'{}'"), ("list", "'[\"secret\"]'"), ("list", "x'5b5d'"),
         ("list", "NULL"), ("list", "CAST(x'5b22ff225d' AS TEXT)"),
     ]
@@ -88,8 +89,78 @@ import Testing
                 let error = expect(.mismatch) { try read(&tx) }
                 #expect(error?.table == "item")
                 #expect(error?.column == column)
-                #expect(error?.description.contains("secret") == false)
+                #expect(error?.message.hasSuffix(", in the row with id 1") == true)
+                #expect(error.map { says($0, "secret") } == false)
             }
+        }
+    }
+
+    /// Whether an error, or what led to it, contains a text anywhere.
+    private func says(_ error: any Error, _ text: String) -> Bool {
+        var dumped = ""
+        dump(error, to: &dumped)
+        let cause = (error as? StoreError)?.cause
+        return "\(error)\(dumped)".contains(text) || cause.map { says($0, text) } == true
+    }
+
+    @Test(arguments: [
+        ("text", "NULL", "String"), ("big", "'5'", "UInt64"), ("small", "128", "Int8"),
+        ("flag", "2", "Bool"), ("real", "'x'", "Double"), ("data", "0", "Data"),
+        ("uuid", "x'0011'", "UUID"), ("link", "''", "URL"), ("price", "'x'", "Decimal"),
+    ])
+    func `the error says what was expected`(column: String, value: String, type: String) throws {
+        let names = "id, big, small, flag, real, float, text, data, uuid, link, price, colour, list"
+        try fixture.execute(SQL(text: "CREATE TABLE item(\(names))"))
+        try fixture.store.write { tx in try tx.insert(Item(id: 1)) }
+        try fixture.execute(SQL(text: "UPDATE item SET \(column) = \(value)"))
+        try fixture.store.read { tx throws in
+            let error = expect(.mismatch) { try tx.fetch(Item.all) }
+            #expect(error?.column == column)
+            #expect(error?.message.contains(type) == true, "\(String(describing: error))")
+        }
+    }
+
+    struct Measured: Record {
+        var id: Int
+        var number: [Int8]
+        var maybe: Double?
+        var float: Float?
+        var date: Date?
+    }
+
+    @Test func `what led to an error does not tell the value either`() throws {
+        try fixture.store.write { tx throws in
+            try tx.insert(Item(id: 1))
+            try tx.insert(Measured(id: 1, number: []))
+            try tx.execute("UPDATE item SET colour = 'secret'")
+            try tx.execute("UPDATE measured SET number = '[271828]'")
+            var error = expect(.mismatch) { try tx.fetch(Item.all) }
+            #expect(error.map { says($0, "secret") } == false)
+            error = expect(.mismatch) { try tx.fetch(Item.all, as: Coloured.self) }
+            #expect(error.map { says($0, "secret") } == false)
+            error = expect(.mismatch) { try tx.distinct(\Item.colour) }
+            #expect(error.map { says($0, "secret") } == false)
+            error = expect(.mismatch) { try tx.fetch(Measured.all) }
+            #expect(error.map { says($0, "271828") } == false)
+            #expect(error?.cause is DecodingError)
+        }
+    }
+
+    struct Coloured: Decodable {
+        var colour: Colour
+    }
+
+    @Test func `NaN is refused of every type that has it`() throws {
+        try fixture.store.write { tx throws in
+            for (bad, column) in [
+                (Measured(id: 1, number: [], maybe: .nan), "maybe"),
+                (Measured(id: 1, number: [], float: .nan), "float"),
+                (Measured(id: 1, number: [], date: Date(timeIntervalSince1970: .nan)), "date"),
+            ] {
+                let error = expect(.mismatch) { try tx.insert(bad) }
+                #expect(error?.column == column)
+            }
+            #expect(try tx.count(Measured.all) == 0)
         }
     }
 

@@ -116,7 +116,7 @@ import Testing
         var text: String
     }
 
-    @Test func `texts are compared as bytes, whatever collation the column has`() throws {
+    @Test func `parts of texts are compared as bytes, whatever collation the column has`() throws {
         try fixture.execute(
             "CREATE TABLE word(id INTEGER PRIMARY KEY, text TEXT NOT NULL COLLATE NOCASE)")
         try fixture.execute(
@@ -127,5 +127,9 @@ import Testing
         #expect(try found(.hasPrefix(\.text, "Z")) == ["Zebra"])
         #expect(try found(.hasPrefix(\.text, "Re: ")) == ["Re: a"])
         #expect(try found(.hasSuffix(\.text, "a")) == ["Zebra", "Re: a"])
+        // Comparisons keep the column's own way, which an index of it has too.
+        #expect(try found(\.text == "zebra") == ["Zebra"])
+        #expect(try found(["ZOO"].contains(\.text)) == ["zoo"])
+        #expect(try found(\.text < "s") == ["Re: a", "RE: b"])
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import Coffer
@@ -200,6 +201,10 @@ import Testing
             #expect(try tx.distinct(\Odd.tags) == [[]])
             #expect(try tx.counts(by: \Odd.price) == [1.5: 2])
             _ = expect(.misuse) { try tx.fetch(Odd.order(by: \.tags).after(odds[0])) }
+            let error = expect(.misuse) { try tx.fetch(Odd.order(by: \.price)) }
+            #expect(error?.column == "price")
+            _ = expect(.misuse) { try tx.delete(Odd.order(by: \.price).limit(1)) }
+            _ = expect(.misuse) { try tx.fetch(Odd.order(by: \.tags)) }
             _ = expect(.misuse) { try tx.fetch(Keyless.all.inOrderOfKey()) }
             _ = expect(.misuse) { try tx.fetch(Keyless.all.after(Keyless(a: 1))) }
         }
@@ -300,6 +305,56 @@ import Testing
         #expect(try ids(.like(\.title, "n\\_4")) == [])
     }
 
+    @Test func `without case, what a pattern has another meaning for is a letter`() throws {
+        let texts = ["a%b", "A%B", "axb", "a_b", "a\\b", "%", "_", "\\", "ab"]
+        try fixture.store.write { tx in
+            try tx.insert(texts.enumerated().map { Word(id: $0, text: $1) })
+        }
+        for part in ["%", "_", "\\", "a%", "%b", "A_B", "a\\B"] {
+            let lower = part.lowercased()
+            func check(_ condition: Condition<Word>, _ isFound: (String) -> Bool) throws {
+                let found = try read { tx in try tx.fetch(Word.where(condition).order(by: \.id)) }
+                #expect(found.map(\.text) == texts.filter { isFound($0.lowercased()) }, "\(part)")
+            }
+            try check(.hasPrefix(\.text, part, isCaseSensitive: false)) { $0.hasPrefix(lower) }
+            try check(.hasSuffix(\.text, part, isCaseSensitive: false)) { $0.hasSuffix(lower) }
+            try check(.contains(\.text, part, isCaseSensitive: false)) { $0.contains(lower) }
+        }
+    }
+
+    @Test func `without case a text ends at its first NUL`() throws {
+        try fixture.store.write { tx in try tx.insert(Word(id: 1, text: "a\u{0}b")) }
+        func count(_ condition: Condition<Word>) throws -> Int {
+            try read { tx in try tx.count(Word.where(condition)) }
+        }
+        #expect(try count(.contains(\.text, "b")) == 1)
+        #expect(try count(.contains(\.text, "B", isCaseSensitive: false)) == 0)
+        #expect(try count(.hasPrefix(\.text, "A", isCaseSensitive: false)) == 1)
+    }
+
+    @Test func `a long list serves every verb`() throws {
+        let list = Array(21...5_000)
+        let query = Note.where(list.contains(\.id))
+        let sorted = query.order(by: \.id)
+        try fixture.store.write { tx throws in
+            #expect(try tx.count(query.limit(7)) == 7)
+            #expect(try tx.exists(query))
+            #expect(try tx.first(sorted)?.id == 21)
+            #expect(try tx.min(\.id, query) == 21)
+            #expect(try tx.sum(\.id, sorted.limit(2)) == 43)
+            #expect(try tx.distinct(\.pinned, query) == [false, true])
+            #expect(try tx.counts(by: \.pinned, query) == [false: 10, true: 10])
+            #expect(try tx.fetch(sorted.after(notes[30])).map(\.id) == Array(32...40))
+            var count = 0
+            try tx.forEach(query) { _ in count += 1 }
+            #expect(count == 20)
+            #expect(try tx.update(query.set(\.title, to: "x")) == 20)
+            #expect(try tx.update(sorted.limit(3).set(\.title, to: "y")) == 3)
+            #expect(try tx.delete(sorted.limit(2)) == 2)
+            #expect(try tx.count(Note.where(\.title == "y" && list.contains(\.id))) == 1)
+        }
+    }
+
     @Test func `ranges`() throws {
         #expect(try ids((3...5).contains(\.id)) == [3, 4, 5])
         #expect(try ids((3..<5).contains(\.id)) == [3, 4])
@@ -353,6 +408,34 @@ import Testing
         }
         let titles = try read { tx in try tx.fetch(Note.where(\.id < 3), as: Title.self) }
         #expect(titles == [Title(id: 1, title: "n1"), Title(id: 2, title: "n2")])
+    }
+
+    struct Counted: Record {
+        static let madeCount = Mutex(0)
+        var id: Int
+        enum CodingKeys: CodingKey { case id }
+        init(id: Int) { self.id = id }
+        init(from decoder: any Decoder) throws {
+            id = try decoder.container(keyedBy: CodingKeys.self).decode(Int.self, forKey: .id)
+            Self.madeCount.withLock { $0 += 1 }
+        }
+    }
+
+    @Test func `one by one means that the next record is not made before`() throws {
+        try fixture.store.write { tx in try tx.insert((1...50).map(Counted.init)) }
+        let query = Counted.order(by: \.id)
+        // The type is known by now.
+        _ = try read { tx in try tx.first(query) }
+        let before = Counted.madeCount.withLock { $0 }
+        var count = 0
+        try read { tx in
+            try tx.forEach(query) { counted in
+                count += 1
+                #expect(counted.id == count)
+                #expect(Counted.madeCount.withLock { $0 } == before + count)
+            }
+        }
+        #expect(count == 50)
     }
 
     @Test func `a query prints its SQL without values`() throws {

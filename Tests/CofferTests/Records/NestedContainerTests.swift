@@ -159,6 +159,47 @@ import Testing
         #expect(try fixture.columns(of: "flat").count == 3)
     }
 
+    final class Named: Base, Record, @unchecked Sendable {
+        // @unchecked: as its superclass.
+        let id: Int
+        let note: String?
+        enum Key: CodingKey { case id, base, note }
+        static var columns: [PartialKeyPath<Named>: String] { [\.note: "note"] }
+        init(id: Int, note: String?) {
+            (self.id, self.note) = (id, note)
+            super.init(name: "n\(id)", size: id)
+        }
+        required init(from decoder: any Decoder) throws {
+            let row = try decoder.container(keyedBy: Key.self)
+            id = try row.decode(Int.self, forKey: .id)
+            note = try row.decodeIfPresent(String.self, forKey: .note)
+            try super.init(from: try row.superDecoder(forKey: .base))
+        }
+        override func encode(to encoder: any Encoder) throws {
+            var row = encoder.container(keyedBy: Key.self)
+            try row.encode(id, forKey: .id)
+            try super.encode(to: row.superEncoder(forKey: .base))
+            try row.encodeIfPresent(note, forKey: .note)
+        }
+    }
+
+    @Test func `a superclass has the column that its subclass names, and is let be by a part`()
+        throws
+    {
+        let named = try #require(try fixture.roundTrip(Named(id: 3, note: nil)).first)
+        #expect(named.name == "n3" && named.size == 3 && named.note == nil)
+        try fixture.store.write { tx throws in
+            #expect(try tx.update(Named(id: 3, note: "x"), only: \.note))
+            #expect(try tx.update(Named.where(\.note == "x").set(\.note, to: "y")) == 1)
+            let found = try #require(try tx.find(Named.self, 3))
+            #expect(found.note == "y" && found.name == "n3")
+            try tx.insertOrUpdate([Named(id: 3, note: nil), Named(id: 4, note: nil)])
+            #expect(try tx.fetch(Named.where(\.note == nil)).map(\.size).sorted() == [3, 4])
+        }
+        #expect(
+            try fixture.columns(of: "named")[1...] == ["note TEXT", "base TEXT NOT NULL"])
+    }
+
     struct Broken: Record {
         var id: Int
         enum Key: CodingKey { case id, list }

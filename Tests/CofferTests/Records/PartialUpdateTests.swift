@@ -1,6 +1,7 @@
-import Coffer
 import Foundation
 import Testing
+
+@testable import Coffer
 
 /// Parts of records, and many of them.
 @Suite(.againstHanging) struct PartialUpdateTests {
@@ -199,6 +200,23 @@ import Testing
             _ = expect(.notFound) { try tx.update(Note.numbered(1), only: \.title) }
             try tx.insert(Note.numbered(1))
             #expect(try tx.update(Note.numbered(1), only: \.title))
+        }
+    }
+
+    @Test func `writing again compiles nothing again`() throws {
+        try store.write { tx throws in
+            try tx.insert(Note.numbered(1))
+            let table = try RecordTable.of(Note.self, tx.connection())
+            let insertion = try table.insertStatement(tx.connection())
+            for number in 2...9 {
+                try tx.insert(Note.numbered(number))
+                try tx.insertOrUpdate(Note.numbered(number))
+                try tx.update(Note.numbered(number), only: \.title, \.note)
+                try tx.insertOrUpdate(Note.numbered(number), conflictingOn: \.id)
+            }
+            #expect(try RecordTable.of(Note.self, tx.connection()) === table)
+            #expect(try table.insertStatement(tx.connection()) === insertion)
+            #expect(table.partialUpdates.count == 2)
         }
     }
 

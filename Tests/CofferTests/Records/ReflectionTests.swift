@@ -133,10 +133,13 @@ import Testing
 
     @Test func `types that cannot be a table say so`() throws {
         try fixture.store.write { tx throws in
-            _ = expect(.misuse) { try tx.insert(Empty()) }
-            _ = expect(.misuse) { try tx.create(Twice.self) }
-            let error = expect(.misuse) { try tx.create(Misnamed.self) }
+            var error = expect(.misuse) { try tx.insert(Empty()) }
+            #expect(error?.hint?.contains("static var example") == true)
+            error = expect(.misuse) { try tx.create(Twice.self) }
+            #expect(error?.hint?.contains("CodingKeys") == true)
+            error = expect(.misuse) { try tx.create(Misnamed.self) }
             #expect(error?.column == "nothing")
+            #expect(error?.hint?.contains("static var key") == true)
             _ = expect(.misuse) { try tx.create(Nameless.self) }
             _ = expect(.misuse) { try tx.fetch(Empty.all) }
         }
@@ -152,6 +155,65 @@ import Testing
         func encode(to encoder: any Encoder) throws {
             var container = encoder.unkeyedContainer()
             try container.encode(id)
+        }
+    }
+
+    /// Learned from what it encodes, and without columns all the same.
+    struct UnkeyedExample: Record {
+        static var example: UnkeyedExample? { UnkeyedExample() }
+        init() {}
+        init(from decoder: any Decoder) throws { _ = try decoder.unkeyedContainer() }
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.unkeyedContainer()
+            try container.encode(1)
+        }
+    }
+
+    struct Single: Record {
+        var name: String
+        init(from decoder: any Decoder) throws {
+            name = try decoder.singleValueContainer().decode(String.self)
+        }
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(name)
+        }
+    }
+
+    /// Takes whatever keys there are.
+    struct Dynamic: Record, Equatable {
+        static var example: Dynamic? { Dynamic(values: ["id": 0, "a": 0, "b": 0]) }
+        var values: [String: Int]
+        struct Key: CodingKey {
+            let stringValue: String
+            var intValue: Int? { nil }
+            init(stringValue: String) { self.stringValue = stringValue }
+            init?(intValue: Int) { nil }
+        }
+        init(values: [String: Int]) { self.values = values }
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: Key.self)
+            values = [:]
+            for key in container.allKeys {
+                values[key.stringValue] = try container.decode(Int.self, forKey: key)
+            }
+        }
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: Key.self)
+            for (name, value) in values.sorted(by: { $0.key < $1.key }) {
+                try container.encode(value, forKey: Key(stringValue: name))
+            }
+        }
+    }
+
+    @Test func `a type that takes any keys has those of its example`() throws {
+        let record = Dynamic(values: ["id": 1, "a": 2, "b": 3])
+        #expect(try fixture.roundTrip(record) == [record])
+        try fixture.store.write { tx throws in
+            let error = expect(.mismatch) {
+                try tx.insert(Dynamic(values: ["id": 2, "a": 0, "b": 0, "c": 0]))
+            }
+            #expect(error?.column == "c")
         }
     }
 
@@ -171,7 +233,13 @@ import Testing
 
     @Test func `containers that a row does not have are refused, never dropped`() throws {
         try fixture.store.write { tx throws in
-            _ = expect(.unsupported) { try tx.create(Unkeyed.self) }
+            for refused in [
+                { tx in try tx.create(Unkeyed.self) }, { tx in try tx.insert(Unkeyed()) },
+                { tx in try tx.create(UnkeyedExample.self) }, { tx in try tx.create(Single.self) },
+            ] as [(inout WriteTransaction) throws -> Void] {
+                let error = expect(.unsupported) { try refused(&tx) }
+                #expect(error?.hint?.contains("property of its own type") == true)
+            }
             try tx.insert(Sly(id: 1))
             let error = expect(.mismatch) { try tx.insert(Sly(id: 2)) }
             #expect(error?.column == "super")

@@ -95,8 +95,20 @@ import Testing
             #expect(error?.message.contains("a view") == true)
             let note = expect(.mismatch) { try tx.insert(Thing(id: 1, name: "a")) }
             #expect(note?.message.contains("a view") == true)
-            _ = expect(.mismatch) { try tx.delete(Thing.self, key: 1) }
-            _ = expect(.mismatch) { try tx.update(Thing.all.set(\.name, to: "b")) }
+            let thing = Thing(id: 1, name: "b")
+            for verb in [
+                { tx in try tx.insert([thing]) }, { tx in try tx.insertOrUpdate(thing) },
+                { tx in try tx.insertOrUpdate(thing, conflictingOn: \.id) },
+                { tx in try tx.update(thing) }, { tx in try tx.update(thing, only: \.name) },
+                { tx in try tx.update(Thing.all.set(\.name, to: "b")) },
+                { tx in try tx.delete(thing) }, { tx in try tx.delete(Thing.self, key: 1) },
+                { tx in try tx.delete(Thing.all) },
+            ] as [(inout WriteTransaction) throws -> Void] {
+                let error = expect(.mismatch) { try verb(&tx) }
+                #expect(error?.table == "thing" && error?.message.contains("a view") == true)
+            }
+            #expect(try tx.schemaDifferences(of: Thing.self).map(\.found) == ["a view"])
+            #expect(try tx.find(Thing.self, 1)?.size == 2)
             #expect(try tx.fetch(Thing.all).map(\.name) == ["a"])
         }
     }

@@ -26,6 +26,19 @@ import Testing
         }
     }
 
+    @Test func `records of any sequence are inserted, none too`() throws {
+        try store.write { tx throws in
+            try tx.create(Note.self)
+            try tx.insert([Note]())
+            try tx.insert((1...70).lazy.map(Note.numbered))
+            try tx.insert(AnySequence((71...200).map(Note.numbered)))
+            try tx.insertOrUpdate(EmptyCollection<Note>())
+            #expect(try tx.count(Note.all) == 200)
+            #expect(try tx.update((1...3).lazy.map(Note.numbered)) == 3)
+            #expect(try tx.delete((1...9).lazy.map(Note.numbered)) == 9)
+        }
+    }
+
     @Test func `a duplicate key is a constraint, and statement and transaction go on`() throws {
         try store.write { tx throws in
             try tx.insert(Note.numbered(1))
