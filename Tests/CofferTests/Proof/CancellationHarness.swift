@@ -71,12 +71,21 @@ struct CancellationHarness {
     // MARK: Work
 
     private func write(_ store: Store, _ id: Int) -> Task<Outcome, Never> {
-        Task {
+        // Some take so long that they are also cancelled in the middle of a statement.
+        let stepCount = id % 5 == 0 ? 3000 : 1
+        return Task {
             await outcome {
                 try await store.write { tx in
                     try tx.execute("INSERT INTO t VALUES (\(id), 1)")
                     try tx.savepoint { part in
-                        try part.execute("INSERT INTO t VALUES (\(id), 2)")
+                        try part.execute(
+                            """
+                            WITH RECURSIVE step(number) AS (
+                                SELECT 1
+                                UNION ALL
+                                SELECT number + 1 FROM step WHERE number < \(stepCount))
+                            INSERT INTO t SELECT \(id), 2 FROM step WHERE number = \(stepCount)
+                            """)
                     }
                     try tx.execute("INSERT INTO t VALUES (\(id), 3)")
                 }
