@@ -21,14 +21,15 @@ sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports 
 	Benchmarks/Package.swift Benchmarks/Sources \
 	Benchmarks/Micro/Package.swift Benchmarks/Micro/Sources Benchmarks/Micro/Benchmarks
 
-.PHONY: help setup data build test demo lint format manual clean tsan proof bench bench-quick bench-check \
-	bench-micro bench-micro-check
+.PHONY: help setup data build test demo lint format manual clean tsan proof guards bench bench-quick \
+	bench-check bench-micro bench-micro-check
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' Makefile
 	@echo
-	@echo 'ENGINE=4          build, test, demo, bench-…: with SQLCipher 4 where the system has 3.x'
-	@echo 'FILTER=<pattern>  test: only the tests whose names match; bench-micro…: a room, or names'
+	@echo 'ENGINE=4          build, test, demo, guards, bench-…: with SQLCipher 4 where the system has 3.x'
+	@echo 'FILTER=<pattern>  test: only the tests whose names match; bench-micro…: a room, or names;'
+	@echo '                  guards: their names'
 	@echo 'LONG=1            test, proof: the long ones too'
 
 setup: ## install what is missing of SQLCipher and pkg-config
@@ -57,6 +58,9 @@ tsan: setup ## run the store's tests under the thread sanitizer, some minutes
 proof: setup ## put the store to the proof on both engines; writes Documentation/proof.md
 	@$(if $(filter 1,$(LONG)),COFFER_LONG_TESTS=1) Scripts/proof
 
+guards: setup ## switch guards off, which the proof has to notice; writes Documentation/guards.md
+	@$(select) Scripts/guards $(FILTER)
+
 lint: ## check the format of all Swift sources
 	@swift format lint --strict --recursive --parallel $(sources)
 
@@ -68,7 +72,7 @@ manual: setup ## write Documentation/coffer.1 from the tool's own help
 		generate-manual --configuration debug --output-directory Documentation
 
 clean: ## remove all builds but that of SQLCipher 4
-	rm -rf .build .build-engine4 .build-tsan* .build-examples .build-examples-engine4 .build-bench* .build-micro*
+	rm -rf .build .build-engine4 .build-guards .build-tsan* .build-examples .build-examples-engine4 .build-bench* .build-micro*
 
 bench: setup ## measure all workloads, systems and engines, about fifteen minutes after the build
 	@Benchmarks/run full

@@ -1,5 +1,4 @@
-import Synchronization
-import Testing
+import Workload
 
 @testable import Coffer
 
@@ -7,15 +6,18 @@ import Testing
 /// written nothing.
 ///
 /// A continuation that is never resumed lets its task wait for ever, and one that is resumed twice
-/// ends the process; so a run that returns had neither.
+/// ends the process; so a run that returns had neither. Each read also has to see one snapshot, and
+/// at the end every place in the two lines has to be free again.
 struct CancellationHarness {
     let journalMode: Configuration.JournalMode
     /// For tests of tests: a client takes a cancelled task for one that wrote nothing.
     var misreports = false
 
     private static let batchCount = 50
+    /// So long a turn may take to come when nobody else waits for it.
+    private static let patience = Duration.seconds(20)
 
-    private enum Outcome: Sendable {
+    private enum Outcome: Sendable, Equatable {
         case returned
         case cancelled
         case failed(String)
@@ -30,35 +32,60 @@ struct CancellationHarness {
         try await store.write { tx in
             try tx.execute("CREATE TABLE t(id INTEGER NOT NULL, part INTEGER NOT NULL)")
         }
-        var random = SystemRandomNumberGenerator()
         var tally = Tally()
-        while tally.triedCount < cancellationCount {
-            let first = tally.triedCount
-            let tasks = (first..<first + Self.batchCount).map { id in
-                id % 5 == 4 ? read(store, id) : write(store, id)
+        var returnedCount = 0
+        do {
+            // What was lost once would be lost again and again.
+            while tally.triedCount < cancellationCount, tally.problems.isEmpty {
+                let outcomes = await cancelSome(store, from: tally.triedCount)
+                returnedCount += outcomes.count { $0 == .returned }
+                try await check(outcomes, from: tally.triedCount, store, &tally)
             }
-            for task in tasks.shuffled(using: &random) {
-                await wait(Int.random(in: 0..<8, using: &random))
-                task.cancel()
-            }
-            var outcomes: [Outcome] = []
-            for task in tasks { outcomes.append(await task.value) }
-            try await check(outcomes, from: first, store, &tally)
+            try await checkIdle(store, configuration)
+            try await store.close()
+        } catch {
+            tally.addLate("\(journalMode), the store does not go on: \(error)")
         }
-        try await checkIdle(store, configuration, &tally)
-        try await store.close()
+        // Tasks that are all cancelled before they begin, or none of them, say little.
+        if returnedCount == 0 || returnedCount == tally.triedCount {
+            tally.addLate("\(journalMode), \(returnedCount) of \(tally.triedCount) tasks returned")
+        }
         return tally
+    }
+
+    /// Starts some tasks and cancels each at some moment.
+    private func cancelSome(_ store: Store, from first: Int) async -> [Outcome] {
+        var random = SystemRandomNumberGenerator()
+        let tasks = (first..<first + Self.batchCount).map { id in
+            id % 5 == 4 ? read(store, id) : write(store, id)
+        }
+        for task in tasks.shuffled(using: &random) {
+            await wait(Int.random(in: 0..<8, using: &random))
+            task.cancel()
+        }
+        var outcomes: [Outcome] = []
+        for task in tasks { outcomes.append(await task.value) }
+        return outcomes
     }
 
     // MARK: Work
 
     private func write(_ store: Store, _ id: Int) -> Task<Outcome, Never> {
-        Task {
+        // Some take so long that they are also cancelled in the middle of a statement.
+        let stepCount = id % 5 == 0 ? 3000 : 1
+        return Task {
             await outcome {
                 try await store.write { tx in
                     try tx.execute("INSERT INTO t VALUES (\(id), 1)")
                     try tx.savepoint { part in
-                        try part.execute("INSERT INTO t VALUES (\(id), 2)")
+                        try part.execute(
+                            """
+                            WITH RECURSIVE step(number) AS (
+                                SELECT 1
+                                UNION ALL
+                                SELECT number + 1 FROM step WHERE number < \(stepCount))
+                            INSERT INTO t SELECT \(id), 2 FROM step WHERE number = \(stepCount)
+                            """)
                     }
                     try tx.execute("INSERT INTO t VALUES (\(id), 3)")
                 }
@@ -70,9 +97,14 @@ struct CancellationHarness {
         Task {
             await outcome {
                 let counts = try await store.read { tx in
-                    try (0..<3).map { _ in try tx.rows("SELECT count(*) FROM t") }
+                    try (0..<3).map { _ in
+                        try tx.firstRow("SELECT count(*) FROM t")?.get(0, as: Int.self) ?? -1
+                    }
                 }
-                guard counts.count == 3 else { throw CancellationError() }
+                // One snapshot, and each write in it wholly.
+                guard Set(counts).count == 1, counts[0] % 3 == 0 else {
+                    throw WorkloadError("one read counted \(counts) rows")
+                }
             }
         }
     }
@@ -102,7 +134,7 @@ struct CancellationHarness {
     private func check(
         _ outcomes: [Outcome], from first: Int, _ store: Store, _ tally: inout Tally
     ) async throws {
-        let rows = try await store.read { tx in
+        let rows = try await store.read(timeout: Self.patience) { tx in
             try tx.rows("SELECT id, part FROM t WHERE id >= \(first) ORDER BY part")
                 .map { (try $0.get(0, as: Int.self), try $0.get(1, as: Int.self)) }
         }
@@ -123,22 +155,37 @@ struct CancellationHarness {
     }
 
     /// Nobody is left in line, and every permit is back: as many reads as may run do so at once.
-    private func checkIdle(
-        _ store: Store, _ configuration: Configuration, _ tally: inout Tally
-    ) async throws {
+    private func checkIdle(_ store: Store, _ configuration: Configuration) async throws {
         let statistics = store.statistics
-        if statistics.waitingReadCount + statistics.waitingWriteCount > 0 {
-            tally.addLate("somebody still waits: \(statistics)")
+        guard statistics.waitingReadCount + statistics.waitingWriteCount == 0 else {
+            throw WorkloadError("somebody still waits: \(statistics)")
         }
-        try await store.write { tx in try tx.execute("DELETE FROM t") }
+        try await store.write(timeout: Self.patience) { tx in try tx.execute("DELETE FROM t") }
         guard journalMode == .wal else { return }
         let hold = Hold()
-        await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<configuration.readerCountMax {
-                group.addTask { try? await store.read { _ in hold.stay() } }
+        var failure: (any Error)?
+        for _ in 0..<configuration.readerCountMax where failure == nil {
+            failure = await beginRead(store, hold)
+        }
+        for _ in 0..<configuration.readerCountMax { hold.release() }
+        if let failure { throw failure }
+    }
+
+    /// Begins a read and keeps it.
+    ///
+    /// - Returns: Why it did not begin.
+    private func beginRead(_ store: Store, _ hold: Hold) async -> (any Error)? {
+        await withCheckedContinuation { begun in
+            Task {
+                do {
+                    try await store.read(timeout: Self.patience) { _ in
+                        begun.resume(returning: nil)
+                        hold.stay()
+                    }
+                } catch {
+                    begun.resume(returning: error)
+                }
             }
-            for _ in 0..<configuration.readerCountMax { await hold.isEntered() }
-            for _ in 0..<configuration.readerCountMax { hold.release() }
         }
     }
 }
