@@ -44,8 +44,6 @@ struct ColumnShape: Sendable, Equatable {
     var storage: Storage
     var coding: ColumnCoding
     var isNullable = false
-    /// Whether it is JSON because the type takes several kinds of values: see `UnionProbe`.
-    var isUnion = false
 
     /// Of what a type encodes piece by piece, by containers of its own.
     static let tree = Self(storage: .text, coding: .json)
@@ -77,9 +75,6 @@ struct ColumnShape: Sendable, Equatable {
         }
     }
 
-    /// Of a type that takes several kinds of values. Its own nil is a JSON as well, and not NULL.
-    private static let union = Self(storage: .text, coding: .json, isUnion: true)
-
     /// The shape of any type: an unknown one is asked, by its own `init(from:)`, which container
     /// it wants. `nil` if it gives up before it wants one.
     static func of<T: Decodable>(_ type: T.Type) -> ColumnShape? {
@@ -88,7 +83,6 @@ struct ColumnShape: Sendable, Equatable {
         // Whether it can be made of placeholders is another question.
         _ = try? T(from: probe)
         guard var shape = probe.shape else { return nil }
-        if shape.isUnion || shape.coding == .single && UnionProbe.isUnion(type) { return union }
         shape.isNullable = shape.isNullable || probe.askedForNil
         return shape
     }

@@ -157,7 +157,7 @@ struct ConditionColumn {
     func value<V: Encodable>(_ value: V) throws(StoreError) -> Value {
         let encoded: Value
         do {
-            encoded = try column.stored(plain(value))
+            encoded = try column.stored(ScalarEncoder().encode(value: value))
         } catch let error as StoreError {
             throw error.with(table: plan.table, column: column.name)
         } catch {
@@ -173,15 +173,6 @@ struct ConditionColumn {
                 table: plan.table, column: column.name)
         }
         return encoded
-    }
-
-    /// The value in Coffer's usual form.
-    private func plain<V: Encodable>(_ value: V) throws -> Value {
-        // Of a type that takes several kinds of values a text is JSON too, as it is in the row.
-        guard column.coding == .json, (value as? any OptionalValue)?.isNil != true else {
-            return try ScalarEncoder().encode(value: value)
-        }
-        return .text(try JSONText.text(value))
     }
 
     /// A value that has an order.

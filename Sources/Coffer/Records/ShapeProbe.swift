@@ -41,7 +41,7 @@ final class ShapeProbe: Decoder {
         func decode<T: Decodable>(_ type: T.Type) throws -> T {
             if probe.shape == nil, var shape = ColumnShape.of(type) {
                 // The wrapper's own init(from:) runs, so its coding is its own.
-                if !shape.isUnion { shape.coding = .single }
+                shape.coding = .single
                 probe.shape = shape
             }
             return try Placeholder.make(type, probe.variant)
