@@ -7,7 +7,7 @@ import Workload
 /// Power that goes while a file is made, or gets another key.
 ///
 /// At each operation of the disk in turn; a long run restores each of them many times. A file is
-/// made under another name: that its name lasts once it is renamed, the disk here takes for granted.
+/// made under another name: that its name lasts once it is renamed, the disk takes for granted.
 @Suite(.againstHanging) struct PowerLossOfKeyTests {
     @Test(arguments: Keeping.all)
     func `a power loss during rekey leaves one of the two keys, and every row`(
