@@ -170,9 +170,7 @@ import Testing
             path: path, key: .numbered(1), configuration: .testing(mode))
         #expect(try again.rows("SELECT v FROM good").count == 1)
         again.close()
-        for suffix in ["", "-journal", "-wal", "-shm"] {
-            try? FileManager.default.removeItem(atPath: path + suffix)
-        }
+        removeStore(path)
         try makeWithDamagedEnd()
         let store = try Store(path: path, key: .numbered(1), configuration: .testing(mode))
         requireDamagedOrNothing {

@@ -32,9 +32,7 @@ import Testing
             }
             try #require(keys.count == 1, "keys that open: \(keys), round \(round)")
             if keys == [2] { newKeyCount += 1 }
-            for suffix in ["", "-wal", "-shm", "-journal"] {
-                try? FileManager.default.removeItem(atPath: path + suffix)
-            }
+            removeStore(path)
         }
         print(
             "killed \(Self.killCount) rekeys in \(mode): \(newKeyCount) under the new key, "

@@ -79,15 +79,11 @@ struct KillHarness {
     ) throws -> [String] {
         let store = try Store(
             path: path, key: .numbered(1), mode: .mustExist, configuration: keeping.configuration())
-        let (contents, integrity) = try store.read { tx in
-            (
-                try Ledger.contents(tx),
-                try tx.firstRow("PRAGMA integrity_check")?.get(0, as: String.self)
-            )
+        let (contents, integrityProblems) = try store.read { tx in
+            (try Ledger.contents(tx), try tx.integrityProblems())
         }
         try store.close()
-        var problems = contents.problems
-        if integrity != "ok" { problems.append("integrity: \(integrity ?? "none")") }
+        var problems = contents.problems + integrityProblems
         for worker in told.indices {
             let numbers = contents.entries.filter { $0.worker == worker }.map(\.number)
             let last = contents.count(of: worker)

@@ -45,11 +45,8 @@ struct PowerLossHarness {
         _ folder: TemporaryFolder, _ template: String, after skip: Int?, seed: UInt64
     ) async throws -> Loss {
         let path = try folder.copy(template, as: "store.db")
-        defer { for suffix in ["", "-wal", "-shm", "-journal"] { unlinkIfPresent(path + suffix) } }
-        let disk = try FaultDisk()
-        disk.record()
-        if ignoresSyncs { disk.ignoreSyncs() }
-        if let skip { disk.arm(.changing, skip: skip, .powerOff) }
+        defer { removeStore(path) }
+        let disk = try FaultDisk.recording(powerOffAfter: skip, ignoringSyncs: ignoresSyncs)
         let notes = Notes()
         for _ in 0..<2 where !disk.isOff { await use(path, disk, notes) }
         disk.cutPower()
@@ -147,8 +144,7 @@ struct PowerLossHarness {
             path: path, key: .numbered(1), mode: .mustExist, configuration: keeping.configuration())
         let contents = try store.read { tx in
             var contents = try Ledger.contents(tx)
-            let integrity = try tx.firstRow("PRAGMA integrity_check")?.get(0, as: String.self)
-            if integrity != "ok" { contents.problems.append("integrity: \(integrity ?? "none")") }
+            contents.problems += try tx.integrityProblems()
             return contents
         }
         // It goes on where it stopped.

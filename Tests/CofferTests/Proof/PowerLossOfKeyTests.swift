@@ -38,8 +38,9 @@ import Workload
         try Self.fill(Store(path: template, key: .numbered(1), configuration: .testing()))
         return try losses { skip, seed in
             let path = try folder.copy(template, as: "store.db")
-            defer { remove(path) }
-            let disk = try recordingDisk(skip, ignoringSyncs)
+            defer { removeStore(path) }
+            let disk = try FaultDisk.recording(
+                powerOffAfter: skip, ignoringSyncs: ignoringSyncs)
             let store = try? Store(
                 path: path, key: .numbered(1), mode: .mustExist,
                 configuration: keeping.configuration(disk))
@@ -57,8 +58,9 @@ import Workload
         let folder = try TemporaryFolder()
         let path = folder.path("store.db")
         return try losses { skip, seed in
-            defer { remove(path) }
-            let disk = try recordingDisk(skip, ignoringSyncs)
+            defer { removeStore(path) }
+            let disk = try FaultDisk.recording(
+                powerOffAfter: skip, ignoringSyncs: ignoringSyncs)
             let store = try? Store(
                 path: path, key: .numbered(1), configuration: keeping.configuration(disk))
             let isFilled = store.map { (try? Self.fill($0)) != nil } ?? false
@@ -88,23 +90,11 @@ import Workload
         return tally
     }
 
-    private func recordingDisk(_ skip: Int?, _ ignoringSyncs: Bool) throws -> FaultDisk {
-        let disk = try FaultDisk()
-        disk.record()
-        if ignoringSyncs { disk.ignoreSyncs() }
-        if let skip { disk.arm(.changing, skip: skip, .powerOff) }
-        return disk
-    }
-
     /// How many operations there were.
     private func end(_ disk: FaultDisk, _ seed: UInt64) throws -> Int {
         disk.cutPower()
         try disk.restore(seed: seed)
         return disk.operationCount(.changing)
-    }
-
-    private func remove(_ path: String) {
-        for suffix in ["", "-wal", "-shm", "-journal"] { unlinkIfPresent(path + suffix) }
     }
 
     // MARK: What is there
@@ -134,9 +124,9 @@ import Workload
             configuration: keeping.configuration())
         defer { try? store.close() }
         return try store.read { tx in
-            let integrity = try tx.firstRow("PRAGMA integrity_check")?.get(0, as: String.self)
+            let problems = try tx.integrityProblems()
             // Thrown, not required: on the disk that does not sync this has to happen.
-            guard integrity == "ok" else { throw WorkloadError("integrity: \(integrity ?? "-")") }
+            guard problems.isEmpty else { throw WorkloadError("\(problems)") }
             let table = try tx.firstRow("SELECT 1 FROM sqlite_master WHERE name = 'entry'")
             guard table != nil else { return nil }
             let contents = try Ledger.contents(tx)

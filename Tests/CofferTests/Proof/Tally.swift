@@ -63,6 +63,14 @@ func tryCount(_ count: Int, long: Int) -> Int {
     #endif
 }
 
+extension Reading where Self: ~Copyable {
+    /// What the engine's own check of the file found, in words.
+    func integrityProblems() throws -> [String] {
+        let found = try firstRow("PRAGMA integrity_check")?.get(0, as: String.self)
+        return found == "ok" ? [] : ["integrity: \(found ?? "none")"]
+    }
+}
+
 /// One way of keeping a store: what the harnesses go through.
 struct Keeping: Sendable, CustomStringConvertible, CustomTestStringConvertible {
     let journalMode: Configuration.JournalMode

@@ -97,6 +97,17 @@ final class FaultDisk: @unchecked Sendable {
     /// Keeps apart from now on what is written and what is synced. No file may be open yet.
     func record() { fault_disk_record(disk) }
 
+    /// One that records, and loses power after `skip` changes of its files, or not by itself.
+    static func recording(
+        powerOffAfter skip: Int?, ignoringSyncs: Bool
+    ) throws(StoreError) -> FaultDisk {
+        let disk = try FaultDisk()
+        disk.record()
+        if ignoringSyncs { disk.ignoreSyncs() }
+        if let skip { disk.arm(.changing, skip: skip, .powerOff) }
+        return disk
+    }
+
     /// Syncs say that they were done and save nothing.
     func ignoreSyncs() { fault_disk_ignore_syncs(disk) }
 

@@ -1,5 +1,6 @@
-import Coffer
 import Foundation
+
+@testable import Coffer
 
 /// A folder that goes when its owner goes.
 final class TemporaryFolder: Sendable {
@@ -22,6 +23,11 @@ final class TemporaryFolder: Sendable {
         try FileManager.default.copyItem(atPath: path, toPath: target)
         return target
     }
+}
+
+/// Removes a closed store with all that belongs to it.
+func removeStore(_ path: String) {
+    for suffix in ["", "-wal", "-shm", "-journal"] { unlinkIfPresent(path + suffix) }
 }
 
 extension StoreKey {
