@@ -56,6 +56,9 @@ struct fault_disk {
     bool is_off;
     bool is_recording;
     bool ignores_syncs;
+    bool holds_main_syncs;
+    int64_t held_count;
+    pthread_cond_t released;
     node *nodes;
     naming *first_naming;
     naming *last_naming;
@@ -66,6 +69,7 @@ typedef struct fault_file {
     sqlite3_file base;
     fault_disk *disk;
     node *node;          // NULL if not recorded
+    bool is_main;
     bool syncs_folder;   // with its first sync, as the system's VFS does for a new journal
     sqlite3_file *system;
 } fault_file;
@@ -314,6 +318,11 @@ static int file_sync(sqlite3_file *file, int flags) {
     fault_disk *disk = ours(file)->disk;
     node *node = ours(file)->node;
     pthread_mutex_lock(&disk->mutex);
+    disk->held_count++;
+    while (disk->holds_main_syncs && ours(file)->is_main) {
+        pthread_cond_wait(&disk->released, &disk->mutex);
+    }
+    disk->held_count--;
     verdict verdict = judge(disk, fault_sync);
     int code = verdict.is_struck && verdict.action != fault_lie ? verdict.code : SQLITE_OK;
     if (!verdict.is_struck && node != NULL && !disk->ignores_syncs) {
@@ -450,6 +459,7 @@ static int disk_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int
         }
         if (code == SQLITE_OK) {
             opened->base.pMethods = &methods;
+            opened->is_main = (flags & SQLITE_OPEN_MAIN_DB) != 0;
             disk->open_file_count++;
             if (is_kept) opened->node = node_of_opened(disk, path, opened->system, was_there);
             opened->syncs_folder = (flags & journals) != 0 && (flags & SQLITE_OPEN_CREATE) != 0;
@@ -523,6 +533,7 @@ fault_disk *fault_disk_create(void) {
     disk->system = system;
     snprintf(disk->name, sizeof(disk->name), "fault-%d", atomic_fetch_add(&number, 1));
     pthread_mutex_init(&disk->mutex, NULL);
+    pthread_cond_init(&disk->released, NULL);
     disk->vfs.iVersion = 2;
     disk->vfs.szOsFile = (int)sizeof(fault_file) + system->szOsFile;
     disk->vfs.mxPathname = system->mxPathname;
@@ -560,6 +571,7 @@ void fault_disk_destroy(fault_disk *disk) {
         free(node->path);
         free(node);
     }
+    pthread_cond_destroy(&disk->released);
     pthread_mutex_destroy(&disk->mutex);
     free(disk);
 }
@@ -603,6 +615,22 @@ static void set(fault_disk *disk, bool *flag) {
 void fault_disk_record(fault_disk *disk) { set(disk, &disk->is_recording); }
 
 void fault_disk_ignore_syncs(fault_disk *disk) { set(disk, &disk->ignores_syncs); }
+
+void fault_disk_hold_main_syncs(fault_disk *disk) { set(disk, &disk->holds_main_syncs); }
+
+void fault_disk_release(fault_disk *disk) {
+    pthread_mutex_lock(&disk->mutex);
+    disk->holds_main_syncs = false;
+    pthread_cond_broadcast(&disk->released);
+    pthread_mutex_unlock(&disk->mutex);
+}
+
+int64_t fault_disk_held_count(fault_disk *disk) {
+    pthread_mutex_lock(&disk->mutex);
+    int64_t count = disk->held_count;
+    pthread_mutex_unlock(&disk->mutex);
+    return count;
+}
 
 void fault_disk_cut(fault_disk *disk) { set(disk, &disk->is_off); }
 

@@ -7,9 +7,8 @@ import Synchronization
 enum DeadlockWatch {
     private struct Wait {
         let held: [ObjectIdentifier]
-        let wanted: ObjectIdentifier
-        /// How many places the wanted gate has.
-        let permitCount: Int
+        /// Of each gate that is waited at, how many places others may hold when the wait ends.
+        let othersMax: [ObjectIdentifier: Int]
     }
 
     private struct Waits {
@@ -18,15 +17,15 @@ enum DeadlockWatch {
 
         /// Whether nothing could ever end this wait.
         ///
-        /// A wait can end if a place that it wants is held by somebody who is not stuck. Those are
-        /// taken away until there are none; who is left, is stuck.
+        /// A wait can end if enough of the places that it wants are free or held by somebody who
+        /// is not stuck. Those are taken away until there are none; who is left, is stuck.
         func wouldBeStuck(_ new: Wait) -> Bool {
             var stuck = Array(waits.values) + [new]
             while true {
                 var heldCounts: [ObjectIdentifier: Int] = [:]
                 for gate in stuck.flatMap(\.held) { heldCounts[gate, default: 0] += 1 }
                 let canEnd = { (wait: Wait) in
-                    heldCounts[wait.wanted, default: 0] < wait.permitCount
+                    wait.othersMax.allSatisfy { heldCounts[$0.key, default: 0] <= $0.value }
                 }
                 if canEnd(new) { return false }
                 let count = stuck.count
@@ -38,15 +37,35 @@ enum DeadlockWatch {
 
     private static let waits = Mutex(Waits())
 
-    /// Runs `body`, which waits at a gate.
+    /// Runs `body`, which waits for a place at a gate.
     ///
+    /// - Parameter held: Gates at which the thread keeps others waiting, beside those of the
+    ///   bodies that it is inside of.
     /// - Throws: `.wouldDeadlock` instead of waiting for ever.
     static func wait(
-        for gate: Gate, holding held: [ObjectIdentifier],
+        for gate: Gate, holding held: [Gate],
+        _ body: () throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try wait(othersMax: [ObjectIdentifier(gate): gate.permitCount - 1], holding: held, body)
+    }
+
+    /// Runs `body`, which waits until nobody else has a place at any of these gates.
+    ///
+    /// - Throws: As `wait(for:holding:_:)`.
+    static func wait(
+        forAllOf gates: [Gate], holding held: [Gate],
+        _ body: () throws(StoreError) -> Void
+    ) throws(StoreError) {
+        let othersMax = Dictionary(uniqueKeysWithValues: gates.map { (ObjectIdentifier($0), 0) })
+        try wait(othersMax: othersMax, holding: held, body)
+    }
+
+    private static func wait(
+        othersMax: [ObjectIdentifier: Int], holding held: [Gate],
         _ body: () throws(StoreError) -> Void
     ) throws(StoreError) {
         let wait = Wait(
-            held: held, wanted: ObjectIdentifier(gate), permitCount: gate.permitCount)
+            held: HeldStore.gatesHeld + held.map { ObjectIdentifier($0) }, othersMax: othersMax)
         let id: Int? = waits.withLock { waits in
             if waits.wouldBeStuck(wait) { return nil }
             waits.nextID += 1
@@ -66,12 +85,13 @@ enum DeadlockWatch {
 extension Gate {
     /// Blocks this thread until it is its turn.
     ///
+    /// - Parameter held: Gates at which the thread keeps others waiting, beside those of the
+    ///   bodies that it is inside of.
     /// - Throws: As `wait`; `.wouldDeadlock`.
     func waitUnlessDeadlocked(
-        timeout: Duration?, for what: String, isSharing: Bool = false
+        timeout: Duration?, for what: String, isSharing: Bool = false, holding held: [Gate] = []
     ) throws(StoreError) {
-        let held = HeldStore.gatesHeld
-        guard !held.isEmpty else {
+        guard HeldStore.isInsideAny || !held.isEmpty else {
             return try wait(timeout: timeout, for: what, isSharing: isSharing)
         }
         if try enterAtOnce() { return }

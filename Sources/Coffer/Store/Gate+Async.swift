@@ -16,7 +16,7 @@ extension Gate {
     /// - Throws: `.busy` after the timeout, `.cancelled` if the task was cancelled before its turn,
     ///   the reason of `close(_:)`; what `work` gives.
     func admitted<R: Sendable>(
-        on threads: DispatchQueue, timeout: Duration?, for what: String, isSharing: Bool = false,
+        on threads: any WorkThreads, timeout: Duration?, for what: String, isSharing: Bool = false,
         _ work: @escaping @Sendable (Cancellation, @escaping Done<R>) -> Void
     ) async throws -> R {
         let cancellation = Cancellation()
@@ -28,7 +28,7 @@ extension Gate {
                     switch decision {
                     case .failure(let error): continuation.resume(throwing: error)
                     case .success:
-                        threads.async { work(cancellation) { continuation.resume(with: $0) } }
+                        threads.run { work(cancellation) { continuation.resume(with: $0) } }
                     }
                 }
                 if slot.hold(ticket) { enter(ticket) } else { cancel(ticket) }

@@ -16,18 +16,21 @@ final class HeldStore {
     let store: ObjectIdentifier
     let kind: Kind
     let scope: TransactionScope
-    /// Where others wait for it; `nil` for a snapshot's, which nobody waits for.
-    private let gate: Gate?
+    /// Where others wait for it.
+    private let gate: Gate
+    /// Where the other reads of a snapshot wait, if it is one's.
+    private let turns: Gate?
     private let outer: HeldStore?
 
     private init(
-        store: ObjectIdentifier, kind: Kind, scope: TransactionScope, gate: Gate?,
-        outer: HeldStore?
+        store: ObjectIdentifier, kind: Kind, scope: TransactionScope, gate: Gate,
+        turns: Gate?, outer: HeldStore?
     ) {
         self.store = store
         self.kind = kind
         self.scope = scope
         self.gate = gate
+        self.turns = turns
         self.outer = outer
     }
 
@@ -39,7 +42,8 @@ final class HeldStore {
         var gates: [ObjectIdentifier] = []
         var held = innermost
         while let current = held {
-            if let gate = current.gate { gates.append(ObjectIdentifier(gate)) }
+            gates.append(ObjectIdentifier(current.gate))
+            if let turns = current.turns { gates.append(ObjectIdentifier(turns)) }
             held = current.outer
         }
         return gates
@@ -57,12 +61,12 @@ final class HeldStore {
 
     /// Runs `body` as the body of this transaction.
     static func hold<T>(
-        _ store: ObjectIdentifier, kind: Kind, scope: TransactionScope, at gate: Gate?,
-        _ body: () throws -> T
+        _ store: ObjectIdentifier, kind: Kind, scope: TransactionScope, at gate: Gate,
+        turns: Gate? = nil, _ body: () throws -> T
     ) rethrows -> T {
         let outer = innermost
         innermost = HeldStore(
-            store: store, kind: kind, scope: scope, gate: gate, outer: outer)
+            store: store, kind: kind, scope: scope, gate: gate, turns: turns, outer: outer)
         defer { innermost = outer }
         return try body()
     }

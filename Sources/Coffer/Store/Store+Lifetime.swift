@@ -14,7 +14,8 @@ extension Store {
     /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout` or
     ///   another process holds the file; `.full` if the journal found no room; `.damaged` if a
     ///   page fails authentication; `.io`; `.readOnly`; `.unsupported` without a file; `.misuse`
-    ///   inside a body, for the same key or for another salt.
+    ///   inside a body, for the same key or for another salt; `.wouldDeadlock` in the body of
+    ///   another store that running work of this one waits for.
     /// - Complexity: O(*pages*) time and disk (the journal grows to the size of the file);
     ///   O(1) memory.
     public func rekey(to key: consuming StoreKey) throws {
@@ -37,7 +38,7 @@ extension Store {
     /// - Parameter key: The key that the file has now.
     /// - Throws: `StoreError` `.wrongKey`, and what else opening throws: the store is then as it
     ///   was; `.busy` if running work does not end within `waitTimeout`; `.unsupported` without a
-    ///   file; `.misuse` inside a body.
+    ///   file; `.misuse` inside a body; `.wouldDeadlock` as for ``rekey(to:)``.
     public func reopen(with key: consuming StoreKey) throws {
         try core.reopen(with: key)
     }
@@ -62,7 +63,8 @@ extension Store {
     ///
     /// - Throws: `StoreError` `.busy` if a body did not end even then, as it does not use the
     ///   store: the store then goes on; `.closed`; `.unsupported` without a file, which would lose
-    ///   everything; `.misuse` inside a body.
+    ///   everything; `.misuse` inside a body; `.wouldDeadlock` in the body of another store that
+    ///   running work of this one waits for: this one then goes on.
     public func suspend() throws {
         try core.suspend()
     }
@@ -99,7 +101,8 @@ extension Store {
     /// Work that comes later gets `.closed`.
     ///
     /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout`; the
-    ///   store is then still open. `.misuse` inside a body.
+    ///   store is then still open. `.misuse` inside a body; `.wouldDeadlock` in the body of another
+    ///   store that running work of this one waits for.
     public func close() throws {
         try core.close()
     }

@@ -160,13 +160,15 @@ public final class Store: Sendable {
     /// How many writes stand in line behind the one that runs.
     var waitingWriteCount: Int { core.waitingWriteCount }
 
+    private static let threads = ManyThreads(label: "coffer.work", countMax: 64)
+
     /// Runs blocking work on a thread that may block: what opens, closes and copies whole stores,
     /// which is rare. What many tasks may wait for has a `Gate`, where they hold no thread.
     static func offPool<T: Sendable, E: Error>(
         _ work: @escaping @Sendable () throws(E) -> T
     ) async throws(E) -> T {
         let result = await withCheckedContinuation { continuation in
-            DispatchQueue.global().async {
+            threads.run {
                 continuation.resume(returning: Result { () throws(E) in try work() })
             }
         }

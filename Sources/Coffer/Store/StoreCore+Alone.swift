@@ -1,24 +1,26 @@
 /// What happens while nothing else uses the store.
 extension StoreCore {
-    /// Runs `work` while nothing else uses the store.
-    ///
-    /// - Throws: `.busy` if running work does not end within `waitTimeout`; `.misuse` in a body.
+    /// Runs `work` while nothing else uses the store; only for who has the life gate.
     ///
     /// - Parameter isLast: Whether nothing may use it afterwards.
+    /// - Throws: `.busy` if running work does not end within `waitTimeout`; `.wouldDeadlock` if it
+    ///   waits for a body that this thread is inside of.
     private func alone(
         isLast: Bool = false, _ work: () throws(StoreError) -> Void
     ) throws(StoreError) {
-        try requireOutside()
         let deadline = ContinuousClock.now + configuration.waitTimeout
         try queue.gate.waitUnlessDeadlocked(
-            timeout: configuration.waitTimeout, for: "running writes to end")
+            timeout: configuration.waitTimeout, for: "running writes to end", holding: [lifeGate])
         defer { queue.gate.leave() }
         var readerCount = 0
         defer { for _ in 0..<readerCount { readGate.leave() } }
-        while readerCount < configuration.readerCountMax {
-            let timeLeft = deadline - ContinuousClock.now
-            try readGate.waitUnlessDeadlocked(timeout: timeLeft, for: "running reads to end")
-            readerCount += 1
+        try DeadlockWatch.wait(
+            forAllOf: [readGate], holding: [lifeGate, queue.gate]
+        ) { () throws(StoreError) in
+            while readerCount < configuration.readerCountMax {
+                try readGate.wait(timeout: deadline - .now, for: "running reads to end")
+                readerCount += 1
+            }
         }
         try checkpointer.pausing(isLast: isLast, work)
     }
@@ -34,12 +36,14 @@ extension StoreCore {
 
     /// Runs one change of the store's life, never two at once.
     ///
-    /// - Throws: `.misuse` in a body; `.busy` if another one does not end within `waitTimeout`.
+    /// - Throws: `.misuse` in a body; `.busy` if another one does not end within `waitTimeout`;
+    ///   `.wouldDeadlock`.
     private func changeLife(
         _ work: (inout Life) throws(StoreError) -> Void
     ) throws(StoreError) {
         try requireOutside()
-        try lifeGate.wait(timeout: configuration.waitTimeout, for: "a pause, rekey or close to end")
+        try lifeGate.waitUnlessDeadlocked(
+            timeout: configuration.waitTimeout, for: "a pause, rekey or close to end")
         defer { lifeGate.leave() }
         var life = self.life.withLock { $0 }
         defer { self.life.withLock { $0 = life } }
@@ -93,7 +97,9 @@ extension StoreCore {
             queue.gate.close(reason)
             readGate.close(reason)
             do throws(StoreError) {
-                try drain(reason)
+                try DeadlockWatch.wait(
+                    forAllOf: [queue.gate, readGate], holding: [lifeGate]
+                ) { () throws(StoreError) in try drain(reason) }
             } catch {
                 admit()
                 throw error

@@ -20,7 +20,7 @@ final class StoreCore: Sendable {
     /// Who is told of commits.
     let observation = StoreObservation()
     /// Async bodies block their thread, so they never run on the cooperative pool.
-    let readThreads = DispatchQueue(label: "coffer.read", attributes: .concurrent)
+    let readThreads = ManyThreads(label: "coffer.read")
 
     convenience init(
         path: String, key: borrowing StoreKey, mode: OpenMode, configuration: Configuration
@@ -153,7 +153,7 @@ final class StoreCore: Sendable {
         timeout: Duration? = nil, _ body: @escaping @Sendable (inout ReadTransaction) throws -> T
     ) async throws -> T {
         let gate = pool.hasReaders ? readGate : queue.gate
-        let threads = pool.hasReaders ? readThreads : queue.thread
+        let threads: any WorkThreads = pool.hasReaders ? readThreads : queue.thread
         let returned = Returned<T>()
         try await gate.admitted(
             on: threads, timeout: timeout ?? configuration.waitTimeout, for: "a free connection"
@@ -190,9 +190,10 @@ final class StoreCore: Sendable {
 
     /// Runs the body of a read in a transaction that is open.
     func run<T>(
-        _ body: (inout ReadTransaction) throws -> T, in scope: TransactionScope, at gate: Gate?
+        _ body: (inout ReadTransaction) throws -> T, in scope: TransactionScope, at gate: Gate,
+        turns: Gate? = nil
     ) throws -> T {
-        try HeldStore.hold(id, kind: .reading, scope: scope, at: gate) {
+        try HeldStore.hold(id, kind: .reading, scope: scope, at: gate, turns: turns) {
             try scope.run {
                 var transaction = ReadTransaction(scope: scope, level: scope.level)
                 return try body(&transaction)

@@ -26,7 +26,7 @@ public final class StoreSnapshot: Sendable {
         let end: @Sendable () -> Void = { [weak self] in self?.endBecauseStopped() }
         reader.stop.begin(reader.connection.interruptHandle)
         // Who tells it waits for no read of the snapshot, and does not keep the store.
-        reader.stop.whenStopped { [threads = core.readThreads] _ in threads.async(execute: end) }
+        reader.stop.whenStopped { [threads = core.readThreads] _ in threads.run(end) }
     }
 
     deinit {
@@ -39,10 +39,12 @@ public final class StoreSnapshot: Sendable {
     /// - Returns: What `body` returns, once all it read is known to be authentic.
     /// - Throws: What `body` throws; `StoreError` `.damaged`, which ends the snapshot;
     ///   `.snapshotExpired`, `.suspended`, `.closed` if it has ended; `.busy` if another read of it
-    ///   does not end within `waitTimeout`; `.misuse` inside a body of the store.
+    ///   does not end within `waitTimeout`; `.wouldDeadlock` in the body of another store that it
+    ///   waits for; `.misuse` inside a body of the store.
     public func read<T>(_ body: (inout ReadTransaction) throws -> T) throws -> T {
         try core.requireOutside()
-        try turns.wait(timeout: core.configuration.waitTimeout, for: "the snapshot")
+        try turns.waitUnlessDeadlocked(
+            timeout: core.configuration.waitTimeout, for: "the snapshot")
         defer { turns.leave() }
         return try run(cancellation: nil, body)
     }
@@ -64,11 +66,13 @@ public final class StoreSnapshot: Sendable {
 
     /// Gives the connection back. Safe to call twice; later reads throw `.closed`.
     ///
-    /// - Throws: `StoreError` `.busy` if a read of it does not end within `waitTimeout`; `.misuse`
-    ///   inside a body of the store.
+    /// - Throws: `StoreError` `.busy` if a read of it does not end within `waitTimeout`;
+    ///   `.wouldDeadlock` in the body of another store that it waits for; `.misuse` inside a body
+    ///   of the store.
     public func close() throws {
         try core.requireOutside()
-        try turns.wait(timeout: core.configuration.waitTimeout, for: "a read of the snapshot")
+        try turns.waitUnlessDeadlocked(
+            timeout: core.configuration.waitTimeout, for: "a read of the snapshot")
         defer { turns.leave() }
         end(Self.closed)
     }
@@ -94,7 +98,7 @@ public final class StoreSnapshot: Sendable {
         }
         do {
             return try connection.part(isFirst: false) {
-                try core.run(body, in: scope, at: nil)
+                try core.run(body, in: scope, at: core.readGate, turns: turns)
             }
         } catch {
             core.pool.events.failed(error, on: connection)

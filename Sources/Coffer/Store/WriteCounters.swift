@@ -34,10 +34,8 @@ final class WriteCounters: Sendable {
         }
     }
 
-    func didEnd() {
-        counts.withLock { $0.running = nil }
-    }
-
+    /// The turn ends as well.
+    ///
     /// - Parameters:
     ///   - count: The bodies whose work was in the transaction; none is no commit.
     ///   - beginning: When COMMIT began.
@@ -57,6 +55,7 @@ final class WriteCounters: Sendable {
             metrics.undone.increment(by: Int64(count))
         }
         counts.withLock { counts in
+            counts.running = nil
             counts.cache += cache
             guard count > 0 else { return }
             guard isDurable else {
@@ -69,6 +68,12 @@ final class WriteCounters: Sendable {
             counts.writes.commitDuration += duration
             counts.writes.commitDurationMax = max(counts.writes.commitDurationMax, duration)
         }
+    }
+
+    /// SQLite has ended the transaction, and so the turn ends.
+    func didAbandon(_ count: Int) {
+        counts.withLock { $0.running = nil }
+        didUndo(count)
     }
 
     /// - Parameter count: How many bodies have left nothing.
@@ -85,13 +90,13 @@ struct Caller: Sendable {
     var line: UInt
 }
 
-/// A write that has the turn now.
+/// A write that has the turn now: its body runs, or it commits.
 public struct RunningWrite: Sendable, Hashable {
     /// The file of the call of `write`, as `Module/File.swift`.
     public let fileID: String
     /// The line of the call of `write`.
     public let line: Int
-    /// When its body began.
+    /// When its turn began.
     public let beginning: ContinuousClock.Instant
 
     init(caller: Caller, beginning: ContinuousClock.Instant) {

@@ -178,10 +178,7 @@ final class WriteQueue: Sendable {
         counters.didBegin(request.caller, waitingSince: beginning)
         let scope = TransactionScope(
             pool.writer, stop: pool.writerStop, cancellation: cancellation)
-        defer {
-            scope.end()
-            counters.didEnd()
-        }
+        defer { scope.end() }
         do {
             let isFirst = try begin(request)
             // What an interrupt stops takes its whole transaction with it.
@@ -305,7 +302,7 @@ final class WriteQueue: Sendable {
         recording?.stop()
         recording = nil
         let members = takeGroup()
-        counters.didUndo(members.count)
+        counters.didAbandon(members.count)
         if let loss = pool.loss { observation.close(loss) }
         gate.leave()
         guard !members.isEmpty else { return nil }

@@ -75,6 +75,16 @@ void fault_disk_record(fault_disk *disk);
 /// Syncs return success and save nothing: for tests of tests.
 void fault_disk_ignore_syncs(fault_disk *disk);
 
+/// Lets each sync of a main file wait until the release: those of a checkpoint, and without a
+/// write-ahead log those of a commit.
+void fault_disk_hold_main_syncs(fault_disk *disk);
+
+/// Lets go on what is held.
+void fault_disk_release(fault_disk *disk);
+
+/// How many syncs are held.
+int64_t fault_disk_held_count(fault_disk *disk);
+
 /// Whether the power is off: all operations fail, and no file changes any more.
 bool fault_disk_is_off(fault_disk *disk);
 

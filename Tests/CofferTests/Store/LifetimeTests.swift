@@ -324,34 +324,68 @@ import Testing
         for task in patient { #expect(try await task.value == 1) }
     }
 
-    @Test(arguments: [false, true])
-    func `stores whose reads wait for each other are told instead`(isSnapshot: Bool) async throws {
+    @Test func `a write is told as the running one until its commit has ended`() async throws {
+        let disk = try FaultDisk()
+        var configuration = Configuration.testing(.delete)
+        configuration.vfs = disk.name
+        let store = try make(configuration)
+        disk.holdMainSyncs()
+        let write = Task {
+            try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        }
+        try await disk.isHolding()
+        #expect(store.statistics.runningWrite?.fileID.hasSuffix("LifetimeTests.swift") == true)
+        disk.release()
+        _ = try await write.value
+        #expect(store.statistics.runningWrite == nil)
+        _ = expect(.constraint) {
+            try store.write { tx throws in
+                _ = try tx.execute("CREATE UNIQUE INDEX u ON t(v)")
+                try tx.execute("INSERT OR ROLLBACK INTO t VALUES (1)")
+            }
+        }
+        #expect(store.statistics.runningWrite == nil)
+    }
+
+    @Test func `tasks go on beside reads that keep every core busy`() async throws {
+        let coreCount = ProcessInfo.processInfo.activeProcessorCount
         var configuration = Configuration.testing()
-        configuration.readerCountMax = 1
-        let a = try make(configuration)
-        let b = try await Store(path: folder.path("b.db"), key: .numbered(1))
-        try await b.write { tx in _ = try tx.execute("CREATE TABLE t(v)") }
-        let (inA, inB) = (Hold(), Hold())
-        let one = onThread {
-            try a.read { _ in
-                inA.stay()
-                _ = try b.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        configuration.readerCountMax = coreCount
+        let store = try make(configuration)
+        let reads = (0..<coreCount).map { _ in
+            Task {
+                try await store.read { tx in
+                    _ = try tx.rows(
+                        """
+                        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+                        SELECT count(*) FROM n
+                        """)
+                }
             }
         }
-        let other = onThread {
-            try b.write { _ in
-                inB.stay()
-                if isSnapshot { return try a.snapshot().close() }
-                _ = try a.read { tx in try Self.count(tx) }
-            }
+        let isRescued = Shared(false)
+        let isOver = DispatchSemaphore(value: 0)
+        Thread.detachNewThread {
+            guard isOver.wait(timeout: .now() + .seconds(60)) == .timedOut else { return }
+            isRescued.value = true
+            for read in reads { read.cancel() }
         }
-        await inA.isEntered()
-        await inB.isEntered()
-        inA.release()
-        inB.release()
-        let codes = [await code(one), await code(other)]
-        #expect(codes.filter { $0 == .wouldDeadlock }.count == 1)
-        #expect(codes.filter { $0 == nil }.count == 1)
+        while store.statistics.readerInUseCount < coreCount, !isRescued.value {
+            await Task.yield()
+        }
+        // Wide enough for whichever threads the tasks have.
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 * coreCount {
+                group.addTask {
+                    for _ in 0..<20 { try await Task.sleep(for: .milliseconds(1)) }
+                }
+            }
+            try await group.waitForAll()
+        }
+        isOver.signal()
+        for read in reads { read.cancel() }
+        for read in reads { #expect(await code(read) == .cancelled) }
+        #expect(!isRescued.value, "the reads had to be cancelled from a thread of its own")
     }
 
     @Test func `a task cancelled after its turn came, and before its thread, begins nothing`()

@@ -92,6 +92,17 @@ final class FaultDisk: @unchecked Sendable {
         Int(fault_disk_operation_count(disk, kinds.rawValue))
     }
 
+    /// Lets each sync of the main file wait until `release()`: those of a checkpoint, and without a
+    /// write-ahead log those of a commit.
+    func holdMainSyncs() { fault_disk_hold_main_syncs(disk) }
+
+    func release() { fault_disk_release(disk) }
+
+    /// Returns when a sync is held.
+    func isHolding() async throws {
+        while fault_disk_held_count(disk) == 0 { try await Task.sleep(for: .milliseconds(1)) }
+    }
+
     // MARK: Power
 
     /// Keeps apart from now on what is written and what is synced. No file may be open yet.

@@ -1,23 +1,44 @@
 import Dispatch
+import Synchronization
 
 /// Keeps the body of a transaction where it is until the test lets it go.
+///
+/// Who waits for the body keeps no thread: there are few for all tests that run at once.
 final class Hold: Sendable {
-    private let entered = DispatchSemaphore(value: 0)
+    private struct Entries {
+        /// How many bodies nobody has waited for yet.
+        var count = 0
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let entries = Mutex(Entries())
     private let released = DispatchSemaphore(value: 0)
 
     /// Called in the body: tells that it runs, and waits.
     func stay() {
-        entered.signal()
+        let waiting = entries.withLock { entries -> CheckedContinuation<Void, Never>? in
+            if entries.waiting.isEmpty {
+                entries.count += 1
+                return nil
+            }
+            return entries.waiting.removeFirst()
+        }
+        waiting?.resume()
         released.wait()
     }
 
     /// Waits until the body runs.
     func isEntered() async {
         await withCheckedContinuation { continuation in
-            DispatchQueue.global().async {
-                self.entered.wait()
-                continuation.resume()
+            let isEntered = entries.withLock { entries in
+                guard entries.count > 0 else {
+                    entries.waiting.append(continuation)
+                    return false
+                }
+                entries.count -= 1
+                return true
             }
+            if isEntered { continuation.resume() }
         }
     }
 

@@ -1,0 +1,186 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+
+/// Who would wait for a body that waits for it is told instead, whatever it waits for.
+@Suite(.againstHanging) struct DeadlockTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func make(
+        _ configuration: Configuration = .testing(), name: String = "a.db"
+    ) throws -> Store {
+        let store = try Store(
+            path: folder.path(name), key: .numbered(1), configuration: configuration)
+        try store.write { tx in try tx.execute("CREATE TABLE t(v)") }
+        return store
+    }
+
+    private func makeOther() throws -> Store { try make(name: "b.db") }
+
+    private static func count(_ tx: borrowing some Reading & ~Copyable) throws -> Int {
+        try tx.rows("SELECT * FROM t").count
+    }
+
+    private func code(_ task: Task<some Sendable, any Error>) async -> StoreError.Code? {
+        if case .failure(let error) = await task.result { return (error as? StoreError)?.code }
+        return nil
+    }
+
+    /// Whether nobody has the turn.
+    private func canWrite(_ store: Store) -> Bool {
+        (try? store.write(timeout: .zero) { _ in }) != nil
+    }
+
+    @Test(arguments: [false, true])
+    func `stores whose reads wait for each other are told instead`(isSnapshot: Bool) async throws {
+        var configuration = Configuration.testing()
+        configuration.readerCountMax = 1
+        let a = try make(configuration)
+        let b = try makeOther()
+        let (inA, inB) = (Hold(), Hold())
+        let one = onThread {
+            try a.read { _ in
+                inA.stay()
+                _ = try b.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+            }
+        }
+        let other = onThread {
+            try b.write { _ in
+                inB.stay()
+                if isSnapshot { return try a.snapshot().close() }
+                _ = try a.read { tx in try Self.count(tx) }
+            }
+        }
+        await inA.isEntered()
+        await inB.isEntered()
+        inA.release()
+        inB.release()
+        let codes = [await code(one), await code(other)]
+        #expect(codes.filter { $0 == .wouldDeadlock }.count == 1)
+        #expect(codes.filter { $0 == nil }.count == 1)
+    }
+
+    /// What waits until nobody else uses the store.
+    enum Change: CaseIterable {
+        case close, suspend, rekey, reopen
+
+        func callAsFunction(_ store: Store) throws {
+            switch self {
+            case .close: try store.close()
+            case .suspend: try store.suspend()
+            case .rekey: try store.rekey(to: .numbered(2))
+            case .reopen: try store.reopen(with: .numbered(1))
+            }
+        }
+    }
+
+    @Test(arguments: Change.allCases, [false, true])
+    func `a change of a store's life that would wait for its own body is told instead`(
+        change: Change, isRead: Bool
+    ) async throws {
+        let (a, b) = (try make(), try makeOther())
+        let (inA, inB) = (Hold(), Hold())
+        let one = onThread {
+            let body = {
+                inA.stay()
+                _ = try b.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+            }
+            if isRead { try a.read { _ in try body() } } else { try a.write { _ in try body() } }
+        }
+        let other = onThread {
+            try b.write { _ in
+                inB.stay()
+                try change(a)
+            }
+        }
+        await inA.isEntered()
+        await inB.isEntered()
+        inA.release()
+        inB.release()
+        let codes = [await code(one), await code(other)]
+        #expect(codes.filter { $0 == .wouldDeadlock }.count == 1)
+        #expect(codes.filter { $0 == nil }.count == 1)
+        if change == .suspend { try await a.resume() }
+        if change != .close { _ = try await a.read { tx in try Self.count(tx) } }
+    }
+
+    @Test(arguments: Change.allCases)
+    func `one that waits for another one, which waits for its body, is told instead`(
+        change: Change
+    ) async throws {
+        let (a, b) = (try make(), try makeOther())
+        let (inA, inB) = (Hold(), Hold())
+        let reader = onThread {
+            try a.read { _ in
+                inA.stay()
+                _ = try b.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+            }
+        }
+        await inA.isEntered()
+        // In no body, so that it alone could wait.
+        let rekey = onThread { try a.rekey(to: .numbered(2)) }
+        while canWrite(a) { await Task.yield() }
+        let nested = onThread {
+            try b.write { _ in
+                inB.stay()
+                try change(a)
+            }
+        }
+        await inB.isEntered()
+        inA.release()
+        inB.release()
+        var codes = [await code(reader), await code(rekey)]
+        #expect(codes.count { $0 == .wouldDeadlock } <= 1)
+        codes.append(await code(nested))
+        #expect(codes.count { $0 == .wouldDeadlock } == 1)
+        #expect(!codes.contains(.busy))
+    }
+
+    @Test func `a change of a store's life in another's body waits for who goes on by himself`()
+        async throws
+    {
+        let (a, b) = (try make(), try makeOther())
+        let inA = Hold()
+        let read = onThread { try a.read { _ in inA.stay() } }
+        await inA.isEntered()
+        let nested = onThread { try b.write { _ in try a.rekey(to: .numbered(2)) } }
+        while canWrite(a) { await Task.yield() }
+        inA.release()
+        try await read.value
+        try await nested.value
+    }
+
+    @Test(arguments: [false, true])
+    func `snapshots whose reads wait for each other's stores are told instead`(
+        isClose: Bool
+    ) async throws {
+        let (a, b) = (try make(), try makeOther())
+        let snapshot = try await a.snapshot()
+        let (inA, inB) = (Hold(), Hold())
+        let one = onThread {
+            try snapshot.read { _ in
+                inA.stay()
+                _ = try b.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+            }
+        }
+        let other = onThread {
+            try b.write { _ in
+                inB.stay()
+                if isClose { return try snapshot.close() }
+                _ = try snapshot.read { tx in try Self.count(tx) }
+            }
+        }
+        await inA.isEntered()
+        await inB.isEntered()
+        inA.release()
+        inB.release()
+        let codes = [await code(one), await code(other)]
+        #expect(codes.filter { $0 == .wouldDeadlock }.count == 1)
+        #expect(codes.filter { $0 == nil }.count == 1)
+    }
+}
