@@ -87,9 +87,7 @@ final class Authorizer {
             sawControl = true
             // VACUUM attaches a temporary file without a name, as this.
             let isOfVacuum = first == (action == SQLITE_ATTACH ? "" : "vacuum_db")
-            reason =
-                isOfVacuum
-                ? nil : "ATTACH and DETACH are not for SQL text; use attach(_:as:key:) and detach"
+            reason = isOfVacuum ? nil : attachReason
         case SQLITE_ALTER_TABLE, SQLITE_CREATE_INDEX...SQLITE_CREATE_VIEW,
             SQLITE_DROP_INDEX...SQLITE_DROP_VIEW, SQLITE_CREATE_VTABLE, SQLITE_DROP_VTABLE:
             sawSchemaChange = true
@@ -121,12 +119,27 @@ final class Authorizer {
                 + "return to commit and throw to roll back"
     }
 
+    private var attachReason: String {
+        scope == .body
+            ? "a store is one file; nest the write of another Store in this one's body, or use "
+                + "attach(_:as:key:) of a Connection"
+            : "ATTACH and DETACH are not for SQL text; use attach(_:as:key:) and detach"
+    }
+
     private func pragmaReason(_ name: String, argument: String?) -> String? {
         if let verb = Self.secretPragmas[name] {
+            if scope == .body {
+                return "PRAGMA \(name) would put a key or a cipher setting into SQL text; "
+                    + "the store has been given its own, and store.rekey(to:) changes the key"
+            }
             return "PRAGMA \(name) would put a key or a cipher setting into SQL text; use \(verb)"
         }
         if name.hasPrefix("cipher"), argument != nil {
             return "PRAGMA \(name) changes how pages are encrypted; name a CipherProfile instead"
+        }
+        if name == "journal_mode", argument != nil {
+            return "PRAGMA journal_mode could lose another process's commit; "
+                + "set Configuration.journalMode and open the file again"
         }
         if Self.unsafePragmas.contains(name), argument != nil {
             return "PRAGMA \(name) is set by Coffer on every connection and stays as it is"
@@ -150,9 +163,7 @@ final class Authorizer {
     private static let unsafePragmas: Set = [
         // Plaintext would reach /var/tmp: measured with temp_store=FILE on both engines.
         "temp_store", "temp_store_directory", "data_store_directory",
-        "writable_schema", "trusted_schema", "page_size",
-        // A change of the journal mode by the pragma alone can drop another process's commit.
-        "journal_mode", "locking_mode",
+        "writable_schema", "trusted_schema", "page_size", "locking_mode",
     ]
 
     /// Pragmas that read or write pages as a query does: in a transaction, and probed.

@@ -80,6 +80,30 @@ import Testing
         try store.close()
     }
 
+    @Test(arguments: [false, true])
+    func `the mode of a file in use is not changed, and nothing of the other is lost`(
+        isWriting: Bool
+    ) throws {
+        let other = try open(.wal)
+        try other.begin(isWriting ? .immediate : .deferred)
+        _ = try other.rows("SELECT * FROM t")
+        if isWriting { try other.execute("UPDATE t SET n = 5 WHERE id = 1") }
+        expect(.busy) {
+            try Store(
+                path: path, key: .numbered(1), mode: .mustExist,
+                configuration: .impatient(.delete))
+        }
+        try other.commit()
+        let third = try open(.existing)
+        #expect(try third.fileState().handle.journalMode() == .wal)
+        third.close()
+        other.close()
+        #expect(try count(1) == (isWriting ? 5 : 0))
+        let store = try Store(
+            path: path, key: .numbered(1), mode: .mustExist, configuration: .testing(.delete))
+        #expect(store.journalMode == .delete)
+    }
+
     @Test func `a new file is in WAL with .existing`() throws {
         let store = try Store(
             path: folder.path("new.db"), key: .numbered(1), configuration: .testing(.existing))

@@ -82,6 +82,48 @@ import Testing
         }
     }
 
+    @Test func `events come in the order of the commits, whoever wrote`() async throws {
+        let folder = try TemporaryFolder()
+        let store = try await Store(
+            path: folder.path(), key: .numbered(1), configuration: .testing())
+        try await store.write { tx in try tx.execute("CREATE TABLE n(id INTEGER PRIMARY KEY)") }
+        let loop = store.changes(in: "n").makeAsyncIterator()
+        let (writerCount, writeCount) = (8, 40)
+        let writing = Task {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for writer in 0..<writerCount {
+                    group.addTask {
+                        for _ in 0..<writeCount {
+                            if writer % 2 == 0 {
+                                try await store.write { tx in
+                                    try tx.execute("INSERT INTO n DEFAULT VALUES")
+                                }
+                            } else {
+                                try await onThread {
+                                    try store.write { tx in
+                                        _ = try tx.execute("INSERT INTO n DEFAULT VALUES")
+                                    }
+                                }.value
+                            }
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+        var keys: [Value] = []
+        while keys.count < writerCount * writeCount {
+            guard case .commit(let rows) = try await loop.next() else {
+                Issue.record("a commit was not told row by row")
+                break
+            }
+            keys += rows.map(\.key[0])
+        }
+        try await writing.value
+        // Each write takes the next number.
+        #expect(keys == (1...writerCount * writeCount).map { .integer(Int64($0)) })
+    }
+
     @Test func `what was undone is not told`() async throws {
         let fixture = try prepared()
         let loop = fixture.store.changes(in: "t", "w").makeAsyncIterator()

@@ -4,7 +4,8 @@ import Workload
 @testable import Coffer
 
 /// Tasks that are cancelled at random moments: each returns and has written once, or throws and has
-/// written nothing.
+/// written nothing. Some have a deadline, some read in a snapshot, and now and then the store is
+/// paused.
 ///
 /// A continuation that is never resumed lets its task wait for ever, and one that is resumed twice
 /// ends the process; so a run that returns had neither. Each read also has to see one snapshot, and
@@ -21,6 +22,8 @@ struct CancellationHarness {
     private enum Outcome: Sendable, Equatable {
         case returned
         case cancelled
+        /// By a deadline or a pause.
+        case refused
         case failed(String)
     }
 
@@ -38,7 +41,7 @@ struct CancellationHarness {
         do {
             // What was lost once would be lost again and again.
             while tally.triedCount < cancellationCount, tally.problems.isEmpty {
-                let outcomes = await cancelSome(store, from: tally.triedCount)
+                let outcomes = try await cancelSome(store, from: tally.triedCount)
                 returnedCount += outcomes.count { $0 == .returned }
                 try await check(outcomes, from: tally.triedCount, store, &tally)
             }
@@ -55,10 +58,15 @@ struct CancellationHarness {
     }
 
     /// Starts some tasks and cancels each at some moment.
-    private func cancelSome(_ store: Store, from first: Int) async -> [Outcome] {
+    private func cancelSome(_ store: Store, from first: Int) async throws -> [Outcome] {
         var random = SystemRandomNumberGenerator()
         let tasks = (first..<first + Self.batchCount).map { id in
             id % 5 == 4 ? read(store, id) : write(store, id)
+        }
+        let pause = Task {
+            guard first / Self.batchCount % 10 == 9 else { return }
+            try await store.suspend()
+            try await store.resume()
         }
         for task in tasks.shuffled(using: &random) {
             await wait(Int.random(in: 0..<8, using: &random))
@@ -66,6 +74,7 @@ struct CancellationHarness {
         }
         var outcomes: [Outcome] = []
         for task in tasks { outcomes.append(await task.value) }
+        try await pause.value
         return outcomes
     }
 
@@ -74,9 +83,10 @@ struct CancellationHarness {
     private func write(_ store: Store, _ id: Int) -> Task<Outcome, Never> {
         // Some take so long that they are also cancelled in the middle of a statement.
         let stepCount = id % 5 == 0 ? 3000 : 1
+        let timeout = id % 7 == 3 ? Duration.microseconds(500) : nil
         return Task {
             await outcome {
-                try await store.write { tx in
+                try await store.write(timeout: timeout) { tx in
                     try tx.execute("INSERT INTO t VALUES (\(id), 1)")
                     try tx.savepoint { part in
                         try part.execute(
@@ -97,13 +107,17 @@ struct CancellationHarness {
     private func read(_ store: Store, _ id: Int) -> Task<Outcome, Never> {
         Task {
             await outcome {
-                let counts = try await store.read { tx in
+                let body: @Sendable (inout ReadTransaction) throws -> [Int] = { tx in
                     try (0..<3).map { _ in
                         // Some take so long that writes end meanwhile.
                         if id % 40 == 4 { usleep(1000) }
                         return try tx.firstRow("SELECT count(*) FROM t")?.get(0, as: Int.self) ?? -1
                     }
                 }
+                let isInSnapshot = id % 10 == 9 && journalMode == .wal
+                let counts =
+                    isInSnapshot
+                    ? try await store.snapshot().read(body) : try await store.read(body)
                 // One snapshot, and each write in it wholly.
                 guard Set(counts).count == 1, counts[0] % 3 == 0 else {
                     throw WorkloadError("one read counted \(counts) rows")
@@ -118,6 +132,8 @@ struct CancellationHarness {
             return misreports && Task.isCancelled ? .cancelled : .returned
         } catch let error as StoreError where error.code == .cancelled {
             return .cancelled
+        } catch let error as StoreError where error.code == .busy || error.code == .suspended {
+            return .refused
         } catch {
             return .failed("\(error)")
         }
@@ -148,7 +164,8 @@ struct CancellationHarness {
             var problems: [String] = []
             switch outcome {
             case .failed(let error): problems.append(error)
-            case .cancelled: if !found.isEmpty { problems.append("thrown, and \(found) is there") }
+            case .cancelled, .refused:
+                if !found.isEmpty { problems.append("thrown, and \(found) is there") }
             case .returned:
                 let expected = id % 5 == 4 ? [] : [1, 2, 3]
                 if found != expected { problems.append("returned, and \(found) is there") }
@@ -166,29 +183,18 @@ struct CancellationHarness {
         try await store.write(timeout: Self.patience) { tx in try tx.execute("DELETE FROM t") }
         guard journalMode == .wal else { return }
         let hold = Hold()
-        var failure: (any Error)?
-        for _ in 0..<configuration.readerCountMax where failure == nil {
-            failure = await beginRead(store, hold)
+        let reads = (0..<configuration.readerCountMax).map { _ in
+            Task { try await store.read(timeout: Self.patience) { _ in hold.stay() } }
         }
-        for _ in 0..<configuration.readerCountMax { hold.release() }
-        if let failure { throw failure }
-    }
-
-    /// Begins a read and keeps it.
-    ///
-    /// - Returns: Why it did not begin.
-    private func beginRead(_ store: Store, _ hold: Hold) async -> (any Error)? {
-        await withCheckedContinuation { begun in
-            Task {
-                do {
-                    try await store.read(timeout: Self.patience) { _ in
-                        begun.resume(returning: nil)
-                        hold.stay()
-                    }
-                } catch {
-                    begun.resume(returning: error)
-                }
-            }
+        let end = ContinuousClock.now + Self.patience
+        while store.statistics.readerInUseCount < reads.count, ContinuousClock.now < end {
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        let count = store.statistics.readerInUseCount
+        for _ in reads { hold.release() }
+        for read in reads { try await read.value }
+        guard count == reads.count else {
+            throw WorkloadError("only \(count) of \(reads.count) reads began at once")
         }
     }
 }

@@ -66,6 +66,27 @@ import Testing
         #expect(logByteCount() < 8 << 20)
     }
 
+    @Test func `writes and reads return while a checkpoint waits for the disk`() async throws {
+        let disk = try FaultDisk()
+        var configuration = Configuration.testing()
+        configuration.vfs = disk.name
+        configuration.checkpointPageCount = 100
+        let store = try make(configuration)
+        disk.holdMainSyncs()
+        for _ in 0..<3 { try Self.fill(store) }
+        try await disk.isHolding()
+        for _ in 0..<20 {
+            try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        }
+        #expect(try await store.read { tx in try tx.rows("SELECT * FROM t").count } == 28)
+        #expect(store.statistics.checkpoints.count == 0)
+        disk.release()
+        while store.statistics.checkpoints.count == 0 {
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        #expect(try await store.read { tx in try tx.integrityProblems() } == [])
+    }
+
     @Test func `a long read keeps the log for a while and no write`() async throws {
         var configuration = Configuration.testing()
         configuration.walByteCountMax = 1 << 20

@@ -1,3 +1,4 @@
+import CSQLCipher
 import Foundation
 import Synchronization
 import Testing
@@ -510,9 +511,24 @@ import Testing
         #expect(store.statistics.writes.commitCount == count + 2)
     }
 
-    @Test(arguments: [FaultDisk.Kinds.write, .sync])
-    func `if the disk fails at COMMIT all of a group get .io, and nobody is told of rows`(
-        kind: FaultDisk.Kinds
+    /// What fails, with which of the engine's codes (0: the one that fits), and what is told.
+    struct DiskFailure {
+        var kind: FaultDisk.Kinds
+        var code: Int32 = 0
+        var told: StoreError.Code
+    }
+
+    private static let diskFailures: [DiskFailure] = [
+        .init(kind: .write, told: .io), .init(kind: .sync, told: .io),
+        .init(kind: .write, code: SQLITE_FULL, told: .full),
+        .init(kind: .write, code: SQLITE_NOMEM, told: .io),
+        // SQLITE_IOERR_NOMEM, whose macro Swift does not see.
+        .init(kind: .sync, code: SQLITE_IOERR | 12 << 8, told: .io),
+    ]
+
+    @Test(arguments: diskFailures)
+    func `if the disk fails at COMMIT all of a group are told why, and nobody of rows`(
+        failure: DiskFailure
     ) async throws {
         let disk = try FaultDisk()
         var configuration = Configuration.testing()
@@ -531,12 +547,12 @@ import Testing
                 },
                 { tx in
                     try tx.execute("INSERT INTO t VALUES (3)")
-                    disk.arm(kind)
+                    disk.arm(failure.kind, code: failure.code)
                 },
                 Self.fail(4),
             ])
         disk.disarm()
-        #expect(outcome.codes == [.io, .io, .io, .io])
+        #expect(outcome.codes == Array(repeating: failure.told, count: 4))
         #expect(!isRun.value)
         try await store.write(Self.insert(5))
         #expect(try values(store) == [5])

@@ -342,11 +342,31 @@ import Testing
 
     @Test func `close, rekey and verbs of one's own transaction are misuse inside a body`() throws {
         let store = try make()
-        try store.write { _ in
-            expect(.misuse) { try store.close() }
-            expect(.misuse) { try store.rekey(to: .numbered(2)) }
+        let changes: [() throws -> Void] = [
+            { try store.close() }, { try store.suspend() }, { try store.resume() },
+            { try store.rekey(to: .numbered(2)) }, { try store.reopen(with: .numbered(1)) },
+        ]
+        for change in changes {
+            try store.write { _ in _ = expect(.misuse) { try change() } }
+            try store.read { _ in _ = expect(.misuse) { try change() } }
         }
-        try store.read { _ in _ = expect(.misuse) { try store.rekey(to: .numbered(2)) } }
+        try store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        #expect(try values(store) == [1])
+    }
+
+    @Test(arguments: [
+        ("PRAGMA journal_mode = DELETE", "Configuration.journalMode"),
+        ("PRAGMA key = 'x'", "store.rekey(to:)"), ("PRAGMA rekey = 'x'", "store.rekey(to:)"),
+        ("ATTACH 'other.db' AS other", "another Store"),
+        ("PRAGMA synchronous = OFF", "Configuration"), ("COMMIT", "throw to roll back"),
+    ])
+    func `misuse in a body says what to do instead`(sql: String, words: String) throws {
+        let store = try make()
+        let error = expect(.misuse) {
+            try store.write { tx in try tx.execute(SQL(text: sql)) }
+        }
+        let text = try #require(error).description
+        #expect(text.contains(words), "\(text)")
     }
 
     @Test(arguments: journalModes)
