@@ -44,6 +44,20 @@ struct ColumnShape: Sendable, Equatable {
     var storage: Storage
     var coding: ColumnCoding
     var isNullable = false
+    /// Whether SQLite orders what is stored as its values are.
+    private(set) var isOrdered: Bool
+
+    init(storage: Storage, coding: ColumnCoding) {
+        (self.storage, self.coding) = (storage, coding)
+        isOrdered = coding != .json && coding != .decimal
+    }
+
+    /// Of a type that encodes a value of this shape as its own only one.
+    var wrapped: ColumnShape {
+        var shape = self
+        shape.coding = .single
+        return shape
+    }
 
     /// Of what a type encodes piece by piece, by containers of its own.
     static let tree = Self(storage: .text, coding: .json)

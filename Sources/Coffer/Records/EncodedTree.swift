@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// What a type encodes piece by piece under one key: kept until it is whole, and then one JSON.
 final class EncodedTree: Encodable {
     private enum Content {
@@ -132,9 +138,30 @@ final class EncodedTree: Encodable {
 
 /// The decoder of a JSON, for a type that takes it apart by itself.
 struct OpenedJSON: Decodable {
-    let decoder: any Decoder
+    private let decoder: any Decoder
 
     init(from decoder: any Decoder) {
         self.decoder = decoder
+    }
+
+    /// - Parameter name: The column; the paths of all that fails begin with it.
+    /// - Throws: `DecodingError` if it is no JSON.
+    static func decoder(of json: Data, at name: String) throws -> any Decoder {
+        // By itself, for `1, "b": 2` is a part of an object too.
+        _ = try JSONText.decode(Self.self, from: json)
+        let object =
+            Data("{".utf8) + (try JSONText.data(name)) + Data(":".utf8) + json
+            + Data("}".utf8)
+        let row = try JSONText.decode(Self.self, from: object).decoder
+        return try row.container(keyedBy: ColumnKey.self).superDecoder(forKey: .init(name))
+    }
+
+    private struct ColumnKey: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(_ name: String) { stringValue = name }
+        init(stringValue: String) { self.init(stringValue) }
+        init?(intValue: Int) { nil }
     }
 }

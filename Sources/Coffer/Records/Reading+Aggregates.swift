@@ -139,15 +139,19 @@ extension Reading where Self: ~Copyable {
     ) throws -> V? {
         let (table, column, connection) = try column(path)
         try table.plan.requireNumbers(in: column)
-        // SQL takes texts and blobs for numbers, and infinities that cancel out for NULL.
-        let sql = query.aggregateSQL(table.plan, column) {
-            "\(function)(\($0)), count(\($0)) > 0, total(typeof(\($0)) IN ('text', 'blob')) > 0"
-        }
+        // SQL takes texts and blobs for numbers, and infinities that cancel out for NULL. "An
+        // INTEGER or REAL value is less than any TEXT or BLOB value":
+        // https://www.sqlite.org/datatype3.html#sort_order
+        let sql = query.aggregateSQL(table.plan, column) { "\(function)(\($0)), max(\($0))" }
         let found = try table.rows(sql, connection) { (row) throws(StoreError) in
             let value = try row.column(0, as: Value.self)
-            let hasRows = try row.column(1, as: Bool.self)
-            let hasOthers = try row.column(2, as: Bool.self)
-            return (value, !hasOthers && (value != .null || !hasRows))
+            let isKnown =
+                switch try row.column(1, as: Value.self) {
+                case .null: true
+                case .text, .blob: false
+                case .integer, .real: value != .null
+                }
+            return (value, isKnown)
         }
         guard let (value, isKnown) = found.first, isKnown else {
             throw StoreError(
@@ -182,7 +186,7 @@ extension RecordTable {
             throw error.with(table: plan.table, column: column.name)
         } catch {
             throw StoreError(
-                .mismatch, "the stored value could not be decoded", table: plan.table,
+                .mismatch, "the stored value could not be decoded as \(type)", table: plan.table,
                 column: column.name, cause: error)
         }
     }

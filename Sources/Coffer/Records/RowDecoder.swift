@@ -90,7 +90,23 @@ final class RowDecoder: Decoder {
     @inline(never)
     func wrapped(_ error: any Error) -> StoreError {
         if let known = error as? StoreError { return known }
-        return StoreError(.mismatch, "a row could not be decoded", table: table, cause: error)
+        return StoreError(
+            .mismatch, "a row could not be decoded" + rowKey, table: table,
+            column: column(of: error), cause: error)
+    }
+
+    /// Where an error of Swift's coding arose, if it tells.
+    private func column(of error: any Error) -> String? {
+        guard let error = error as? DecodingError else { return nil }
+        let key: (any CodingKey)? =
+            switch error {
+            case .typeMismatch(_, let context), .valueNotFound(_, let context),
+                .dataCorrupted(let context):
+                context.codingPath.first
+            case .keyNotFound(let key, let context): context.codingPath.first ?? key
+            @unknown default: nil
+            }
+        return key.flatMap { positions[$0.stringValue] }.map { names[Int($0)] }
     }
 
     // MARK: Decoder
@@ -143,10 +159,15 @@ final class RowDecoder: Decoder {
             hint: "Select the column, or make the property optional.", table: table, column: name)
     }
 
-    func failure(_ error: any Error, _ column: Int32) -> StoreError {
+    /// - Parameter type: What the value was to become, if the error may not tell.
+    func failure(
+        _ error: any Error, _ column: Int32, _ type: Any.Type? = nil
+    ) -> StoreError {
+        let words = type.map { " as \($0)" } ?? ""
         let known =
             error as? StoreError
-            ?? StoreError(.mismatch, "the stored value could not be decoded", cause: error)
+            ?? StoreError(
+                .mismatch, "the stored value could not be decoded\(words)", cause: error)
         return StoreError(
             known.code, known.message + rowKey, hint: known.hint, table: table,
             column: names[Int(column)], cause: known.cause)
@@ -181,7 +202,7 @@ final class RowDecoder: Decoder {
                 return try ScalarDecoder(try state.pointee.value(column)).decode(type)
             }
         } catch {
-            throw failure(error, column)
+            throw failure(error, column, type)
         }
     }
 
@@ -189,7 +210,7 @@ final class RowDecoder: Decoder {
     func opened<T>(_ column: Int32, _ body: (any Decoder) throws -> T) throws -> T {
         do {
             let json = try state.pointee.textData(column, OpenedJSON.self)
-            return try body(try JSONText.decode(OpenedJSON.self, from: json).decoder)
+            return try body(try OpenedJSON.decoder(of: json, at: names[Int(column)]))
         } catch {
             throw failure(error, column)
         }

@@ -35,6 +35,10 @@ final class ScalarDecoder: Decoder, SingleValueDecodingContainer {
     func decode(_ type: String.Type) throws -> String { try String(value) }
 
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
+        // The frequent ones without casts; equal types have the same bits.
+        if type == Int.self { return unsafeBitCast(try Int(value), to: type) }
+        if type == String.self { return unsafeBitCast(try String(value), to: type) }
+        if type == Double.self { return unsafeBitCast(try Double(value), to: type) }
         if ColumnShape.known(type) != nil, let known = type as? any ValueConvertible.Type {
             guard let made = try known.init(value) as? T else {
                 throw StoreError.mismatch(value, type)

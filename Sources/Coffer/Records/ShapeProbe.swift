@@ -39,11 +39,8 @@ final class ShapeProbe: Decoder {
 
         // One generic method meets all requirements of the protocol: nothing here is hot.
         func decode<T: Decodable>(_ type: T.Type) throws -> T {
-            if probe.shape == nil, var shape = ColumnShape.of(type) {
-                // The wrapper's own init(from:) runs, so its coding is its own.
-                shape.coding = .single
-                probe.shape = shape
-            }
+            // The wrapper's own init(from:) runs, so its coding is its own.
+            if probe.shape == nil { probe.shape = ColumnShape.of(type)?.wrapped }
             return try Placeholder.make(type, probe.variant)
         }
     }

@@ -107,6 +107,7 @@ import Testing
         ("text", "NULL", "String"), ("big", "'5'", "UInt64"), ("small", "128", "Int8"),
         ("flag", "2", "Bool"), ("real", "'x'", "Double"), ("data", "0", "Data"),
         ("uuid", "x'0011'", "UUID"), ("link", "''", "URL"), ("price", "'x'", "Decimal"),
+        ("colour", "'x'", "Colour"), ("list", "'[1,'", "Array<Int>"),
     ])
     func `the error says what was expected`(column: String, value: String, type: String) throws {
         let names = "id, big, small, flag, real, float, text, data, uuid, link, price, colour, list"
@@ -222,6 +223,7 @@ import Testing
             let error = expect(.mismatch) { try tx.fetch(Strict.all) }
             #expect(error?.cause is Failing)
             #expect(error?.table == "strict")
+            #expect(error?.message.hasSuffix(", in the row with id 13") == true)
             // The statement is usable afterwards.
             #expect(try tx.find(Strict.self, 14)?.id == 14)
             #expect(try tx.fetch(Strict.where(\.id == 11)).count == 1)

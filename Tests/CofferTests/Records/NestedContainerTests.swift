@@ -93,7 +93,7 @@ import Testing
         )
     }
 
-    @Test(arguments: ["{", "[]", #"{"city":1}"#, "nothing"])
+    @Test(arguments: ["{", "[]", #"{"city":1}"#, "nothing", #"{},"stops":{}"#])
     func `a JSON that the type cannot take apart is a mismatch`(json: String) throws {
         try fixture.store.write { tx in try tx.insert(Parcel(id: 1)) }
         try fixture.execute("UPDATE parcel SET address = \(json)")
@@ -101,6 +101,8 @@ import Testing
             try fixture.store.read { tx in try tx.fetch(Parcel.all) }
         }
         #expect(error?.table == "parcel")
+        #expect(error?.column == "address")
+        #expect(error?.message.hasSuffix(", in the row with id 1") == true)
     }
 
     class Base: Codable, @unchecked Sendable {

@@ -144,9 +144,34 @@ import Testing
         }
     }
 
+    struct Amount: Codable, Comparable {
+        var value: Decimal
+
+        init(from decoder: any Decoder) throws {
+            value = try decoder.singleValueContainer().decode(Decimal.self)
+        }
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(value)
+        }
+        init(_ value: Decimal) { self.value = value }
+        static func < (left: Self, right: Self) -> Bool { left.value < right.value }
+    }
+
+    struct Bill: Record {
+        var id: Int
+        var amount: Amount
+        var discount: Amount?
+    }
+
     @Test func `what has no order is not compared by it`() throws {
         try fixture.store.write { tx throws in
             try tx.create(Item.self)
+            try tx.insert([Bill(id: 1, amount: Amount(9)), Bill(id: 2, amount: Amount(10))])
+            _ = expect(.misuse) { try tx.fetch(Bill.where(\.amount < Amount(10))) }
+            _ = expect(.misuse) { try tx.fetch(Bill.order(by: \.amount)) }
+            _ = expect(.misuse) { try tx.fetch(Bill.order(by: \.discount)) }
+            #expect(try tx.fetch(Bill.where(\.amount == Amount(10))).map(\.id) == [2])
             _ = expect(.misuse) { try tx.fetch(Item.where(\.price < 2)) }
             _ = expect(.misuse) { try tx.fetch(Item.where(\.tags > ["a"])) }
             _ = expect(.misuse) { try tx.fetch(Note.where(\.note < nil)) }
