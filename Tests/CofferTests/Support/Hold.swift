@@ -1,6 +1,8 @@
 import Dispatch
 import Synchronization
 
+@testable import Coffer
+
 /// Keeps the body of a transaction where it is until the test lets it go.
 ///
 /// Who waits for the body keeps no thread: there are few for all tests that run at once.
