@@ -21,14 +21,23 @@ extension Gate {
     ) async throws -> R {
         let cancellation = Cancellation()
         let slot = TicketSlot()
+        let order = ResumptionOrder()
+        defer { order.mark() }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let deadline = timeout.map { (ContinuousClock.now + $0, what) }
                 let ticket = Ticket(isSharing: isSharing, deadline: deadline) { decision in
                     switch decision {
-                    case .failure(let error): continuation.resume(throwing: error)
+                    case .failure(let error):
+                        order.mark()
+                        continuation.resume(throwing: error)
                     case .success:
-                        threads.run { work(cancellation) { continuation.resume(with: $0) } }
+                        threads.run {
+                            work(cancellation) {
+                                order.mark()
+                                continuation.resume(with: $0)
+                            }
+                        }
                     }
                 }
                 if slot.hold(ticket) { enter(ticket) } else { cancel(ticket) }
@@ -65,5 +74,21 @@ private final class TicketSlot: Sendable {
             if case .holding(let ticket) = state { return ticket }
             return nil
         }
+    }
+}
+
+/// What is done before a mark on one thread is done before what follows a mark on another one.
+///
+/// A continuation sees to that, but the runtime does not tell the thread sanitizer of one that is
+/// resumed before its task waits.
+private struct ResumptionOrder: Sendable {
+    #if COFFER_TSAN
+    private let count = Mutex(0)
+    #endif
+
+    func mark() {
+        #if COFFER_TSAN
+        count.withLock { $0 &+= 1 }
+        #endif
     }
 }
