@@ -39,17 +39,24 @@ enum ColumnCoding: UInt8, Sendable {
     case json
 }
 
+/// What a value is made of, of which its storage class does not tell all.
+enum Content: Sendable {
+    case flag
+    /// Texts that do not order as their values do.
+    case decimal
+    case json
+    case other
+}
+
 /// What a column must hold for a Swift type.
 struct ColumnShape: Sendable, Equatable {
     var storage: Storage
     var coding: ColumnCoding
     var isNullable = false
-    /// Whether SQLite orders what is stored as its values are.
-    private(set) var isOrdered: Bool
+    let content: Content
 
-    init(storage: Storage, coding: ColumnCoding) {
-        (self.storage, self.coding) = (storage, coding)
-        isOrdered = coding != .json && coding != .decimal
+    init(storage: Storage, coding: ColumnCoding, content: Content = .other) {
+        (self.storage, self.coding, self.content) = (storage, coding, content)
     }
 
     /// Of a type that encodes a value of this shape as its own only one.
@@ -60,12 +67,13 @@ struct ColumnShape: Sendable, Equatable {
     }
 
     /// Of what a type encodes piece by piece, by containers of its own.
-    static let tree = Self(storage: .text, coding: .json)
+    static let tree = Self(storage: .text, coding: .json, content: .json)
 
     /// The shape of a type that Coffer knows by name.
     static func known(_ type: Any.Type) -> ColumnShape? {
         if let storage = primitive(type) {
-            return ColumnShape(storage: storage, coding: .primitive)
+            let content = type == Bool.self ? Content.flag : .other
+            return ColumnShape(storage: storage, coding: .primitive, content: content)
         }
         switch type {
         case is Date.Type: return ColumnShape(storage: .real, coding: .date)
@@ -73,7 +81,8 @@ struct ColumnShape: Sendable, Equatable {
         case is UUID.Type: return ColumnShape(storage: .blob, coding: .uuid)
         case is [UInt8].Type: return ColumnShape(storage: .blob, coding: .bytes)
         case is URL.Type: return ColumnShape(storage: .text, coding: .url)
-        case is Decimal.Type: return ColumnShape(storage: .text, coding: .decimal)
+        case is Decimal.Type:
+            return ColumnShape(storage: .text, coding: .decimal, content: .decimal)
         default: return nil
         }
     }

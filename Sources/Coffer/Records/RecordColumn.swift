@@ -6,8 +6,7 @@ struct RecordColumn: Sendable {
     var storage: Storage
     var coding: ColumnCoding
     var isNullable: Bool
-    /// Whether SQLite orders what is stored as its values are.
-    var isOrdered: Bool
+    let content: Content
     /// The form of the stored values, where the type declares one.
     var encoding: ColumnEncoding?
 }
@@ -53,7 +52,7 @@ struct ColumnCollector {
             guard let type = entry.type, let shape = entry.shape else { return nil }
             return RecordColumn(
                 name: entry.name, type: type, storage: shape.storage, coding: shape.coding,
-                isNullable: entry.isNullable || shape.isNullable, isOrdered: shape.isOrdered)
+                isNullable: entry.isNullable || shape.isNullable, content: shape.content)
         }
     }
 }

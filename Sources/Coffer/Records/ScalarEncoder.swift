@@ -8,6 +8,8 @@ import Foundation
 /// its JSON.
 final class ScalarEncoder: Encoder, SingleValueEncodingContainer {
     private var value: Value?
+    /// Of the last value that was encoded.
+    private(set) var content = Content.other
     /// Whether the value asked for a container of many values.
     private var isStructured = false
 
@@ -16,7 +18,9 @@ final class ScalarEncoder: Encoder, SingleValueEncodingContainer {
 
     /// The SQL value, or the failure of the type's own `encode(to:)`.
     func encode<T: Encodable>(value: T) throws -> Value {
-        if ColumnShape.known(T.self) != nil, let known = value as? any ValueConvertible {
+        content = .other
+        if let shape = ColumnShape.known(T.self), let known = value as? any ValueConvertible {
+            content = shape.content
             return try known.asValue()
         }
         self.value = nil
@@ -29,12 +33,12 @@ final class ScalarEncoder: Encoder, SingleValueEncodingContainer {
     // MARK: Encoder
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-        isStructured = true
+        (isStructured, content) = (true, .json)
         return InertEncoder().container(keyedBy: type)
     }
 
     func unkeyedContainer() -> any UnkeyedEncodingContainer {
-        isStructured = true
+        (isStructured, content) = (true, .json)
         return InertEncoder().unkeyedContainer()
     }
 
@@ -69,7 +73,7 @@ extension ScalarEncoder {
         if let shape = shape(of: T.self) { return shape }
         let encoder = ScalarEncoder()
         guard let encoded = try? encoder.encode(value: value) else { return nil }
-        if encoder.isStructured { return ColumnShape(storage: .text, coding: .json) }
+        if encoder.isStructured { return .tree }
         return encoded.storage.map { ColumnShape(storage: $0, coding: .single) }
     }
 }

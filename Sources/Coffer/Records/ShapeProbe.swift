@@ -25,7 +25,7 @@ final class ShapeProbe: Decoder {
     func singleValueContainer() -> any SingleValueDecodingContainer { Single(probe: self) }
 
     private func noteStructured() {
-        if shape == nil { shape = ColumnShape(storage: .text, coding: .json) }
+        if shape == nil { shape = .tree }
     }
 
     private struct Single: SingleValueDecodingContainer {

@@ -128,6 +128,77 @@ import Testing
         }
     }
 
+    /// Any JSON by itself, of which `Other` is tried first.
+    struct Either<Other: Codable & Hashable>: Codable, Hashable {
+        var json: JSON
+        init(_ json: JSON) { self.json = json }
+        init(from decoder: any Decoder) throws {
+            let value = try decoder.singleValueContainer()
+            if let other = try? value.decode(Other.self) {
+                json = Self.json(of: other)
+            } else {
+                json = try JSON(from: decoder)
+            }
+        }
+        private static func json(of value: Other) -> JSON {
+            switch value {
+            case let flag as Bool: .flag(flag)
+            case let text as String: .text(text)
+            case let number as Int: .number(Double(number))
+            case let list as [JSON]: .list(list)
+            default: .null
+            }
+        }
+        func encode(to encoder: any Encoder) throws {
+            if case .number(let number) = json, number == number.rounded() {
+                var container = encoder.singleValueContainer()
+                return try container.encode(Int(number))
+            }
+            try json.encode(to: encoder)
+        }
+    }
+
+    struct Choice<P: RecordPathsTests.Path, Other: Codable & Hashable>: Record, Equatable {
+        static var access: RecordAccess { P.access }
+        static var table: String { "choice" }
+        var id: Int
+        var value: Either<Other>
+        var maybe: Either<Other>?
+    }
+
+    /// What is kept comes back as it was; all else is refused.
+    private func checkChoices<P, Other>(_ type: Choice<P, Other>.Type, kept: Int) throws {
+        let values: [JSON] = [
+            .flag(true), .flag(false), .number(0), .number(1), .number(5), .text("a"), .text("1"),
+            .text("[]"), .list([]), .list([.number(1)]), .object([:]),
+        ]
+        var keptCount = 0
+        try fixture.store.write { tx throws in
+            for (id, value) in values.enumerated() {
+                let row = type.init(id: id, value: Either(value), maybe: Either(value))
+                do {
+                    try tx.insert(row)
+                } catch let error as StoreError {
+                    #expect(error.code == .mismatch && error.column == "value", "\(error)")
+                    continue
+                }
+                keptCount += 1
+                #expect(try tx.find(type, id) == row, "\(value)")
+            }
+            try tx.execute("DROP TABLE choice")
+        }
+        #expect(keptCount == kept, "\(type)")
+    }
+
+    @Test func `a value of another kind than the column's is refused, never altered`() throws {
+        try checkChoices(Choice<Own, Bool>.self, kept: 2)
+        try checkChoices(Choice<Stored, Bool>.self, kept: 2)
+        try checkChoices(Choice<Own, Int>.self, kept: 3)
+        try checkChoices(Choice<Stored, Int>.self, kept: 3)
+        try checkChoices(Choice<Own, String>.self, kept: 3)
+        try checkChoices(Choice<Stored, String>.self, kept: 3)
+    }
+
     // MARK: Optionals, generics, enums with payloads
 
     struct Twice: Record, Equatable {
