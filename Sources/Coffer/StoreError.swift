@@ -166,8 +166,8 @@ extension StoreError.Code {
     public static let misuse = Self("misuse")
     /// SQLite undid the whole transaction for the reason in `cause`.
     public static let rolledBack = Self("rolledBack")
-    /// The write would wait for a store whose write waits for this one. Nest stores in the same
-    /// order everywhere.
+    /// The call would wait for bodies of several stores that wait for each other, and for it. Nest
+    /// stores in the same order everywhere.
     public static let wouldDeadlock = Self("wouldDeadlock")
     /// The store was suspended; `resume()` lets work in again.
     public static let suspended = Self("suspended")

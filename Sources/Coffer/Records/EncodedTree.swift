@@ -156,7 +156,7 @@ struct OpenedJSON: Decodable {
         return try row.container(keyedBy: ColumnKey.self).superDecoder(forKey: .init(name))
     }
 
-    private struct ColumnKey: CodingKey {
+    struct ColumnKey: CodingKey {
         let stringValue: String
         var intValue: Int? { nil }
 

@@ -95,18 +95,18 @@ final class RowDecoder: Decoder {
             column: column(of: error), cause: error)
     }
 
-    /// Where an error of Swift's coding arose, if it tells.
+    /// The column whose container an error of Swift's coding arose in.
     private func column(of error: any Error) -> String? {
         guard let error = error as? DecodingError else { return nil }
-        let key: (any CodingKey)? =
+        let path: [any CodingKey] =
             switch error {
             case .typeMismatch(_, let context), .valueNotFound(_, let context),
-                .dataCorrupted(let context):
-                context.codingPath.first
-            case .keyNotFound(let key, let context): context.codingPath.first ?? key
-            @unknown default: nil
+                .keyNotFound(_, let context), .dataCorrupted(let context):
+                context.codingPath
+            @unknown default: []
             }
-        return key.flatMap { positions[$0.stringValue] }.map { names[Int($0)] }
+        // Another path may be of a coder of the type's own.
+        return (path.first as? OpenedJSON.ColumnKey)?.stringValue
     }
 
     // MARK: Decoder

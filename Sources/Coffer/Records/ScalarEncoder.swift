@@ -74,7 +74,9 @@ extension ScalarEncoder {
         let encoder = ScalarEncoder()
         guard let encoded = try? encoder.encode(value: value) else { return nil }
         if encoder.isStructured { return .tree }
-        return encoded.storage.map { ColumnShape(storage: $0, coding: .single) }
+        return encoded.storage.map {
+            ColumnShape(storage: $0, coding: .single, content: encoder.content)
+        }
     }
 }
 

@@ -32,9 +32,12 @@ struct Alarm: @unchecked Sendable {
         timer?.schedule(deadline: .distantFuture)
     }
 
+    /// Not one of the store's, which a running body may block, nor one that shares its threads with
+    /// tasks (`WorkThreads.swift`).
+    private static let queue = DispatchQueue(label: "coffer.alarm")
+
     private static func make(_ ring: @escaping @Sendable () -> Void) -> any DispatchSourceTimer {
-        // Not on a queue of the store's, which a running body may block.
-        let timer = DispatchSource.makeTimerSource(queue: .global())
+        let timer = DispatchSource.makeTimerSource(queue: queue)
         timer.setEventHandler(handler: ring)
         timer.activate()
         return timer

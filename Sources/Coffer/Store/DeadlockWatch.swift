@@ -1,9 +1,10 @@
 import Synchronization
 
-/// Who waits at a gate of one store while holding places at the gates of others.
+/// Who waits at a gate while keeping others waiting at gates.
 ///
-/// Only such waits can close a cycle: A's body waits for B while B's body waits for A. Who finds
-/// that its own wait would be the last link does not wait.
+/// Only such waits can close a cycle: A's body waits for B while B's body waits for A. Beside
+/// bodies of other stores a pause, rekey or close keeps others waiting. Who finds that its own wait
+/// would be the last link does not wait.
 enum DeadlockWatch {
     private struct Wait {
         let held: [ObjectIdentifier]
@@ -74,7 +75,7 @@ enum DeadlockWatch {
         }
         guard let id else {
             throw StoreError(
-                .wouldDeadlock, "the store waits for another one that this body holds up",
+                .wouldDeadlock, "this would wait for what waits for it, in a body of another store",
                 hint: "Nest stores in the same order everywhere.")
         }
         defer { waits.withLock { _ = $0.waits.removeValue(forKey: id) } }

@@ -14,8 +14,8 @@ extension Store {
     /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout` or
     ///   another process holds the file; `.full` if the journal found no room; `.damaged` if a
     ///   page fails authentication; `.io`; `.readOnly`; `.unsupported` without a file; `.misuse`
-    ///   inside a body, for the same key or for another salt; `.wouldDeadlock` in the body of
-    ///   another store that running work of this one waits for.
+    ///   inside a body, for the same key or for another salt; `.wouldDeadlock` if running work
+    ///   waits, in a body of another store, for what waits for this.
     /// - Complexity: O(*pages*) time and disk (the journal grows to the size of the file);
     ///   O(1) memory.
     public func rekey(to key: consuming StoreKey) throws {
@@ -63,8 +63,8 @@ extension Store {
     ///
     /// - Throws: `StoreError` `.busy` if a body did not end even then, as it does not use the
     ///   store: the store then goes on; `.closed`; `.unsupported` without a file, which would lose
-    ///   everything; `.misuse` inside a body; `.wouldDeadlock` in the body of another store that
-    ///   running work of this one waits for: this one then goes on.
+    ///   everything; `.misuse` inside a body; `.wouldDeadlock` as for ``rekey(to:)``: the store
+    ///   then goes on.
     public func suspend() throws {
         try core.suspend()
     }
@@ -80,7 +80,8 @@ extension Store {
     /// Opens the file again after ``suspend()``. Does nothing if the store is not suspended.
     ///
     /// - Throws: What opening throws, such as `.wrongKey` if another process has changed the key
-    ///   meanwhile: the store is then still suspended, see ``reopen(with:)``.
+    ///   meanwhile: the store is then still suspended, see ``reopen(with:)``; `.misuse`, `.busy`
+    ///   and `.wouldDeadlock` as for ``suspend()``.
     public func resume() throws {
         try core.resume()
     }
@@ -101,8 +102,7 @@ extension Store {
     /// Work that comes later gets `.closed`.
     ///
     /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout`; the
-    ///   store is then still open. `.misuse` inside a body; `.wouldDeadlock` in the body of another
-    ///   store that running work of this one waits for.
+    ///   store is then still open. `.misuse` inside a body; `.wouldDeadlock` as for ``rekey(to:)``.
     public func close() throws {
         try core.close()
     }

@@ -123,7 +123,7 @@ public final class Store: Sendable {
     /// - Throws: What `body` throws; `StoreError` `.damaged` if a page failed authentication,
     ///   `.busy` if no connection became free in time, `.snapshotExpired` if it kept its snapshot
     ///   for too long, `.wrongKey` if another process changed the key: see ``reopen(with:)``;
-    ///   `.closed`, `.suspended`.
+    ///   `.wouldDeadlock` in the body of another store; `.closed`, `.suspended`.
     public func read<T>(
         timeout: Duration? = nil, _ body: (inout ReadTransaction) throws -> T
     ) throws -> T {

@@ -14,13 +14,12 @@ extension StoreCore {
         defer { queue.gate.leave() }
         var readerCount = 0
         defer { for _ in 0..<readerCount { readGate.leave() } }
-        try DeadlockWatch.wait(
-            forAllOf: [readGate], holding: [lifeGate, queue.gate]
-        ) { () throws(StoreError) in
-            while readerCount < configuration.readerCountMax {
-                try readGate.wait(timeout: deadline - .now, for: "running reads to end")
-                readerCount += 1
-            }
+        while readerCount < configuration.readerCountMax {
+            let places = Array(repeating: readGate, count: readerCount)
+            try readGate.waitUnlessDeadlocked(
+                timeout: deadline - .now, for: "running reads to end",
+                holding: [lifeGate, queue.gate] + places)
+            readerCount += 1
         }
         try checkpointer.pausing(isLast: isLast, work)
     }
@@ -94,16 +93,9 @@ extension StoreCore {
             }
             let reason = StoreError(
                 .suspended, "the store is suspended", hint: "Call resume(), then run it again.")
-            queue.gate.close(reason)
-            readGate.close(reason)
-            do throws(StoreError) {
-                try DeadlockWatch.wait(
-                    forAllOf: [queue.gate, readGate], holding: [lifeGate]
-                ) { () throws(StoreError) in try drain(reason) }
-            } catch {
-                admit()
-                throw error
-            }
+            try DeadlockWatch.wait(
+                forAllOf: [queue.gate, readGate], holding: [lifeGate]
+            ) { () throws(StoreError) in try drain(reason) }
             checkpointer.stop()
             pool.closeConnections()
             life = .suspended
@@ -111,7 +103,19 @@ extension StoreCore {
         }
     }
 
+    /// Lets nothing in, and ends what runs.
     private func drain(_ reason: StoreError) throws(StoreError) {
+        queue.gate.close(reason)
+        readGate.close(reason)
+        do throws(StoreError) {
+            try waitUntilEmpty(reason)
+        } catch {
+            admit()
+            throw error
+        }
+    }
+
+    private func waitUntilEmpty(_ reason: StoreError) throws(StoreError) {
         let timeout = configuration.waitTimeout
         if isEmpty(within: timeout) { return }
         let deadline = ContinuousClock.now + timeout

@@ -16,7 +16,8 @@ extension DispatchQueue: WorkThreads {
 ///
 /// Outside of Darwin a concurrent dispatch queue shares its threads with Swift's tasks: one for
 /// each core, and no other one as long as these compute. As many long reads as there are cores
-/// would stop every task of the process. A serial queue gets a thread of its own when it has work.
+/// would stop every task of the process. A serial queue gets a thread of its own when it has work;
+/// Dispatch has at most 255 of these.
 final class ManyThreads: WorkThreads {
     private struct State {
         var count = 0

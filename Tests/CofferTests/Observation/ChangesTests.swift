@@ -90,6 +90,8 @@ import Testing
         let loop = store.changes(in: "n").makeAsyncIterator()
         let (writerCount, writeCount) = (8, 40)
         let writing = Task {
+            // Ends the loop, if a write fails.
+            defer { try? store.close() }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for writer in 0..<writerCount {
                     group.addTask {

@@ -63,8 +63,9 @@ struct CancellationHarness {
         let tasks = (first..<first + Self.batchCount).map { id in
             id % 5 == 4 ? read(store, id) : write(store, id)
         }
+        let isPaused = isPaused(first)
         let pause = Task {
-            guard first / Self.batchCount % 10 == 9 else { return }
+            guard isPaused else { return }
             try await store.suspend()
             try await store.resume()
         }
@@ -78,14 +79,22 @@ struct CancellationHarness {
         return outcomes
     }
 
+    /// Whether there is a pause while the tasks from this one on run.
+    private func isPaused(_ first: Int) -> Bool { first / Self.batchCount % 10 == 9 }
+
+    /// Of those that have one; it is so short that some are refused.
+    private func deadline(_ id: Int) -> Duration? {
+        id % 7 == 3 && id % 5 != 4 ? .microseconds(500) : nil
+    }
+
     // MARK: Work
 
     private func write(_ store: Store, _ id: Int) -> Task<Outcome, Never> {
         // Some take so long that they are also cancelled in the middle of a statement.
         let stepCount = id % 5 == 0 ? 3000 : 1
-        let timeout = id % 7 == 3 ? Duration.microseconds(500) : nil
+        let timeout = deadline(id)
         return Task {
-            await outcome {
+            await outcome(id) {
                 try await store.write(timeout: timeout) { tx in
                     try tx.execute("INSERT INTO t VALUES (\(id), 1)")
                     try tx.savepoint { part in
@@ -106,7 +115,7 @@ struct CancellationHarness {
 
     private func read(_ store: Store, _ id: Int) -> Task<Outcome, Never> {
         Task {
-            await outcome {
+            await outcome(id) {
                 let body: @Sendable (inout ReadTransaction) throws -> [Int] = { tx in
                     try (0..<3).map { _ in
                         // Some take so long that writes end meanwhile.
@@ -126,13 +135,15 @@ struct CancellationHarness {
         }
     }
 
-    private func outcome(_ work: () async throws -> Void) async -> Outcome {
+    private func outcome(_ id: Int, _ work: () async throws -> Void) async -> Outcome {
         do {
             try await work()
             return misreports && Task.isCancelled ? .cancelled : .returned
         } catch let error as StoreError where error.code == .cancelled {
             return .cancelled
-        } catch let error as StoreError where error.code == .busy || error.code == .suspended {
+        } catch let error as StoreError where error.code == .busy && deadline(id) != nil {
+            return .refused
+        } catch let error as StoreError where error.code == .suspended && isPaused(id) {
             return .refused
         } catch {
             return .failed("\(error)")
@@ -183,14 +194,20 @@ struct CancellationHarness {
         try await store.write(timeout: Self.patience) { tx in try tx.execute("DELETE FROM t") }
         guard journalMode == .wal else { return }
         let hold = Hold()
+        let begun = Shared(0)
         let reads = (0..<configuration.readerCountMax).map { _ in
-            Task { try await store.read(timeout: Self.patience) { _ in hold.stay() } }
+            Task {
+                try await store.read(timeout: Self.patience) { _ in
+                    begun.update { $0 += 1 }
+                    hold.stay()
+                }
+            }
         }
         let end = ContinuousClock.now + Self.patience
-        while store.statistics.readerInUseCount < reads.count, ContinuousClock.now < end {
+        while begun.value < reads.count, ContinuousClock.now < end {
             try await Task.sleep(for: .milliseconds(1))
         }
-        let count = store.statistics.readerInUseCount
+        let count = begun.value
         for _ in reads { hold.release() }
         for read in reads { try await read.value }
         guard count == reads.count else {

@@ -73,6 +73,7 @@ import Testing
         configuration.checkpointPageCount = 100
         let store = try make(configuration)
         disk.holdMainSyncs()
+        defer { disk.release() }
         for _ in 0..<3 { try Self.fill(store) }
         try await disk.isHolding()
         for _ in 0..<20 {

@@ -124,7 +124,7 @@ import Testing
         await inA.isEntered()
         // In no body, so that it alone could wait.
         let rekey = onThread { try a.rekey(to: .numbered(2)) }
-        while canWrite(a) { await Task.yield() }
+        while a.statistics.waitingReadCount == 0 { await Task.yield() }
         let nested = onThread {
             try b.write { _ in
                 inB.stay()
@@ -139,6 +139,69 @@ import Testing
         codes.append(await code(nested))
         #expect(codes.count { $0 == .wouldDeadlock } == 1)
         #expect(!codes.contains(.busy))
+    }
+
+    @Test(arguments: [false, true])
+    func `who waits for what a rekey holds, which waits for its body, is told instead`(
+        isRead: Bool
+    ) async throws {
+        let (a, b) = (try make(), try makeOther())
+        let (inA, inB) = (Hold(), Hold())
+        let reader = onThread {
+            try a.read { _ in
+                inA.stay()
+                _ = try b.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+            }
+        }
+        await inA.isEntered()
+        let rekey = onThread { try a.rekey(to: .numbered(2)) }
+        while a.statistics.waitingReadCount == 0 { await Task.yield() }
+        let nested = onThread {
+            try b.write { _ in
+                inB.stay()
+                if isRead { return try a.read { _ in } }
+                try a.write { _ in }
+            }
+        }
+        await inB.isEntered()
+        inA.release()
+        inB.release()
+        let codes = [await code(reader), await code(rekey), await code(nested)]
+        #expect(codes.count { $0 == .wouldDeadlock } == 1)
+        #expect(codes.count { $0 == nil } == 2)
+    }
+
+    @Test func `a pause that would wait for ever tells nobody else that there is one`() async throws
+    {
+        let (a, b) = (try make(), try makeOther())
+        let (inA, first, inB) = (Hold(), Hold(), Hold())
+        let reader = onThread {
+            try a.read { _ in
+                inA.stay()
+                _ = try b.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+            }
+        }
+        await inA.isEntered()
+        let writer = Task { try await a.write { _ in first.stay() } }
+        await first.isEntered()
+        let next = Task { try await a.write { tx in try tx.execute("INSERT INTO t VALUES (2)") } }
+        while a.waitingWriteCount == 0 { await Task.yield() }
+        let nested = onThread {
+            try b.write { _ in
+                inB.stay()
+                // The reader waits already.
+                while b.waitingWriteCount == 0 { usleep(1000) }
+                try a.suspend()
+            }
+        }
+        await inB.isEntered()
+        inA.release()
+        inB.release()
+        #expect(await code(nested) == .wouldDeadlock)
+        first.release()
+        try await writer.value
+        #expect(try await next.value == 1)
+        try await reader.value
     }
 
     @Test func `a change of a store's life in another's body waits for who goes on by himself`()

@@ -330,6 +330,7 @@ import Testing
         configuration.vfs = disk.name
         let store = try make(configuration)
         disk.holdMainSyncs()
+        defer { disk.release() }
         let write = Task {
             try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
         }
