@@ -39,13 +39,25 @@ enum ColumnCoding: UInt8, Sendable {
     case json
 }
 
-/// What a value is made of, of which its storage class does not tell all.
-enum Content: Sendable {
-    case flag
-    /// Texts that do not order as their values do.
-    case decimal
-    case json
-    case other
+/// What a value is made of at the bottom of its wrappers: a type that Coffer knows by name, or a
+/// container of values.
+struct ValueKind: Hashable, Sendable {
+    private enum Keyed {}
+    private enum Unkeyed {}
+
+    private let id: ObjectIdentifier
+
+    init(_ type: Any.Type) {
+        id = ObjectIdentifier(type)
+    }
+
+    static let keyed = Self(Keyed.self)
+    static let unkeyed = Self(Unkeyed.self)
+
+    /// Whether the stored values order as Swift's do.
+    var isOrdered: Bool {
+        self != .keyed && self != .unkeyed && self != Self(Decimal.self)
+    }
 }
 
 /// What a column must hold for a Swift type.
@@ -53,10 +65,10 @@ struct ColumnShape: Sendable, Equatable {
     var storage: Storage
     var coding: ColumnCoding
     var isNullable = false
-    let content: Content
+    let kind: ValueKind
 
-    init(storage: Storage, coding: ColumnCoding, content: Content = .other) {
-        (self.storage, self.coding, self.content) = (storage, coding, content)
+    init(storage: Storage, coding: ColumnCoding, kind: ValueKind) {
+        (self.storage, self.coding, self.kind) = (storage, coding, kind)
     }
 
     /// Of a type that encodes a value of this shape as its own only one.
@@ -67,22 +79,26 @@ struct ColumnShape: Sendable, Equatable {
     }
 
     /// Of what a type encodes piece by piece, by containers of its own.
-    static let tree = Self(storage: .text, coding: .json, content: .json)
+    static let tree = Self(.keyed)
+
+    /// A container of values.
+    init(_ kind: ValueKind) {
+        self.init(storage: .text, coding: .json, kind: kind)
+    }
 
     /// The shape of a type that Coffer knows by name.
     static func known(_ type: Any.Type) -> ColumnShape? {
-        if let storage = primitive(type) {
-            let content = type == Bool.self ? Content.flag : .other
-            return ColumnShape(storage: storage, coding: .primitive, content: content)
+        func shape(_ storage: Storage, _ coding: ColumnCoding) -> ColumnShape {
+            ColumnShape(storage: storage, coding: coding, kind: ValueKind(type))
         }
+        if let storage = primitive(type) { return shape(storage, .primitive) }
         switch type {
-        case is Date.Type: return ColumnShape(storage: .real, coding: .date)
-        case is Data.Type: return ColumnShape(storage: .blob, coding: .data)
-        case is UUID.Type: return ColumnShape(storage: .blob, coding: .uuid)
-        case is [UInt8].Type: return ColumnShape(storage: .blob, coding: .bytes)
-        case is URL.Type: return ColumnShape(storage: .text, coding: .url)
-        case is Decimal.Type:
-            return ColumnShape(storage: .text, coding: .decimal, content: .decimal)
+        case is Date.Type: return shape(.real, .date)
+        case is Data.Type: return shape(.blob, .data)
+        case is UUID.Type: return shape(.blob, .uuid)
+        case is [UInt8].Type: return shape(.blob, .bytes)
+        case is URL.Type: return shape(.text, .url)
+        case is Decimal.Type: return shape(.text, .decimal)
         default: return nil
         }
     }

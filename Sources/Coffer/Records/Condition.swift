@@ -157,7 +157,7 @@ struct ConditionColumn {
     func value<V: Encodable>(_ value: V) throws(StoreError) -> Value {
         let encoded: Value
         do {
-            encoded = try column.stored(ScalarEncoder().encode(value: value))
+            encoded = try column.stored(value, by: ScalarEncoder())
         } catch let error as StoreError {
             throw error.with(table: plan.table, column: column.name)
         } catch {

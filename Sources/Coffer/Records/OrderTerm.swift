@@ -33,8 +33,7 @@ extension RecordPlan {
     /// - Throws: `.misuse` for a column whose text does not order as its values do.
     func requireOrder(of position: Int) throws(StoreError) {
         let column = columns[position]
-        let isUnordered = column.content == .json || column.content == .decimal
-        guard isUnordered || column.encoding?.isOrdered == false else { return }
+        guard !column.kind.isOrdered || column.encoding?.isOrdered == false else { return }
         throw StoreError(
             .misuse, "the column is kept as text, whose order is not that of its values",
             hint: "Compare with == or !=, or keep the property as a number.", table: table,

@@ -6,7 +6,8 @@ struct RecordColumn: Sendable {
     var storage: Storage
     var coding: ColumnCoding
     var isNullable: Bool
-    let content: Content
+    /// What its type decodes first.
+    let kind: ValueKind
     /// The form of the stored values, where the type declares one.
     var encoding: ColumnEncoding?
 }
@@ -52,7 +53,7 @@ struct ColumnCollector {
             guard let type = entry.type, let shape = entry.shape else { return nil }
             return RecordColumn(
                 name: entry.name, type: type, storage: shape.storage, coding: shape.coding,
-                isNullable: entry.isNullable || shape.isNullable, content: shape.content)
+                isNullable: entry.isNullable || shape.isNullable, kind: shape.kind)
         }
     }
 }

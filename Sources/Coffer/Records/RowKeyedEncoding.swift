@@ -129,36 +129,10 @@ extension RowEncoder {
             } else if column.coding == .json, column.type == T.self {
                 try state.pointee.bindText(try JSONText.data(value), entry)
             } else {
-                let encoded = try scalar.encode(value: value)
-                guard column.type != T.self || column.keeps(scalar.content) || encoded == .null
-                else { throw StoreError.otherKind(scalar.content, column) }
-                try state.pointee.bind(try column.stored(encoded), entry)
+                try state.pointee.bind(try column.stored(value, by: scalar), entry)
             }
         } catch {
             throw failure(error, entry >> 2)
         }
-    }
-}
-
-extension RecordColumn {
-    /// Whether what a type has encoded in place of one value is of the kind that it decodes first,
-    /// where the storage class does not tell: else it would come back as something else.
-    fileprivate func keeps(_ content: Content) -> Bool {
-        (self.content == .json) == (content == .json)
-            && (self.content == .flag) == (content == .flag)
-    }
-}
-
-extension StoreError {
-    fileprivate static func otherKind(_ content: Content, _ column: RecordColumn) -> StoreError {
-        let words =
-            switch content {
-            case .flag: "a Bool"
-            case .json: "a container of values"
-            case .decimal, .other: "a single value that is no Bool"
-            }
-        return StoreError(
-            .mismatch, "\(column.type) encodes \(words), but decodes something else first",
-            hint: "Put it into a struct of its own, which is kept as JSON.")
     }
 }

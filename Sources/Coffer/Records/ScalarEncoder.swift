@@ -8,8 +8,8 @@ import Foundation
 /// its JSON.
 final class ScalarEncoder: Encoder, SingleValueEncodingContainer {
     private var value: Value?
-    /// Of the last value that was encoded.
-    private(set) var content = Content.other
+    /// Of the last value that was encoded; of no use after NULL.
+    private(set) var kind = ValueKind.keyed
     /// Whether the value asked for a container of many values.
     private var isStructured = false
 
@@ -18,9 +18,8 @@ final class ScalarEncoder: Encoder, SingleValueEncodingContainer {
 
     /// The SQL value, or the failure of the type's own `encode(to:)`.
     func encode<T: Encodable>(value: T) throws -> Value {
-        content = .other
         if let shape = ColumnShape.known(T.self), let known = value as? any ValueConvertible {
-            content = shape.content
+            kind = shape.kind
             return try known.asValue()
         }
         self.value = nil
@@ -33,12 +32,12 @@ final class ScalarEncoder: Encoder, SingleValueEncodingContainer {
     // MARK: Encoder
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-        (isStructured, content) = (true, .json)
+        (isStructured, kind) = (true, .keyed)
         return InertEncoder().container(keyedBy: type)
     }
 
     func unkeyedContainer() -> any UnkeyedEncodingContainer {
-        (isStructured, content) = (true, .json)
+        (isStructured, kind) = (true, .unkeyed)
         return InertEncoder().unkeyedContainer()
     }
 
@@ -50,8 +49,12 @@ final class ScalarEncoder: Encoder, SingleValueEncodingContainer {
 
     // The two that raw-value enums ask for; the generic method meets all other requirements.
 
-    func encode(_ value: Int) { self.value = .integer(Int64(value)) }
-    func encode(_ value: String) { self.value = .text(value) }
+    func encode(_ value: Int) {
+        (self.value, kind) = (.integer(Int64(value)), ValueKind(Int.self))
+    }
+    func encode(_ value: String) {
+        (self.value, kind) = (.text(value), ValueKind(String.self))
+    }
 
     func encode<T: Encodable>(_ value: T) throws {
         let encoded = try encode(value: value)
@@ -73,9 +76,9 @@ extension ScalarEncoder {
         if let shape = shape(of: T.self) { return shape }
         let encoder = ScalarEncoder()
         guard let encoded = try? encoder.encode(value: value) else { return nil }
-        if encoder.isStructured { return .tree }
+        if encoder.isStructured { return ColumnShape(encoder.kind) }
         return encoded.storage.map {
-            ColumnShape(storage: $0, coding: .single, content: encoder.content)
+            ColumnShape(storage: $0, coding: .single, kind: encoder.kind)
         }
     }
 }

@@ -13,19 +13,19 @@ final class ShapeProbe: Decoder {
     }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
-        noteStructured()
+        note(.keyed)
         return KeyedDecodingContainer(PlaceholderKeyed<Key>(variant: variant))
     }
 
     func unkeyedContainer() -> any UnkeyedDecodingContainer {
-        noteStructured()
+        note(.unkeyed)
         return PlaceholderUnkeyed(variant: variant)
     }
 
     func singleValueContainer() -> any SingleValueDecodingContainer { Single(probe: self) }
 
-    private func noteStructured() {
-        if shape == nil { shape = .tree }
+    private func note(_ kind: ValueKind) {
+        if shape == nil { shape = ColumnShape(kind) }
     }
 
     private struct Single: SingleValueDecodingContainer {

@@ -191,12 +191,166 @@ import Testing
     }
 
     @Test func `a value of another kind than the column's is refused, never altered`() throws {
-        try checkChoices(Choice<Own, Bool>.self, kept: 2)
-        try checkChoices(Choice<Stored, Bool>.self, kept: 2)
+        // 0 and 1 would be read as false and true.
+        try checkChoices(Choice<Own, Bool>.self, kept: 3)
+        try checkChoices(Choice<Stored, Bool>.self, kept: 3)
         try checkChoices(Choice<Own, Int>.self, kept: 3)
         try checkChoices(Choice<Stored, Int>.self, kept: 3)
         try checkChoices(Choice<Own, String>.self, kept: 3)
         try checkChoices(Choice<Stored, String>.self, kept: 3)
+        // The texts that are no JSON of a list, and the lists.
+        try checkChoices(Choice<Own, [JSON]>.self, kept: 4)
+        try checkChoices(Choice<Stored, [JSON]>.self, kept: 4)
+    }
+
+    @Test func `a value that would be altered is refused by every verb`() throws {
+        typealias Row = Choice<Own, String>
+        let list = Either<String>(.list([]))
+        try fixture.store.write { tx throws in
+            try tx.insert(Row(id: 1, value: Either(.text("[]")), maybe: nil))
+            for verb in [
+                { tx in _ = try tx.update(Row.where(\.id == 1).set(\.value, to: list)) },
+                { tx in _ = try tx.update(Row.where(\.id == 1).set(\.maybe, to: list)) },
+                { tx in _ = try tx.update(Row(id: 1, value: list, maybe: nil)) },
+                { tx in _ = try tx.update(Row(id: 1, value: list, maybe: nil), only: \.value) },
+                { tx in _ = try tx.fetch(Row.where(\.value == list)) },
+                { tx in try tx.insert(ByHand(id: 1, value: list)) },
+            ] as [(inout WriteTransaction) throws -> Void] {
+                _ = expect(.mismatch) { try verb(&tx) }
+            }
+            #expect(try tx.find(Row.self, 1)?.value == Either(.text("[]")))
+        }
+    }
+
+    /// Codes an optional by the method for all types.
+    struct ByHand: Record {
+        var id: Int
+        var value: Either<String>?
+        enum CodingKeys: CodingKey { case id, value }
+        init(id: Int, value: Either<String>?) { (self.id, self.value) = (id, value) }
+        init(from decoder: any Decoder) throws {
+            let row = try decoder.container(keyedBy: CodingKeys.self)
+            id = try row.decode(Int.self, forKey: .id)
+            value = try row.decodeIfPresent(Either<String>.self, forKey: .value)
+        }
+        func encode(to encoder: any Encoder) throws {
+            var row = encoder.container(keyedBy: CodingKeys.self)
+            try row.encode(id, forKey: .id)
+            try row.encode(value, forKey: .value)
+        }
+    }
+
+    /// A flag that others write as a number.
+    struct LenientFlag: Codable, Hashable {
+        var isOn: Bool
+        init(_ isOn: Bool) { self.isOn = isOn }
+        init(from decoder: any Decoder) throws {
+            let value = try decoder.singleValueContainer()
+            isOn = try (try? value.decode(Int.self)).map { $0 != 0 } ?? value.decode(Bool.self)
+        }
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(isOn)
+        }
+    }
+
+    /// The same the other way round.
+    struct NumericFlag: Codable, Hashable {
+        var isOn: Bool
+        init(_ isOn: Bool) { self.isOn = isOn }
+        init(from decoder: any Decoder) throws {
+            let value = try decoder.singleValueContainer()
+            isOn = try (try? value.decode(Bool.self)) ?? (value.decode(Int.self) != 0)
+        }
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(isOn ? 1 : 0)
+        }
+    }
+
+    struct OneOrMany: Codable, Hashable {
+        var texts: [String]
+        init(_ texts: String...) { self.texts = texts }
+        init(from decoder: any Decoder) throws {
+            let value = try decoder.singleValueContainer()
+            texts = try (try? value.decode([String].self)) ?? [value.decode(String.self)]
+        }
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            if texts.count == 1 {
+                try container.encode(texts[0])
+            } else {
+                try container.encode(texts)
+            }
+        }
+    }
+
+    /// One case is a single value, the other one a container.
+    enum Mode: Codable, Hashable {
+        case auto
+        case fixed(Int)
+        enum CodingKeys: CodingKey { case fixed }
+        init(from decoder: any Decoder) throws {
+            if let keyed = try? decoder.container(keyedBy: CodingKeys.self),
+                let number = try? keyed.decode(Int.self, forKey: .fixed)
+            {
+                self = .fixed(number)
+            } else {
+                _ = try decoder.singleValueContainer().decode(String.self)
+                self = .auto
+            }
+        }
+        func encode(to encoder: any Encoder) throws {
+            switch self {
+            case .auto:
+                var container = encoder.singleValueContainer()
+                try container.encode("auto")
+            case .fixed(let number):
+                var container = encoder.container(keyedBy: CodingKeys.self)
+                try container.encode(number, forKey: .fixed)
+            }
+        }
+    }
+
+    struct Lenient<P: RecordPathsTests.Path>: Record, Equatable {
+        static var access: RecordAccess { P.access }
+        static var table: String { "lenient" }
+        var id: Int
+        var flag: LenientFlag
+        var number: NumericFlag
+        var texts: OneOrMany
+        var mode: Mode
+        var maybe: Mode?
+    }
+
+    private func checkLenient<P>(_ type: Lenient<P>.Type) throws {
+        let rows = [
+            type.init(
+                id: 1, flag: LenientFlag(true), number: NumericFlag(true), texts: OneOrMany("a"),
+                mode: .auto, maybe: .auto),
+            type.init(
+                id: 2, flag: LenientFlag(false), number: NumericFlag(false),
+                texts: OneOrMany("a", "b"), mode: .fixed(3), maybe: .fixed(4)),
+        ]
+        try fixture.store.write { tx throws in
+            try tx.insert(rows)
+            #expect(try tx.fetch(type.order(by: \.id)) == rows)
+            for row in rows {
+                #expect(try tx.fetch(type.where(\.flag == row.flag)) == [row])
+                #expect(try tx.fetch(type.where(\.number == row.number)) == [row])
+                #expect(try tx.fetch(type.where(\.texts == row.texts)) == [row])
+                #expect(try tx.fetch(type.where(\.mode == row.mode)) == [row])
+                #expect(try tx.fetch(type.where(\.maybe == row.maybe)) == [row])
+            }
+            try tx.update(type.where(\.id == 2).set(\.mode, to: .auto).set(\.maybe, to: .auto))
+            #expect(try tx.fetch(type.where(\.mode == .auto)).map(\.id).sorted() == [1, 2])
+            try tx.execute("DROP TABLE lenient")
+        }
+    }
+
+    @Test func `a value of another kind that comes back as it was is kept`() throws {
+        try checkLenient(Lenient<Own>.self)
+        try checkLenient(Lenient<Stored>.self)
     }
 
     // MARK: Optionals, generics, enums with payloads

@@ -1,0 +1,45 @@
+extension RecordColumn {
+    /// The column's form of a value.
+    ///
+    /// A type may try one kind of value after the other, but its column is of the kind that it
+    /// tries first. One of another kind is kept if it comes back as it was.
+    ///
+    /// - Throws: `.mismatch` if it would come back as something else; what the type's own coding
+    ///   throws.
+    @inline(__always)
+    func stored<T: Encodable>(_ value: T, by scalar: ScalarEncoder) throws -> Value {
+        let encoded = try scalar.encode(value: value)
+        if scalar.kind == kind || encoded == .null { return try stored(encoded) }
+        return try stored(checked(value, encoded, scalar.kind))
+    }
+
+    @inline(never)
+    private func checked<T: Encodable>(
+        _ value: T, _ encoded: Value, _ kind: ValueKind
+    ) throws -> Value {
+        // What a record decodes as another type than it encodes is its own business.
+        let isOwn = type == T.self || (T.self as? any OptionalValue.Type)?.wrapped == type
+        guard isOwn, let type = type as? any Decodable.Type else { return encoded }
+        // An enum may encode one case as a container and another one as a single value.
+        if coding == .json { return .text(try JSONText.text(value)) }
+        guard Self.comesBack(encoded, kind, as: type) else {
+            throw StoreError(
+                .mismatch,
+                "a value of \(type) would come back as another one: it is not of the "
+                    + "kind that the type decodes first",
+                hint: "Put it into a struct of its own, which is kept as JSON.")
+        }
+        return encoded
+    }
+
+    private static func comesBack<D: Decodable>(
+        _ encoded: Value, _ kind: ValueKind, as type: D.Type
+    ) -> Bool {
+        func again<E: Encodable>(_ made: E) -> Bool {
+            let scalar = ScalarEncoder()
+            return (try? scalar.encode(value: made)) == encoded && scalar.kind == kind
+        }
+        let made = (try? D(from: ScalarDecoder(encoded))) as? any Encodable
+        return made.map { again($0) } ?? false
+    }
+}
