@@ -38,6 +38,8 @@ import Testing
         ("SELECT count(*) FROM child", "DELETE FROM t WHERE id = 1"),
         ("SELECT count(*) FROM w", "DELETE FROM w"),
         ("SELECT count(*) FROM t", "DELETE FROM t"),
+        // Without triggers and children SQLite empties a table without a look at its rows.
+        ("SELECT count(*) FROM child", "DELETE FROM child"),
         ("SELECT v FROM w", "REPLACE INTO w VALUES ('b', 5, 1)"),
         ("SELECT count(t) FROM child", "INSERT INTO child SELECT id, 1 FROM t"),
         ("SELECT name FROM sqlite_master", "CREATE TABLE more(v)"),
@@ -216,6 +218,18 @@ import Testing
             for try await _ in values { signal.finish() }
         }
         for await _ in begun {}
+        loop.cancel()
+        await Self.expectError(.cancelled) { try await loop.value }
+        #expect(fixture.store.core.observation.observerCount == 0)
+    }
+
+    @Test func `a cancelled task ends its loop over changes`() async throws {
+        let fixture = try ObservationFixture()
+        let changes = fixture.store.changes(in: "t")
+        let loop = Task {
+            for try await _ in changes {}
+        }
+        while fixture.store.core.observation.observerCount == 0 { await Task.yield() }
         loop.cancel()
         await Self.expectError(.cancelled) { try await loop.value }
         #expect(fixture.store.core.observation.observerCount == 0)

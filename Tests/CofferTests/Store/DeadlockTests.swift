@@ -36,6 +36,39 @@ import Testing
         (try? store.write(timeout: .zero) { _ in }) != nil
     }
 
+    @Test func `bodies of tasks that wait for each other's stores are told instead`() async throws {
+        let (a, b) = (try make(), try makeOther())
+        let (inA, inB) = (Hold(), Hold())
+        let insert: @Sendable (Store) throws -> Void = { store in
+            try store.write { tx in _ = try tx.execute("INSERT INTO t VALUES (1)") }
+        }
+        let one = Task {
+            try await a.write { _ in
+                inA.stay()
+                try insert(b)
+            }
+        }
+        let other = Task {
+            try await b.read { _ in
+                inB.stay()
+                try insert(a)
+            }
+        }
+        let third = Task {
+            try await b.write { _ in
+                inB.stay()
+                try insert(a)
+            }
+        }
+        await inA.isEntered()
+        await inB.isEntered()
+        await inB.isEntered()
+        for hold in [inA, inB, inB] { hold.release() }
+        let codes = [await code(one), await code(other), await code(third)]
+        #expect(codes.count { $0 == .wouldDeadlock } == 1)
+        #expect(codes.count { $0 == nil } == 2)
+    }
+
     @Test(arguments: [false, true])
     func `stores whose reads wait for each other are told instead`(isSnapshot: Bool) async throws {
         var configuration = Configuration.testing()

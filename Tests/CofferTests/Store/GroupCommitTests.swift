@@ -168,6 +168,29 @@ import Testing
         #expect(((error as? StoreError)?.cause as? StoreError)?.code == .constraint)
     }
 
+    @Test func `if a body fills the disk, those who ran are told and the rest goes on`()
+        async throws
+    {
+        let store = try make()
+        try await store.write { tx in
+            try tx.connection().current().run("PRAGMA max_page_count = 20")
+        }
+        let outcome = try await run(
+            store,
+            [
+                Self.insert(1), Self.insert(2),
+                { tx in
+                    for _ in 0..<200 {
+                        try tx.execute(
+                            "INSERT INTO t VALUES (\([UInt8](repeating: 1, count: 4000)))")
+                    }
+                },
+                Self.insert(4),
+            ])
+        #expect(outcome.codes == [.rolledBack, .rolledBack, .full, nil])
+        #expect(try values(store) == [4])
+    }
+
     @Test func `no body runs twice, also if SQLite ends its transaction`() async throws {
         let store = try make()
         try await store.write { tx in try tx.execute("CREATE TABLE u(v UNIQUE)") }

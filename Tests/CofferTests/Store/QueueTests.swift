@@ -37,18 +37,20 @@ import Testing
     {
         let store = try make()
         let hold = Hold()
+        let before = ContinuousClock.now
         let line = #line + 1
         let holder = Task { try await store.write { _ in hold.stay() } }
         await hold.isEntered()
+        let after = ContinuousClock.now
         let running = try #require(store.statistics.runningWrite)
         #expect(running.line == line && running.fileID.hasSuffix("QueueTests.swift"))
-        #expect(running.beginning <= .now)
+        #expect((before...after).contains(running.beginning))
         let late = Task { try await store.write(timeout: .milliseconds(20)) { _ in } }
         #expect(await code(late) == .busy)
         let blocked = onThread { try store.write(timeout: .milliseconds(20)) { _ in } }
         #expect(await code(blocked) == .busy)
         let patient = Task { try await store.write { _ in } }
-        while store.waitingWriteCount < 1 { await Task.yield() }
+        while store.statistics.waitingWriteCount < 1 { await Task.yield() }
         try await Task.sleep(for: .milliseconds(20))
         hold.release()
         try await holder.value

@@ -334,9 +334,15 @@ import Testing
         let store = try make()
         try await store.close()
         try await store.close()
-        await #expect(throws: StoreError.self) { try await store.read { _ in } }
-        await #expect(throws: StoreError.self) { try await store.write { _ in } }
-        await #expect(throws: StoreError.self) { try await store.rekey(to: .numbered(2)) }
+        let late: [() throws -> Void] = [
+            { try store.read { _ in } }, { try store.write { _ in } }, { try store.suspend() },
+            { try store.rekey(to: .numbered(2)) }, { try store.reopen(with: .numbered(1)) },
+            { _ = try store.snapshot() },
+        ]
+        for verb in late { _ = expect(.closed) { try verb() } }
+        await #expect {
+            try await store.write { _ in }
+        } throws: { ($0 as? StoreError)?.code == .closed }
         #expect(!FileManager.default.fileExists(atPath: path + "-wal"))
     }
 
