@@ -189,7 +189,7 @@ extension Connection {
         switch try storageClass(cell) {
         case .blob?:
             let handle = try current()
-            if isWritable { handle.touchObserver?.willWrite(cell, on: self) }
+            if isWritable { try handle.tellObserver { $0.willWrite(cell, on: self) } }
             return try OpenBlob(handle, cell, isWritable: isWritable)
         case nil: throw cell.error(.notFound, "\(cell.table) has no row \(cell.row)")
         case .null?: throw cell.error(.mismatch, "the value is NULL, which is not an empty blob")

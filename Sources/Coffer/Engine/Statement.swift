@@ -221,7 +221,7 @@ public final class Statement {
             names = nil
             // What nobody asked for belongs to an earlier statement.
             if handle.callbackError != nil { handle.callbackError = nil }
-            if handle.touchObserver != nil { tellObserver() }
+            if handle.touchObserver != nil { try tellObserver() }
         }
         let code = changesSchema ? stepChangingSchema(raw) : sqlite3_step(raw)
         if code == SQLITE_ROW {
@@ -236,8 +236,14 @@ public final class Statement {
     }
 
     @inline(never)
-    private func tellObserver() {
-        if let connection { handle.touchObserver?.willRun(self, on: connection) }
+    private func tellObserver() throws(StoreError) {
+        guard let connection else { return }
+        do throws(StoreError) {
+            try handle.tellObserver { $0.willRun(self, on: connection) }
+        } catch {
+            rewind()
+            throw error
+        }
     }
 
     /// Captures the error of a failed step, and resets.

@@ -47,3 +47,19 @@ protocol TouchObserver: AnyObject {
     /// A blob is opened for writing, which neither a statement nor a trigger sees.
     func willWrite(_ cell: BlobCell, on connection: Connection)
 }
+
+extension Handle {
+    /// Lets the observer look at what is about to run.
+    ///
+    /// It asks by statements of its own. EXPLAIN of a statement that writes counts as one: if it is
+    /// interrupted, SQLite undoes the whole transaction, and what then ran would be committed by
+    /// itself.
+    ///
+    /// - Throws: `.rolledBack` if the transaction has ended meanwhile.
+    func tellObserver(_ tell: (any TouchObserver) -> Void) throws(StoreError) {
+        guard let observer = touchObserver else { return }
+        let wasInTransaction = isInTransaction
+        tell(observer)
+        if wasInTransaction, !isInTransaction { throw Connection.rolledBack(cause: nil) }
+    }
+}

@@ -61,7 +61,7 @@ struct CancellationHarness {
     private func cancelSome(_ store: Store, from first: Int) async throws -> [Outcome] {
         var random = SystemRandomNumberGenerator()
         let tasks = (first..<first + Self.batchCount).map { id in
-            id % 5 == 4 ? read(store, id) : write(store, id)
+            id % 20 == 19 ? observe(store, id) : id % 5 == 4 ? read(store, id) : write(store, id)
         }
         let isPaused = isPaused(first)
         let pause = Task {
@@ -135,6 +135,21 @@ struct CancellationHarness {
         }
     }
 
+    private func observe(_ store: Store, _ id: Int) -> Task<Outcome, Never> {
+        Task {
+            await outcome(id) {
+                var seen = 0
+                for try await count in store.observe({ tx in
+                    try tx.firstRow("SELECT count(*) FROM t")?.get(0, as: Int.self) ?? -1
+                }) {
+                    guard count % 3 == 0 else { throw WorkloadError("observed \(count) rows") }
+                    seen += 1
+                    if seen == 2 { break }
+                }
+            }
+        }
+    }
+
     private func outcome(_ id: Int, _ work: () async throws -> Void) async -> Outcome {
         do {
             try await work()
@@ -190,6 +205,10 @@ struct CancellationHarness {
         let statistics = store.statistics
         guard statistics.waitingReadCount + statistics.waitingWriteCount == 0 else {
             throw WorkloadError("somebody still waits: \(statistics)")
+        }
+        let observerCount = store.core.observation.observerCount
+        guard observerCount == 0 else {
+            throw WorkloadError("\(observerCount) loops are still told")
         }
         try await store.write(timeout: Self.patience) { tx in try tx.execute("DELETE FROM t") }
         guard journalMode == .wal else { return }
