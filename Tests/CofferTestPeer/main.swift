@@ -119,6 +119,42 @@ func patientStore() throws -> Store {
     return try Store(path: path, key: key, mode: .mustExist, configuration: configuration)
 }
 
+/// Reads on every core at once, and tells whether tasks go on beside that.
+func readEndlessly() throws -> String {
+    var configuration = configuration(next())
+    let coreCount = ProcessInfo.processInfo.activeProcessorCount
+    configuration.readerCountMax = coreCount
+    let store = try Store(
+        path: next(), key: nextKey(), mode: .mustExist, configuration: configuration)
+    for _ in 0..<coreCount {
+        Task {
+            try await store.read { tx in
+                _ = try tx.rows(
+                    """
+                    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+                    SELECT count(*) FROM n
+                    """)
+            }
+        }
+    }
+    let isOver = DispatchSemaphore(value: 0)
+    Task {
+        while store.statistics.readerInUseCount < coreCount {
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        // Wide enough for whichever threads the tasks have.
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 * coreCount {
+                group.addTask {
+                    for _ in 0..<20 { try? await Task.sleep(for: .milliseconds(1)) }
+                }
+            }
+        }
+        isOver.signal()
+    }
+    return isOver.wait(timeout: .now() + 60) == .success ? "tasks went on" : "tasks stood still"
+}
+
 /// Runs a part of each history that is asked for; each begins at a time that both processes know.
 func runHistories(_ clients: RegisterClients) {
     say("ready")
@@ -210,14 +246,30 @@ case "derivations":
         for _ in 0..<2 {
             let store = try Store(
                 path: path, key: .passphrase("one two three"), configuration: configuration)
-            DispatchQueue.concurrentPerform(iterations: 16) { _ in
-                _ = try? store.read { tx in try tx.rows("SELECT 1").count }
+            // All that it may have at once: each waits in its body for the others.
+            let count = configuration.readerCountMax
+            let (entered, left) = (DispatchGroup(), DispatchGroup())
+            for _ in 0..<count {
+                entered.enter()
+                left.enter()
+                Thread.detachNewThread {
+                    defer { left.leave() }
+                    _ = try? store.read { tx in
+                        _ = try tx.rows("SELECT 1")
+                        entered.leave()
+                        entered.wait()
+                    }
+                }
             }
-            say(String(KeyDerivation.derivationCount))
+            left.wait()
+            let readerCount = store.statistics.openReaderCount
+            say("\(readerCount) readers, \(KeyDerivation.derivationCount) derivations")
             try store.close()
         }
         exit(0)
     }
+case "read-endlessly":
+    report { try readEndlessly() }
 case "spill":
     // Changes more than the cache holds, so that pages and a hot journal reach the disk.
     report {

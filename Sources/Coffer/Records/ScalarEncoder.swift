@@ -45,15 +45,15 @@ final class ScalarEncoder: Encoder, SingleValueEncodingContainer {
 
     // MARK: SingleValueEncodingContainer
 
-    func encodeNil() { value = .null }
+    func encodeNil() { (value, isStructured) = (.null, false) }
 
     // The two that raw-value enums ask for; the generic method meets all other requirements.
 
     func encode(_ value: Int) {
-        (self.value, kind) = (.integer(Int64(value)), ValueKind(Int.self))
+        (self.value, kind, isStructured) = (.integer(Int64(value)), ValueKind(Int.self), false)
     }
     func encode(_ value: String) {
-        (self.value, kind) = (.text(value), ValueKind(String.self))
+        (self.value, kind, isStructured) = (.text(value), ValueKind(String.self), false)
     }
 
     func encode<T: Encodable>(_ value: T) throws {

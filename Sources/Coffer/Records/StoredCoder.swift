@@ -49,8 +49,10 @@ struct OptionalPropertyCoder<T: Codable>: StoredCoder {
 /// What `Optional` of some type is an optional of.
 protocol OptionalValue {
     static var wrapped: Any.Type { get }
+    var isNil: Bool { get }
 }
 
 extension Optional: OptionalValue {
     static var wrapped: Any.Type { Wrapped.self }
+    var isNil: Bool { self == nil }
 }

@@ -8,25 +8,35 @@ extension RecordColumn {
     ///   throws.
     @inline(__always)
     func stored<T: Encodable>(_ value: T, by scalar: ScalarEncoder) throws -> Value {
+        // An enum may encode one case as a container and another one as a single value, or as nil.
+        if coding == .json, isOwn(T.self) { return try json(value) }
         let encoded = try scalar.encode(value: value)
         if scalar.kind == kind || encoded == .null { return try stored(encoded) }
         return try stored(checked(value, encoded, scalar.kind))
+    }
+
+    /// Whether it is the column's type, or an optional of it. What a record decodes as another type
+    /// than it encodes is its own business.
+    private func isOwn(_ other: Any.Type) -> Bool {
+        type == other || (other as? any OptionalValue.Type)?.wrapped == type
+    }
+
+    @inline(never)
+    private func json<T: Encodable>(_ value: T) throws -> Value {
+        if let optional = value as? any OptionalValue, optional.isNil { return .null }
+        return .text(try JSONText.text(value))
     }
 
     @inline(never)
     private func checked<T: Encodable>(
         _ value: T, _ encoded: Value, _ kind: ValueKind
     ) throws -> Value {
-        // What a record decodes as another type than it encodes is its own business.
-        let isOwn = type == T.self || (T.self as? any OptionalValue.Type)?.wrapped == type
-        guard isOwn, let type = type as? any Decodable.Type else { return encoded }
-        // An enum may encode one case as a container and another one as a single value.
-        if coding == .json { return .text(try JSONText.text(value)) }
+        guard isOwn(T.self), let type = type as? any Decodable.Type else { return encoded }
         guard Self.comesBack(encoded, kind, as: type) else {
             throw StoreError(
                 .mismatch,
-                "a value of \(type) would come back as another one: it is not of the "
-                    + "kind that the type decodes first",
+                "a value of \(type) would not come back as it was: it is not of the kind "
+                    + "that the type decodes first",
                 hint: "Put it into a struct of its own, which is kept as JSON.")
         }
         return encoded

@@ -104,6 +104,28 @@ import Testing
         #expect(store.journalMode == .delete)
     }
 
+    @Test func `the change waits for a reader, and lets others write meanwhile`() async throws {
+        let (reader, path) = (try Peer(["hold-read", "wal", path, "1"]), path)
+        try #require(reader.line() == "ready")
+        let isOpen = Shared(false)
+        let opening = onThread {
+            let store = try Store(
+                path: path, key: .numbered(1), mode: .mustExist, configuration: .testing(.delete))
+            isOpen.value = true
+            #expect(store.journalMode == .delete)
+        }
+        // It takes its lock again and again, and gives it back each time.
+        for number in 0..<5 {
+            let sql = "UPDATE t SET n = \(number) WHERE id = 1"
+            #expect(try Peer.run(["execute", "wal", path, "1", sql]) == ["executed"])
+        }
+        #expect(!isOpen.value)
+        reader.goOn()
+        try await opening.value
+        _ = reader.finish()
+        #expect(try count(1) == 4)
+    }
+
     @Test func `a new file is in WAL with .existing`() throws {
         let store = try Store(
             path: folder.path("new.db"), key: .numbered(1), configuration: .testing(.existing))

@@ -312,6 +312,30 @@ import Testing
         }
     }
 
+    /// One case is nil, which JSON writes as well.
+    enum Limit: Codable, Hashable {
+        case none
+        case some(Int)
+        enum CodingKeys: CodingKey { case some }
+        init(from decoder: any Decoder) throws {
+            if let keyed = try? decoder.container(keyedBy: CodingKeys.self) {
+                self = .some(try keyed.decode(Int.self, forKey: .some))
+            } else {
+                self = .none
+            }
+        }
+        func encode(to encoder: any Encoder) throws {
+            switch self {
+            case .none:
+                var container = encoder.singleValueContainer()
+                try container.encodeNil()
+            case .some(let number):
+                var container = encoder.container(keyedBy: CodingKeys.self)
+                try container.encode(number, forKey: .some)
+            }
+        }
+    }
+
     struct Lenient<P: RecordPathsTests.Path>: Record, Equatable {
         static var access: RecordAccess { P.access }
         static var table: String { "lenient" }
@@ -321,6 +345,7 @@ import Testing
         var texts: OneOrMany
         var mode: Mode
         var maybe: Mode?
+        var limit: Limit = .none
     }
 
     private func checkLenient<P>(_ type: Lenient<P>.Type) throws {
@@ -330,7 +355,7 @@ import Testing
                 mode: .auto, maybe: .auto),
             type.init(
                 id: 2, flag: LenientFlag(false), number: NumericFlag(false),
-                texts: OneOrMany("a", "b"), mode: .fixed(3), maybe: .fixed(4)),
+                texts: OneOrMany("a", "b"), mode: .fixed(3), maybe: .fixed(4), limit: .some(5)),
         ]
         try fixture.store.write { tx throws in
             try tx.insert(rows)
@@ -341,9 +366,14 @@ import Testing
                 #expect(try tx.fetch(type.where(\.texts == row.texts)) == [row])
                 #expect(try tx.fetch(type.where(\.mode == row.mode)) == [row])
                 #expect(try tx.fetch(type.where(\.maybe == row.maybe)) == [row])
+                #expect(try tx.fetch(type.where(\.limit == row.limit)) == [row])
             }
             try tx.update(type.where(\.id == 2).set(\.mode, to: .auto).set(\.maybe, to: .auto))
+            try tx.update(type.where(\.id == 2).set(\.limit, to: Limit.none))
             #expect(try tx.fetch(type.where(\.mode == .auto)).map(\.id).sorted() == [1, 2])
+            #expect(try tx.fetch(type.where(\.limit == Limit.none)).map(\.id).sorted() == [1, 2])
+            try tx.update(type.where(\.id == 1).set(\.maybe, to: nil))
+            #expect(try tx.fetch(type.where(\.maybe == nil)).map(\.id) == [1])
             try tx.execute("DROP TABLE lenient")
         }
     }

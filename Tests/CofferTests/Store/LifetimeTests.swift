@@ -348,45 +348,10 @@ import Testing
         #expect(store.statistics.runningWrite == nil)
     }
 
-    @Test func `tasks go on beside reads that keep every core busy`() async throws {
-        let coreCount = ProcessInfo.processInfo.activeProcessorCount
-        var configuration = Configuration.testing()
-        configuration.readerCountMax = coreCount
-        let store = try make(configuration)
-        let reads = (0..<coreCount).map { _ in
-            Task {
-                try await store.read { tx in
-                    _ = try tx.rows(
-                        """
-                        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
-                        SELECT count(*) FROM n
-                        """)
-                }
-            }
-        }
-        let isRescued = Shared(false)
-        let isOver = DispatchSemaphore(value: 0)
-        Thread.detachNewThread {
-            guard isOver.wait(timeout: .now() + .seconds(60)) == .timedOut else { return }
-            isRescued.value = true
-            for read in reads { read.cancel() }
-        }
-        while store.statistics.readerInUseCount < coreCount, !isRescued.value {
-            await Task.yield()
-        }
-        // Wide enough for whichever threads the tasks have.
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<4 * coreCount {
-                group.addTask {
-                    for _ in 0..<20 { try await Task.sleep(for: .milliseconds(1)) }
-                }
-            }
-            try await group.waitForAll()
-        }
-        isOver.signal()
-        for read in reads { read.cancel() }
-        for read in reads { #expect(await code(read) == .cancelled) }
-        #expect(!isRescued.value, "the reads had to be cancelled from a thread of its own")
+    @Test func `tasks go on beside reads that keep every core busy`() throws {
+        do { try make().close() }
+        // In a process of its own: here other tests keep the threads of tasks.
+        #expect(try Peer.run(["read-endlessly", "wal", folder.path(), "1"]) == ["tasks went on"])
     }
 
     @Test func `a task cancelled after its turn came, and before its thread, begins nothing`()
