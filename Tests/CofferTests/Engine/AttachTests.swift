@@ -61,12 +61,16 @@ import Testing
             path: folder.path("other.db"), key: .numbered(2), configuration: .testing(mode))
         #expect(try other.rows("SELECT * FROM t").count == 2)
         #expect(other.profile == profile)
-        // The defaults of the process are as they were.
-        let fresh = try RawConnection(folder.path("fresh.db"), key: 5)
-        fresh.run("CREATE TABLE t(v)")
-        let page = try #require(fresh.first("PRAGMA cipher_page_size"))
-        #expect(page == (isEngine4 ? "4096" : "1024"))
-        #expect(fresh.first("PRAGMA kdf_iter") == (isEngine4 ? "256000" : "64000"))
+        // The defaults of the process are as they were, or soon: another test may just attach.
+        let usual = isEngine4 ? ["4096", "256000"] : ["1024", "64000"]
+        var found: [String?] = []
+        for number in 0..<100 where found != usual {
+            if number > 0 { usleep(5000) }
+            let fresh = try RawConnection(folder.path("fresh\(number).db"), key: 5)
+            fresh.run("CREATE TABLE t(v)")
+            found = [fresh.first("PRAGMA cipher_page_size"), fresh.first("PRAGMA kdf_iter")]
+        }
+        #expect(found == usual)
     }
 
     @Test func `what cannot be attached is refused, and nothing stays attached`() throws {
