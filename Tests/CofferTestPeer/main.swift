@@ -254,10 +254,16 @@ case "derivations":
                 left.enter()
                 Thread.detachNewThread {
                     defer { left.leave() }
-                    _ = try? store.read { tx in
-                        _ = try tx.rows("SELECT 1")
+                    do {
+                        try store.read { tx in
+                            _ = try tx.rows("SELECT 1")
+                            entered.leave()
+                            entered.wait()
+                        }
+                    } catch {
+                        // The others do not wait for one that never comes.
+                        say("\(error)")
                         entered.leave()
-                        entered.wait()
                     }
                 }
             }

@@ -4,8 +4,8 @@ import Workload
 @testable import Coffer
 
 /// Tasks that are cancelled at random moments: each returns and has written once, or throws and has
-/// written nothing. Some have a deadline, some read in a snapshot, and now and then the store is
-/// paused.
+/// written nothing. Some have a deadline, some read in a snapshot, some observe, and now and then
+/// the store is paused.
 ///
 /// A continuation that is never resumed lets its task wait for ever, and one that is resumed twice
 /// ends the process; so a run that returns had neither. Each read also has to see one snapshot, and

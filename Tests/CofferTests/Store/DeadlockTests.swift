@@ -26,47 +26,39 @@ import Testing
         try tx.rows("SELECT * FROM t").count
     }
 
-    private func code(_ task: Task<some Sendable, any Error>) async -> StoreError.Code? {
-        if case .failure(let error) = await task.result { return (error as? StoreError)?.code }
-        return nil
+    /// What a body does: it waits for the test, and then for the other store.
+    private static func stay(_ hold: Hold, thenInsertInto store: Store) throws {
+        hold.stay()
+        try store.write { tx in _ = try tx.execute("INSERT INTO t VALUES (1)") }
     }
 
-    /// Whether nobody has the turn.
-    private func canWrite(_ store: Store) -> Bool {
-        (try? store.write(timeout: .zero) { _ in }) != nil
+    /// Expects that one of the tasks got `.wouldDeadlock` and the others went on.
+    private func expectOneTold(
+        _ tasks: Task<Void, any Error>..., sourceLocation: SourceLocation = #_sourceLocation
+    ) async {
+        var codes: [StoreError.Code?] = []
+        for task in tasks { codes.append(await code(task)) }
+        #expect(codes.count { $0 == .wouldDeadlock } == 1, sourceLocation: sourceLocation)
+        #expect(codes.count { $0 == nil } == tasks.count - 1, sourceLocation: sourceLocation)
     }
 
     @Test func `bodies of tasks that wait for each other's stores are told instead`() async throws {
         let (a, b) = (try make(), try makeOther())
         let (inA, inB) = (Hold(), Hold())
-        let insert: @Sendable (Store) throws -> Void = { store in
-            try store.write { tx in _ = try tx.execute("INSERT INTO t VALUES (1)") }
-        }
         let one = Task {
-            try await a.write { _ in
-                inA.stay()
-                try insert(b)
-            }
+            try await a.write { _ in try Self.stay(inA, thenInsertInto: b) }
         }
         let other = Task {
-            try await b.read { _ in
-                inB.stay()
-                try insert(a)
-            }
+            try await b.read { _ in try Self.stay(inB, thenInsertInto: a) }
         }
         let third = Task {
-            try await b.write { _ in
-                inB.stay()
-                try insert(a)
-            }
+            try await b.write { _ in try Self.stay(inB, thenInsertInto: a) }
         }
         await inA.isEntered()
         await inB.isEntered()
         await inB.isEntered()
         for hold in [inA, inB, inB] { hold.release() }
-        let codes = [await code(one), await code(other), await code(third)]
-        #expect(codes.count { $0 == .wouldDeadlock } == 1)
-        #expect(codes.count { $0 == nil } == 2)
+        await expectOneTold(one, other, third)
     }
 
     @Test(arguments: [false, true])
@@ -77,10 +69,7 @@ import Testing
         let b = try makeOther()
         let (inA, inB) = (Hold(), Hold())
         let one = onThread {
-            try a.read { _ in
-                inA.stay()
-                _ = try b.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
-            }
+            try a.read { _ in try Self.stay(inA, thenInsertInto: b) }
         }
         let other = onThread {
             try b.write { _ in
@@ -93,9 +82,7 @@ import Testing
         await inB.isEntered()
         inA.release()
         inB.release()
-        let codes = [await code(one), await code(other)]
-        #expect(codes.filter { $0 == .wouldDeadlock }.count == 1)
-        #expect(codes.filter { $0 == nil }.count == 1)
+        await expectOneTold(one, other)
     }
 
     /// What waits until nobody else uses the store.
@@ -119,10 +106,7 @@ import Testing
         let (a, b) = (try make(), try makeOther())
         let (inA, inB) = (Hold(), Hold())
         let one = onThread {
-            let body = {
-                inA.stay()
-                _ = try b.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
-            }
+            let body = { try Self.stay(inA, thenInsertInto: b) }
             if isRead { try a.read { _ in try body() } } else { try a.write { _ in try body() } }
         }
         let other = onThread {
@@ -135,9 +119,7 @@ import Testing
         await inB.isEntered()
         inA.release()
         inB.release()
-        let codes = [await code(one), await code(other)]
-        #expect(codes.filter { $0 == .wouldDeadlock }.count == 1)
-        #expect(codes.filter { $0 == nil }.count == 1)
+        await expectOneTold(one, other)
         if change == .suspend { try await a.resume() }
         if change != .close { _ = try await a.read { tx in try Self.count(tx) } }
     }
@@ -149,10 +131,7 @@ import Testing
         let (a, b) = (try make(), try makeOther())
         let (inA, inB) = (Hold(), Hold())
         let reader = onThread {
-            try a.read { _ in
-                inA.stay()
-                _ = try b.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
-            }
+            try a.read { _ in try Self.stay(inA, thenInsertInto: b) }
         }
         await inA.isEntered()
         // In no body, so that it alone could wait.
@@ -181,10 +160,7 @@ import Testing
         let (a, b) = (try make(), try makeOther())
         let (inA, inB) = (Hold(), Hold())
         let reader = onThread {
-            try a.read { _ in
-                inA.stay()
-                _ = try b.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
-            }
+            try a.read { _ in try Self.stay(inA, thenInsertInto: b) }
         }
         await inA.isEntered()
         let rekey = onThread { try a.rekey(to: .numbered(2)) }
@@ -199,9 +175,7 @@ import Testing
         await inB.isEntered()
         inA.release()
         inB.release()
-        let codes = [await code(reader), await code(rekey), await code(nested)]
-        #expect(codes.count { $0 == .wouldDeadlock } == 1)
-        #expect(codes.count { $0 == nil } == 2)
+        await expectOneTold(reader, rekey, nested)
     }
 
     @Test func `a pause that would wait for ever tells nobody else that there is one`() async throws
@@ -209,10 +183,7 @@ import Testing
         let (a, b) = (try make(), try makeOther())
         let (inA, first, inB) = (Hold(), Hold(), Hold())
         let reader = onThread {
-            try a.read { _ in
-                inA.stay()
-                _ = try b.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
-            }
+            try a.read { _ in try Self.stay(inA, thenInsertInto: b) }
         }
         await inA.isEntered()
         let writer = Task { try await a.write { _ in first.stay() } }
@@ -259,10 +230,7 @@ import Testing
         let snapshot = try await a.snapshot()
         let (inA, inB) = (Hold(), Hold())
         let one = onThread {
-            try snapshot.read { _ in
-                inA.stay()
-                _ = try b.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
-            }
+            try snapshot.read { _ in try Self.stay(inA, thenInsertInto: b) }
         }
         let other = onThread {
             try b.write { _ in
@@ -275,8 +243,6 @@ import Testing
         await inB.isEntered()
         inA.release()
         inB.release()
-        let codes = [await code(one), await code(other)]
-        #expect(codes.filter { $0 == .wouldDeadlock }.count == 1)
-        #expect(codes.filter { $0 == nil }.count == 1)
+        await expectOneTold(one, other)
     }
 }

@@ -25,16 +25,6 @@ import Testing
         try tx.rows("SELECT * FROM t").count
     }
 
-    private func code(_ task: Task<some Sendable, any Error>) async -> StoreError.Code? {
-        if case .failure(let error) = await task.result { return (error as? StoreError)?.code }
-        return nil
-    }
-
-    /// Whether nobody has the turn.
-    private func canWrite(_ store: Store) -> Bool {
-        (try? store.write(timeout: .zero) { _ in }) != nil
-    }
-
     private func isClosed(_ store: Store) -> Bool {
         let read = expect(.closed) { try store.read { _ in } }
         guard store.journalMode == .wal else { return read != nil }

@@ -25,11 +25,6 @@ import Testing
         try store.read { tx in try tx.rows("SELECT * FROM t").count }
     }
 
-    private func code(_ task: Task<Void, any Error>) async -> StoreError.Code? {
-        if case .failure(let error) = await task.result { return (error as? StoreError)?.code }
-        return nil
-    }
-
     // MARK: Waiting
 
     @Test func `a write waits no longer than it may, and who holds the queue can be seen`()

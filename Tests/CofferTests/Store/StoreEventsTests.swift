@@ -47,11 +47,6 @@ import Testing
         return log.texts
     }
 
-    private static func code(_ task: Task<Void, any Error>) async -> StoreError.Code? {
-        guard case .failure(let error) = await task.result else { return nil }
-        return (error as? StoreError)?.code
-    }
-
     // MARK: Life
 
     @Test(arguments: journalModes)
@@ -193,7 +188,7 @@ import Testing
         hold.release()
         try await first.value
         var codes: [StoreError.Code?] = []
-        for task in tasks { codes.append(await Self.code(task)) }
+        for task in tasks { codes.append(await code(task)) }
         return codes
     }
 

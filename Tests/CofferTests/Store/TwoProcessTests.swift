@@ -37,11 +37,6 @@ import Testing
         try store.read { tx in try tx.rows("SELECT v FROM t ORDER BY v").map { try $0.get(0) } }
     }
 
-    private static func code(_ task: Task<Void, any Error>) async -> StoreError.Code? {
-        guard case .failure(let error) = await task.result else { return nil }
-        return (error as? StoreError)?.code
-    }
-
     /// Another process that holds the write lock until it is told to go on.
     private func busyPeer(_ mode: Configuration.JournalMode) throws -> Peer {
         let peer = try Peer(["hold-write", mode.description, path, "1"])
@@ -85,7 +80,7 @@ import Testing
         // It has the turn and waits for the lock.
         while store.statistics.runningWrite == nil { try await Task.sleep(for: .milliseconds(1)) }
         peer.goOn()
-        #expect(await Self.code(write) == nil)
+        #expect(await code(write) == nil)
         #expect(peer.finish() == ["released"])
         #expect(try values(store) == [1])
     }
@@ -107,7 +102,7 @@ import Testing
         #expect(peer.finish() == ["released"])
         var written: [Int] = []
         for (number, task) in tasks.enumerated() {
-            let code = await Self.code(task)
+            let code = await code(task)
             #expect(code == nil || code == .busy)
             if code == nil { written.append(number) }
         }
