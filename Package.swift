@@ -82,7 +82,10 @@ let package = Package(
         // The second process of the tests: it holds locks, is killed, runs out of disk.
         .executableTarget(
             name: "CofferTestPeer",
-            dependencies: ["Coffer", "CSQLCipher", "Workload"],
+            dependencies: [
+                "Coffer", "CSQLCipher", "Workload",
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
+            ],
             path: "Tests/CofferTestPeer"
         ),
         .testTarget(
@@ -91,7 +94,6 @@ let package = Package(
                 "CFaultVFS", "Coffer", "CSQLCipher", "CofferTestPeer", "CofferTool",
                 "DownloadsProgram", "ReadmeProgram", "Workload",
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "MetricsTestKit", package: "swift-metrics"),
             ]
         ),
     ],

@@ -249,9 +249,12 @@ case "derivations":
             // All that it may have at once: each waits in its body for the others.
             let count = configuration.readerCountMax
             let (entered, left) = (DispatchGroup(), DispatchGroup())
+            // All before the first begins: a group that is empty once lets everybody through.
             for _ in 0..<count {
                 entered.enter()
                 left.enter()
+            }
+            for _ in 0..<count {
                 Thread.detachNewThread {
                     defer { left.leave() }
                     do {
@@ -273,6 +276,14 @@ case "derivations":
             try store.close()
         }
         exit(0)
+    }
+case "metrics":
+    report {
+        var configuration = configuration("wal")
+        configuration.checkpointPageCount = 1
+        let backend = bootstrapMetrics()
+        let store = try Store(path: next(), key: nextKey(), configuration: configuration)
+        return try compareMetrics(backend, store)
     }
 case "read-endlessly":
     report { try readEndlessly() }

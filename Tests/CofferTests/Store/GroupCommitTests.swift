@@ -91,6 +91,8 @@ import Testing
         #expect(try values(store) == Array(0..<20))
         #expect(outcome.commitCount <= 2, "the first may commit before it is asked for the count")
         #expect(store.statistics.writes.groupCountMax == 20)
+        // The table, the write that they waited for, and they.
+        #expect(store.statistics.writes.groupCountMean == 22.0 / 3)
     }
 
     @Test(arguments: [false, true])

@@ -1,6 +1,4 @@
 import Foundation
-import Metrics
-import MetricsTestKit
 import Testing
 
 @testable import Coffer
@@ -160,29 +158,45 @@ import Testing
         #expect(other.statistics.derivationDuration > .zero)
     }
 
-    /// Bootstraps the process's metrics, which can be done once; other tests' stores tell it too.
-    private static let metrics: TestMetrics = {
-        let metrics = TestMetrics()
-        MetricsSystem.bootstrap(metrics)
-        return metrics
-    }()
+    @Test func `a metrics backend gets what the store tells of itself`() throws {
+        let lines = try Peer.run(["metrics", folder.path("metrics.db"), "1"])
+        // The table, the write that holds the turn, the group.
+        #expect(lines == ["largest group 9, line 12, commits 3, undone 3"])
+    }
 
-    @Test func `a metrics backend gets waits, commits and bodies`() throws {
-        let metrics = Self.metrics
-        var configuration = Configuration.testing()
-        configuration.checkpointPageCount = 1
-        let store = try make(configuration)
-        try Self.add(store)
-        expect(.sql) { try store.write { tx in try tx.execute("nonsense") } }
-        #expect(try metrics.expectTimer("coffer.commit").values.count >= 2)
-        #expect(try metrics.expectTimer("coffer.write.wait").values.count >= 3)
-        #expect(try metrics.expectRecorder("coffer.commit.bodies").values.allSatisfy { $0 >= 1 })
-        #expect(try metrics.expectCounter("coffer.write.undone").totalValue >= 1)
-        #expect(try metrics.expectCounter("coffer.cache.hits").totalValue >= 1)
-        #expect(try metrics.expectGauge("coffer.write.depth").values.allSatisfy { $0 >= 0 })
-        #expect(try metrics.expectTimer("coffer.key.derivation").values.count >= 1)
-        while store.statistics.checkpoints.count == 0 { usleep(1000) }
-        #expect(try metrics.expectTimer("coffer.checkpoint").values.count >= 1)
-        #expect(try metrics.expectGauge("coffer.log.pages").values.contains { $0 >= 1 })
+    @Test func `the hit rate tells whether the pages that are read fit into the cache`() throws {
+        func rate(cacheByteCountMax: Int) throws -> Double {
+            var configuration = Configuration.testing()
+            configuration.cacheByteCountMax = cacheByteCountMax
+            let store = try Store(
+                path: folder.path("\(cacheByteCountMax).db"), key: .numbered(1),
+                configuration: configuration)
+            try store.write { tx in
+                try tx.execute("CREATE TABLE t(v)")
+                for _ in 0..<1000 { try tx.execute("INSERT INTO t VALUES (zeroblob(3000))") }
+            }
+            for _ in 0..<20 { _ = try store.read { tx in try tx.rows("SELECT * FROM t").count } }
+            return store.statistics.cacheHitRate
+        }
+        #expect(try rate(cacheByteCountMax: 64 << 20) > 0.9)
+        let small = try rate(cacheByteCountMax: 1)
+        #expect(small < 0.5, "\(small)")
+    }
+
+    @Test func `the oldest read is the one that began first of those that run`() throws {
+        let store = try make()
+        #expect(store.statistics.oldestReadBeginning == nil)
+        let before = ContinuousClock.now
+        let first = try store.snapshot()
+        let between = ContinuousClock.now
+        let second = try store.snapshot()
+        let after = ContinuousClock.now
+        let oldest = try #require(store.statistics.oldestReadBeginning)
+        #expect((before...between).contains(oldest))
+        try first.close()
+        let next = try #require(store.statistics.oldestReadBeginning)
+        #expect((between...after).contains(next))
+        try second.close()
+        #expect(store.statistics.oldestReadBeginning == nil)
     }
 }
