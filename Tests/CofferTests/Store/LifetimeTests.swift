@@ -156,9 +156,52 @@ import Testing
         #expect(try await Store(path: folder.path(), key: .numbered(2)).path == store.path)
     }
 
+    @Test(arguments: [false, true])
+    func `a read that comes while a rekey waits begins after it`(isSynchronous: Bool) async throws {
+        let store = try make()
+        let first = try await store.snapshot()
+        let rekey = onThread { try store.rekey(to: .numbered(2)) }
+        while canWrite(store) { await Task.yield() }
+        let counts = Shared([Int]())
+        let body: @Sendable (inout ReadTransaction) throws -> Void = { tx in
+            let count = try Self.count(tx)
+            counts.update { $0.append(count) }
+        }
+        let before = store.statistics.waitingReadCount
+        let reads = (0..<3).map { _ in
+            isSynchronous ? onThread { try store.read(body) } : Task { try await store.read(body) }
+        }
+        while store.statistics.waitingReadCount < before + 3 { await Task.yield() }
+        #expect(counts.value == [])
+        #expect(try await first.read { tx in try Self.count(tx) } == 1)
+        try first.close()
+        try await rekey.value
+        for read in reads { try await read.value }
+        #expect(counts.value == [1, 1, 1])
+        try await store.close()
+        #expect(try await Store(path: folder.path(), key: .numbered(2)).path == store.path)
+    }
+
     // MARK: Pause
 
     #if os(Linux)
+    @Test(arguments: journalModes)
+    func `a rekey leaves no descriptor of what it replaced`(
+        mode: Configuration.JournalMode
+    ) async throws {
+        let store = try make(.testing(mode))
+        _ = try await store.read { tx in try Self.count(tx) }
+        let before = Set(openFiles())
+        for number in [2, 3] as [UInt8] {
+            try await store.rekey(to: .numbered(number))
+            _ = try await store.read { tx in try Self.count(tx) }
+            try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        }
+        #expect(Set(openFiles()) == before)
+        // The writer, and one reader where there is a log, as before.
+        #expect(openFiles().count { $0 == store.path } == (mode == .wal ? 2 : 1))
+    }
+
     @Test(arguments: journalModes)
     func `a suspended store has no descriptor of the file`(
         mode: Configuration.JournalMode
