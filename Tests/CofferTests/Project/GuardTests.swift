@@ -35,8 +35,8 @@ import Testing
         let named = Set(Self.patches.flatMap(\.harnesses))
         #expect(
             named == [
-                "CancellationTests", "FaultTests", "KillTests", "LinearizabilityTests",
-                "PowerLossTests",
+                "CancellationTests", "FaultTests", "JournalModeTests", "KillTests",
+                "LinearizabilityTests", "PowerLossTests",
             ])
     }
 
