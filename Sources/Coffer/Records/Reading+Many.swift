@@ -63,16 +63,6 @@ extension Reading where Self: ~Copyable {
 }
 
 extension RecordTable {
-    fileprivate func find<R: Record>(
-        _ type: R.Type, keys: [Value], _ connection: Connection
-    ) throws(StoreError) -> [R] {
-        var found = [R?](repeating: nil, count: keys.count)
-        for index in keys.indices.sorted(by: { keys[$0].isStored(before: keys[$1]) }) {
-            found[index] = try find(type, keys[index], connection)
-        }
-        return found.compactMap { $0 }
-    }
-
     fileprivate func forEachPortion<R: Record>(
         of countMax: Int, _ sql: SQL, _ connection: Connection, _ body: ([R]) throws -> Void
     ) throws {
@@ -93,7 +83,7 @@ extension RecordTable {
     fileprivate func fetch<T: Decodable>(
         _ sql: SQL, as type: T.Type, _ connection: Connection
     ) throws(StoreError) -> [T] {
-        let decoder = RowDecoder(plan, names: plan.columns.map(\.name))
+        let decoder = RowDecoder(plan, names: plan.columns.map(\.name), key: decoder.key)
         return try run(sql, connection) { statement throws(StoreError) in
             try decoder.begin(statement)
             defer { decoder.end() }
@@ -102,28 +92,6 @@ extension RecordTable {
                 do { rows.append(try T(from: decoder)) } catch { throw decoder.wrapped(error) }
             }
             return rows
-        }
-    }
-}
-
-extension Value {
-    /// The order of SQLite's indexes: numbers, texts by their UTF-8, blobs.
-    fileprivate func isStored(before other: Value) -> Bool {
-        switch (self, other) {
-        case (.integer(let left), .integer(let right)): left < right
-        case (.real(let left), .real(let right)): left < right
-        case (.text(let left), .text(let right)): left.utf8.lexicographicallyPrecedes(right.utf8)
-        case (.blob(let left), .blob(let right)): left.lexicographicallyPrecedes(right)
-        default: rank < other.rank
-        }
-    }
-
-    private var rank: Int {
-        switch self {
-        case .null: 0
-        case .integer, .real: 1
-        case .text: 2
-        case .blob: 3
         }
     }
 }

@@ -264,7 +264,7 @@ final class RecordTable {
     }
 
     @inline(__always)
-    private func findStatement(_ connection: Connection) throws(StoreError) -> Statement {
+    func findStatement(_ connection: Connection) throws(StoreError) -> Statement {
         if let finding { return finding }
         let statement = try prepare(plan.findSQL, connection, isWriting: false)
         finding = statement

@@ -7,6 +7,27 @@ extension RowDecoder {
         return try decode(type)
     }
 
+    /// The first row, decoded into memory that holds nothing.
+    ///
+    /// - Returns: Whether there is one.
+    func first<R: Record>(
+        into place: UnsafeMutablePointer<R>, _ statement: Statement
+    ) throws(StoreError) -> Bool {
+        try begin(statement)
+        defer { end() }
+        guard try statement.advance() else { return false }
+        do {
+            if let stored {
+                try stored.initialize(place, state)
+            } else {
+                place.initialize(to: try R(from: self))
+            }
+        } catch {
+            throw wrapped(error)
+        }
+        return true
+    }
+
     /// The row at which the statement stands, decoded.
     func current<R: Record>(_ type: R.Type, _ statement: Statement) throws(StoreError) -> R {
         try begin(statement)
