@@ -22,7 +22,8 @@ extension Query {
         query.offset = 0
         do throws(StoreError) {
             let place = PageEnd(
-                plan: try RecordPlan.of(R.self), values: try RecordValues.of(record))
+                plan: try RecordPlan.of(R.self),
+                values: try RecordValues.of(record, at: query.order.compactMap(\.position)))
             return query.where(Condition(try place.behind(query.order[...])))
         } catch {
             return query.where(Condition(SQL(failure: error)))

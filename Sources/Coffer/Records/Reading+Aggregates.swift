@@ -182,12 +182,12 @@ extension RecordTable {
         let column = plan.columns[position]
         do {
             return try ScalarDecoder(try column.encoding?.usual(stored) ?? stored).decode(type)
-        } catch let error as StoreError {
-            throw error.with(table: plan.table, column: column.name)
         } catch {
-            throw StoreError(
-                .mismatch, "the stored value could not be decoded as \(type)", table: plan.table,
-                column: column.name, cause: error)
+            let known =
+                StoreError(beneath: error)
+                ?? StoreError(
+                    .mismatch, "the stored value could not be decoded as \(type)", cause: error)
+            throw known.with(table: plan.table, column: column.name)
         }
     }
 }

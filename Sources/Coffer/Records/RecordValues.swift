@@ -1,21 +1,20 @@
-/// The columns' values of one record, in the order of its plan.
+/// Some columns' values of one record, in the order of its plan.
 ///
 /// A statement without a table takes them, so that they are exactly what a row would hold.
 enum RecordValues {
-    static func of<R: Record>(_ record: R) throws(StoreError) -> [Value] {
+    /// - Parameter positions: Which columns; the others are NULL.
+    static func of<R: Record>(_ record: R, at positions: [Int]) throws(StoreError) -> [Value] {
         let plan = try RecordPlan.of(R.self)
-        let encoder = ColumnValueEncoder()
+        let encoder = ColumnValueEncoder(plan, positions)
         do {
             try record.encode(to: encoder)
+        } catch let error as StoreError {
+            throw error
         } catch {
             throw StoreError(
                 .mismatch, "\(plan.typeName) could not be encoded", table: plan.table, cause: error)
         }
-        var values: [Value] = []
-        for column in plan.columns {
-            values.append(try column.stored(encoder.state.values[column.name] ?? .null))
-        }
-        return values
+        return plan.columns.map { encoder.state.values[$0.name] ?? .null }
     }
 }
 
@@ -23,12 +22,25 @@ enum RecordValues {
 private final class ColumnValueEncoder: Encoder {
     /// Shared by its containers.
     final class State {
+        let table: String
+        let columns: [String: RecordColumn]
         var values: [String: Value] = [:]
+
+        init(_ plan: RecordPlan, _ positions: [Int]) {
+            table = plan.table
+            let columns = positions.map { plan.columns[$0] }
+            self.columns = Dictionary(
+                columns.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        }
     }
 
-    let state = State()
+    let state: State
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    init(_ plan: RecordPlan, _ positions: [Int]) {
+        state = State(plan, positions)
+    }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
         KeyedEncodingContainer(Keyed<Key>(state: state))
@@ -48,7 +60,12 @@ private final class ColumnValueEncoder: Encoder {
 
         // The generic method meets all requirements of the protocol: nothing here is hot.
         func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
-            state.values[key.stringValue] = try ScalarEncoder().encode(value: value)
+            guard let column = state.columns[key.stringValue] else { return }
+            do {
+                state.values[column.name] = try column.stored(value, by: ScalarEncoder())
+            } catch let error as StoreError {
+                throw error.with(table: state.table, column: column.name)
+            }
         }
 
         // Nothing orders by a column that is encoded piece by piece.

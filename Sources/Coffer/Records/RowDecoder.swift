@@ -90,23 +90,14 @@ final class RowDecoder: Decoder {
     @inline(never)
     func wrapped(_ error: any Error) -> StoreError {
         if let known = error as? StoreError { return known }
-        return StoreError(
-            .mismatch, "a row could not be decoded" + rowKey, table: table,
-            column: column(of: error), cause: error)
-    }
-
-    /// The column whose container an error of Swift's coding arose in.
-    private func column(of error: any Error) -> String? {
-        guard let error = error as? DecodingError else { return nil }
-        let path: [any CodingKey] =
-            switch error {
-            case .typeMismatch(_, let context), .valueNotFound(_, let context),
-                .keyNotFound(_, let context), .dataCorrupted(let context):
-                context.codingPath
-            @unknown default: []
-            }
+        let coding = error as? DecodingError
         // Another path may be of a coder of the type's own.
-        return (path.first as? OpenedJSON.ColumnKey)?.stringValue
+        let column = coding?.context?.codingPath.first as? OpenedJSON.ColumnKey
+        let words =
+            column == nil ? nil : coding?.expectedType.map { ": expected \($0) in its JSON" }
+        return StoreError(
+            .mismatch, "a row could not be decoded" + (words ?? "") + rowKey, table: table,
+            column: column?.stringValue, cause: error)
     }
 
     // MARK: Decoder
@@ -165,7 +156,7 @@ final class RowDecoder: Decoder {
     ) -> StoreError {
         let words = type.map { " as \($0)" } ?? ""
         let known =
-            error as? StoreError
+            StoreError(beneath: error)
             ?? StoreError(
                 .mismatch, "the stored value could not be decoded\(words)", cause: error)
         return StoreError(
@@ -207,12 +198,16 @@ final class RowDecoder: Decoder {
     }
 
     /// A column that its type takes apart by itself.
-    func opened<T>(_ column: Int32, _ body: (any Decoder) throws -> T) throws -> T {
+    ///
+    /// - Parameter type: What it takes it for.
+    func opened<T>(
+        _ column: Int32, as type: Any.Type, _ body: (any Decoder) throws -> T
+    ) throws -> T {
         do {
-            let json = try state.pointee.textData(column, OpenedJSON.self)
+            let json = try state.pointee.textData(column, type)
             return try body(try OpenedJSON.decoder(of: json, at: names[Int(column)]))
         } catch {
-            throw failure(error, column)
+            throw failure(error, column, type)
         }
     }
 

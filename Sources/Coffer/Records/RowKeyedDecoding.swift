@@ -144,23 +144,33 @@ struct RowKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type, forKey key: Key
     ) throws -> KeyedDecodingContainer<Nested> {
-        try opened(key) { try $0.container(keyedBy: type) }
+        try opened(key, as: JSONObject.self) { try $0.container(keyedBy: type) }
     }
 
     func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
-        try opened(key) { try $0.unkeyedContainer() }
+        try opened(key, as: JSONArray.self) { try $0.unkeyedContainer() }
     }
 
     func superDecoder() throws -> any Decoder {
         let decoder = row.pointee.decoder
         let column = decoder.column("super")
         guard column >= 0 else { throw decoder.missing("super") }
-        return try decoder.opened(column) { $0 }
+        return try decoder.opened(column, as: JSON.self) { $0 }
     }
 
-    func superDecoder(forKey key: Key) throws -> any Decoder { try opened(key) { $0 } }
+    func superDecoder(forKey key: Key) throws -> any Decoder {
+        try opened(key, as: JSON.self) { $0 }
+    }
 
-    private func opened<T>(_ key: Key, _ body: (any Decoder) throws -> T) throws -> T {
-        try row.pointee.decoder.opened(try column(key), body)
+    private func opened<T>(
+        _ key: Key, as type: Any.Type, _ body: (any Decoder) throws -> T
+    ) throws -> T {
+        try row.pointee.decoder.opened(try column(key), as: type, body)
     }
 }
+
+// What an error names where a type takes its column apart by itself.
+
+private enum JSON {}
+private enum JSONObject {}
+private enum JSONArray {}

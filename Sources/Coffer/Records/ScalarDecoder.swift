@@ -7,6 +7,8 @@ import Foundation
 /// Makes a Swift value of one SQL value, for types that decode themselves from a single value.
 final class ScalarDecoder: Decoder, SingleValueDecodingContainer {
     private let value: Value
+    /// What was wrong first, should the type go on to ask for a container.
+    private var failure: StoreError?
 
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
@@ -17,7 +19,9 @@ final class ScalarDecoder: Decoder, SingleValueDecodingContainer {
 
     /// A container that the type did not ask for when it was reflected.
     private func refuse() -> StoreError {
-        StoreError(.mismatch, "the type asks for a single value once and for a container later")
+        failure
+            ?? StoreError(
+                .mismatch, "the type asks for a single value once and for a container later")
     }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
@@ -31,22 +35,84 @@ final class ScalarDecoder: Decoder, SingleValueDecodingContainer {
 
     // The two that raw-value enums ask for; the generic method meets all other requirements.
 
-    func decode(_ type: Int.Type) throws -> Int { try Int(value) }
-    func decode(_ type: String.Type) throws -> String { try String(value) }
+    func decode(_ type: Int.Type) throws -> Int { try explained(type) { try Int(value) } }
+    func decode(_ type: String.Type) throws -> String { try explained(type) { try String(value) } }
 
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
         // The frequent ones without casts; equal types have the same bits.
-        if type == Int.self { return unsafeBitCast(try Int(value), to: type) }
-        if type == String.self { return unsafeBitCast(try String(value), to: type) }
-        if type == Double.self { return unsafeBitCast(try Double(value), to: type) }
+        if type == Int.self { return unsafeBitCast(try decode(Int.self), to: type) }
+        if type == String.self { return unsafeBitCast(try decode(String.self), to: type) }
+        if type == Double.self {
+            return unsafeBitCast(try explained(type) { try Double(value) }, to: type)
+        }
         if ColumnShape.known(type) != nil, let known = type as? any ValueConvertible.Type {
-            guard let made = try known.init(value) as? T else {
-                throw StoreError.mismatch(value, type)
+            return try explained(type) {
+                guard let made = try known.init(value) as? T else {
+                    throw StoreError.mismatch(value, type)
+                }
+                return made
             }
-            return made
         }
         guard ColumnShape.of(type)?.coding == .json else { return try T(from: self) }
-        guard case .text(let json) = value else { throw StoreError.mismatch(value, type) }
+        guard case .text(let json) = value else {
+            return try explained(type) { throw StoreError.mismatch(value, type) }
+        }
         return try JSONText.decode(type, from: Data(json.utf8))
+    }
+
+    /// An error of Swift's coding: a type that tries one kind of value after the other may let no
+    /// other pass.
+    @inline(__always)
+    private func explained<T>(_ type: Any.Type, _ body: () throws -> T) throws -> T {
+        do {
+            return try body()
+        } catch {
+            throw codingError(error, type)
+        }
+    }
+
+    @inline(never)
+    private func codingError(_ error: any Error, _ type: Any.Type) -> DecodingError {
+        let known = error as? StoreError
+        failure = failure ?? known
+        // The words name types and storage classes, never the value.
+        let context = DecodingError.Context(
+            codingPath: [], debugDescription: known?.message ?? "", underlyingError: error)
+        if value == .null { return .valueNotFound(type, context) }
+        // Of the right kind, and still none: out of range, not a UUID, not a number.
+        let isOfKind = ColumnShape.known(type)?.storage.sqlType == "\(value.storageClass)"
+        return isOfKind ? .dataCorrupted(context) : .typeMismatch(type, context)
+    }
+}
+
+extension StoreError {
+    /// What Coffer has said, by itself or beneath an error of Swift's coding.
+    init?(beneath error: any Error) {
+        if let known = error as? StoreError {
+            self = known
+        } else if let known = (error as? DecodingError)?.context?.underlyingError as? StoreError {
+            self = known
+        } else {
+            return nil
+        }
+    }
+}
+
+extension DecodingError {
+    var context: Context? {
+        switch self {
+        case .typeMismatch(_, let context), .valueNotFound(_, let context),
+            .keyNotFound(_, let context), .dataCorrupted(let context):
+            context
+        @unknown default: nil
+        }
+    }
+
+    /// What was to be decoded, where that is known.
+    var expectedType: Any.Type? {
+        switch self {
+        case .typeMismatch(let type, _), .valueNotFound(let type, _): type
+        default: nil
+        }
     }
 }

@@ -93,8 +93,13 @@ import Testing
         )
     }
 
-    @Test(arguments: ["{", "[]", #"{"city":1}"#, "nothing", #"{},"stops":{}"#])
-    func `a JSON that the type cannot take apart is a mismatch`(json: String) throws {
+    @Test(arguments: [
+        ("{", "JSONObject"), ("[]", "JSONObject"), (#"{"city":1}"#, "String"),
+        ("nothing", "JSONObject"), (#"{},"stops":{}"#, "JSONObject"),
+    ])
+    func `a JSON that the type cannot take apart is a mismatch`(
+        json: String, expected: String
+    ) throws {
         try fixture.store.write { tx in try tx.insert(Parcel(id: 1)) }
         try fixture.execute("UPDATE parcel SET address = \(json)")
         let error = expect(.mismatch) {
@@ -103,6 +108,7 @@ import Testing
         #expect(error?.table == "parcel")
         #expect(error?.column == "address")
         #expect(error?.message.hasSuffix(", in the row with id 1") == true)
+        #expect(error?.message.contains(expected) == true, "\(error?.message ?? "")")
     }
 
     class Base: Codable, @unchecked Sendable {

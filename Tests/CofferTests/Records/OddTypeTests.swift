@@ -215,10 +215,87 @@ import Testing
                 { tx in _ = try tx.update(Row(id: 1, value: list, maybe: nil), only: \.value) },
                 { tx in _ = try tx.fetch(Row.where(\.value == list)) },
                 { tx in try tx.insert(ByHand(id: 1, value: list)) },
+                { tx in
+                    let last = Row(id: 1, value: list, maybe: nil)
+                    _ = try tx.fetch(Row.order(by: \.value).after(last))
+                },
             ] as [(inout WriteTransaction) throws -> Void] {
                 _ = expect(.mismatch) { try verb(&tx) }
             }
             #expect(try tx.find(Row.self, 1)?.value == Either(.text("[]")))
+        }
+    }
+
+    /// Takes a number for a text, and lets no other error pass than Swift's own.
+    struct Forgiving: Codable, Equatable {
+        let text: String
+        init(text: String) { self.text = text }
+        init(from decoder: any Decoder) throws {
+            let value = try decoder.singleValueContainer()
+            do {
+                text = try value.decode(String.self)
+            } catch DecodingError.typeMismatch {
+                text = "\(try value.decode(Int.self))"
+            } catch DecodingError.valueNotFound {
+                text = "none"
+            }
+        }
+        func encode(to encoder: any Encoder) throws {
+            var value = encoder.singleValueContainer()
+            try value.encode(text)
+        }
+    }
+
+    struct Labelled: Record {
+        var id: Int
+        var label: Forgiving
+    }
+
+    @Test func `a type that catches the errors of Swift's coding meets these`() throws {
+        // Without types, so that any value is kept as it is.
+        try fixture.execute("CREATE TABLE labelled(id INTEGER PRIMARY KEY, label)")
+        try fixture.execute("INSERT INTO labelled VALUES (1, 'a'), (2, 5), (3, x'00')")
+        try fixture.store.read { tx throws in
+            #expect(try tx.find(Labelled.self, 1)?.label == Forgiving(text: "a"))
+            #expect(try tx.find(Labelled.self, 2)?.label == Forgiving(text: "5"))
+            let error = expect(.mismatch) { try tx.find(Labelled.self, 3) }
+            #expect(error?.column == "label")
+            #expect(error?.message.contains("Int, found BLOB") == true, "\(error?.message ?? "")")
+        }
+    }
+
+    /// Takes what is no small number for a container.
+    struct Small: Codable {
+        let number: Int
+        init(from decoder: any Decoder) throws {
+            do {
+                number = Int(try decoder.singleValueContainer().decode(Int8.self))
+            } catch DecodingError.typeMismatch {
+                number = try decoder.container(keyedBy: CodingKeys.self)
+                    .decode(Int.self, forKey: .number)
+            }
+        }
+        enum CodingKeys: CodingKey { case number }
+        func encode(to encoder: any Encoder) throws {
+            var value = encoder.singleValueContainer()
+            try value.encode(Int8(number))
+        }
+    }
+
+    struct Sized: Record {
+        var id: Int
+        var size: Small
+    }
+
+    @Test func `what a single value was taken for is told, out of range is no other kind`() throws {
+        try fixture.execute("CREATE TABLE sized(id INTEGER PRIMARY KEY, size)")
+        try fixture.execute("INSERT INTO sized VALUES (1, 5), (2, 300), (3, 'x')")
+        try fixture.store.read { tx throws in
+            #expect(try tx.find(Sized.self, 1)?.size.number == 5)
+            let large = expect(.mismatch) { try tx.find(Sized.self, 2) }
+            #expect(large?.message.contains("out of the range of Int8") == true)
+            let text = expect(.mismatch) { try tx.find(Sized.self, 3) }
+            #expect(text?.message.contains("Int8, found TEXT") == true, "\(text?.message ?? "")")
         }
     }
 
