@@ -281,9 +281,20 @@ case "metrics":
     report {
         var configuration = configuration("wal")
         configuration.checkpointPageCount = 1
+        // All that wait share a commit, however slow the machine is.
+        configuration.groupCommit.durationMax = .seconds(60)
         let backend = bootstrapMetrics()
         let store = try Store(path: next(), key: nextKey(), configuration: configuration)
         return try compareMetrics(backend, store)
+    }
+case "stream":
+    report {
+        var configuration = configuration("wal")
+        configuration.cacheByteCountMax = 1
+        let way = next()
+        let store = try Store(path: next(), key: nextKey(), configuration: configuration)
+        if way == "fill" { return try fillPages(store) }
+        return try measureStreaming(store, isStored: way == "stored")
     }
 case "read-endlessly":
     report { try readEndlessly() }

@@ -27,6 +27,53 @@ import Testing
         #expect(try fixture.values("SELECT title FROM sheet ORDER BY id") == ["x", "y", "z"])
     }
 
+    struct Card: Record {
+        var id: Int
+        var title: String
+        var rank: Double
+    }
+
+    struct Rank: Decodable { let rank: Double }
+
+    private typealias Verb = (name: String, run: @Sendable (inout WriteTransaction) throws -> Void)
+
+    private static let verbs: [Verb] = [
+        ("insert", { tx in try tx.insert(card) }),
+        ("insert many", { tx in try tx.insert([card, card]) }),
+        ("insertOrUpdate", { tx in try tx.insertOrUpdate(card) }),
+        ("update", { tx in try tx.update(card) }),
+        ("update only", { tx in try tx.update(card, only: \.rank) }),
+        ("update where", { tx in try tx.update(Card.all.set(\.rank, to: 1)) }),
+        ("delete where", { tx in try tx.delete(Card.where(\.rank > 0)) }),
+        ("find", { tx in _ = try tx.find(Card.self, 1) }),
+        ("find keys", { tx in _ = try tx.find(Card.self, keys: [1, 2]) }),
+        ("first", { tx in _ = try tx.first(Card.all) }),
+        ("fetch", { tx in _ = try tx.fetch(Card.all) }),
+        ("fetch SQL", { tx in _ = try tx.fetch(Card.self, sql: "SELECT * FROM card") }),
+        ("fetch as", { tx in _ = try tx.fetch(Card.all, as: Rank.self) }),
+        ("forEach", { tx in try tx.forEach(Card.all) { _ in } }),
+        ("condition", { tx in _ = try tx.count(Card.where(\.rank > 0)) }),
+        ("order", { tx in _ = try tx.fetch(Card.order(by: \.rank)) }),
+        ("max", { tx in _ = try tx.max(\Card.rank) }),
+        ("sum", { tx in _ = try tx.sum(\Card.rank) }),
+        ("distinct", { tx in _ = try tx.distinct(\Card.rank) }),
+        ("counts", { tx in _ = try tx.counts(by: \Card.rank) }),
+    ]
+
+    private static let card = Card(id: 1, title: "a", rank: 0.5)
+
+    @Test func `every verb names the column that the table lacks`() throws {
+        try fixture.execute("CREATE TABLE card(id INTEGER PRIMARY KEY, title TEXT, ranking REAL)")
+        try fixture.execute("INSERT INTO card VALUES (1, 'a', 0.5)")
+        for verb in Self.verbs {
+            try fixture.store.write { tx in
+                let error = expect(.mismatch) { try verb.run(&tx) }
+                #expect(error?.table == "card" && error?.column == "rank", "\(verb.name)")
+            }
+        }
+        #expect(try fixture.values("SELECT * FROM card") == [1, "a", 0.5])
+    }
+
     struct Row: Record, Equatable {
         static var access: RecordAccess { .storedProperties }
         var id: Int

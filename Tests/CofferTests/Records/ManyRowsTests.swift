@@ -438,9 +438,137 @@ import Testing
         #expect(count == 50)
     }
 
+    /// Counts itself.
+    final class Token: Codable, Sendable {
+        static let aliveCount = Mutex(0)
+        let text: String
+        init(_ text: String) {
+            self.text = text
+            Self.aliveCount.withLock { $0 += 1 }
+        }
+        convenience init(from decoder: any Decoder) throws {
+            self.init(try decoder.singleValueContainer().decode(String.self))
+        }
+        func encode(to encoder: any Encoder) throws {
+            var value = encoder.singleValueContainer()
+            try value.encode(text)
+        }
+        deinit { Self.aliveCount.withLock { $0 -= 1 } }
+    }
+
+    struct Holder: Record {
+        var id: Int
+        var token: Token
+        var last: Int
+    }
+
+    @Test func `records found by many keys are freed, after an error too`() throws {
+        // Plain, so that it takes what is broken.
+        try fixture.execute("CREATE TABLE holder(id INTEGER PRIMARY KEY, token, last)")
+        try fixture.store.write { tx in
+            try tx.insert((1...20).map { Holder(id: $0, token: Token("t"), last: 0) })
+        }
+        // Reflection may keep examples.
+        let before = Token.aliveCount.withLock { $0 }
+        let keys = [12, 3, 99, 3, 20, 7, 1]
+        do {
+            let found = try read { tx in try tx.find(Holder.self, keys: keys) }
+            #expect(found.map(\.id) == [12, 3, 3, 20, 7, 1])
+            #expect(Token.aliveCount.withLock { $0 } == before + 6)
+        }
+        #expect(Token.aliveCount.withLock { $0 } == before)
+        try fixture.execute("UPDATE holder SET last = 'x' WHERE id = 12")
+        _ = expect(.mismatch) { try read { tx in try tx.find(Holder.self, keys: keys) } }
+        #expect(Token.aliveCount.withLock { $0 } == before)
+        let few = try read { tx in try tx.find(Holder.self, keys: Array(100...400) + [5]) }
+        #expect(few.map(\.id) == [5] && few.capacity < 100)
+    }
+
+    #if os(Linux)
+    @Test(arguments: ["codable", "stored"])
+    func `records one by one take the memory of one, at once that of all`(way: String) throws {
+        let path = fixture.folder.path("pages.db")
+        try #require(try Peer.run(["stream", "fill", path, "1"]) == ["filled"])
+        let line = try Peer.run(["stream", way, path, "1"]).first ?? ""
+        let parts = line.split(separator: ", ").map(String.init)
+        try #require(parts.count == 5, "\(line)")
+        #expect(parts[0] == (way == "stored" ? "storedProperties" : "codable"))
+        #expect(parts[1] == "40000000 bytes" && parts[3] == "400 records")
+        let (one, all) = (Int(parts[2]) ?? .max, Int(parts[4]) ?? 0)
+        #expect(one <= 8, "\(one) MB")
+        #expect(all >= 30, "\(all) MB")
+    }
+    #endif
+
     @Test func `a query prints its SQL without values`() throws {
         let text = "\(Note.where(\.title == "secret" && \.id < 7).order(by: \.id).limit(3))"
         #expect(text.hasPrefix("SELECT ") && text.contains("ORDER BY") && !text.contains("secret"))
         #expect(!text.contains("7"))
+    }
+
+    @Test func `no kind of condition prints its values`() {
+        let conditions: [(name: String, condition: Condition<Note>)] = [
+            ("==", \.title == "secret"), ("!=", \.title != "secret"), ("<", \.title < "secret"),
+            ("<=", \.title <= "secret"), (">", \.title > "secret"), (">=", \.title >= "secret"),
+            ("optional", \.note == "secret"), ("not optional", \.note != "secret"),
+            ("few", ["secret", "other"].contains(\.title)),
+            ("many", Array(repeating: "secret", count: 1000).contains(\.title)),
+            ("few optional", ["secret"].contains(\.note)),
+            ("range", ("secret"..<"secretz").contains(\.title)),
+            ("closed range", ("secret"..."secretz").contains(\.title)),
+            ("range from", ("secret"...).contains(\.title)),
+            ("prefix", .hasPrefix(\.title, "secret")), ("suffix", .hasSuffix(\.title, "secret")),
+            ("contains", .contains(\.title, "secret")), ("like", .like(\.title, "secret%")),
+            ("optional prefix", .hasPrefix(\.note, "secret")),
+            ("optional like", .like(\.note, "%secret")),
+            ("number", \.id == 53_267), ("real", \.rank < 53_267.5),
+            ("date", \.created > Date(timeIntervalSince1970: 53_267)),
+            ("SQL", .sql("title = \("secret") AND id = \(53_267)")),
+        ]
+        let secret = "secret"
+        let inBytes = secret.utf8.map { String(format: "%02x", $0) }.joined()
+        for (name, condition) in conditions {
+            for condition in [condition, !condition, condition && \.id > 0, \.id > 0 || condition] {
+                let query = Note.where(condition).order(by: \.id)
+                for text in ["\(query)", String(reflecting: query)] {
+                    #expect(text.contains("WHERE"), "\(name)")
+                    #expect(!text.contains(secret) && !text.contains("53267"), "\(name)")
+                    #expect(!text.lowercased().contains(inBytes), "\(name)")
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `many keys with one row that is broken are its error, and others are found`(
+        isStored: Bool
+    ) throws {
+        let keys = [9, 1, 30, 2, 5, 7]
+        func find<R: Record>(_ type: R.Type) throws -> [R] {
+            try read { tx in try tx.find(type, keys: keys) }
+        }
+        struct StoredNote: Record {
+            static let access = RecordAccess.storedProperties
+            static var table: String { "note" }
+            var id: Int
+            var title: String
+            var pinned: Bool
+            var rank: Double
+            var note: String?
+            var created: Date
+        }
+        func ids() throws -> [Int] {
+            isStored ? try find(StoredNote.self).map(\.id) : try find(Note.self).map(\.id)
+        }
+        #expect(try ids() == keys)
+        try fixture.execute("UPDATE note SET title = x'00' WHERE id = 5")
+        let error = try #require(expect(.mismatch) { _ = try ids() })
+        #expect(error.table == "note" && error.column == "title")
+        #expect(error.message.contains("id 5"), "\(error)")
+        struct Title: Decodable { let title: String }
+        let other = expect(.mismatch) { try read { tx in try tx.fetch(Note.all, as: Title.self) } }
+        #expect(other?.message.contains("id 5") == true)
+        try fixture.execute("DELETE FROM note WHERE id = 5 OR id = 9")
+        #expect(try ids() == [1, 30, 2, 7])
     }
 }

@@ -1,0 +1,62 @@
+// How much memory records take that are handed out one by one: a figure of the whole process, of
+// which the tests have only one.
+
+import Foundation
+
+@testable import Coffer
+
+private struct Page: Record {
+    var id: Int
+    var text: String
+    var bytes: Data
+}
+
+private struct StoredPage: Record {
+    static let access = RecordAccess.storedProperties
+    static var table: String { "page" }
+    var id: Int
+    var text: String
+    var bytes: Data
+}
+
+/// 40 MB. By a process of its own: what it took is in no figure of the next one.
+func fillPages(_ store: Store) throws -> String {
+    let (text, bytes) = (String(repeating: "x", count: 50_000), Data(count: 50_000))
+    try store.write { tx in
+        try tx.create(Page.self)
+        for id in 1...400 { try tx.insert(Page(id: id, text: text, bytes: bytes)) }
+    }
+    return "filled"
+}
+
+/// Tells by how many MB each way of reading all pages has raised the highest memory of the process:
+/// one by one, then at once.
+func measureStreaming(_ store: Store, isStored: Bool) throws -> String {
+    isStored
+        ? try measure(store, StoredPage.self) { $0.text.utf8.count + $0.bytes.count }
+        : try measure(store, Page.self) { $0.text.utf8.count + $0.bytes.count }
+}
+
+private func measure<R: Record>(
+    _ store: Store, _ type: R.Type, _ size: (R) -> Int
+) throws -> String {
+    try store.read { tx in
+        let access = try R.accessReport().access
+        let before = try highestMemory()
+        var byteCount = 0
+        try tx.forEach(R.all) { byteCount += size($0) }
+        let between = try highestMemory()
+        let all = try tx.fetch(R.all)
+        let after = try highestMemory()
+        return "\(access), \(byteCount) bytes, \((between - before) >> 20), \(all.count) records, "
+            + "\((after - between) >> 20)"
+    }
+}
+
+/// In bytes.
+private func highestMemory() throws -> Int {
+    let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+    let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") } ?? ""
+    return (line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) } ?? 0)
+        << 10
+}
