@@ -1,7 +1,8 @@
 import Coffer
 import Workloads
 
-/// Coffer, layer by layer: `coffer-record`, `coffer-fast`, `coffer-connection`, `coffer-bucket`.
+/// Coffer, layer by layer: `coffer-record`, `coffer-fast`, `coffer-connection`, `coffer-bucket`; and
+/// `coffer-ungrouped`, whose writes share no commit.
 @main struct Main {
     static func main() throws {
         let run = Run()
@@ -11,9 +12,11 @@ import Workloads
             ("coffer-fast", "W2d"):
             try StoreRecords(run).fetch()
         case ("coffer-record", "W3"), ("coffer-fast", "W3"): try StoreRecords(run).find()
+        case ("coffer-record", "W3-many"), ("coffer-fast", "W3-many"):
+            try StoreRecords(run).findMany()
         case ("coffer-record", "W4"), ("coffer-fast", "W4"): try StoreRecords(run).update()
         case ("coffer-record", "W6-single"): try StoreRecords(run).insertDurably()
-        case ("coffer-record", "W6-async64"):
+        case ("coffer-record", "W6-async64"), ("coffer-ungrouped", "W6-async64"):
             Run.wait { try await StoreRecords(run).insertAtOnce() }
         case ("coffer-record", "W6-latency"):
             Run.wait { try await StoreRecords(run).insertAndFindAtOnce() }
@@ -79,6 +82,7 @@ extension Run {
         configuration.readerCountMax = max(1, connections - 1)
         configuration.cacheByteCountMax = cacheByteCount * connections
         configuration.durability = isDurable ? .power : .process
+        if system == "coffer-ungrouped" { configuration.groupCommit = .off }
         return configuration
     }
 

@@ -139,6 +139,19 @@ struct StoreRecords {
         }
     }
 
+    func findMany() throws {
+        let keys = (0..<run.rows).map { Int64(run.shuffled($0) + 1) }
+        let asked = keys.lazy.map { Int($0) }
+        let items = asked.map { Item.make($0...$0)[0] }
+        try onFilled { store, _ in
+            try run.samples(written: Check(asked: asked, found: items)) {
+                try store.read { tx in try tx.find(Item.self, keys: keys) }
+            } check: {
+                Check(asked: asked, found: $0)
+            }
+        }
+    }
+
     private func onFilled(_ body: (Store, Check) throws -> Void) throws {
         let items = Item.make(1...run.rows)
         try fill(items)
