@@ -29,7 +29,7 @@ help: ## this list
 	@echo
 	@echo 'ENGINE=4          build, test, demo, guards, bench-…: with SQLCipher 4 where the system has 3.x'
 	@echo 'FILTER=<pattern>  test: only the tests whose names match; bench-micro…: a room, or names;'
-	@echo '                  guards: their names'
+	@echo '                  guards, proof: their names'
 	@echo 'LONG=1            test, proof: the long ones too'
 
 setup: ## install what is missing of SQLCipher and pkg-config
@@ -56,7 +56,7 @@ tsan: setup ## run the store's tests under the thread sanitizer, some minutes
 		--scratch-path .build-tsan$(suffix) --filter '$(or $(FILTER),$(tsan_suites))'
 
 proof: setup ## put the store to the proof on both engines; writes Documentation/proof.md
-	@$(if $(filter 1,$(LONG)),COFFER_LONG_TESTS=1) Scripts/proof
+	@$(if $(filter 1,$(LONG)),COFFER_LONG_TESTS=1) Scripts/proof $(FILTER)
 
 guards: setup ## switch guards off, which the proof has to notice; writes Documentation/guards.md
 	@$(select) Scripts/guards $(FILTER)

@@ -13,14 +13,14 @@ import Workload
     func `a power loss during rekey leaves one of the two keys, and every row`(
         keeping: Keeping
     ) throws {
-        try rekeyLosses(keeping).expectNothingLost("power losses")
+        try rekeyLosses(keeping).expectNothingLost("power losses of a key")
     }
 
     @Test(arguments: Keeping.all)
     func `a power loss while a file is made leaves none, or one that opens`(
         keeping: Keeping
     ) throws {
-        try creationLosses(keeping).expectNothingLost("power losses")
+        try creationLosses(keeping).expectNothingLost("power losses of a key")
     }
 
     @Test(arguments: journalModes)

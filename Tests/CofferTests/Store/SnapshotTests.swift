@@ -161,7 +161,7 @@ import Testing
     @Test func `a metrics backend gets what the store tells of itself`() throws {
         let lines = try Peer.run(["metrics", folder.path("metrics.db"), "1"])
         // The table, the write that holds the turn, the group.
-        #expect(lines == ["largest group 9, line 12, commits 3, undone 3"])
+        #expect(lines == ["largest group 9, line 12, commits 3, undone 3, checkpoints agree"])
     }
 
     @Test func `the hit rate tells whether the pages that are read fit into the cache`() throws {
