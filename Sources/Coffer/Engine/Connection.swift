@@ -46,7 +46,7 @@ public final class Connection {
     var settings = HandleSettings()
     var cache: StatementCache
     /// Statements that must end before the handle may close; those that died are swept out.
-    private(set) var statements: [ObjectIdentifier: WeakStatement] = [:]
+    private(set) var statements: [ObjectIdentifier: StatementLink] = [:]
     private var statementCountToSweep = 64
     /// The transaction around statements that the user runs outside one.
     var implicit = ImplicitTransaction()
@@ -64,10 +64,6 @@ public final class Connection {
     /// transaction began or changed the schema itself.
     private var schemaVersion: Int64?
     var isSchemaChecked = false
-
-    struct WeakStatement {
-        weak var statement: Statement?
-    }
 
     /// Makes a connection that opens with `setKey(_:)`.
     ///
@@ -329,14 +325,14 @@ public final class Connection {
         return statement
     }
 
-    /// Remembers a statement, weakly, to end it before the file closes.
+    /// Remembers a statement, without keeping it, to end it before the file closes.
     func adopt(_ statement: Statement) {
         statement.belong(to: self)
         if statements.count >= statementCountToSweep {
             statements = statements.filter { $0.value.statement != nil }
             statementCountToSweep = max(64, statements.count * 2)
         }
-        statements[ObjectIdentifier(statement)] = WeakStatement(statement: statement)
+        statements[ObjectIdentifier(statement)] = statement.link
     }
 
     func finalizeStatements() {

@@ -34,6 +34,7 @@ public final class Statement {
     /// Proof that it never dangles: `Connection.adopt` alone sets it and keeps the statement on its
     /// list; a connection finalizes all of the list when it goes, and `finalize` ends this.
     private(set) unowned(unsafe) var connection: Connection?
+    let link = StatementLink()
     /// Set while a caller holds a cached statement: a second caller gets one of its own.
     var isTaken = false
     /// Whether a cursor owns the statement: it then ends for good when the cursor is closed.
@@ -84,6 +85,7 @@ public final class Statement {
         handle.authorizer.begin()
         parameterCount = Int(sqlite3_bind_parameter_count(raw))
         isReadOnly = sqlite3_stmt_readonly(raw) != 0
+        link.statement = self
     }
 
     /// The statement of a script has no text of its own.
@@ -95,6 +97,7 @@ public final class Statement {
     }
 
     deinit {
+        link.statement = nil
         sqlite3_finalize(raw)
         // A cursor that is let go at a row ends its own transaction as well.
         guard isRunning else { return }
