@@ -144,6 +144,9 @@ final class Handle {
     /// The corresponding C function is `sqlite3_get_autocommit`.
     var isInTransaction: Bool { !isClosed && sqlite3_get_autocommit(db) == 0 }
 
+    /// Whether it is in a transaction, and not in the middle of a function of the program's.
+    var isFreeInTransaction: Bool { !isInCallback && isInTransaction }
+
     /// Captures the engine's last error at once, before another call overwrites it.
     func error(_ code: Int32, sql: String? = nil) -> StoreError {
         // A refused function fails with 1 on SQLCipher 3.

@@ -5,7 +5,6 @@ extension RecordTable {
     func find<R: Record>(
         _ type: R.Type, keys: [Value], _ connection: Connection
     ) throws -> [R] {
-        let position = try plan.singleKey(for: "find")
         let statement = try findStatement(connection)
         let found = try [R](unsafeUninitializedCapacity: keys.count) { memory, count in
             guard let start = memory.baseAddress else { return }
@@ -13,7 +12,7 @@ extension RecordTable {
             // After an error too: the array frees what was made.
             defer { count = memory.closeUp(isFound) }
             for index in keys.orderInIndex() {
-                try encoder.bind(key: keys[index], at: position, to: statement)
+                try bind(key: keys[index], to: statement)
                 defer { statement.rewind() }
                 do throws(StoreError) {
                     isFound[index] = try decoder.first(into: start + index, statement)

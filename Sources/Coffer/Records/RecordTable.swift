@@ -12,6 +12,8 @@ final class RecordTable {
     private var updating: Statement?
     private var deletion: Statement?
     private var finding: Statement?
+    /// The parameter of a key that is a plain integer; 0 for any other key, and for none.
+    private let integerKeyParameter: Int32
     /// UPDATEs of chosen columns, by what they were asked for.
     var partialUpdates: [PartialUpdate: PreparedUpdate] = [:]
     /// Whether the table was seen to keep the type's values as they are.
@@ -22,9 +24,12 @@ final class RecordTable {
     private init(_ plan: RecordPlan, _ stored: StoredProperties?, isUTF16: Bool) {
         self.plan = plan
         encoder = RowEncoder(plan: plan, stored: stored, isUTF16: isUTF16)
-        let key = plan.keyPositions.count == 1 ? plan.columns[plan.keyPositions[0]].name : nil
+        let position = plan.keyPositions.count == 1 ? plan.keyPositions[0] : 0
+        let key = plan.keyPositions.count == 1 ? plan.columns[position] : nil
+        let isInteger = key?.storage == .integer && key?.encoding == nil
+        integerKeyParameter = isInteger ? Int32(position + 1) : 0
         decoder = RowDecoder(
-            plan, names: plan.columns.map(\.name), key: key, stored: stored)
+            plan, names: plan.columns.map(\.name), key: key?.name, stored: stored)
     }
 
     @inline(__always)
@@ -138,15 +143,23 @@ final class RecordTable {
     func find<R: Record>(
         _ type: R.Type, _ key: Value, _ connection: Connection
     ) throws(StoreError) -> R? {
-        let position = try plan.singleKey(for: "find")
         let statement = try findStatement(connection)
-        try encoder.bind(key: key, at: position, to: statement)
+        try bind(key: key, to: statement)
         defer { statement.rewind() }
         do throws(StoreError) {
             return try decoder.first(type, statement)
         } catch {
             throw try explain(error, connection)
         }
+    }
+
+    /// Binds a key to the statement that finds by it.
+    @inline(__always)
+    func bind(key: Value, to statement: Statement) throws(StoreError) {
+        if case .integer(let integer) = key, integerKeyParameter > 0 {
+            return try encoder.bind(integer, toParameter: integerKeyParameter, of: statement)
+        }
+        try encoder.bind(key: key, at: plan.keyPositions[0], to: statement)
     }
 
     /// The rows that a query asks for.
@@ -266,6 +279,7 @@ final class RecordTable {
     @inline(__always)
     func findStatement(_ connection: Connection) throws(StoreError) -> Statement {
         if let finding { return finding }
+        _ = try plan.singleKey(for: "find")
         let statement = try prepare(plan.findSQL, connection, isWriting: false)
         finding = statement
         return statement
@@ -356,28 +370,5 @@ extension Handle {
     /// How many values a statement binds at most.
     fileprivate var argumentCountMax: Int {
         Int(sqlite3_limit(db, SQLITE_LIMIT_VARIABLE_NUMBER, -1))
-    }
-}
-
-extension RowEncoder {
-    /// Binds the value of a single-column key to the column's parameter.
-    func bind(key: Value, at position: Int, to statement: Statement) throws(StoreError) {
-        guard state.pointee.statement == nil else { throw nested() }
-        // Field by field: a copy of the column costs more than the check.
-        let key = try plan.columns[position].encoding?.stored(key) ?? key
-        guard key.storage == nil || key.storage == plan.columns[position].storage else {
-            let column = plan.columns[position]
-            throw StoreError(
-                .mismatch,
-                "the key is \(column.storage.sqlType), and \(key.storageClass) was given",
-                table: plan.table, column: column.name)
-        }
-        state.pointee.begin(try statement.pointer())
-        defer { state.pointee.statement = nil }
-        do {
-            try state.pointee.bind(key, entry(at: position))
-        } catch {
-            throw failure(error, Int32(position))
-        }
     }
 }

@@ -254,3 +254,36 @@ final class RowEncoder: Encoder {
             cause: error)
     }
 }
+
+extension RowEncoder {
+    /// Binds an integer that needs no other form.
+    @inline(__always)
+    func bind(
+        _ integer: Int64, toParameter parameter: Int32, of statement: Statement
+    ) throws(StoreError) {
+        guard state.pointee.statement == nil else { throw nested() }
+        let code = sqlite3_bind_int64(try statement.pointer(), parameter, integer)
+        guard code == SQLITE_OK else { throw statement.handle.error(code) }
+    }
+
+    /// Binds the value of a single-column key to the column's parameter.
+    func bind(key: Value, at position: Int, to statement: Statement) throws(StoreError) {
+        guard state.pointee.statement == nil else { throw nested() }
+        // Field by field: a copy of the column costs more than the check.
+        let key = try plan.columns[position].encoding?.stored(key) ?? key
+        guard key.storage == nil || key.storage == plan.columns[position].storage else {
+            let column = plan.columns[position]
+            throw StoreError(
+                .mismatch,
+                "the key is \(column.storage.sqlType), and \(key.storageClass) was given",
+                table: plan.table, column: column.name)
+        }
+        state.pointee.begin(try statement.pointer())
+        defer { state.pointee.statement = nil }
+        do {
+            try state.pointee.bind(key, entry(at: position))
+        } catch {
+            throw failure(error, Int32(position))
+        }
+    }
+}

@@ -7,6 +7,8 @@ import Synchronization
 /// two statements.
 public final class TransactionScope {
     private let transactionConnection: Connection
+    /// The connection's, which stays the same while its transaction is open.
+    private let handle: Handle?
     private let stop: StopSignal
     private let cancellation: Cancellation?
     private let isWholeRun: Bool
@@ -29,6 +31,7 @@ public final class TransactionScope {
         isWholeRun: Bool = true
     ) {
         transactionConnection = connection
+        handle = try? connection.current()
         self.stop = stop
         self.cancellation = cancellation
         self.isWholeRun = isWholeRun
@@ -57,6 +60,18 @@ public final class TransactionScope {
     /// - Throws: `.misuse` if an inner part is open or the body has ended, `.cancelled`,
     ///   `.rolledBack` if SQLite ended the transaction by itself.
     func connection(level: Int) throws(StoreError) -> Connection {
+        // All that mostly has to be asked before a verb.
+        if !isEnded, level == self.level, !stop.hasReason, cancellation?.isCancelled != true,
+            handle?.isFreeInTransaction == true
+        {
+            return transactionConnection
+        }
+        return try checkedConnection(level: level)
+    }
+
+    /// The same with the reason why not.
+    @inline(never)
+    private func checkedConnection(level: Int) throws(StoreError) -> Connection {
         guard !isEnded else {
             throw StoreError(
                 .misuse, "the transaction has ended", hint: "Use it inside its body only.")
@@ -66,10 +81,7 @@ public final class TransactionScope {
                 .misuse, "an inner part of this transaction is open",
                 hint: "Use the transaction that the innermost body was given.")
         }
-        // Asked first without the reasons: an optional error is many words to hand on.
-        if stop.hasReason || cancellation?.isCancelled == true,
-            let reason = stop.reason ?? cancellation?.reason
-        {
+        if let reason = stop.reason ?? cancellation?.reason {
             // A body that goes on after this verb has done half of its work.
             refusal = reason
             throw reason
