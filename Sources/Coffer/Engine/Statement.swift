@@ -97,7 +97,8 @@ public final class Statement {
     }
 
     deinit {
-        link.statement = nil
+        // One that has ended may be let go on any thread.
+        if raw != nil { link.statement = nil }
         sqlite3_finalize(raw)
         // A cursor that is let go at a row ends its own transaction as well.
         guard isRunning else { return }
@@ -126,6 +127,7 @@ public final class Statement {
         isRunning = false
         rowColumnCount = 0
         connection = nil
+        link.statement = nil
     }
 
     func belong(to connection: Connection) {

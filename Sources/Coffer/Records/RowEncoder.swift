@@ -263,7 +263,9 @@ extension RowEncoder {
     ) throws(StoreError) {
         guard state.pointee.statement == nil else { throw nested() }
         let code = sqlite3_bind_int64(try statement.pointer(), parameter, integer)
-        guard code == SQLITE_OK else { throw statement.handle.error(code) }
+        guard code == SQLITE_OK else {
+            throw failure(StoreError.of(nil, code: code, sql: nil), parameter - 1)
+        }
     }
 
     /// Binds the value of a single-column key to the column's parameter.

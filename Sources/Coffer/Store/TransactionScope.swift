@@ -7,8 +7,9 @@ import Synchronization
 /// two statements.
 public final class TransactionScope {
     private let transactionConnection: Connection
-    /// The connection's, which stays the same while its transaction is open.
-    private let handle: Handle?
+    /// The connection's, which stays the same while its transaction is open; `nil` if it was not
+    /// open yet: the connection is asked each time.
+    private var handle: Handle?
     private let stop: StopSignal
     private let cancellation: Cancellation?
     private let isWholeRun: Bool
@@ -118,7 +119,7 @@ public final class TransactionScope {
 
     /// Marks the part at this depth: it is undone when its body returns.
     func undo(level: Int) throws(StoreError) {
-        _ = try connection(level: level)
+        _ = try checkedConnection(level: level)
         undoneLevels.insert(level)
     }
 
@@ -126,7 +127,7 @@ public final class TransactionScope {
 
     /// Remembers what to do once the whole transaction is durable.
     func afterCommit(level: Int, _ work: @escaping @Sendable () -> Void) throws(StoreError) {
-        _ = try connection(level: level)
+        _ = try checkedConnection(level: level)
         afterCommit.append(work)
     }
 
@@ -135,6 +136,7 @@ public final class TransactionScope {
 
     func end() {
         isEnded = true
+        handle = nil
         if isWholeRun { stop.end() }
     }
 }
