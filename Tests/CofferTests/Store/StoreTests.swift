@@ -443,13 +443,12 @@ import Testing
         // Those of the checkpoints too.
         let count = store.statistics.checkpoints.count
         try await store.write { tx in try tx.execute("INSERT INTO t VALUES (99)") }
-        let end = ContinuousClock.now + .seconds(60)
-        while mode == .wal, store.statistics.checkpoints.count == count, ContinuousClock.now < end {
+        // A minute would be short where other tests have all threads; the suite's limit ends it.
+        while mode == .wal, store.statistics.checkpoints.count == count {
             // A write asks for none while one that is counted already ends.
             try await store.write { tx in try tx.execute("UPDATE t SET v = v WHERE v = 99") }
             try await Task.sleep(for: .milliseconds(1))
         }
-        #expect(mode == .delete || store.statistics.checkpoints.count > count)
         try await store.close()
         expect(.wrongKey) { try openAgain() }
         let again = try await Store(path: path, key: .numbered(2), configuration: .testing(mode))
