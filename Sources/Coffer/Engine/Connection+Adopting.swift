@@ -50,13 +50,19 @@ extension Handle {
         for name in attachedNames where !names.contains(name) { forgetProbe(of: name) }
         names.removeAll { ["main", "temp"].contains($0) || attachedNames.contains($0) }
         for name in names { try probeAttached(name) }
+        // The owner loads a changed schema by itself, in no transaction of Coffer's.
+        guard verifiedSchemaVersion != nil, let version = try? schemaVersion(),
+            version != verifiedSchemaVersion || isSchemaSuspect
+        else { return }
+        try verifySchema()
     }
 
     /// - Throws: `.wrongKey`, `.damaged` if the schema cannot be read, `.notEncrypted` if the file
     ///   is, or with its first page would become, plaintext. A database without a file is let pass.
     fileprivate func requireEncrypted() throws(StoreError) {
         let path = sqlite3_db_filename(db, "main").map { String(cString: $0) } ?? ""
-        _ = try firstText("SELECT count(*) FROM main.sqlite_master")
+        try ZeroPageCheck.install(on: self)
+        try verifySchema()
         guard !path.isEmpty else { return }
         guard let start = try rawBytes(at: 0, count: RawKey.saltByteCount) else {
             throw StoreError(
@@ -70,6 +76,6 @@ extension Handle {
                 .notEncrypted, "\(path) is a plaintext SQLite database",
                 hint: "No key opens it: copy it into a new store with Store.encrypt.")
         }
-        try ZeroPageCheck.install(on: self)
+        try ZeroPageCheck.removeIfAutoVacuum(on: self)
     }
 }

@@ -99,7 +99,6 @@ extension Connection {
     }
 
     private func configureAttached(_ name: String, _ handle: Handle) throws(StoreError) {
-        try ZeroPageCheck.install(on: handle, schema: name)
         let quoted = try name.quotedIdentifier()
         let synchronous = configuration.durability == .power ? "EXTRA" : "NORMAL"
         try handle.run("PRAGMA \(quoted).synchronous = \(synchronous)")
@@ -143,7 +142,7 @@ private struct Attachment {
             if handle.isAdopted { handle.namesToDetach.append(name) }
         } catch {
             // Nothing stays attached that nobody probes.
-            try? handle.run("DETACH \(try name.quotedIdentifier())")
+            try? Self.detach(name, from: handle)
             throw error
         }
     }

@@ -13,7 +13,7 @@ extension Connection {
     /// - Complexity: O(1).
     public func check() throws {
         let handle = try current()
-        if let failure = handle.schemaReadFailure() { throw failure }
+        try handle.readSchemaAgain()
         guard case .open(_, let file?) = state else { return }
         let pages = RawPages(handle, key: file.key, profile: file.profile)
         guard try pages.count() > 0 else {
@@ -54,6 +54,6 @@ extension Connection {
             handle.cleanMissCount = nil
             forgetAttachments()
         }
-        return try body(handle.db)
+        return try handle.guardingSchema { try body(handle.db) }
     }
 }

@@ -23,8 +23,10 @@ extension Connection {
         defer { handle.authorizer.isInBody = isInBody }
         var raw: OpaquePointer?
         var tail: UnsafePointer<CChar>?
-        let code = handle.authorizer.whileActive {
-            sqlite3_prepare_v2(handle.db, text, -1, &raw, &tail)
+        let code = try handle.compiling(&raw, isPragma: Self.beginsWithPragma(text)) { raw in
+            handle.authorizer.whileActive {
+                sqlite3_prepare_v2(handle.db, text, -1, &raw, &tail)
+            }
         }
         guard code == SQLITE_OK else { throw handle.error(code) }
         let byteCount = tail.map { $0 - text } ?? 0
@@ -32,6 +34,12 @@ extension Connection {
         let statement = Statement(handle: handle, sql: "", compiled: raw)
         adopt(statement)
         return (statement, byteCount)
+    }
+
+    private static func beginsWithPragma(_ text: UnsafePointer<CChar>) -> Bool {
+        // Enough for a comment before the verb, and not the megabytes of a script.
+        let beginning = UnsafeBufferPointer(start: text, count: strnlen(text, 4096))
+        return String(decoding: UnsafeRawBufferPointer(beginning), as: UTF8.self).isPragma
     }
 
     /// Rows changed since the connection was opened, those of triggers and foreign keys too.

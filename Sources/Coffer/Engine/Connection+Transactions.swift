@@ -160,9 +160,14 @@ extension Connection {
         // SQLite has undone the transaction of the body: nothing may run as if outside one.
         if isInBody, !handle.isInTransaction { throw Self.rolledBack(cause: nil) }
         if let verb = statement.transactionVerb { try allow(verb, handle) }
-        if !handle.isInTransaction, !statement.isControl {
-            try handle.run(.begin)
-            implicit = ImplicitTransaction(id: nextImplicitID())
+        if !handle.isInTransaction {
+            if !statement.isControl {
+                try handle.run(.begin)
+                implicit = ImplicitTransaction(id: nextImplicitID())
+            } else if statement.transactionVerb == nil {
+                // It may load the schema, and runs in no transaction that is probed.
+                handle.isSchemaSuspect = true
+            }
         }
         if implicit.isOpen { statement.implicitID = countCursor() }
     }
@@ -194,6 +199,10 @@ extension Connection {
         try requireUnmanaged(verb)
         // What was read in the user's own transaction must be authentic before it is committed.
         if verb == "COMMIT" || verb == "RELEASE", handle.isInTransaction { try probe() }
+        if verb == "ROLLBACK" { handle.judgeSchemaBeforeRollback() }
+        if handle.isSchemaSuspect, !handle.isInTransaction {
+            try handle.requireAuthenticSchema()
+        }
         forgetAttachments()
         // ROLLBACK TO may read pages again without counting them.
         handle.cleanMissCount = nil
@@ -206,7 +215,10 @@ extension Connection {
         statement.implicitID = 0
         guard id != 0 else {
             // COMMIT and ROLLBACK as text.
-            if statement.transactionVerb != nil, let handle { continueCursors(handle) }
+            if statement.transactionVerb != nil, let handle {
+                handle.isBegun = handle.isInTransaction
+                continueCursors(handle)
+            }
             return
         }
         try cursorEnded(in: id, isReadOnly: statement.isReadOnly)

@@ -318,7 +318,7 @@ public final class Connection {
         try handle.followOwner()
         // A schema pragma is compiled from what the connection knows of the schema and never
         // notices that another connection has changed it; any SELECT does.
-        if sql.isPragma { _ = handle.schemaReadFailure() }
+        if sql.isPragma { try handle.noticeSchemaChange() }
         let statement = try Statement(
             handle: handle, sql: sql, persistent: persistent)
         adopt(statement)

@@ -8,7 +8,7 @@ final class CopyStatement {
 
     init(_ handle: Handle, _ sql: String) throws(StoreError) {
         var raw: OpaquePointer?
-        let code = handle.authorizer.asCoffer { sqlite3_prepare_v2(handle.db, sql, -1, &raw, nil) }
+        let code = try handle.compilingAsCoffer(sql, &raw)
         guard code == SQLITE_OK, let raw else { throw handle.error(code, sql: sql) }
         self.raw = raw
         self.handle = handle
@@ -22,7 +22,7 @@ final class CopyStatement {
     /// Whether SQL that names what may not be there can be compiled.
     static func compiles(_ handle: Handle, _ sql: String) throws(StoreError) -> Bool {
         var raw: OpaquePointer?
-        let code = handle.authorizer.asCoffer { sqlite3_prepare_v2(handle.db, sql, -1, &raw, nil) }
+        let code = try handle.compilingAsCoffer(sql, &raw)
         sqlite3_finalize(raw)
         guard code == SQLITE_OK || code == SQLITE_ERROR else { throw handle.error(code, sql: sql) }
         return code == SQLITE_OK
@@ -31,7 +31,9 @@ final class CopyStatement {
     /// Moves to the next row; `false` at the end. A statement that a schema change compiles again
     /// in here is still Coffer's.
     func step() throws(StoreError) -> Bool {
-        let code = handle.authorizer.asCoffer { sqlite3_step(raw) }
+        let code = handle.guardingSchema(pageCount: 1) {
+            handle.authorizer.asCoffer { sqlite3_step(raw) }
+        }
         switch code {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false

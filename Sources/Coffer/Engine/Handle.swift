@@ -19,9 +19,15 @@ final class Handle {
     private(set) var sawWrongKey = false
     /// Tells which pages are damaged, once what belongs to the file is known.
     var damagedPages: (() -> [Int])?
-    /// The names of attached databases, in order, and the probe of each.
-    var attachedNames: [String] = []
-    var attachedProbes: [OpaquePointer] = []
+    /// The databases that SQL calls by another name than `main`, in order.
+    var attached: [AttachedSchema] = []
+    /// Whether the schema in memory may come from a page that failed authentication. It is then
+    /// loaded again before anything else uses it: see `AuthenticSchema.swift`.
+    var isSchemaSuspect = false
+    /// Whether a transaction was begun that Coffer has not ended.
+    var isBegun = false
+    /// On a handle of another owner, the schema that was read to its last byte.
+    var verifiedSchemaVersion: Int64?
     /// Those that Coffer attached to a database of another owner's.
     var namesToDetach: [String] = []
     /// What `Connection.takeCacheCounts` has told.
@@ -62,6 +68,9 @@ final class Handle {
     enum Control: Int, CaseIterable {
         case begin, beginImmediate, beginExclusive, commit, rollback
         case beginPart, keepPart, undoPart
+
+        /// Whether it begins a transaction.
+        var isBegin: Bool { rawValue <= Self.beginExclusive.rawValue }
 
         var sql: String {
             switch self {
@@ -122,7 +131,7 @@ final class Handle {
         interruptHandle?.release(self)
         for statement in leftovers { sqlite3_finalize(statement) }
         sqlite3_finalize(probeStatement)
-        for statement in attachedProbes { sqlite3_finalize(statement) }
+        for schema in attached { schema.finalize() }
         sqlite3_finalize(schemaStatement)
         for statement in controls { sqlite3_finalize(statement) }
         if isAdopted { giveBack() } else { sqlite3_close_v2(db) }
@@ -176,7 +185,7 @@ final class Handle {
     func run(_ sql: String) throws(StoreError) {
         // ROLLBACK TO may read pages again without counting them.
         cleanMissCount = nil
-        let code = authorizer.asCoffer { sqlite3_exec(db, sql, nil, nil, nil) }
+        let code = guardingSchema { authorizer.asCoffer { sqlite3_exec(db, sql, nil, nil, nil) } }
         guard code == SQLITE_OK else { throw error(code, sql: sql) }
     }
 
@@ -198,7 +207,12 @@ final class Handle {
     /// Begins or ends a transaction.
     func run(_ control: Control) throws(StoreError) {
         guard !isClosed else { throw Connection.closed }
-        if control == .rollback || control == .undoPart { cleanMissCount = nil }
+        if control.isBegin {
+            if isBegun || isSchemaSuspect { try requireAuthenticSchema() }
+        } else if control == .rollback || control == .undoPart {
+            if control == .rollback { judgeSchemaBeforeRollback() }
+            cleanMissCount = nil
+        }
         let code = authorizer.asCoffer { () -> Int32 in
             if controls[control.rawValue] == nil {
                 var raw: OpaquePointer?
@@ -212,6 +226,9 @@ final class Handle {
                 return SQLITE_OK
             }
             return code
+        }
+        if control.rawValue <= Control.rollback.rawValue, code == SQLITE_OK {
+            isBegun = control.isBegin
         }
         guard code == SQLITE_OK else {
             // The message belongs to the connection and goes with the reset.
@@ -227,10 +244,11 @@ final class Handle {
         authorizer.isCoffer = true
         defer { authorizer.isCoffer = wasCoffer }
         var raw: OpaquePointer?
-        var code = sqlite3_prepare_v2(db, sql, -1, &raw, nil)
         defer { sqlite3_finalize(raw) }
+        var code = try compiling(&raw) { sqlite3_prepare_v2(db, sql, -1, &$0, nil) }
         guard code == SQLITE_OK else { throw error(code, sql: sql) }
-        code = sqlite3_step(raw)
+        // Unless it loads a schema it reads page 1 at most.
+        code = guardingSchema(pageCount: 1) { sqlite3_step(raw) }
         switch code {
         case SQLITE_ROW: return sqlite3_column_text(raw, 0).map { String(cString: $0) }
         case SQLITE_DONE: return nil

@@ -46,8 +46,8 @@ struct PhysicalOpen {
     func prepare(_ handle: Handle, key: borrowing RawKey) throws(StoreError) {
         try unlock(handle, key: key)
         try prove(handle, key: key)
-        if role != .alone { try ZeroPageCheck.install(on: handle) }
         try configure(handle)
+        if role == .writer { try ZeroPageCheck.followJournalMode(of: handle) }
         handle.authorizer.install(on: handle.db)
     }
 
@@ -79,7 +79,12 @@ struct PhysicalOpen {
     /// Reads the schema: the first use of a page is where a wrong key shows.
     private func prove(_ handle: Handle, key: borrowing RawKey) throws(StoreError) {
         do throws(StoreError) {
-            _ = try handle.firstText("SELECT count(*) FROM sqlite_master")
+            if role != .alone { try ZeroPageCheck.install(on: handle) }
+            try handle.loadSchema { () throws(StoreError) in
+                // The read lock has opened the WAL.
+                if role != .alone { try ZeroPageCheck.install(on: handle) }
+            }
+            if role != .alone { try ZeroPageCheck.removeIfAutoVacuum(on: handle) }
         } catch  where error.code == .damaged || error.code == .sql {
             // A page whose MAC is wrong fails with SQLITE_ERROR, and this SQL is right.
             if let truncation = try truncation(handle, key: key) { throw truncation }

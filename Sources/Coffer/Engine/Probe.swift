@@ -49,25 +49,46 @@ extension Handle {
     }
 
     /// Probes a file from now on that SQL calls by this name.
+    ///
+    /// - Throws: `.damaged` if a page of its schema failed authentication. It is probed all the
+    ///   same, and nothing of the connection can be used as long as it is attached.
     func probeAttached(_ name: String) throws(StoreError) {
-        var probe: OpaquePointer?
-        let sql = "SELECT 1 FROM \(try name.quotedIdentifier()).sqlite_master LIMIT 1"
-        let code = authorizer.asCoffer { coffer_prepare_persistent(db, sql, -1, &probe, nil) }
-        guard code == SQLITE_OK, let probe else { throw error(code) }
-        attachedNames.append(name)
-        attachedProbes.append(probe)
+        let quoted = try name.quotedIdentifier()
+        let version = try compiled("PRAGMA \(quoted).schema_version")
+        let probe: OpaquePointer
+        do throws(StoreError) {
+            probe = try compiled("SELECT 1 FROM \(quoted).sqlite_master LIMIT 1")
+        } catch {
+            sqlite3_finalize(version)
+            throw error
+        }
+        attached.append(AttachedSchema(name: name, probe: probe, version: version))
+        try ZeroPageCheck.install(on: self, schema: name)
+        // Attaching has loaded the schema in a transaction of the engine's own.
+        sqlite3_db_release_memory(db)
+        try requireAuthenticSchema()
+        try ZeroPageCheck.removeIfAutoVacuum(on: self, schema: name)
+    }
+
+    private func compiled(_ sql: String) throws(StoreError) -> OpaquePointer {
+        var raw: OpaquePointer?
+        let code = authorizer.asCoffer { coffer_prepare_persistent(db, sql, -1, &raw, nil) }
+        guard code == SQLITE_OK, let raw else { throw error(code) }
+        return raw
     }
 
     func forgetProbe(of name: String) {
-        guard let index = attachedNames.firstIndex(where: { $0.isSameIdentifier(as: name) })
+        guard let index = attached.firstIndex(where: { $0.name.isSameIdentifier(as: name) })
         else { return }
-        attachedNames.remove(at: index)
-        sqlite3_finalize(attachedProbes.remove(at: index))
+        attached.remove(at: index).finalize()
     }
 
+    /// The names of the attached databases, in order.
+    var attachedNames: [String] { attached.map(\.name) }
+
     /// The probe of the main file sees nothing of the others.
-    private func attachedReadFailure() -> StoreError? {
-        guard !attachedProbes.isEmpty, let failure = firstAttachedFailure() else { return nil }
+    func attachedReadFailure() -> StoreError? {
+        guard !attached.isEmpty, let failure = firstAttachedFailure() else { return nil }
         guard isAdopted, (try? followOwner()) != nil else { return failure }
         // Its owner may have let the file go.
         return firstAttachedFailure()
@@ -75,8 +96,8 @@ extension Handle {
 
     private func firstAttachedFailure() -> StoreError? {
         authorizer.asCoffer {
-            for probe in attachedProbes {
-                if let failure = failure(of: probe) { return failure }
+            for schema in attached {
+                if let failure = failure(of: schema.probe) { return failure }
             }
             return nil
         }
@@ -88,7 +109,9 @@ extension Handle {
         switch code & 0xff {
         case SQLITE_ROW, SQLITE_DONE: return nil
         // The codec fails with 1, a page that it zeroed with 11.
-        case SQLITE_ERROR, SQLITE_CORRUPT: return Probe.damaged(sql: nil)
+        case SQLITE_ERROR, SQLITE_CORRUPT:
+            isSchemaSuspect = true
+            return Probe.damaged(sql: nil)
         default: return error(code)
         }
     }

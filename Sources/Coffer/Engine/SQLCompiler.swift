@@ -11,9 +11,14 @@ enum SQLCompiler {
         // Many pragmas take effect while they are compiled, which must not happen before the whole
         // text is known to be one statement: https://www.sqlite.org/pragma.html
         if text.isPragma { try requireOne(handle, &text) }
-        let (result, isComplete) = handle.authorizer.whileActive {
-            text.withUTF8 { compile(handle, bytes: $0, persistent: persistent) }
-        }
+        let isPragma = text.isPragma
+        let (result, isComplete) = try text.withUTF8 { bytes in
+            Result { () throws(StoreError) in
+                try compile(handle, bytes, persistent: persistent, isPragma: isPragma) {
+                    handle.authorizer.whileActive($0)
+                }
+            }
+        }.get()
         guard case .success(let raw) = result else { throw try result.error(handle, sql: sql) }
         guard isComplete else {
             sqlite3_finalize(raw)
@@ -26,9 +31,13 @@ enum SQLCompiler {
     private static func requireOne(
         _ handle: Handle, _ text: inout String
     ) throws(StoreError) {
-        let (result, isComplete) = handle.authorizer.whileValidating {
-            text.withUTF8 { compile(handle, bytes: $0, persistent: false) }
-        }
+        let (result, isComplete) = try text.withUTF8 { bytes in
+            Result { () throws(StoreError) in
+                try compile(handle, bytes, persistent: false, isPragma: true) {
+                    handle.authorizer.whileValidating($0)
+                }
+            }
+        }.get()
         // What does not compile is told below.
         if case .success(let raw) = result { sqlite3_finalize(raw) }
         guard isComplete else { throw notOne(text) }
@@ -55,34 +64,46 @@ enum SQLCompiler {
     }
 
     /// The statement, and whether nothing but space and comments follows it.
+    ///
+    /// - Parameter authorized: Compiles under the rules that hold for the text.
     private static func compile(
-        _ handle: Handle, bytes: UnsafeBufferPointer<UInt8>, persistent: Bool
-    ) -> (Compiled, Bool) {
+        _ handle: Handle, _ bytes: UnsafeBufferPointer<UInt8>, persistent: Bool, isPragma: Bool,
+        _ authorized: (() -> Int32) -> Int32
+    ) throws(StoreError) -> (Compiled, Bool) {
         guard let base = bytes.baseAddress, !bytes.isEmpty else { return (.empty, true) }
         guard bytes.count <= Int32.max else { return (.failure(SQLITE_TOOBIG), true) }
         let start = UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self)
         var raw: OpaquePointer?
         var tail: UnsafePointer<CChar>?
         let prepare = persistent ? coffer_prepare_persistent : sqlite3_prepare_v2
-        let code = prepare(handle.db, start, Int32(bytes.count), &raw, &tail)
+        let code = try handle.compiling(&raw, isPragma: isPragma) { raw in
+            authorized { prepare(handle.db, start, Int32(bytes.count), &raw, &tail) }
+        }
         guard code == SQLITE_OK else { return (.failure(code), true) }
         guard let raw else { return (.empty, true) }
         let rest = UnsafeBufferPointer(rebasing: bytes[(tail.map { $0 - start } ?? bytes.count)...])
-        return (.success(raw), hasNoStatement(handle, rest))
+        do throws(StoreError) {
+            return (.success(raw), try hasNoStatement(handle, rest))
+        } catch {
+            sqlite3_finalize(raw)
+            throw error
+        }
     }
 
     /// Asks the engine's own parser, which knows comments and semicolons.
     private static func hasNoStatement(
         _ handle: Handle, _ bytes: UnsafeBufferPointer<UInt8>
-    ) -> Bool {
+    ) throws(StoreError) -> Bool {
         if bytes.allSatisfy({ $0 == 0x20 || $0 == 0x0a || $0 == 0x3b }) { return true }
         guard let base = bytes.baseAddress, !bytes.contains(0) else { return false }
         let start = UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self)
         var raw: OpaquePointer?
-        let code = handle.authorizer.whileValidating {
-            sqlite3_prepare_v2(handle.db, start, Int32(bytes.count), &raw, nil)
-        }
         defer { sqlite3_finalize(raw) }
+        let code = try handle.compiling(&raw) { raw in
+            handle.authorizer.whileValidating {
+                sqlite3_prepare_v2(handle.db, start, Int32(bytes.count), &raw, nil)
+            }
+        }
         return code == SQLITE_OK && raw == nil
     }
 }

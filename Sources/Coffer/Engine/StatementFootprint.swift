@@ -100,11 +100,11 @@ extension Statement {
         guard let text = sqlite3_sql(try pointer()) else { throw Connection.closed }
         let sql = String(cString: text)
         let footprint = StatementFootprint(roots: roots, sql: sql)
+        var raw: OpaquePointer?
+        defer { sqlite3_finalize(raw) }
+        let compiled = try handle.compilingAsCoffer("EXPLAIN " + sql, &raw)
+        guard compiled == SQLITE_OK else { throw handle.error(compiled, sql: sql) }
         let code = handle.authorizer.asCoffer { () -> Int32 in
-            var raw: OpaquePointer?
-            defer { sqlite3_finalize(raw) }
-            let code = sqlite3_prepare_v2(handle.db, "EXPLAIN " + sql, -1, &raw, nil)
-            guard code == SQLITE_OK else { return code }
             while true {
                 let code = sqlite3_step(raw)
                 guard code == SQLITE_ROW else { return code }

@@ -23,21 +23,55 @@ enum ZeroPageCheck {
     /// them until the process ends.
     private static let copies = Mutex<[UInt: UInt]>([:])
 
-    /// Checks a file of a connection, unless it has `auto_vacuum`, where the engine itself
-    /// may leave pages of zeros at the end.
-    static func install(
-        on handle: Handle, schema: String = "main"
-    ) throws(StoreError) {
-        guard try Engine.capabilities.cipherMajorVersion < 4,
-            try handle.firstInteger("PRAGMA \(try schema.quotedIdentifier()).auto_vacuum") == 0
-        else { return }
-        var file: UnsafeMutablePointer<sqlite3_file>?
-        let code = sqlite3_file_control(handle.db, schema, SQLITE_FCNTL_FILE_POINTER, &file)
-        guard code == SQLITE_OK, let file, let original = file.pointee.pMethods else {
-            throw handle.error(code)
+    /// Checks a file of a connection, and its WAL if that is open. Comes before any page is read.
+    static func install(on handle: Handle, schema: String = "main") throws(StoreError) {
+        guard try Engine.capabilities.cipherMajorVersion < 4 else { return }
+        for file in try files(of: handle, schema) {
+            guard let original = file.pointee.pMethods,
+                let checked = checkedMethods(for: original)
+            else { continue }
+            file.pointee.pMethods = checked
         }
-        guard let checked = checkedMethods(for: original) else { return }
-        file.pointee.pMethods = checked
+    }
+
+    /// Checks the WAL as well, which a change of the journal mode has opened.
+    static func followJournalMode(of handle: Handle) throws(StoreError) {
+        guard try Engine.capabilities.cipherMajorVersion < 4,
+            let methods = try files(of: handle, "main").first?.pointee.pMethods, isCopy(methods)
+        else { return }
+        try install(on: handle)
+    }
+
+    /// Ends the check of a file with `auto_vacuum`, where the engine itself may leave pages of
+    /// zeros at the end.
+    static func removeIfAutoVacuum(on handle: Handle, schema: String = "main") throws(StoreError) {
+        guard try Engine.capabilities.cipherMajorVersion < 4,
+            try handle.firstInteger("PRAGMA \(try schema.quotedIdentifier()).auto_vacuum") != 0
+        else { return }
+        for file in try files(of: handle, schema) {
+            guard let methods = file.pointee.pMethods, isCopy(methods) else { continue }
+            file.pointee.pMethods =
+                UnsafeRawPointer(methods)
+                .assumingMemoryBound(to: CheckedMethods.self).pointee.original
+        }
+    }
+
+    /// The main file, and the WAL or journal if it is open.
+    private static func files(
+        of handle: Handle, _ schema: String
+    ) throws(StoreError) -> [UnsafeMutablePointer<sqlite3_file>] {
+        var files: [UnsafeMutablePointer<sqlite3_file>] = []
+        for control in [SQLITE_FCNTL_FILE_POINTER, SQLITE_FCNTL_JOURNAL_POINTER] {
+            var file: UnsafeMutablePointer<sqlite3_file>?
+            let code = sqlite3_file_control(handle.db, schema, control, &file)
+            guard code == SQLITE_OK else { throw handle.error(code) }
+            if let file, file.pointee.pMethods != nil { files.append(file) }
+        }
+        return files
+    }
+
+    private static func isCopy(_ methods: UnsafePointer<sqlite3_io_methods>) -> Bool {
+        copies.withLock { $0.values.contains(UInt(bitPattern: methods)) }
     }
 
     /// `nil` if the table is a copy of ours already.

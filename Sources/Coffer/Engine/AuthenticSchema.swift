@@ -1,0 +1,265 @@
+import CSQLCipher
+
+// Nothing of a schema is used that was not authenticated to its last byte.
+//
+// SQLite loads the schema while it compiles a statement. Outside a transaction it does so in a
+// transaction of its own, whose end forgets that a page failed. The tail of the last object then
+// reads as zeros, and its text ends there: a view loses its last condition and shows the rows that
+// the condition hides, a partial index loses its own. Hence three rules:
+//
+// 1. The schema is loaded in a transaction that holds the read lock already, so the probe of that
+//    transaction sees a page that failed.
+// 2. If that probe fails, or the transaction ends without one, the schema in memory is suspect.
+// 3. A suspect schema is forgotten and loaded again before the next statement or transaction.
+
+/// A database that SQL calls by a name, with the statements that look at its schema.
+struct AttachedSchema {
+    let name: String
+    /// Reads the schema: fails while a page of the open transaction has failed.
+    let probe: OpaquePointer
+    /// Takes the read lock without loading the schema.
+    let version: OpaquePointer
+
+    func finalize() {
+        sqlite3_finalize(probe)
+        sqlite3_finalize(version)
+    }
+}
+
+extension Handle {
+    // MARK: Loading
+
+    /// Loads the schema unless it is in memory, outside a transaction.
+    ///
+    /// - Parameter locked: Runs when the read lock is held and nothing was loaded.
+    /// - Throws: `.damaged` if a page of the schema failed authentication, `.wrongKey`, `.busy`.
+    func loadSchema(locked: () throws(StoreError) -> Void = {}) throws(StoreError) {
+        try run(.begin)
+        do throws(StoreError) {
+            try takeReadLocks()
+            try locked()
+            if let failure = schemaReadFailure() ?? attachedReadFailure() { throw failure }
+            cleanMissCount = coffer_cache_miss_count(db)
+            try run(.commit)
+        } catch {
+            try? run(.rollback)
+            throw error
+        }
+    }
+
+    /// Makes sure that the schema in memory is authentic. Inside a transaction of Coffer's own it
+    /// does nothing: the schema then stays suspect.
+    @inline(never)
+    func requireAuthenticSchema() throws(StoreError) {
+        if isAdopted { return try verifySchema() }
+        guard !isInTransaction else { return }
+        // Set also after a transaction that the engine has ended by itself, without a probe.
+        isSchemaSuspect = true
+        isBegun = false
+        try forgetSchema()
+        isSchemaSuspect = false
+        do throws(StoreError) {
+            try loadSchema()
+        } catch {
+            isSchemaSuspect = true
+            throw error
+        }
+    }
+
+    /// Reads the schema of all files to its last byte.
+    ///
+    /// For a handle of another owner, whose statements at a row would end if its schema were
+    /// forgotten. What the owner has loaded before stays in memory.
+    func verifySchema() throws(StoreError) {
+        isBegun = false
+        // Pages that were read before `ZeroPageCheck` stood in the way.
+        sqlite3_db_release_memory(db)
+        let isOwn = !isInTransaction
+        if isOwn { try runUnguarded("BEGIN") }
+        do throws(StoreError) {
+            try takeReadLocks()
+            for name in ["main"] + attached.map(\.name) {
+                try readSchema(of: name)
+            }
+            if let failure = schemaReadFailure() ?? attachedReadFailure() { throw failure }
+            verifiedSchemaVersion = try schemaVersion()
+            isSchemaSuspect = false
+            if isOwn { try runUnguarded("COMMIT") }
+        } catch {
+            isSchemaSuspect = true
+            if isOwn, isInTransaction { try? runUnguarded("ROLLBACK") }
+            throw error
+        }
+    }
+
+    private func readSchema(of name: String) throws(StoreError) {
+        let quoted = try name.quotedIdentifier()
+        // Counting the letters of a text reads all of it.
+        let sql = "SELECT sum(length(sql)), sum(length(name)) FROM \(quoted).sqlite_master"
+        let (code, failure) = authorizer.asCoffer { () -> (Int32, StoreError?) in
+            var raw: OpaquePointer?
+            defer { sqlite3_finalize(raw) }
+            var code = sqlite3_prepare_v2(db, sql, -1, &raw, nil)
+            if code == SQLITE_OK { code = sqlite3_step(raw) }
+            return (code, code == SQLITE_ROW ? nil : error(code, sql: sql))
+        }
+        guard let failure else { return }
+        guard [SQLITE_ERROR, SQLITE_CORRUPT].contains(code & 0xff) else { throw failure }
+        throw namingPages(Probe.damaged(sql: nil))
+    }
+
+    /// Makes the engine forget the schema that it has in memory.
+    ///
+    /// The engine has no call for it. It forgets the schemas of all files when a change of one of
+    /// them is rolled back, and a change of the temporary one writes nothing to any file.
+    private func forgetSchema() throws(StoreError) {
+        let isQueryOnly = try isQueryOnly()
+        if isQueryOnly { try runUnguarded("PRAGMA query_only = OFF") }
+        defer { if isQueryOnly { try? runUnguarded("PRAGMA query_only = ON") } }
+        do throws(StoreError) {
+            try runUnguarded(
+                """
+                SAVEPOINT coffer_schema; CREATE TEMP TABLE coffer_schema(a);
+                ROLLBACK TO coffer_schema; RELEASE coffer_schema
+                """)
+        } catch {
+            if isInTransaction { try? runUnguarded("ROLLBACK") }
+            throw error
+        }
+    }
+
+    private func isQueryOnly() throws(StoreError) -> Bool {
+        var raw: OpaquePointer?
+        defer { sqlite3_finalize(raw) }
+        let code = authorizer.asCoffer { () -> Int32 in
+            let code = sqlite3_prepare_v2(db, "PRAGMA query_only", -1, &raw, nil)
+            return code == SQLITE_OK ? sqlite3_step(raw) : code
+        }
+        guard code == SQLITE_ROW else { throw error(code) }
+        return sqlite3_column_int(raw, 0) != 0
+    }
+
+    private func runUnguarded(_ sql: String) throws(StoreError) {
+        cleanMissCount = nil
+        let code = authorizer.asCoffer { sqlite3_exec(db, sql, nil, nil, nil) }
+        guard code == SQLITE_OK else { throw error(code, sql: sql) }
+    }
+
+    /// Takes the read lock of every file, without loading a schema.
+    func takeReadLocks() throws(StoreError) {
+        _ = try schemaVersion()
+        for schema in attached {
+            let code = authorizer.asCoffer { sqlite3_step(schema.version) }
+            defer { sqlite3_reset(schema.version) }
+            guard code == SQLITE_ROW else { throw error(code) }
+        }
+    }
+
+    /// Reads the schema, and loads it again if another connection has changed it.
+    func readSchemaAgain() throws(StoreError) {
+        guard isInTransaction else { return try loadSchema() }
+        if let failure = schemaReadFailure() { throw failure }
+    }
+
+    /// The same for what can do without.
+    ///
+    /// - Throws: `.damaged` alone.
+    func noticeSchemaChange() throws(StoreError) {
+        do throws(StoreError) {
+            try readSchemaAgain()
+        } catch  where error.code != .damaged {}
+    }
+
+    // MARK: Compiling
+
+    /// Compiles by `prepare`, from a schema that is authentic or that the open transaction probes.
+    ///
+    /// - Parameter prepare: Compiles into its argument; may run twice.
+    /// - Returns: The code of `prepare`.
+    /// - Throws: `.damaged` if the schema is; what taking the read lock throws.
+    func compiling(
+        _ raw: inout OpaquePointer?, isPragma: Bool = false,
+        _ prepare: (inout OpaquePointer?) -> Int32
+    ) throws(StoreError) -> Int32 {
+        if isInTransaction {
+            if isAdopted, isSchemaSuspect { try verifySchema() }
+            try takeReadLocks()
+            return prepare(&raw)
+        }
+        if isSchemaSuspect || isBegun { try requireAuthenticSchema() }
+        let missCount = coffer_cache_miss_count(db)
+        let code = prepare(&raw)
+        // Compiling reads pages only to load a schema, and for virtual tables.
+        if coffer_cache_miss_count(db) == missCount { return code }
+        sqlite3_finalize(raw)
+        raw = nil
+        try requireAuthenticSchema()
+        authorizer.begin()
+        return try isPragma ? compilingPragma(&raw, prepare) : compilingInTransaction(&raw, prepare)
+    }
+
+    func compilingAsCoffer(
+        _ sql: String, _ raw: inout OpaquePointer?
+    ) throws(StoreError) -> Int32 {
+        try compiling(&raw) { raw in
+            authorizer.asCoffer { sqlite3_prepare_v2(db, sql, -1, &raw, nil) }
+        }
+    }
+
+    private func compilingInTransaction(
+        _ raw: inout OpaquePointer?, _ prepare: (inout OpaquePointer?) -> Int32
+    ) throws(StoreError) -> Int32 {
+        try run(.begin)
+        do throws(StoreError) {
+            try takeReadLocks()
+            let code = prepare(&raw)
+            if let failure = probeFailure() { throw failure }
+            try run(.commit)
+            return code
+        } catch {
+            sqlite3_finalize(raw)
+            raw = nil
+            try? run(.rollback)
+            throw error
+        }
+    }
+
+    /// A pragma may take effect while it is compiled, and some have none inside a transaction.
+    private func compilingPragma(
+        _ raw: inout OpaquePointer?, _ prepare: (inout OpaquePointer?) -> Int32
+    ) throws(StoreError) -> Int32 {
+        for _ in 0..<3 {
+            let missCount = coffer_cache_miss_count(db)
+            let code = prepare(&raw)
+            if coffer_cache_miss_count(db) == missCount { return code }
+            sqlite3_finalize(raw)
+            raw = nil
+            try requireAuthenticSchema()
+            authorizer.begin()
+        }
+        throw StoreError(
+            .busy, "another connection changes the schema again and again", hint: "Try again.")
+    }
+
+    // MARK: What may have loaded a schema unseen
+
+    /// Runs what may load a schema outside a transaction, and notices if it read pages.
+    ///
+    /// - Parameter pageCount: How many pages `work` reads without loading a schema.
+    func guardingSchema<T>(pageCount: Int32 = 0, _ work: () throws -> T) rethrows -> T {
+        guard !isInTransaction else { return try work() }
+        let missCount = coffer_cache_miss_count(db)
+        defer {
+            if !isClosed, coffer_cache_miss_count(db) &- missCount > pageCount {
+                isSchemaSuspect = true
+            }
+        }
+        return try work()
+    }
+
+    /// The end of the transaction forgets that a page failed: ask before.
+    func judgeSchemaBeforeRollback() {
+        guard !isSchemaSuspect, isInTransaction, !isInCallback else { return }
+        if let failure = probeFailure(), failure.code != .closed { isSchemaSuspect = true }
+    }
+}
