@@ -6,10 +6,12 @@ import CSQLCipher
 /// error, a damaged page. The connection then holds the new key in memory, and the next write
 /// mixes two keys in one file, which nobody can read again. Hence:
 ///
-/// 1. `BEGIN EXCLUSIVE`, whose `SQLITE_BUSY` is real; the rekey commits that transaction.
-/// 2. The rekey; its result means nothing and is ignored.
-/// 3. Nothing else runs on that connection: it is closed, whatever happened.
-/// 4. A fresh connection must open with the new key, and one with the old key must fail.
+/// 1. `synchronous = EXTRA`, whatever the configuration's durability: with NORMAL a power loss
+///    undoes a change that was reported, and the old key holds again.
+/// 2. `BEGIN EXCLUSIVE`, whose `SQLITE_BUSY` is real; the rekey commits that transaction.
+/// 3. The rekey; its result means nothing and is ignored.
+/// 4. Nothing else runs on that connection: it is closed, whatever happened.
+/// 5. A fresh connection must open with the new key, and one with the old key must fail.
 ///    If not, the old key must still open, and the error says why the change failed.
 ///
 /// The salt stays: killed during a change of key *and* salt, 35 to 56 of 60 files opened with
@@ -38,11 +40,24 @@ struct Rekey: ~Copyable {
         _ state: Connection.FileState, to newKey: borrowing StoreKey, willClose: () -> Void
     ) throws(StoreError) -> Outcome {
         let key = try derive(newKey, from: state)
-        try state.handle.run(.beginExclusive)
+        try begin(state.handle)
         willClose()
         let systemError = change(state.handle, to: key)
         state.handle.close()
         return try prove(new: key, old: state.key, systemError: systemError)
+    }
+
+    /// Takes the lock, for a commit that a power loss cannot undo.
+    private func begin(_ handle: Handle) throws(StoreError) {
+        let synchronous = try handle.firstInteger("PRAGMA synchronous")
+        // In WAL it is FULL, and without it FULL that also makes the end of the journal durable.
+        try handle.run("PRAGMA synchronous = EXTRA")
+        do throws(StoreError) {
+            try handle.run(.beginExclusive)
+        } catch {
+            try? handle.run("PRAGMA synchronous = \(synchronous)")
+            throw error
+        }
     }
 
     private func derive(
@@ -143,8 +158,9 @@ extension Connection {
     /// Changes the key of every page, in place.
     ///
     /// Success is proven before it is reported: a fresh connection opens with the new key and the
-    /// old key no longer opens. A crash leaves the old key or the new one, never a mixture. After
-    /// a failure the connection is open under the old key, with every row; only if no proof was
+    /// old key no longer opens. A crash leaves the old key or the new one, never a mixture; after
+    /// it has returned, a power loss does not bring the old one back, whatever the configuration's
+    /// durability. After a failure the connection is open under the old key, with every row; only if no proof was
     /// possible it is closed, and the error says so. Statements that were prepared before end, and
     /// so do temporary tables: the connection is opened anew.
     ///

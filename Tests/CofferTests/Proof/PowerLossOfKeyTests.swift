@@ -48,7 +48,7 @@ import Workload
             try? store?.close()
             let operationCount = try end(disk, seed)
             let left = [UInt8(1), 2].filter { Self.holdsAll(path, key: $0, keeping) }
-            let isRight = left == [2] || left == [1] && !(isRekeyed && keeping.isDurable)
+            let isRight = left == [2] || left == [1] && !isRekeyed
             let problem = "rekey has \(isRekeyed ? "" : "not ")returned, and keys \(left) open it"
             return (operationCount, isRight ? [] : [problem])
         }
