@@ -152,6 +152,7 @@ public struct Configuration: Sendable {
     /// | debug | store closed, suspended, resumed | |
     /// | info | change of the key begins | |
     /// | notice | the key was changed | `duration` |
+    /// | warning | the main file has the old key until a checkpoint gets through | `pages`, `code` |
     /// | notice | store reopened with another key | |
     /// | notice | SQLCipher 3 is old, once in a process | |
     /// | warning | readers keep the write-ahead log above its bound | `pages`, `pagesMax` |
@@ -159,7 +160,7 @@ public struct Configuration: Sendable {
     /// | warning | checkpoint failed | `code`, `resultCode` |
     /// | warning | commit failed | `code`, `resultCode`; `count` of the writes in it |
     /// | warning | writes were undone with another one | the same, of that one |
-    /// | error | the key was not changed | `code`, `resultCode` |
+    /// | error | the key was not changed, or nobody knows | `code`, `resultCode` |
     /// | error | another process has changed the key | |
     /// | error | damage found, by a read or write | `pages` if known, `code`, `resultCode` |
     /// | error | verification found damage | `pages` |

@@ -46,13 +46,13 @@ extension Connection {
         else {
             throw StoreError(.notFound, "no file is attached under that name")
         }
-        return try checkpoint(handle, mode, schema)
+        return try handle.checkpoint(mode, in: schema)
     }
 
     /// A checkpoint that waits for nobody; `nil` if another connection runs one.
     func moveLog() throws(StoreError) -> CheckpointResult? {
         do throws(StoreError) {
-            return try checkpoint(current(), .passive, "main")
+            return try current().checkpoint(.passive)
         } catch  where error.code == .busy {
             return nil
         }
@@ -82,22 +82,24 @@ extension Connection {
         defer { busyPolicy = policy }
         let beginning = ContinuousClock.now
         do throws(StoreError) {
-            _ = try checkpoint(current(), .restart, "main")
+            _ = try current().checkpoint(.restart)
             return .done
         } catch  where error.code == .busy {
             // Nobody waits for another checkpoint: that is said at once.
             return beginning.duration(to: .now) < patience / 2 ? .isRunning : .readersRemain
         }
     }
+}
 
-    private func checkpoint(
-        _ handle: Handle, _ mode: CheckpointMode, _ schema: String
+extension Handle {
+    /// - Returns: `nil` if the database has no write-ahead log.
+    func checkpoint(
+        _ mode: CheckpointMode, in schema: String = "main"
     ) throws(StoreError) -> CheckpointResult? {
         var logCount: Int32 = -1
         var doneCount: Int32 = -1
-        let code = sqlite3_wal_checkpoint_v2(
-            handle.db, schema, mode.rawValue, &logCount, &doneCount)
-        guard code == SQLITE_OK else { throw handle.error(code) }
+        let code = sqlite3_wal_checkpoint_v2(db, schema, mode.rawValue, &logCount, &doneCount)
+        guard code == SQLITE_OK else { throw error(code) }
         // "If *pnLog and *pnCkpt are set to -1 … the database is not in WAL mode".
         guard logCount >= 0, doneCount >= 0 else { return nil }
         return CheckpointResult(

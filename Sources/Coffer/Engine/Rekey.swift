@@ -13,6 +13,7 @@ import CSQLCipher
 /// 4. Nothing else runs on that connection: it is closed, whatever happened.
 /// 5. A fresh connection must open with the new key, and one with the old key must fail.
 ///    If not, the old key must still open, and the error says why the change failed.
+/// 6. The log is moved into the main file, which has the old key until then (`RekeyedLog`).
 ///
 /// The salt stays: killed during a change of key *and* salt, 35 to 56 of 60 files opened with
 /// neither key.
@@ -25,8 +26,8 @@ struct Rekey: ~Copyable {
     /// What holds after the attempt: an open connection, under the new key or the old one.
     struct Outcome {
         let state: Connection.FileState
-        /// Why the old key still holds; `nil` if the new one does.
-        let failure: StoreError?
+        /// What was done, or why the old key still holds.
+        let result: Result<RekeyReport, StoreError>
     }
 
     /// - Parameters:
@@ -39,12 +40,14 @@ struct Rekey: ~Copyable {
     func run(
         _ state: Connection.FileState, to newKey: borrowing StoreKey, willClose: () -> Void
     ) throws(StoreError) -> Outcome {
-        let key = try derive(newKey, from: state)
+        let beginning = ContinuousClock.now
+        let key = try Self.derive(newKey, from: state.key, profile: profile)
         try begin(state.handle)
         willClose()
         let systemError = change(state.handle, to: key)
         state.handle.close()
-        return try prove(new: key, old: state.key, systemError: systemError)
+        return try prove(
+            new: key, old: state.key, systemError: systemError, since: beginning)
     }
 
     /// Takes the lock, for a commit that a power loss cannot undo.
@@ -60,18 +63,21 @@ struct Rekey: ~Copyable {
         }
     }
 
-    private func derive(
-        _ newKey: borrowing StoreKey, from state: Connection.FileState
+    /// The key that all pages will have.
+    ///
+    /// - Throws: `.misuse` for the same key or another salt.
+    static func derive(
+        _ newKey: borrowing StoreKey, from old: borrowing RawKey, profile: CipherProfile
     ) throws(StoreError) -> RawKey {
         try newKey.check()
-        let salt = state.key.salt
+        let salt = old.salt
         if let other = newKey.salt, other != salt {
             throw StoreError(
                 .misuse, "the new key carries another salt than the file",
                 hint: "Give the 32 bytes of the key alone: a salt cannot change in place.")
         }
         let key = try KeyDerivation.rawKey(from: newKey, salt: salt, profile: profile)
-        guard !key.isEqual(to: state.key) else {
+        guard !key.isEqual(to: old) else {
             throw StoreError(.misuse, "the new key is the key of the file already")
         }
         return key
@@ -86,15 +92,16 @@ struct Rekey: ~Copyable {
     }
 
     private func prove(
-        new: consuming RawKey, old: borrowing RawKey, systemError: Int32
+        new: consuming RawKey, old: borrowing RawKey, systemError: Int32,
+        since beginning: ContinuousClock.Instant
     ) throws(StoreError) -> Outcome {
         if let handle = try attempt(new) {
             guard try attempt(old) == nil else {
                 throw StoreError(.engine, "both keys open \(file.path)", hint: "Report this.")
             }
-            // Until then the main file still holds pages under the old key.
-            try? handle.run("PRAGMA wal_checkpoint(TRUNCATE)")
-            return Outcome(state: opened(handle, key: new), failure: nil)
+            let state = opened(handle, key: new)
+            let report = RekeyedLog(open: state).report(since: beginning)
+            return Outcome(state: state, result: .success(report))
         }
         guard let handle = try attempt(old) else {
             throw StoreError(
@@ -102,7 +109,7 @@ struct Rekey: ~Copyable {
                 hint: "Restore the file from a backup, and report this.")
         }
         let failure = try reason(handle, key: old, systemError: systemError)
-        return Outcome(state: opened(handle, key: old.copy()), failure: failure)
+        return Outcome(state: opened(handle, key: old.copy()), result: .failure(failure))
     }
 
     /// A fresh connection, `nil` if this is not the key.
@@ -154,28 +161,98 @@ struct Rekey: ~Copyable {
     }
 }
 
+/// A change of the key that failed, and which key holds now.
+struct RekeyFailure: Error {
+    enum Key {
+        case old, new
+        /// No proof was possible.
+        case unproven
+    }
+
+    let error: StoreError
+    let key: Key
+
+    init(_ error: StoreError, _ key: Key = .old) {
+        self.error = error
+        self.key = key
+    }
+}
+
 extension Connection {
     /// Changes the key of every page, in place.
+    ///
+    /// ```swift
+    /// let report = try connection.rekey(to: .passphrase(text))
+    /// if !report.isWholeFile { … }
+    /// ```
     ///
     /// Success is proven before it is reported: a fresh connection opens with the new key and the
     /// old key no longer opens. A crash leaves the old key or the new one, never a mixture; after
     /// it has returned, a power loss does not bring the old one back, whatever the configuration's
-    /// durability. After a failure the connection is open under the old key, with every row; only if no proof was
-    /// possible it is closed, and the error says so. Statements that were prepared before end, and
-    /// so do temporary tables: the connection is opened anew.
+    /// durability. After a failure the connection is open under the old key, with every row; only
+    /// if no proof was possible it is closed, and the error says so. Statements that were prepared
+    /// before end, and so do temporary tables: the connection is opened again.
     ///
     /// - Parameter key: The new key. Never empty. The salt is kept.
+    /// - Returns: Whether the main file alone is under the new key as well. In WAL a read of
+    ///   another connection can keep it from that until it ends; see ``RekeyReport``.
     /// - Throws: `StoreError` `.busy` if another connection or process holds the file; `.full`
-    ///   if the journal found no room; `.damaged` if a page fails authentication; `.io`;
+    ///   if there is no room for the journal; `.damaged` if a page fails authentication; `.io`;
     ///   `.readOnly`; `.misuse` inside a transaction, for the same key or for another salt.
     /// - Complexity: O(*pages*) time and disk (the journal grows to the size of the file);
     ///   O(1) memory. It cannot be interrupted.
     /// - Note: SQLCipher: `sqlite3_rekey_v2`, whose result code is meaningless and is ignored.
-    public func rekey(to key: consuming StoreKey) throws {
-        try changeKey(to: key)
+    @discardableResult
+    public func rekey(to key: consuming StoreKey) throws -> RekeyReport {
+        do throws(RekeyFailure) {
+            return try changeKey(to: key)
+        } catch {
+            throw error.error
+        }
     }
 
-    func changeKey(to key: borrowing StoreKey) throws(StoreError) {
+    func changeKey(to key: borrowing StoreKey) throws(RekeyFailure) -> RekeyReport {
+        let open: FileState
+        do throws(StoreError) {
+            open = try requireRekeyable()
+        } catch {
+            throw RekeyFailure(error)
+        }
+        let rekey = Rekey(
+            file: open.file, profile: open.profile, configuration: configuration,
+            cacheByteCount: cacheByteCount)
+        let outcome: Rekey.Outcome
+        do throws(StoreError) {
+            outcome = try rekey.run(open, to: key) { finalizeStatements() }
+        } catch {
+            guard open.handle.isClosed else { throw RekeyFailure(error) }
+            close()
+            throw RekeyFailure(error, .unproven)
+        }
+        do throws(StoreError) {
+            try replace(with: outcome.state)
+        } catch {
+            let isNew = if case .success = outcome.result { true } else { false }
+            let change = isNew ? "changed" : "not changed"
+            throw RekeyFailure(
+                StoreError(
+                    error.code,
+                    "the key was \(change), but setting up the connection failed",
+                    hint: "Open the file with the \(isNew ? "new" : "old") key.", cause: error),
+                isNew ? .new : .old)
+        }
+        return try outcome.result.mapError { RekeyFailure($0) }.get()
+    }
+
+    /// Moves what a change of the key left in the log, and counts the pages that still have
+    /// another key by their MACs.
+    func finishRekey() throws(StoreError) -> RekeyReport {
+        let open = try fileState()
+        defer { busyPolicy.install(on: open.handle) }
+        return RekeyedLog(open: open).report(since: .now, isCounted: true)
+    }
+
+    private func requireRekeyable() throws(StoreError) -> FileState {
         let open = try fileState()
         guard mode != .readOnly else {
             throw StoreError(.readOnly, "the file was opened for reading only")
@@ -187,25 +264,6 @@ extension Connection {
                 "the key cannot change inside a transaction or beside a statement at a row",
                 hint: "End it first: the engine would commit it.")
         }
-        let rekey = Rekey(
-            file: open.file, profile: open.profile, configuration: configuration,
-            cacheByteCount: cacheByteCount)
-        let outcome: Rekey.Outcome
-        do throws(StoreError) {
-            outcome = try rekey.run(open, to: key) { finalizeStatements() }
-        } catch {
-            if open.handle.isClosed { close() }
-            throw error
-        }
-        do throws(StoreError) {
-            try replace(with: outcome.state)
-        } catch {
-            let isNew = outcome.failure == nil
-            throw StoreError(
-                error.code,
-                "the key was \(isNew ? "" : "not ")changed, but setting up the connection failed",
-                hint: "Open the file with the \(isNew ? "new" : "old") key.", cause: error)
-        }
-        if let failure = outcome.failure { throw failure }
+        return open
     }
 }

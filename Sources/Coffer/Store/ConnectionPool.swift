@@ -197,12 +197,31 @@ final class ConnectionPool: @unchecked Sendable {
     }
 
     /// Changes the key of the file. All readers are of the old key: new ones open on demand.
-    func rekey(to newKey: borrowing StoreKey) throws(StoreError) {
-        let file = try requireFile("its key is random and known to nobody")
+    func rekey(to newKey: borrowing StoreKey) -> Result<RekeyReport, RekeyFailure> {
+        Result { () throws(RekeyFailure) in
+            let writer: Connection
+            do throws(StoreError) {
+                writer = try openWriterAlone()
+            } catch {
+                throw RekeyFailure(error)
+            }
+            let report = try writer.changeKey(to: newKey)
+            if let state = try? writer.fileState() { file?.rememberKey(of: state) }
+            return report
+        }
+    }
+
+    /// Moves what a change of the key left in the log, and counts the pages that still have
+    /// another key.
+    func finishRekey() throws(StoreError) -> RekeyReport {
+        try openWriterAlone().finishRekey()
+    }
+
+    /// The writer as the only connection to the file.
+    private func openWriterAlone() throws(StoreError) -> Connection {
+        _ = try requireFile("its key is random and known to nobody")
         closeReaders()
-        let writer = try openWriter()
-        try writer.changeKey(to: newKey)
-        file.rememberKey(of: try writer.fileState())
+        return try openWriter()
     }
 
     /// Puts connections under another key in place of all; if that fails, they stay.

@@ -4,31 +4,52 @@ extension Store {
 
     /// Changes the key of every page, in place.
     ///
+    /// ```swift
+    /// let report = try store.rekey(to: .passphrase(text))
+    /// if !report.isWholeFile { … }
+    /// ```
+    ///
     /// Waits for running reads and writes, closes every reader, and proves the change before it
     /// returns: a fresh connection opens with the new key and the old key no longer opens. A
-    /// crash leaves the old key or the new one. After a failure the store goes on under the old
-    /// key, with every row. Only if no proof was possible the error says so; if the new key holds
-    /// then, reads and writes throw `.wrongKey` until ``reopen(with:)``.
+    /// crash leaves the old key or the new one. After it has returned, a power loss does not bring
+    /// the old key back, whatever the configuration's durability. After a failure the store goes
+    /// on under the old key, with every row. Only if no proof was possible the error says so; if
+    /// the new key holds then, reads and writes throw `.wrongKey` until ``reopen(with:)``.
     ///
     /// - Parameter key: The new key. Never empty. The salt is kept.
+    /// - Returns: Whether the main file alone is under the new key as well. In WAL a read of
+    ///   another process can keep it from that until it ends; see ``RekeyReport``.
     /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout` or
-    ///   another process holds the file; `.full` if the journal found no room; `.damaged` if a
-    ///   page fails authentication; `.io`; `.readOnly`; `.unsupported` without a file; `.misuse`
+    ///   another process holds the file; `.full` if there is no room for the journal; `.damaged`
+    ///   if a page fails authentication; `.io`; `.readOnly`; `.unsupported` without a file; `.misuse`
     ///   inside a body, for the same key or for another salt; `.wouldDeadlock` if running work
     ///   waits, in a body of another store, for what waits for this.
     /// - Complexity: O(*pages*) time and disk (the journal grows to the size of the file);
     ///   O(1) memory.
-    public func rekey(to key: consuming StoreKey) throws {
+    @discardableResult
+    public func rekey(to key: consuming StoreKey) throws -> RekeyReport {
         try core.rekey(to: key)
     }
 
     /// Changes the key of every page, in place, without blocking a thread of the cooperative pool.
     ///
     /// - Parameter key: The new key. Never empty. The salt is kept.
+    /// - Returns: As the synchronous form.
     /// - Throws: As the synchronous form. It cannot be cancelled once it runs.
-    public func rekey(to key: consuming StoreKey) async throws {
+    @discardableResult
+    public func rekey(to key: consuming StoreKey) async throws -> RekeyReport {
         let key = KeyBox(key)
-        try await Self.offPool { [core] () throws(StoreError) in try core.rekey(to: key.key) }
+        return try await Self.offPool { [core] () throws(StoreError) in
+            try core.rekey(to: key.key)
+        }
+    }
+
+    /// Moves what a change of the key has left in the log into the main file, without stopping
+    /// another process's writer, and counts the pages that still have another key.
+    ///
+    /// - Complexity: O(*pages*).
+    package func finishRekey() async throws -> RekeyReport {
+        try await Self.offPool { [core] () throws(StoreError) in try core.finishRekey() }
     }
 
     /// Opens every connection anew with another key, after another process has changed it.

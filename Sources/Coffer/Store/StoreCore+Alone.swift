@@ -54,15 +54,48 @@ extension StoreCore {
 
     // MARK: Key
 
-    func rekey(to key: borrowing StoreKey) throws(StoreError) {
+    func rekey(to key: borrowing StoreKey) throws(StoreError) -> RekeyReport {
+        var report: RekeyReport?
         try changeLife { _ throws(StoreError) in
             guard pool.mode != .readOnly else {
                 throw StoreError(.readOnly, "the store was opened for reading only")
             }
-            try pool.events.duringRekey { () throws(StoreError) in
-                try alone { () throws(StoreError) in try pool.rekey(to: key) }
-            }
+            report = try changeKey(to: key)
         }
+        return try report.returned()
+    }
+
+    /// Changes the key, and tells of it; only for who has the life gate.
+    private func changeKey(to key: borrowing StoreKey) throws(StoreError) -> RekeyReport {
+        pool.events.rekeyBegins()
+        let beginning = ContinuousClock.now
+        var result: Result<RekeyReport, RekeyFailure>?
+        do throws(StoreError) {
+            try alone { () throws(StoreError) in result = pool.rekey(to: key) }
+        } catch {
+            result = .failure(RekeyFailure(error))
+        }
+        switch try result.returned() {
+        case .success(let report):
+            pool.events.rekeyed(since: beginning)
+            pool.metrics.rekey.recordNanoseconds(beginning.duration(to: .now).nanoseconds)
+            // The main file has the old key until a checkpoint has moved the log.
+            if !report.isWholeFile { pool.events.rekeyIsUnfinished(report) }
+            return report
+        case .failure(let failure):
+            pool.events.rekeyFailed(failure)
+            throw failure.error
+        }
+    }
+
+    /// Moves what a change of the key left in the log, and counts the pages that still have
+    /// another key.
+    func finishRekey() throws(StoreError) -> RekeyReport {
+        var report: RekeyReport?
+        try changeLife { _ throws(StoreError) in
+            try alone { () throws(StoreError) in report = try pool.finishRekey() }
+        }
+        return try report.returned()
     }
 
     /// Opens every connection anew, with another key.

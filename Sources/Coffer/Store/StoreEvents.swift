@@ -43,18 +43,32 @@ struct StoreEvents: Sendable {
         logger?.notice("store reopened with another key")
     }
 
-    /// Tells of the begin and the end of a change of the key.
-    func duringRekey(_ work: () throws(StoreError) -> Void) throws(StoreError) {
+    func rekeyBegins() {
         logger?.info("change of the key begins")
-        let beginning = ContinuousClock.now
-        do throws(StoreError) {
-            try work()
-        } catch {
-            logger?.error("the key was not changed", metadata: Self.facts(error))
-            throw error
-        }
+    }
+
+    func rekeyed(since beginning: ContinuousClock.Instant) {
         logger?.notice(
             "the key was changed", metadata: ["duration": "\(beginning.duration(to: .now))"])
+    }
+
+    /// The store has the new key, and its main file alone has not.
+    func rekeyIsUnfinished(_ report: RekeyReport) {
+        logger?.warning(
+            "the main file has the old key until a checkpoint gets through",
+            metadata: Self.facts(report.checkpointFailure).merging([
+                "pages": "\(report.oldPageCount)"
+            ]) { $1 })
+    }
+
+    func rekeyFailed(_ failure: RekeyFailure) {
+        let text: Logger.Message =
+            switch failure.key {
+            case .old: "the key was not changed"
+            case .new: "the key was changed, and the store could not go on"
+            case .unproven: "nobody knows whether the key was changed"
+            }
+        logger?.error(text, metadata: Self.facts(failure.error))
     }
 
     // MARK: The file

@@ -5,6 +5,8 @@ import Metrics
 final class StoreMetrics: Sendable {
     /// How long deriving the key took.
     let derivation = Timer(label: "coffer.key.derivation")
+    /// How long changes of the key took, with their checkpoints.
+    let rekey = Timer(label: "coffer.rekey")
     /// How many writes stood in line when a commit ended.
     let queueDepth = Gauge(label: "coffer.write.depth")
     /// Pages that were found decrypted in memory, and those that were not.

@@ -57,7 +57,7 @@ struct Rekey: AsyncParsableCommand {
         let progress = RekeyProgress.watch(status, output.reporter("rekey", unit: "bytes"))
         let start = ContinuousClock.now
         do {
-            try await Interruption.noting(
+            _ = try await Interruption.noting(
                 "one of the two keys opens every row: coffer status --prompt tells which"
             ) {
                 try await opened.rekey(to: newKey.takeOne())

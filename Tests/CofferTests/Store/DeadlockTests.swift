@@ -215,7 +215,7 @@ import Testing
         let inA = Hold()
         let read = onThread { try a.read { _ in inA.stay() } }
         await inA.isEntered()
-        let nested = onThread { try b.write { _ in try a.rekey(to: .numbered(2)) } }
+        let nested = onThread { _ = try b.write { _ in try a.rekey(to: .numbered(2)) } }
         while canWrite(a) { await Task.yield() }
         inA.release()
         try await read.value

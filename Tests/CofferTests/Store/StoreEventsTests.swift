@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import Synchronization
 import Testing
 
 @testable import Coffer
@@ -100,6 +101,44 @@ import Testing
         #expect(log.events.last?.metadata["resultCode"] == "5")
         #expect(taken() == ["info change of the key begins", "error the key was not changed"])
         try other.rollback()
+    }
+
+    @Test func `a main file that keeps the old key after a rekey is told`() throws {
+        let store = try make(.impatient())
+        let other = try Connection(path: path, key: Self.key(1), configuration: .testing())
+        try other.begin(.deferred)
+        #expect(try other.rows("SELECT v FROM t").count == 1)
+        _ = taken()
+        let report = try store.rekey(to: Self.key(2))
+        #expect(log.events.last?.metadata["pages"] == "\(report.oldPageCount)")
+        #expect(
+            taken() == [
+                "info change of the key begins", "notice the key was changed",
+                "warning the main file has the old key until a checkpoint gets through",
+            ])
+        try other.rollback()
+    }
+
+    @Test func `a key that was changed is not told as one that was not`() throws {
+        let isFirst = Mutex(true)
+        var configuration = Configuration.testing()
+        configuration.prepare = { _ in
+            // Of the connection that takes the place of the first.
+            guard
+                isFirst.withLock({ isFirst in
+                    defer { isFirst = false }
+                    return isFirst
+                })
+            else { throw CancellationError() }
+        }
+        let store = try make(configuration)
+        _ = taken()
+        expect(.misuse) { try store.rekey(to: Self.key(2)) }
+        #expect(
+            taken() == [
+                "info change of the key begins",
+                "error the key was changed, and the store could not go on",
+            ])
     }
 
     // MARK: Other processes, and damage

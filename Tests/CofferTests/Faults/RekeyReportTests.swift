@@ -1,0 +1,187 @@
+import CSQLCipher
+import Foundation
+import Testing
+
+@testable import Coffer
+
+/// What a change of the key says is what is on the disk.
+@Suite(.againstHanging) struct RekeyReportTests {
+    private static let rowCount = 40
+
+    private let folder: TemporaryFolder
+    private let path: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        path = folder.path()
+    }
+
+    private func make(_ mode: Configuration.JournalMode, at path: String? = nil) throws {
+        let connection = try Connection(
+            path: path ?? self.path, key: .numbered(1), configuration: .testing(mode))
+        defer { connection.close() }
+        try connection.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, v)")
+        try connection.transaction {
+            for number in 0..<Self.rowCount {
+                try connection.execute("INSERT INTO t VALUES (\(number), zeroblob(1000))")
+            }
+        }
+    }
+
+    private func open(
+        _ key: UInt8, _ configuration: Configuration = .testing(.existing)
+    ) throws -> Connection {
+        try Connection(
+            path: path, key: .numbered(key), mode: .mustExist, configuration: configuration)
+    }
+
+    /// Whether a file holds all rows for who has this key and nothing but the file.
+    private func holdsAll(_ path: String, key: UInt8) -> Bool {
+        unlinkIfPresent(path + "-shm")
+        let connection = try? Connection(
+            path: path, key: .numbered(key), mode: .mustExist, configuration: .testing(.existing))
+        defer { connection?.close() }
+        let row = try? connection?.firstRow("SELECT count(*), sum(length(v)) FROM t")
+        return row?.values == [
+            .integer(Int64(Self.rowCount)), .integer(Int64(Self.rowCount * 1000)),
+        ]
+    }
+
+    /// The keys that open a copy of the main file without its log.
+    private func keysOfMainFile() throws -> [UInt8] {
+        let alone = folder.path("alone.db")
+        defer { removeStore(alone) }
+        // In a child: closing a descriptor of the file here would drop SQLite's locks.
+        #expect(try Tool.runProgram(["cp", path, alone]).exitCode == 0)
+        return [1, 2].filter { holdsAll(alone, key: $0) }
+    }
+
+    // MARK: The file as a whole
+
+    @Test(arguments: journalModes)
+    func `a rekey that nobody reads beside has changed the whole file`(
+        mode: Configuration.JournalMode
+    ) throws {
+        try make(mode)
+        let connection = try open(1)
+        defer { connection.close() }
+        let report = try connection.rekey(to: .numbered(2))
+        #expect(report.isWholeFile)
+        #expect(report.oldPageCount == 0)
+        #expect(report.pageCount > 10)
+        #expect(report.pageCount == (try connection.current().firstInteger("PRAGMA page_count")))
+        #expect(report.duration > .zero)
+        #expect(try keysOfMainFile() == [2])
+        #expect(try connection.finishRekey().isWholeFile)
+    }
+
+    @Test func `beside a read of another process the main file keeps the old key, as reported`()
+        throws
+    {
+        try make(.wal)
+        // Waits for 20 seconds for a lock.
+        let connection = try open(1)
+        defer { connection.close() }
+        let peer = try Peer(["hold-read", "wal", path, "1"])
+        try #require(peer.line() == "ready")
+        let report = try connection.rekey(to: .numbered(2))
+        #expect(report.duration < .seconds(10), "waited for the read")
+        #expect(!report.isWholeFile)
+        #expect(report.oldPageCount == report.pageCount)
+        #expect(report.checkpointFailure == nil)
+        #expect(try keysOfMainFile() == [1])
+        #expect(try connection.rows("SELECT * FROM t").count == Self.rowCount)
+        #expect(try connection.finishRekey().oldPageCount == report.pageCount)
+
+        peer.goOn()
+        #expect(peer.finish() == ["released"])
+        #expect(try connection.finishRekey().isWholeFile)
+        #expect(try keysOfMainFile() == [2])
+        #expect(try FileLocation(path).companionByteCount("-wal") == 0)
+    }
+
+    @Test func `a store says of its rekey what a connection says`() throws {
+        try make(.wal)
+        let store = try Store(
+            path: path, key: .numbered(1), mode: .mustExist, configuration: .testing())
+        defer { try? store.close() }
+        let peer = try Peer(["hold-read", "wal", path, "1"])
+        try #require(peer.line() == "ready")
+        let report = try store.rekey(to: .numbered(2))
+        #expect(!report.isWholeFile)
+        #expect(report.oldPageCount == report.pageCount)
+        #expect(try keysOfMainFile() == [1])
+        peer.goOn()
+        #expect(peer.finish() == ["released"])
+        #expect(try store.core.finishRekey().isWholeFile)
+        #expect(try keysOfMainFile() == [2])
+    }
+
+    @Test func `a writer goes on while the log of a rekey is moved`() async throws {
+        try make(.wal)
+        let disk = try FaultDisk()
+        var configuration = Configuration.testing()
+        configuration.vfs = disk.name
+        nonisolated(unsafe) let connection = try open(1, configuration)
+        // Closing a log last moves all of it under a lock: another program has the store open.
+        let other = try open(1)
+        #expect(try other.rows("SELECT * FROM t").count == Self.rowCount)
+        disk.holdMainSyncs()
+        nonisolated(unsafe) var report: RekeyReport?
+        let rekey = onThread { report = try connection.rekey(to: .numbered(2)) }
+        defer { disk.release() }
+        try await disk.isHolding()
+        var impatient = Configuration.testing()
+        impatient.busyTimeout = .zero
+        let writer = try open(2, impatient)
+        try writer.execute("INSERT INTO t VALUES (1000, zeroblob(1000))")
+        writer.close()
+        disk.release()
+        try await rekey.value
+        #expect(report?.isWholeFile == true)
+        #expect(try connection.rows("SELECT * FROM t").count == Self.rowCount + 1)
+        other.close()
+        connection.close()
+    }
+
+    // MARK: Faults
+
+    @Test(arguments: journalModes)
+    func `whichever operation of the disk fails, what is said of the key is true`(
+        mode: Configuration.JournalMode
+    ) throws {
+        let template = folder.path("template.db")
+        try make(mode, at: template)
+        var changedCount = 0
+        var failedCount = 0
+        var skip = 0
+        while true {
+            _ = try folder.copy(template, as: "store.db")
+            defer { removeStore(path) }
+            let disk = try FaultDisk()
+            var configuration = Configuration.testing(mode)
+            configuration.vfs = disk.name
+            let connection = try open(1, configuration)
+            disk.arm(.changing, skip: skip)
+            var holding = [UInt8(2)]
+            do throws(RekeyFailure) {
+                let report = try connection.changeKey(to: .numbered(2))
+                disk.disarm()
+                changedCount += 1
+                let mainFile = try? keysOfMainFile()
+                if report.isWholeFile { #expect(mainFile == [2], "operation \(skip)") }
+            } catch {
+                disk.disarm()
+                failedCount += 1
+                holding = error.key == .old ? [1] : error.key == .new ? [2] : [1, 2]
+            }
+            connection.close()
+            let keys = [UInt8(1), 2].filter { holdsAll(path, key: $0) }
+            #expect(keys.count == 1, "operation \(skip): \(keys)")
+            #expect(keys.allSatisfy(holding.contains), "operation \(skip): \(keys), \(holding)")
+            guard disk.struckCount > 0 else { break }
+            skip += 1
+        }
+        #expect(changedCount > 0 && failedCount > 10)
+    }
+}
