@@ -28,7 +28,8 @@ struct CofferTool: AsyncParsableCommand {
             EXIT CODES
               0 done; 1 failed; 2 wrong usage; 10 not found; 11 busy or locked; 12 wrong \
             passphrase or key; 14 damaged or tampered; 16 format that this engine does not open; \
-            17 disk full or I/O error; 19 the secret cannot be had; 130 interrupted
+            17 disk full or I/O error; 19 the secret cannot be had; 130 interrupted. What they say of the state of a store stands \
+            with each verb; one that only reads leaves it as it was
             """,
         version: Version.text,
         groupedSubcommands: [
@@ -45,6 +46,16 @@ struct CofferTool: AsyncParsableCommand {
     )
 }
 
+/// A verb that changes a store or makes a file.
+protocol ChangingVerb: SendableMetatype {
+    /// Whether it does with these options.
+    var isChanging: Bool { get }
+}
+
+extension ChangingVerb {
+    var isChanging: Bool { true }
+}
+
 @main
 enum Main {
     static func main() async {
@@ -58,6 +69,7 @@ enum Main {
             let arguments = Array(CommandLine.arguments.dropFirst())
             try SecretInArguments.refuse(arguments)
             var command = try CofferTool.parseAsRoot(arguments)
+            if (command as? any ChangingVerb)?.isChanging == true { Hardening.outliveReaders() }
             if !isHardened { Terminal.warn("core dumps could not be forbidden") }
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()

@@ -14,6 +14,15 @@ enum Hardening {
         }
     }
 
+    /// Makes a failure of the write out of a reader that goes away: the signal would end a change
+    /// half-way, or before anybody hears how it ended.
+    ///
+    /// The handler does nothing. A command that is run for a passphrase does not inherit it, as it
+    /// would that the signal is ignored.
+    static func outliveReaders() {
+        signal(SIGPIPE) { _ in }
+    }
+
     /// A closed standard descriptor would be given to the next file that is opened, a database
     /// maybe, and then be written to. Something that fails when it is used stands in.
     static func fillStandardDescriptors() {

@@ -88,6 +88,16 @@ struct OutputOptions: ParsableArguments {
         try output.flush()
     }
 
+    /// Writes the report of what is done and durable. That it cannot be written is a warning: an
+    /// exit code would say that nothing was done.
+    func printDone(_ report: some Report) {
+        do {
+            try print(report)
+        } catch {
+            Terminal.warn("this was done, but its report is lost: \(Failure(error).message)")
+        }
+    }
+
     func reporter(_ verb: String, unit: String) -> ProgressReporter {
         ProgressReporter(style: quiet ? .none : progress, verb: verb, unit: unit)
     }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Coffer
 
 /// `coffer backup`
-struct Backup: AsyncParsableCommand {
+struct Backup: AsyncParsableCommand, ChangingVerb {
     static let configuration = CommandConfiguration(
         abstract: "Copies a store while it is in use, and verifies the copy.",
         discussion: """
@@ -13,6 +13,11 @@ struct Backup: AsyncParsableCommand {
             EXAMPLES
               coffer backup notes.db notes-2026-11.db
               coffer backup notes.db offsite.db --passphrase-file a --new-passphrase-file b
+
+            EXIT CODES
+              0 the copy is there and was checked, also if the report could not be written; 130 \
+            after a second Ctrl-C: it is there as a whole or not at all. Any other: this run has \
+            made none. The store is as it was in any case
             """)
 
     @OptionGroup var copy: CopyOptions
@@ -33,6 +38,6 @@ struct Backup: AsyncParsableCommand {
                 try await opened.backup(to: copy.newPath, key: newKey.take(), progress: progress)
             }
         }
-        try output.print(CopyResult(copy, report))
+        output.printDone(CopyResult(copy, report))
     }
 }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Coffer
 
 /// `coffer decrypt`
-struct Decrypt: AsyncParsableCommand {
+struct Decrypt: AsyncParsableCommand, ChangingVerb {
     static let configuration = CommandConfiguration(
         abstract: "Makes a plaintext SQLite database of a store.",
         discussion: """
@@ -10,6 +10,11 @@ struct Decrypt: AsyncParsableCommand {
 
             EXAMPLES
               coffer decrypt notes.db plain.db --write-plaintext
+
+            EXIT CODES
+              0 the copy is there and was checked, also if the report could not be written; 130 \
+            after a second Ctrl-C: it is there as a whole or not at all. Any other: this run has \
+            made none. The store is as it was in any case
             """)
 
     @OptionGroup var copy: CopyOptions
@@ -33,6 +38,6 @@ struct Decrypt: AsyncParsableCommand {
             }
         }
         if !output.quiet { Terminal.warn("\(copy.newPath) is not encrypted") }
-        try output.print(CopyResult(copy, report))
+        output.printDone(CopyResult(copy, report))
     }
 }

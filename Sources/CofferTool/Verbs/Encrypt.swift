@@ -2,7 +2,7 @@ import ArgumentParser
 import Coffer
 
 /// `coffer encrypt`
-struct Encrypt: AsyncParsableCommand {
+struct Encrypt: AsyncParsableCommand, ChangingVerb {
     static let configuration = CommandConfiguration(
         abstract: "Makes a store of a plaintext SQLite database.",
         discussion: """
@@ -12,6 +12,11 @@ struct Encrypt: AsyncParsableCommand {
             EXAMPLES
               coffer encrypt plain.db notes.db
               coffer encrypt plain.db notes.db --passphrase-file secret --profile portable
+
+            EXIT CODES
+              0 the copy is there and was checked, also if the report could not be written; 130 \
+            after a second Ctrl-C: it is there as a whole or not at all. Any other: this run has \
+            made none. The original is as it was in any case
             """)
 
     @OptionGroup var copy: CopyOptions
@@ -34,6 +39,6 @@ struct Encrypt: AsyncParsableCommand {
                 plaintextAt: copy.store.path, to: copy.newPath, key: try key.takeOne(),
                 configuration: configuration, progress: progress)
         }
-        try output.print(CopyResult(copy, report))
+        output.printDone(CopyResult(copy, report))
     }
 }

@@ -3,7 +3,7 @@ import Coffer
 import Foundation
 
 /// `coffer export`
-struct Export: AsyncParsableCommand {
+struct Export: AsyncParsableCommand, ChangingVerb {
     static let configuration = CommandConfiguration(
         abstract: "Writes a table as CSV or JSON lines, or everything as SQL.",
         discussion: """
@@ -21,6 +21,11 @@ struct Export: AsyncParsableCommand {
               coffer export notes.db --output notes.sql
               coffer export notes.db --table note --format jsonl | gzip > note.jsonl.gz
               coffer export notes.db --format csv --sql 'SELECT title FROM note' --null '\\N'
+
+            EXIT CODES
+              0 all of it is written, and with --output the file is there, also if the report \
+            could not be written. Any other: with --output this run has made no file; standard \
+            output may have got a part. The store is as it was in any case
             """)
 
     @OptionGroup var store: StoreOptions
@@ -41,6 +46,9 @@ struct Export: AsyncParsableCommand {
     var output: String?
     @OptionGroup(title: "Secret") var secret: SecretOptions
     @OptionGroup(title: "Output") var talk: OutputOptions
+
+    /// A reader of standard output that goes away, such as `head`, has enough.
+    var isChanging: Bool { output != nil }
 
     func validate() throws {
         guard output != "", !table.contains("") else {
@@ -82,7 +90,7 @@ struct Export: AsyncParsableCommand {
         // Only the task below uses it until the task has ended.
         nonisolated(unsafe) let work = { try write(connection, to: output) }
         let rowCount = try await Interruption.cancelling { try work() }
-        try talk.print(Result(path: output, rowCount: rowCount))
+        talk.printDone(Result(path: output, rowCount: rowCount))
     }
 
     private func write(_ connection: Connection, to path: String) throws -> Int {

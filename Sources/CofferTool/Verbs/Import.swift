@@ -3,7 +3,7 @@ import Coffer
 import Foundation
 
 /// `coffer import`
-struct Import: AsyncParsableCommand {
+struct Import: AsyncParsableCommand, ChangingVerb {
     static let configuration = CommandConfiguration(
         abstract: "Fills a table from CSV or JSON lines, or runs an SQL file.",
         discussion: """
@@ -24,6 +24,10 @@ struct Import: AsyncParsableCommand {
               coffer import notes.db flights.csv --table flight --null NA
               coffer import notes.db notes.jsonl --table note --passphrase-file secret
               sqlite3 plain.db .dump | coffer import notes.db - --format sql
+
+            EXIT CODES
+              0 everything is imported, also if the report could not be written; 130 after a \
+            second Ctrl-C: everything or nothing is. Any other: nothing is
             """)
 
     @OptionGroup var store: StoreOptions
@@ -89,7 +93,7 @@ struct Import: AsyncParsableCommand {
             defer { reporter.finish() }
             return try work()
         }
-        try output.print(result)
+        output.printDone(result)
     }
 
     private func work(

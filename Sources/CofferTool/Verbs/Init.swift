@@ -2,7 +2,7 @@ import ArgumentParser
 import Coffer
 
 /// `coffer init`
-struct Init: AsyncParsableCommand {
+struct Init: AsyncParsableCommand, ChangingVerb {
     static let configuration = CommandConfiguration(
         abstract: "Makes a new, empty store.",
         discussion: """
@@ -10,6 +10,10 @@ struct Init: AsyncParsableCommand {
               coffer init notes.db
               coffer init shared.db --profile portable --passphrase-file /run/secrets/shared
               head -c 32 /dev/urandom > key && coffer init fast.db --raw-key-fd 3 3< key
+
+            EXIT CODES
+              0 the store is there, also if the report could not be written; 130 interrupted: it \
+            is there as a whole or not at all. Any other: this run has made none
             """)
 
     enum Journal: String, ExpressibleByArgument, CaseIterable {
@@ -43,6 +47,6 @@ struct Init: AsyncParsableCommand {
         let result = Result(
             path: made.path, profile: made.profile.description, journalMode: journalMode.rawValue)
         try await made.close()
-        try output.print(result)
+        output.printDone(result)
     }
 }

@@ -66,13 +66,17 @@ extension KeyValue {
         }
     }
 
-    struct Put: AsyncParsableCommand {
+    struct Put: AsyncParsableCommand, ChangingVerb {
         static let configuration = CommandConfiguration(
             abstract: "Puts a value under a key, in place of the one that may be there.",
             discussion: """
                 A bucket that is not there is made, with text keys unless --key-type says \
                 otherwise. The argument list is seen by every user of the machine: what should \
                 not stand there comes by - or file:PATH.
+
+                EXIT CODES
+                  0 the value is kept, also if the report could not be written; 130 interrupted: \
+                it is kept or nothing was changed. Any other: nothing was changed
                 """)
 
         @OptionGroup var options: BucketOptions
@@ -109,13 +113,18 @@ extension KeyValue {
                     try bucket.put(stored, key, making: keyType, &tx)
                 }
             }
-            try output.print(Result(bucket: options.bucket))
+            output.printDone(Result(bucket: options.bucket))
         }
     }
 
-    struct Delete: AsyncParsableCommand {
+    struct Delete: AsyncParsableCommand, ChangingVerb {
         static let configuration = CommandConfiguration(
-            abstract: "Removes a key and its value; exit code 10 if there is none.")
+            abstract: "Removes a key and its value; exit code 10 if there is none.",
+            discussion: """
+                EXIT CODES
+                  0 it is removed, also if the report could not be written; 130 interrupted: it \
+                is removed or nothing was changed. Any other: nothing was changed
+                """)
 
         @OptionGroup var options: BucketOptions
         @Argument(help: "The key.")
@@ -136,7 +145,7 @@ extension KeyValue {
             guard wasThere else {
                 throw ToolError(.notFound, "the bucket \(options.bucket) has no such key")
             }
-            try output.print(Result(bucket: options.bucket))
+            output.printDone(Result(bucket: options.bucket))
         }
     }
 

@@ -2,7 +2,7 @@ import ArgumentParser
 import Coffer
 
 /// `coffer migrate`
-struct Migrate: AsyncParsableCommand {
+struct Migrate: AsyncParsableCommand, ChangingVerb {
     static let configuration = CommandConfiguration(
         abstract: "Copies a file of SQLCipher 1, 2, 3 or 4 into a store of today's profile.",
         discussion: """
@@ -13,6 +13,11 @@ struct Migrate: AsyncParsableCommand {
             EXAMPLES
               coffer migrate old.db notes.db
               coffer migrate notes4.db shared.db --profile portable
+
+            EXIT CODES
+              0 the copy is there and was checked, also if the report could not be written; 130 \
+            after a second Ctrl-C: it is there as a whole or not at all. Any other: this run has \
+            made none. The original is as it was in any case
             """)
 
     @OptionGroup var copy: CopyOptions
@@ -39,6 +44,6 @@ struct Migrate: AsyncParsableCommand {
                 from: copy.store.path, key: try key.takeOne(), to: copy.newPath,
                 newKey: newKey.take(), configuration: configuration, progress: progress)
         }
-        try output.print(CopyResult(copy, report))
+        output.printDone(CopyResult(copy, report))
     }
 }

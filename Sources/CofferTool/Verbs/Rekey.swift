@@ -3,7 +3,7 @@ import Coffer
 import Foundation
 
 /// `coffer rekey`
-struct Rekey: AsyncParsableCommand {
+struct Rekey: AsyncParsableCommand, ChangingVerb {
     static let configuration = CommandConfiguration(
         abstract: "Changes the key of every page, and proves it.",
         discussion: """
@@ -46,7 +46,7 @@ struct Rekey: AsyncParsableCommand {
             let newKey = KeyHolder(try SecretReader.new(newSource, for: store.path))
             return try await rekey(opened, to: newKey)
         }
-        try output.print(result)
+        output.printDone(result)
     }
 
     private func rekey(_ opened: Store, to newKey: KeyHolder) async throws -> Result {

@@ -3,7 +3,7 @@ import Coffer
 import Foundation
 
 /// `coffer sql`
-struct RunSQL: AsyncParsableCommand {
+struct RunSQL: AsyncParsableCommand, ChangingVerb {
     static let configuration = CommandConfiguration(
         commandName: "sql",
         abstract: "Runs one SQL statement and writes its rows.",
@@ -26,6 +26,12 @@ struct RunSQL: AsyncParsableCommand {
               coffer sql notes.db 'DELETE FROM note WHERE pinned = 0' --write
               coffer sql notes.db - --json < query.sql
               coffer sql notes.db 'INSERT INTO photo VALUES (?)' --bind file:a.jpg --write
+
+            EXIT CODES
+              0 done and, with --write, committed, also if the number of changed rows could not \
+            be written; 130 interrupted: committed as a whole or not at all. Any other: nothing \
+            was changed (a PRAGMA or VACUUM may have worked), also if only the statement's rows \
+            could not be written (17). Without --write nothing is changed in any case
             """)
 
     @OptionGroup var store: StoreOptions
@@ -43,6 +49,8 @@ struct RunSQL: AsyncParsableCommand {
     var null = ""
     @OptionGroup(title: "Secret") var secret: SecretOptions
     @OptionGroup(title: "Output") var output: OutputOptions
+
+    var isChanging: Bool { write }
 
     func validate() throws {
         try StandardInput.claim(statement == "-" ? "the SQL" : nil, secret)
@@ -74,7 +82,7 @@ struct RunSQL: AsyncParsableCommand {
         }
         guard !prepared.isReadOnly, prepared.columnNames.isEmpty else { return }
         let isChanged = connection.totalChangeCount != before
-        try output.print(Result(changedRowCount: isChanged ? connection.lastChangeCount : 0))
+        output.printDone(Result(changedRowCount: isChanged ? connection.lastChangeCount : 0))
     }
 
     private func check(_ prepared: Statement, _ argumentCount: Int) throws {

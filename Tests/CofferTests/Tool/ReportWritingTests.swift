@@ -1,0 +1,152 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+
+/// What was done is done, whoever hears of it: a report that cannot be written is a warning.
+@Suite(.againstHanging) struct ReportWritingTests {
+    private let folder: TemporaryFolder
+    private let path: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        path = folder.path()
+        let connection = try Connection(
+            path: path, key: .numbered(1), configuration: .testing())
+        try connection.execute("CREATE TABLE note(id INTEGER PRIMARY KEY, body)")
+        try connection.execute("INSERT INTO note VALUES (1, 'one'), (2, 'two')")
+        // The peer reads it.
+        try connection.execute("CREATE TABLE t(v)")
+        connection.close()
+        try Data("id,body\n3,three\n".utf8).write(to: URL(filePath: folder.path("in.csv")))
+    }
+
+    /// Ways of standard output to take nothing.
+    enum Sink: String, CaseIterable, Sendable {
+        case full, closedPipe, closed
+
+        func wrapper(_ folder: TemporaryFolder) -> [String] {
+            switch self {
+            case .full: ["sh", "-c", "exec \"$@\" > /dev/full", "sh"]
+            case .closed: ["sh", "-c", "exec \"$@\" >&-", "sh"]
+            case .closedPipe:
+                [
+                    "sh", "-c",
+                    "mkfifo \"$0\"; exec 8<>\"$0\" 9>\"$0\" 8<&-; rm \"$0\"; exec \"$@\" >&9 9>&-",
+                    folder.path("pipe"),
+                ]
+            }
+        }
+    }
+
+    private func run(
+        _ sink: Sink, _ arguments: [String], key: UInt8 = 1
+    ) throws -> Tool.Output {
+        try Tool.run(
+            arguments, descriptors: [3: Tool.key(key), 4: Tool.key(2)],
+            under: sink.wrapper(folder))
+    }
+
+    /// Rows of a table, as the library finds them.
+    private func count(_ table: String, key: UInt8 = 1) throws -> Int {
+        let connection = try Connection(
+            path: path, key: .numbered(key), mode: .mustExist, configuration: .testing(.existing))
+        defer { connection.close() }
+        return try connection.rows("SELECT * FROM \(identifier: table)").count
+    }
+
+    private func isThere(_ name: String) -> Bool {
+        FileManager.default.fileExists(atPath: folder.path(name))
+    }
+
+    /// Every verb that changes something, and whether it did.
+    private var deeds: [(verb: [String], options: [String], isDone: () throws -> Bool)] {
+        let key = ["--raw-key-fd", "3"]
+        func out(_ name: String) -> String { folder.path(name) }
+        return [
+            (["init"], [out("new.db")] + key, { isThere("new.db") }),
+            (
+                ["import"], [path, out("in.csv"), "--table", "note"] + key,
+                { try count("note") == 3 }
+            ),
+            (
+                ["sql"], [path, "DELETE FROM note WHERE id = 3", "--write"] + key,
+                { try count("note") == 2 }
+            ),
+            (
+                ["kv", "put"], [path, "b", "k", "v"] + key,
+                { try count("bucket:b") == 1 }
+            ),
+            (
+                ["kv", "delete"], [path, "b", "k"] + key,
+                { try count("bucket:b") == 0 }
+            ),
+            (["backup"], [path, out("backup.db")] + key, { isThere("backup.db") }),
+            (["migrate"], [path, out("migrated.db")] + key, { isThere("migrated.db") }),
+            (
+                ["decrypt"], [path, out("plain.db"), "--write-plaintext"] + key,
+                { isThere("plain.db") }
+            ),
+            (["encrypt"], [out("plain.db"), out("again.db")] + key, { isThere("again.db") }),
+            (["export"], [path, "--output", out("o.sql")] + key, { isThere("o.sql") }),
+            (
+                ["rekey"], [path, "--new-raw-key-fd", "4"] + key,
+                { try count("note", key: 2) == 2 }
+            ),
+        ]
+    }
+
+    @Test(arguments: Sink.allCases)
+    func `a report that cannot be written does not make a failure of what was done`(
+        sink: Sink
+    ) throws {
+        for (verb, options, isDone) in deeds {
+            let output = try run(sink, verb + options)
+            #expect(output.exitCode == 0, "\(verb): \(output.errorText)")
+            #expect(output.errorText.contains("its report is lost"), "\(verb)")
+            #expect(try isDone(), "\(verb)")
+        }
+    }
+
+    @Test func `every verb that changes something is among them`() throws {
+        let help = try Tool.run(["--experimental-dump-help"])
+        let dump = try #require(JSONSerialization.jsonObject(with: help.stdout) as? [String: Any])
+        let root = try #require(dump["command"] as? [String: Any])
+        let others = ["status", "verify", "shell-key", "doctor", "help", "get", "list", "count"]
+        let tried = deeds.compactMap(\.verb.last) + others
+        #expect(Self.names(below: root).count > 15)
+        for name in Self.names(below: root) { #expect(tried.contains(name), "\(name)") }
+    }
+
+    private static func names(below command: [String: Any]) -> [String] {
+        let below = command["subcommands"] as? [[String: Any]] ?? []
+        guard !below.isEmpty else { return [command["commandName"] as? String ?? ""] }
+        return below.flatMap(names)
+    }
+
+    @Test func `data that cannot be written is a failure still`() throws {
+        let key = ["--raw-key-fd", "3"]
+        #expect(try run(.full, ["kv", "put", path, "b", "k", "v"] + key).exitCode == 0)
+        for verb in [
+            ["sql", path, "SELECT * FROM note"], ["export", path], ["kv", "get", path, "b", "k"],
+            ["kv", "list", path], ["verify", path], ["status", path],
+        ] {
+            #expect(try run(.full, verb + key).exitCode == 17, "\(verb)")
+        }
+        // What gives rows is data, and nothing of it is kept.
+        let pragma = ["sql", path, "SELECT 1", "--write"]
+        #expect(try run(.closedPipe, pragma + key).exitCode == 17)
+    }
+
+    @Test func `a closed standard error does not end a change half-way`() throws {
+        let pipe = folder.path("pipe")
+        let script =
+            "mkfifo \"$0\"; exec 8<>\"$0\" 9>\"$0\" 8<&-; rm \"$0\"; exec \"$@\" >&9 2>&9 9>&-"
+        let output = try Tool.run(
+            [
+                "rekey", path, "--raw-key-fd", "3", "--new-raw-key-fd", "4", "--progress", "json",
+            ], descriptors: [3: Tool.key(1), 4: Tool.key(2)], under: ["sh", "-c", script, pipe])
+        #expect(output.exitCode == 0)
+        #expect(try count("note", key: 2) == 2)
+    }
+}
