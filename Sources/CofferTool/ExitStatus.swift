@@ -19,6 +19,9 @@ enum ExitStatus: Int32 {
     case unsupportedFormat = 16
     /// The disk is full, or reading or writing failed.
     case noSpaceOrIO = 17
+    /// Changed, and not yet everywhere: run the same command again. 3, 13, 15 and 20 are kept free
+    /// for what a keyring will say.
+    case unfinished = 18
     /// The secret cannot be had from where it should come from.
     case secretSource = 19
     /// Ctrl-C, or SIGTERM.

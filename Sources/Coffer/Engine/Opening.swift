@@ -168,7 +168,7 @@ struct Opening {
     }
 
     /// Reads the salt, after the checks that need no key.
-    private func readSalt(_ handle: Handle) throws(StoreError) -> [UInt8] {
+    func readSalt(_ handle: Handle) throws(StoreError) -> [UInt8] {
         let byteCount = try handle.rawByteCount()
         guard byteCount > 0 else {
             throw StoreError(
@@ -190,7 +190,7 @@ struct Opening {
 
     /// The profiles to try, in order: the named one only, else the engine's default first. A
     /// profile that the engine cannot read comes last, to be recognised.
-    private func profiles(_ capabilities: Engine.Capabilities) -> [CipherProfile] {
+    func profiles(_ capabilities: Engine.Capabilities) -> [CipherProfile] {
         if let profile = configuration.profile { return [profile] }
         return capabilities.cipherMajorVersion >= 4
             ? [.sqlcipher4, .portable, .sqlcipher3]
@@ -203,7 +203,7 @@ struct Opening {
             cacheByteCount: cacheByteCount)
     }
 
-    private func needsNewerEngine(_ profile: CipherProfile) -> StoreError {
+    func needsNewerEngine(_ profile: CipherProfile) -> StoreError {
         StoreError(
             .needsNewerEngine, "\(file.path) is in the profile \(profile), which needs SQLCipher 4",
             hint: "Install SQLCipher 4 and build against it; .portable files work on both.")

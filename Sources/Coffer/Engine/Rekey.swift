@@ -42,12 +42,31 @@ struct Rekey: ~Copyable {
     ) throws(StoreError) -> Outcome {
         let beginning = ContinuousClock.now
         let key = try Self.derive(newKey, from: state.key, profile: profile)
+        try requireRoom(state.handle)
         try begin(state.handle)
         willClose()
         let systemError = change(state.handle, to: key)
         state.handle.close()
         return try prove(
             new: key, old: state.key, systemError: systemError, since: beginning)
+    }
+
+    /// Bytes that the journal or the log grows to: every page with the header of its frame.
+    static func neededByteCount(pageCount: Int, profile: CipherProfile) -> Int {
+        WriteAheadLog.offset(ofFrame: pageCount, pageByteCount: profile.pageByteCount)
+    }
+
+    /// Nothing is begun that the disk has no room for. A log that is there may be used again.
+    private func requireRoom(_ handle: Handle) throws(StoreError) {
+        let pageCount = try handle.firstInteger("PRAGMA page_count")
+        let needed = Self.neededByteCount(pageCount: pageCount, profile: profile)
+        guard let free = file.freeByteCount(), free + file.companionByteCount("-wal") < needed
+        else { return }
+        throw StoreError(
+            .full,
+            "a change of the key needs \(needed) free bytes beside \(file.path), and there are "
+                + "\(free)",
+            hint: "Free some space and try again: nothing was changed.")
     }
 
     /// Takes the lock, for a commit that a power loss cannot undo.

@@ -11,16 +11,32 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
             old one has failed. If it fails or is killed, one of the two keys opens every row. The \
             journal needs as much room as the file. Copies made before keep the old key.
 
+            The same command can be run again: if the current secret fails and the new one opens \
+            the store, it says that this was done before, and finishes what was left. --dry-run \
+            asks for both secrets, tells what is in the way, and touches nothing.
+
             EXAMPLES
               coffer rekey notes.db
               coffer rekey notes.db --passphrase-file old --new-passphrase-file new
               coffer rekey notes.db --passphrase-fd 3 --new-raw-key-fd 4 3< old 4< new.key
+              coffer rekey notes.db --passphrase-file old --new-passphrase-file new --dry-run
+
+            EXIT CODES
+              0 the new key holds, also if the report could not be written; 18 it holds for the \
+            store, but the main file without its log still opens with the old one, because a \
+            program reads: run it again when that has ended; 130 interrupted: one of the two \
+            holds, run it again; 12 neither holds. Any other: the old key holds, unless the \
+            error says that the change could not be proven, which is as 130
             """)
 
     @OptionGroup var store: StoreOptions
+    @Flag(help: "Tell what it would do and what is in its way; change nothing.")
+    var dryRun = false
     @OptionGroup(title: "Current secret") var secret: SecretOptions
     @OptionGroup(title: "New secret") var newSecret: NewSecretOptions
     @OptionGroup(title: "Output") var output: OutputOptions
+
+    var isChanging: Bool { !dryRun }
 
     func validate() throws {
         try newSecret.validate()
@@ -28,36 +44,71 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
 
     struct Result: Report {
         let path: String
+        /// Whether this run has changed the key, and not one before it.
+        let changed: Bool
+        let isWholeFile: Bool
+        let journalMode: String
         let pageCount: Int
+        let oldPageCount: Int
         let seconds: Double
+        /// Why the log could not be moved; not part of the JSON.
+        private(set) var failure: StoreError?
+
+        private enum CodingKeys: CodingKey {
+            case path, changed, isWholeFile, journalMode, pageCount, oldPageCount, seconds
+        }
+
+        init(_ store: Store, _ report: RekeyReport, changed: Bool, took duration: Duration) {
+            path = store.path
+            self.changed = changed
+            isWholeFile = report.isWholeFile
+            journalMode = store.journalMode.description
+            pageCount = report.pageCount
+            oldPageCount = report.oldPageCount
+            seconds = (duration / .seconds(1) * 100).rounded() / 100
+            failure = report.checkpointFailure
+        }
 
         var lines: [(label: String, value: String)] {
-            [
+            let proof =
+                changed
+                ? "a new connection opens with the new key and fails with the old one"
+                : "the new key opens it and the current one does not: changed before"
+            return [
                 ("store", path), ("pages", "\(pageCount) under the new key"),
-                ("proof", "a new connection opens with the new key and fails with the old one"),
-                ("time", "\(seconds) s"),
+                ("main file", isWholeFile ? "all of it under the new key" : unfinished),
+                ("journal mode", journalMode), ("proof", proof), ("time", "\(seconds) s"),
             ]
         }
+
+        var unfinished: String { "\(oldPageCount) of \(pageCount) pages still have the old key" }
     }
 
     func run() async throws {
         let newSource = try newSecret.source(apartFrom: try secret.source())
-        let result = try await store.withStore(secret) { opened in
+        guard !dryRun else { return try rehearse(newSource) }
+        let key = try store.key(secret)
+        let opened: Store
+        do {
+            opened = try await store.open(with: key)
+        } catch let error as StoreError where error.code == .wrongKey {
+            let newKey = KeyHolder(try SecretReader.new(newSource, for: store.path))
+            return try tell(try await finish(with: newKey, unless: error))
+        }
+        let result = try await store.closing(opened) { opened in
             let newKey = KeyHolder(try SecretReader.new(newSource, for: store.path))
             return try await rekey(opened, to: newKey)
         }
-        output.printDone(result)
+        try tell(result)
     }
 
     private func rekey(_ opened: Store, to newKey: KeyHolder) async throws -> Result {
-        let pageCount = try await opened.read { tx in
-            try tx.firstRow("PRAGMA page_count")?.get(0, as: Int.self) ?? 0
-        }
         let status = try StoreFileStatus(path: store.path)
         let progress = RekeyProgress.watch(status, output.reporter("rekey", unit: "bytes"))
         let start = ContinuousClock.now
+        let report: RekeyReport
         do {
-            _ = try await Interruption.noting(
+            report = try await Interruption.noting(
                 "one of the two keys opens every row: coffer status --prompt tells which"
             ) {
                 try await opened.rekey(to: newKey.takeOne())
@@ -69,9 +120,45 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         }
         progress.cancel()
         await progress.value
-        let seconds = (ContinuousClock.now - start) / .seconds(1)
-        return Result(
-            path: status.path, pageCount: pageCount, seconds: (seconds * 100).rounded() / 100)
+        // Counted page by page, not taken from what the engine says that it moved.
+        let counted = (try? await opened.finishRekey()) ?? report
+        return Result(opened, counted, changed: true, took: ContinuousClock.now - start)
+    }
+
+    /// The current secret does not open the store. If the new one does, the key was changed before,
+    /// and what was left of that is done.
+    private func finish(with newKey: KeyHolder, unless refusal: StoreError) async throws -> Result {
+        let opened: Store
+        do {
+            opened = try await store.open(with: newKey.takeOne())
+        } catch let error as StoreError where error.code == .wrongKey {
+            if !output.json { Terminal.note("the new secret does not open it either") }
+            throw refusal
+        }
+        return try await store.closing(opened) { opened in
+            let report = try await opened.finishRekey()
+            return Result(opened, report, changed: false, took: report.duration)
+        }
+    }
+
+    private func tell(_ result: Result) throws {
+        output.printDone(result)
+        guard !result.isWholeFile else { return }
+        let reason = result.failure.map(\.message) ?? "a read of another program is in the way"
+        Terminal.warn(
+            "the new key holds, but in the main file alone \(result.unfinished): \(reason); "
+                + "run the same command again when it has ended")
+        throw ExitCode(ExitStatus.unfinished.rawValue)
+    }
+
+    /// Says what would be done and what is in the way.
+    private func rehearse(_ newSource: SecretSource) throws {
+        let key = try store.key(secret)
+        let newKey = try SecretReader.new(newSource, for: store.path)
+        let rehearsal = try RekeyRehearsal(path: store.path, key: key, newKey: newKey)
+        let report = RekeyObstacles(rehearsal, LockHolders(of: rehearsal.path))
+        try output.print(report)
+        if let status = report.exitStatus { throw ExitCode(status.rawValue) }
     }
 }
 

@@ -33,8 +33,19 @@ struct StoreOptions: ParsableArguments {
     func withStore<T: Sendable>(
         _ secret: SecretOptions, mode: OpenMode = .mustExist, _ body: (Store) async throws -> T
     ) async throws -> T {
-        let opened = try await Store(
-            path: path, key: try key(secret), mode: mode, configuration: configuration)
+        try await closing(try await open(with: try key(secret), mode: mode), body)
+    }
+
+    func open(
+        with key: consuming sending StoreKey, mode: OpenMode = .mustExist
+    ) async throws -> Store {
+        try await Store(path: path, key: key, mode: mode, configuration: configuration)
+    }
+
+    /// Closes the store whatever `body` does.
+    func closing<T: Sendable>(
+        _ opened: Store, _ body: (Store) async throws -> T
+    ) async throws -> T {
         let result: T
         do {
             result = try await body(opened)
@@ -53,7 +64,7 @@ struct StoreOptions: ParsableArguments {
     }
 
     /// The key of the file, which is known to be there before anybody types a passphrase.
-    private func key(_ secret: SecretOptions) throws -> StoreKey {
+    func key(_ secret: SecretOptions) throws -> StoreKey {
         let source = try secret.source()
         _ = try StoreFileStatus(path: path)
         return try SecretReader.current(source, for: path)

@@ -124,6 +124,16 @@ import Testing
         return below.flatMap(names)
     }
 
+    @Test func `an unfinished change of the key is 18 whoever hears of it`() throws {
+        let peer = try Peer(["hold-read", "wal", path, "1"])
+        try #require(peer.line() == "ready")
+        let output = try run(.full, ["rekey", path, "--raw-key-fd", "3", "--new-raw-key-fd", "4"])
+        #expect(output.exitCode == 18)
+        #expect(output.errorText.contains("its report is lost"))
+        peer.goOn()
+        _ = peer.finish()
+    }
+
     @Test func `data that cannot be written is a failure still`() throws {
         let key = ["--raw-key-fd", "3"]
         #expect(try run(.full, ["kv", "put", path, "b", "k", "v"] + key).exitCode == 0)

@@ -1,0 +1,169 @@
+import CSQLCipher
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// What a change of the key would find, told without touching anything: no statement runs, no lock
+/// is taken, no file is made or written.
+///
+/// Not for a file that this process has open: it closes descriptors of the log, which is harmless,
+/// and reads pages without a lock, which another process may be half-way through writing.
+package struct RekeyRehearsal {
+    package let path: String
+    package let profile: CipherProfile
+    package let journalMode: Configuration.JournalMode
+    package let pageCount: Int
+    /// Whether the new key opens the store already, and the current one does not.
+    package let isChanged: Bool
+    /// Pages of the main file that are not under the new key; told if ``isChanged``.
+    package let oldPageCount: Int
+    /// What the journal or the log would grow to.
+    package let neededByteCount: Int
+    /// `nil` if the file system does not tell.
+    package let freeByteCount: Int?
+    /// Bytes of a log that is there and may be used again.
+    package let logByteCount: Int
+    /// Whether a rollback journal is there: somebody writes, or a crash has left it.
+    package let hasJournal: Bool
+    /// Whether this user may write the file, and make a journal beside it.
+    package let isWritable: Bool
+
+    /// - Throws: `StoreError` `.wrongKey` if neither key opens it, `.misuse` for the same key or
+    ///   for another salt, `.notFound`, `.notAStore`, `.notEncrypted`, `.truncated`,
+    ///   `.needsNewerEngine`, `.io`.
+    /// - Complexity: O(*log*) time, O(*pages*) if ``isChanged``.
+    package init(
+        path: String, key: borrowing StoreKey, newKey: borrowing StoreKey
+    ) throws {
+        try key.check()
+        try newKey.check()
+        let opening = try Opening(
+            path: path, mode: .readOnly, configuration: Configuration(), cacheByteCount: 0)
+        let file = opening.file
+        guard case .file = try file.status() else {
+            throw StoreError(.notFound, "there is no file at \(file.path)")
+        }
+        let handle = try Handle(path: file.path, flags: SQLITE_OPEN_READONLY)
+        let salt = try opening.readSalt(handle)
+        let profiles = opening.profiles(try Engine.capabilities)
+        let newest = NewestFirstPage(
+            handle: handle, logged: file.loggedFirstPage(), salt: salt, profiles: profiles)
+        let found: NewestFirstPage.Found
+        if let current = try newest.found(by: key) {
+            _ = try Rekey.derive(newKey, from: current.key, profile: current.profile)
+            (found, isChanged, oldPageCount) = (current, false, 0)
+        } else if let new = try newest.found(by: newKey) {
+            let pages = RawPages(handle, key: new.key, profile: new.profile)
+            (found, isChanged) = (new, true)
+            oldPageCount = try pages.damaged(countMax: .max).count
+        } else {
+            throw StoreError(
+                .wrongKey, "neither the current nor the new key opens \(file.path)",
+                hint: "Check them. A file that is no store at all looks the same to any key.")
+        }
+        guard try Engine.capabilities.supports(found.profile) else {
+            throw opening.needsNewerEngine(found.profile)
+        }
+        let byteCount = try handle.rawByteCount()
+        profile = found.profile
+        pageCount =
+            found.page.pageCount > 0
+            ? found.page.pageCount : byteCount / profile.pageByteCount
+        journalMode = found.page.hasLog ? .wal : .delete
+        neededByteCount = Rekey.neededByteCount(pageCount: pageCount, profile: profile)
+        self.path = file.path
+        freeByteCount = file.freeByteCount()
+        logByteCount = file.companionByteCount("-wal")
+        hasJournal = file.companionByteCount("-journal") > 0
+        isWritable = access(file.path, W_OK) == 0 && access(file.folder, W_OK) == 0
+    }
+
+    /// Whether there is room for the journal or the log.
+    package var hasRoom: Bool {
+        freeByteCount.map { $0 + logByteCount >= neededByteCount } ?? true
+    }
+}
+
+/// Page 1 as it was committed last: the key that it is authentic under opens the store.
+private struct NewestFirstPage {
+    final class Found {
+        let key: RawKey
+        let profile: CipherProfile
+        let page: FirstPage
+
+        init(key: consuming RawKey, profile: CipherProfile, page: FirstPage) {
+            self.key = key
+            self.profile = profile
+            self.page = page
+        }
+    }
+
+    let handle: Handle
+    /// What the log has; `nil` if the main file's page counts.
+    let logged: [UInt8]?
+    let salt: [UInt8]
+    let profiles: [CipherProfile]
+
+    /// `nil` if this is not the key.
+    func found(by key: borrowing StoreKey) throws(StoreError) -> Found? {
+        let derived = DerivedKeys()
+        let resized = profiles.flatMap { family in
+            CipherProfile.pageByteCounts.compactMap(family.resized)
+        }
+        // The usual page sizes first: a raw key fits another family in its size as well.
+        for profile in profiles + resized {
+            let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
+            guard let page = try page(profile.pageByteCount),
+                let first = authentic(page, key: rawKey, profile: profile)
+            else { continue }
+            return Found(key: rawKey.copy(), profile: profile, page: first)
+        }
+        return nil
+    }
+
+    private func page(_ byteCount: Int) throws(StoreError) -> [UInt8]? {
+        if let logged { return logged }
+        return try handle.rawPage(1, byteCount: byteCount)
+    }
+
+    private func authentic(
+        _ page: [UInt8], key: borrowing RawKey, profile: CipherProfile
+    ) -> FirstPage? {
+        let authenticator = PageAuthenticator(key: key, profile: profile)
+        return page.withUnsafeBytes { bytes in
+            guard authenticator.authenticates(bytes, number: 1) else { return nil }
+            return FirstPage(decrypting: bytes, key: key, profile: profile)
+        }
+    }
+}
+
+extension FileLocation {
+    /// Page 1 as the last commit in the log has it; `nil` if there is no log, or it has none.
+    ///
+    /// - Complexity: O(*log*).
+    fileprivate func loggedFirstPage() -> [UInt8]? {
+        let descriptor = open(path + "-wal", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        func next(_ count: Int) -> [UInt8]? {
+            var bytes = [UInt8](repeating: 0, count: count)
+            return read(descriptor, &bytes, count) == count ? bytes : nil
+        }
+        guard let header = next(WriteAheadLog.headerByteCount),
+            var log = WriteAheadLog(header: header),
+            CipherProfile.pageByteCounts.contains(log.pageByteCount)
+        else { return nil }
+        var written: [UInt8]?
+        var committed: [UInt8]?
+        while let frame = next(log.frameByteCount), let page = log.page(ofNextFrame: frame) {
+            if page.number == 1 { written = Array(page.content) }
+            if WriteAheadLog.FrameHeader(frame[...]).isCommit { committed = written }
+        }
+        return committed
+    }
+}

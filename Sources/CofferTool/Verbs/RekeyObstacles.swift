@@ -1,0 +1,103 @@
+import Coffer
+
+/// What `rekey --dry-run` says.
+struct RekeyObstacles: Report {
+    let path: String
+    let dryRun = true
+    let isChanged: Bool
+    let isWholeFile: Bool
+    let profile: String
+    let journalMode: String
+    let pageCount: Int
+    let oldPageCount: Int
+    let neededByteCount: Int
+    let freeByteCount: Int?
+    let isWritable: Bool
+    /// Reasons why it would fail.
+    let obstacles: [String]
+    /// Facts to know before it is run.
+    let notes: [String]
+    /// The exit code that it would end with; `nil` for success. Not part of the JSON.
+    let exitStatus: ExitStatus?
+
+    private enum CodingKeys: CodingKey {
+        case path, dryRun, isChanged, isWholeFile, profile, journalMode, pageCount, oldPageCount
+        case neededByteCount, freeByteCount, isWritable, obstacles, notes
+    }
+
+    init(_ found: RekeyRehearsal, _ locks: LockHolders) {
+        path = found.path
+        isChanged = found.isChanged
+        isWholeFile = found.oldPageCount == 0
+        profile = found.profile.description
+        journalMode = found.journalMode.description
+        pageCount = found.pageCount
+        oldPageCount = found.oldPageCount
+        neededByteCount = found.neededByteCount
+        freeByteCount = found.freeByteCount
+        isWritable = found.isWritable
+        let obstacles = Self.obstacles(found, locks)
+        self.obstacles = obstacles.map(\.text)
+        exitStatus = obstacles.first?.status
+        notes = Self.notes(found, locks)
+    }
+
+    private static func obstacles(
+        _ found: RekeyRehearsal, _ locks: LockHolders
+    ) -> [(status: ExitStatus, text: String)] {
+        var obstacles: [(ExitStatus, String)] = []
+        if !found.isWritable {
+            obstacles.append((.failure, "this user may not write the file and in its folder"))
+        }
+        // A key that was changed before needs neither the lock nor the room.
+        guard !found.isChanged else { return obstacles }
+        let holder = found.journalMode == .wal ? locks.writer : locks.user
+        if let holder {
+            obstacles.append((.busy, "process \(holder) has a lock on the store"))
+        } else if found.hasJournal {
+            obstacles.append((.busy, "a journal is there: opening the store plays it back first"))
+        }
+        if !found.hasRoom {
+            obstacles.append((.noSpaceOrIO, "the disk has not enough room"))
+        }
+        return obstacles
+    }
+
+    private static func notes(_ found: RekeyRehearsal, _ locks: LockHolders) -> [String] {
+        var notes: [String] = []
+        if let reader = locks.reader, found.journalMode == .wal {
+            notes.append(
+                "process \(reader) reads: until it ends, the main file alone keeps the old key")
+        }
+        if let user = locks.user, !found.isChanged {
+            notes.append(
+                "process \(user) has the store open, and gets \"wrong key\" after the change")
+        }
+        return notes
+    }
+
+    var lines: [(label: String, value: String)] {
+        let free = freeByteCount.map { "\($0) are free" } ?? "how many are free is unknown"
+        var lines = [
+            ("store", path), ("profile", profile),
+            (
+                "key",
+                isChanged ? "the new one opens it already" : "the current one opens it"
+            ),
+            ("journal mode", journalMode), ("pages", "\(pageCount)"),
+            ("room", "\(neededByteCount) bytes needed, \(free)"),
+            ("permissions", isWritable ? "may be written" : "may not be written"),
+        ]
+        if isChanged, !isWholeFile {
+            lines.append(("main file", "\(oldPageCount) pages still have the old key"))
+        }
+        lines += obstacles.map { ("obstacle", $0) } + notes.map { ("note", $0) }
+        lines.append(("result", obstacles.isEmpty ? plan : "it would fail; nothing was changed"))
+        return lines
+    }
+
+    private var plan: String {
+        if !isChanged { return "it would change the key; nothing was changed" }
+        return isWholeFile ? "nothing is left to do" : "it would finish what was left"
+    }
+}

@@ -1,0 +1,219 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+
+/// `coffer rekey`: what it says of the main file, that it can be run again, and its rehearsal.
+@Suite(.againstHanging) struct RekeyVerbTests {
+    private let folder: TemporaryFolder
+    private let path: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        path = folder.path()
+    }
+
+    private func make(_ mode: Configuration.JournalMode = .wal, rowCount: Int = 20) throws {
+        let connection = try Connection(
+            path: path, key: .numbered(1), configuration: .testing(mode))
+        try connection.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, body)")
+        try connection.transaction {
+            for number in 0..<rowCount {
+                try connection.execute("INSERT INTO t VALUES (\(number), zeroblob(2000))")
+            }
+        }
+        connection.close()
+    }
+
+    /// `coffer rekey` from one key to another one.
+    private func rekey(
+        _ options: String..., from old: UInt8 = 1, to new: UInt8 = 2, under wrapper: [String] = []
+    ) throws -> Tool.Output {
+        try Tool.run(
+            ["rekey", path, "--raw-key-fd", "3", "--new-raw-key-fd", "4"] + options,
+            descriptors: [3: Tool.key(old), 4: Tool.key(new)], under: wrapper)
+    }
+
+    private func said(_ output: Tool.Output) throws -> [String: Any] {
+        try #require(JSONSerialization.jsonObject(with: output.stdout) as? [String: Any])
+    }
+
+    private func opens(_ key: UInt8) -> Bool {
+        (try? Connection(
+            path: path, key: .numbered(key), mode: .mustExist, configuration: .testing(.existing)))
+            != nil
+    }
+
+    // MARK: The main file
+
+    @Test(arguments: journalModes)
+    func `rekey tells how many pages of the main file it counted`(
+        mode: Configuration.JournalMode
+    ) throws {
+        try make(mode)
+        let output = try rekey("--json")
+        #expect(output.exitCode == 0, "\(output.errorText)")
+        let said = try said(output)
+        #expect(said["changed"] as? Bool == true)
+        #expect(said["isWholeFile"] as? Bool == true)
+        #expect(said["oldPageCount"] as? Int == 0)
+        #expect(said["pageCount"] as? Int ?? 0 > 10)
+        #expect(said["journalMode"] as? String == mode.description)
+        #expect(said["seconds"] as? Double != nil)
+    }
+
+    @Test func `beside a read the main file keeps the old key: exit 18, and again until it ends`()
+        throws
+    {
+        try make()
+        let peer = try Peer(["hold-read", "wal", path, "1"])
+        try #require(peer.line() == "ready")
+        let first = try rekey("--json")
+        #expect(first.exitCode == 18)
+        let said = try said(first)
+        #expect(said["changed"] as? Bool == true)
+        #expect(said["isWholeFile"] as? Bool == false)
+        #expect(said["oldPageCount"] as? Int == said["pageCount"] as? Int)
+        #expect(first.errorText.contains("a read of another program is in the way"))
+        let alone = folder.path("alone.db")
+        #expect(try Tool.runProgram(["cp", path, alone]).exitCode == 0)
+        try Connection(
+            path: alone, key: .numbered(1), mode: .mustExist, configuration: .testing(.existing)
+        ).close()
+
+        let second = try rekey("--json")
+        #expect(second.exitCode == 18)
+        #expect(try self.said(second)["changed"] as? Bool == false)
+
+        peer.goOn()
+        #expect(peer.finish() == ["released"])
+        let third = try rekey("--json")
+        #expect(third.exitCode == 0, "\(third.errorText)")
+        #expect(try self.said(third)["changed"] as? Bool == false)
+        #expect(try self.said(third)["isWholeFile"] as? Bool == true)
+        #expect(try FileLocation(path).hasPendingChanges == false)
+        #expect(opens(2) && !opens(1))
+    }
+
+    // MARK: Again
+
+    @Test(arguments: journalModes)
+    func `a rekey that was done before says so and succeeds`(
+        mode: Configuration.JournalMode
+    ) throws {
+        try make(mode)
+        #expect(try rekey().exitCode == 0)
+        let again = try rekey()
+        #expect(again.exitCode == 0, "\(again.errorText)")
+        #expect(again.text.contains("changed before"))
+        #expect(try said(try rekey("--json"))["changed"] as? Bool == false)
+        let wrong = try rekey("--json", from: 8, to: 9)
+        #expect(wrong.exitCode == 12)
+        #expect(wrong.stdout.isEmpty)
+        #expect(try rekey(from: 8, to: 9).errorText.contains("new secret does not open it either"))
+        #expect(opens(2))
+    }
+
+    // MARK: Room
+
+    @Test(.enabled(if: SmallDisk.isAvailable), arguments: journalModes)
+    func `a disk without room for the journal is told before anything begins`(
+        mode: Configuration.JournalMode
+    ) throws {
+        try make(mode, rowCount: 200)
+        let byteCount = try Damage.byteCount(path)
+        let script = """
+            mount -t tmpfs -o size=\(byteCount + 100_000) tmpfs "$1" && cp "$2" "$1/store.db" \
+            && cd "$1" && shift 2 && before=$(cksum store.db); "$@"; code=$?; \
+            test "$before" = "$(cksum store.db)" && echo same; ls; exit $code
+            """
+        let mount = folder.path("mount")
+        try FileManager.default.createDirectory(atPath: mount, withIntermediateDirectories: true)
+        for option in ["--quiet", "--dry-run"] {
+            let output = try Tool.run(
+                ["rekey", "store.db", "--raw-key-fd", "3", "--new-raw-key-fd", "4", option],
+                descriptors: [3: Tool.key(1), 4: Tool.key(2)],
+                under: ["unshare", "-Urm", "sh", "-c", script, "sh", mount, path])
+            #expect(output.exitCode == 17, "\(output.errorText)")
+            #expect(output.text.hasSuffix("same\nstore.db\n"), "\(output.text)")
+            let words = option == "--dry-run" ? "not enough room" : "free bytes beside"
+            #expect((output.text + output.errorText).contains(words))
+        }
+    }
+
+    // MARK: Rehearsal
+
+    /// Every file of the folder with its bytes and its times, as `stat` tells them.
+    private func traces() throws -> String {
+        let script = "cd \"$0\" && stat -c '%n %s %y %z %i' * && cksum *"
+        return try Tool.runProgram(["sh", "-c", script, folder.url.path]).text
+    }
+
+    private func expectRehearsal(
+        _ exitCode: Int32 = 0, from old: UInt8 = 1, to new: UInt8 = 2,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> [String: Any] {
+        let before = try traces()
+        let output = try rekey("--dry-run", "--json", from: old, to: new)
+        #expect(try traces() == before, "it touched something", sourceLocation: sourceLocation)
+        #expect(output.exitCode == exitCode, "\(output.errorText)", sourceLocation: sourceLocation)
+        return output.stdout.isEmpty ? [:] : try said(output)
+    }
+
+    @Test(arguments: journalModes, supportedProfiles)
+    func `a rehearsal tells what there is and touches nothing`(
+        mode: Configuration.JournalMode, profile: CipherProfile
+    ) throws {
+        let connection = try Connection(
+            path: path, key: .numbered(1), configuration: .testing(mode, profile: profile))
+        try connection.execute("CREATE TABLE t(v)")
+        let pageCount = try connection.current().firstInteger("PRAGMA page_count")
+        connection.close()
+        let said = try expectRehearsal()
+        #expect(said["dryRun"] as? Bool == true)
+        #expect(said["isChanged"] as? Bool == false)
+        #expect(said["profile"] as? String == profile.name)
+        #expect(said["journalMode"] as? String == mode.description)
+        #expect(said["pageCount"] as? Int == pageCount)
+        #expect(said["neededByteCount"] as? Int ?? 0 > pageCount * profile.pageByteCount)
+        #expect(said["freeByteCount"] as? Int ?? 0 > 0)
+        #expect(said["isWritable"] as? Bool == true)
+        #expect((said["obstacles"] as? [String])?.isEmpty == true)
+        #expect((said["notes"] as? [String])?.isEmpty == true)
+        #expect(try expectRehearsal(12, from: 8, to: 9).isEmpty)
+        #expect(try expectRehearsal(1, from: 1, to: 1).isEmpty)
+        // It proved the keys as the real one does.
+        #expect(try rekey().exitCode == 0)
+        #expect(try expectRehearsal()["isChanged"] as? Bool == true)
+    }
+
+    @Test func `a rehearsal reads the newest key from the log`() throws {
+        try make()
+        let peer = try Peer(["hold-read", "wal", path, "1"])
+        try #require(peer.line() == "ready")
+        let before = try expectRehearsal()
+        let notes = try #require(before["notes"] as? [String])
+        #expect(notes.contains { $0.contains("keeps the old key") }, "\(notes)")
+        #expect(notes.contains { $0.contains("has the store open") }, "\(notes)")
+        #expect(try rekey().exitCode == 18)
+        let said = try expectRehearsal()
+        #expect(said["isChanged"] as? Bool == true)
+        #expect(said["isWholeFile"] as? Bool == false)
+        peer.goOn()
+        #expect(peer.finish() == ["released"])
+    }
+
+    @Test(arguments: journalModes)
+    func `a rehearsal beside a writer ends as the change would`(
+        mode: Configuration.JournalMode
+    ) throws {
+        try make(mode)
+        let peer = try Peer(["hold-write", mode.description, path, "1"])
+        try #require(peer.line() == "ready")
+        let said = try expectRehearsal(11)
+        #expect((said["obstacles"] as? [String])?.isEmpty == false)
+        peer.goOn()
+        _ = peer.finish()
+        #expect((try expectRehearsal()["obstacles"] as? [String])?.isEmpty == true)
+    }
+}
