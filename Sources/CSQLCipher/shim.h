@@ -264,21 +264,41 @@ static inline int coffer_log_byte_count(sqlite3 *db, int64_t *byte_count) {
     return code;
 }
 
-/// Copies both headers of the WAL index, 48 bytes each, from the memory that the engine shares.
-/// A writer changes the second before the first.
-/// See https://www.sqlite.org/walformat.html#the_wal_index_header. SQLITE_NOTFOUND without WAL.
+/// Finds the beginning of the WAL index in the memory that the engine shares.
+/// SQLITE_NOTFOUND without WAL.
+static inline int coffer_map_log_index(sqlite3 *db, sqlite3_file **file, void volatile **region) {
+    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, file);
+    if (code != SQLITE_OK) return code;
+    const sqlite3_io_methods *methods = *file == 0 ? 0 : (*file)->pMethods;
+    if (methods == 0 || methods->iVersion < 2) return SQLITE_NOTFOUND;
+    code = methods->xShmMap(*file, 0, 32768, 0, region);
+    if (code != SQLITE_OK) return code;
+    return *region == 0 ? SQLITE_NOTFOUND : SQLITE_OK;
+}
+
+/// Copies both headers of the WAL index, 48 bytes each. A writer changes the second before the
+/// first. See https://www.sqlite.org/walformat.html#the_wal_index_header. SQLITE_NOTFOUND without
+/// WAL.
 static inline int coffer_read_log_index(sqlite3 *db, void *headers) {
     sqlite3_file *file = 0;
     void volatile *region = 0;
-    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    int code = coffer_map_log_index(db, &file, &region);
     if (code != SQLITE_OK) return code;
-    if (file == 0 || file->pMethods == 0 || file->pMethods->iVersion < 2) return SQLITE_NOTFOUND;
-    code = file->pMethods->xShmMap(file, 0, 32768, 0, &region);
-    if (code != SQLITE_OK) return code;
-    if (region == 0) return SQLITE_NOTFOUND;
     memcpy(headers, (const void *)region, 48);
     file->pMethods->xShmBarrier(file);
     memcpy((char *)headers + 48, (const char *)region + 48, 48);
+    return SQLITE_OK;
+}
+
+/// "96: nBackfill: Number of WAL frames that have already been backfilled into the database by
+/// prior checkpoints": https://www.sqlite.org/walformat.html#the_wal_index_header.
+/// SQLITE_NOTFOUND without WAL.
+static inline int coffer_read_moved_frame_count(sqlite3 *db, uint32_t *count) {
+    sqlite3_file *file = 0;
+    void volatile *region = 0;
+    int code = coffer_map_log_index(db, &file, &region);
+    if (code != SQLITE_OK) return code;
+    *count = ((const uint32_t volatile *)region)[24];
     return SQLITE_OK;
 }
 

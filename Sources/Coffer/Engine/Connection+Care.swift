@@ -4,13 +4,16 @@ import CSQLCipher
 extension Connection {
     /// Reads page 1 from the disk and the schema through the engine, each time anew.
     ///
+    /// Of a page 1 that stands newer in the write-ahead log its frame there is read.
+    ///
     /// That an earlier read went well, or that the library is SQLCipher, says nothing about the
     /// file as it is now. `Store.verify` looks at every page.
     ///
     /// - Throws: `StoreError` `.wrongKey` if the key of this connection does not open the file any
     ///   more, `.damaged`, `.truncated`, `.busy`, `.io`; `.misuse` before the key is set;
     ///   `.closed`.
-    /// - Complexity: O(1).
+    /// - Complexity: O(1); O(*frames of the log*) if page 1 of the main file fails, as after a change
+    ///   of the key that no checkpoint has followed yet.
     public func check() throws {
         let handle = try current()
         try handle.readSchemaAgain()
@@ -23,6 +26,7 @@ extension Connection {
         }
         for _ in 0..<4 {
             if try pages.isAuthentic(1) { return }
+            if try pages.isAuthentic(1, in: pages.logPages()) { return }
             // Another process may have been half-way through writing it.
             sleepBriefly()
         }

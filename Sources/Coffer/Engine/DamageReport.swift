@@ -2,14 +2,14 @@
 ///
 /// The engine says only that some page failed. Looking at all of them is cheap enough for a file
 /// of up to 16 MiB (some 50 ms), and done once: afterwards the pages found are looked at again. A
-/// page that is damaged in the log has no number here.
+/// page that is damaged in the log alone has no number here.
 final class DamageReport {
     static let byteCountMax = 16 << 20
     static let pageCountMax = 16
 
     private var known: [Int]?
 
-    /// The numbers of the pages of the main file that fail now, as far as they are known.
+    /// The numbers of the pages that fail now, as far as they are known.
     func pages(_ file: Connection.FileState) -> [Int] {
         guard file.profile.pageMAC != .none else { return [] }
         let raw = RawPages(file.handle, key: file.key, profile: file.profile)
@@ -17,7 +17,10 @@ final class DamageReport {
             guard try file.handle.rawByteCount() <= Self.byteCountMax else { return [] }
             if let known {
                 var failing: [Int] = []
-                for page in known where try !raw.isAuthentic(page) { failing.append(page) }
+                let log = raw.logPages()
+                for page in known where try !raw.isAuthentic(page, in: log) {
+                    failing.append(page)
+                }
                 if failing == known { return known }
             }
             let found = try raw.damaged(countMax: Self.pageCountMax)

@@ -24,11 +24,37 @@ struct RawPages: ~Copyable {
     borrowing func isAuthentic(_ number: Int) throws(StoreError) -> Bool {
         do throws(StoreError) {
             guard let page = try bytes(of: number) else { return true }
-            if number == 1, !page.starts(with: salt) { return false }
-            return authenticates(page[...], number: number)
+            return isSound(page[...], number: number)
         } catch  where error.code == .damaged || error.code == .io {
             return false
         }
+    }
+
+    /// Whether what counts of a page is authentic: its frame in the log if the main file's content
+    /// is stale.
+    ///
+    /// - Parameter log: `nil` without WAL.
+    borrowing func isAuthentic(_ number: Int, in log: LogPages?) throws(StoreError) -> Bool {
+        switch log?.place(of: number) {
+        case nil, .mainFile: try isAuthentic(number)
+        case .nowhere: true
+        case .log: log?.content(of: number).map { isSound($0[...], number: number) } ?? false
+        }
+    }
+
+    /// Which pages have newer content in the log; `nil` without one, or if its index cannot be read.
+    ///
+    /// - Complexity: O(*frames of the log*).
+    borrowing func logPages() -> LogPages? {
+        let log = LogFile(handle: handle)
+        return log.isOpen ? (try? LogPages(log, pageByteCount: byteCount)) ?? nil : nil
+    }
+
+    /// Whether the content of a page, from the main file or the log, is what the holder of the key
+    /// wrote, with its salt.
+    borrowing func isSound(_ page: ArraySlice<UInt8>, number: Int) -> Bool {
+        if number == 1, !page.starts(with: salt) { return false }
+        return authenticates(page, number: number)
     }
 
     /// The page as it is in the file, authentic or not; `nil` if the file does not have it.
@@ -45,21 +71,29 @@ struct RawPages: ~Copyable {
         page.withUnsafeBytes { authenticator.authenticates($0, number: number) }
     }
 
-    /// Numbers of the first pages that fail.
+    /// Numbers of the first pages that fail, stale ones left out whose frame in the log is
+    /// authentic.
     ///
-    /// - Complexity: O(*pages*).
+    /// - Complexity: O(*pages*); if one fails, one number for each page in the log.
     borrowing func damaged(countMax: Int) throws(StoreError) -> [Int] {
         var damaged: [Int] = []
+        var log: LogPages?
+        var hasLooked = false
         let pageCount = try count()
         for number in stride(from: 1, through: pageCount, by: 1) where number != lockPage {
-            if try !isAuthentic(number) { damaged.append(number) }
+            guard try !isAuthentic(number) else { continue }
+            if !hasLooked { (log, hasLooked) = (logPages(), true) }
+            if try !isAuthentic(number, in: log) { damaged.append(number) }
             if damaged.count == countMax { break }
         }
         // Another process may have been half-way through writing one of them.
         for _ in 0..<3 where !damaged.isEmpty {
             sleepBriefly()
+            log = logPages()
             var failing: [Int] = []
-            for number in damaged where try !isAuthentic(number) { failing.append(number) }
+            for number in damaged where try !isAuthentic(number, in: log) {
+                failing.append(number)
+            }
             damaged = failing
         }
         return damaged

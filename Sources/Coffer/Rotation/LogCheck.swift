@@ -73,7 +73,7 @@ struct LogCheck {
                     frame.map { WriteAheadLog.pageNumber(ofFrame: $0[...]) } ?? 0)
                 return result
             }
-            if !pages.authenticates(page.content, number: page.number) {
+            if !pages.isSound(page.content, number: page.number) {
                 result.damagedPages.append(page.number)
             }
             result.frameCount += 1

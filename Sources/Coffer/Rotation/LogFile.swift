@@ -2,7 +2,7 @@ import CSQLCipher
 
 /// The write-ahead log of an open connection, read through the engine's own descriptor.
 struct LogFile {
-    let open: Connection.FileState
+    let handle: Handle
 
     /// The header of the WAL index: which part of which log is committed.
     struct Index: Equatable {
@@ -29,6 +29,16 @@ struct LogFile {
         /// "16: mxFrame: Number of valid and committed frames in the WAL file"
         var committedFrameCount: Int { Int(word(at: 16)) }
 
+        /// `nPage`: pages of the database after the last commit of the log.
+        ///
+        /// "20: nPage: Size of the database in pages."
+        var pageCount: Int { Int(word(at: 20)) }
+
+        /// Other ones for each log: whoever starts it anew writes them here first.
+        ///
+        /// "32: aSalt: Two 32-bit salt values copied from the WAL header."
+        var salt: [UInt8] { Array(bytes[32..<40]) }
+
         private func word(at offset: Int) -> UInt32 {
             bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt32.self) }
         }
@@ -45,7 +55,7 @@ struct LogFile {
         for attempt in 0..<Verification.tryCount {
             if attempt > 0 { sleepBriefly() }
             var copies = [UInt8](repeating: 0, count: 2 * Index.byteCount)
-            let code = coffer_read_log_index(open.handle.db, &copies)
+            let code = coffer_read_log_index(handle.db, &copies)
             if code == SQLITE_NOTFOUND { return nil }
             guard code == SQLITE_OK else { throw StoreError.of(nil, code: code, sql: nil) }
             if let index = Index(copies: copies) { return index }
@@ -55,10 +65,23 @@ struct LogFile {
             hint: "A process that wrote to the store may have been killed just now: try again.")
     }
 
+    /// `nBackfill`: so many frames a checkpoint has moved to the main file and synced there. A read
+    /// that begins takes none of them from the log any more.
+    func movedFrameCount() throws(StoreError) -> Int {
+        var count: UInt32 = 0
+        let code = coffer_read_moved_frame_count(handle.db, &count)
+        if code == SQLITE_NOTFOUND { return 0 }
+        guard code == SQLITE_OK else { throw StoreError.of(nil, code: code, sql: nil) }
+        return Int(count)
+    }
+
+    /// Whether the engine has a log open. Asking for an index where there is none would make one.
+    var isOpen: Bool { bytes(at: 0, count: 4).map { $0.starts(with: [0x37, 0x7f, 6]) } ?? false }
+
     /// How many whole frames the log has room for, committed or not; 0 if it cannot be read.
     func frameSlotCount(pageByteCount: Int) -> Int {
         var byteCount: Int64 = 0
-        guard coffer_log_byte_count(open.handle.db, &byteCount) == SQLITE_OK else { return 0 }
+        guard coffer_log_byte_count(handle.db, &byteCount) == SQLITE_OK else { return 0 }
         let frames = Int(byteCount) - WriteAheadLog.headerByteCount
         return max(0, frames) / (WriteAheadLog.frameHeaderByteCount + pageByteCount)
     }
@@ -66,7 +89,7 @@ struct LogFile {
     /// `nil` beyond the end, or if it cannot be read.
     func bytes(at offset: Int, count: Int) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: count)
-        let code = coffer_read_log(open.handle.db, &bytes, Int32(count), Int64(offset))
+        let code = coffer_read_log(handle.db, &bytes, Int32(count), Int64(offset))
         return code == SQLITE_OK ? bytes : nil
     }
 }

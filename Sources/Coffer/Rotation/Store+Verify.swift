@@ -2,7 +2,8 @@ extension Store {
     /// Checks every page's authentication, then the structure.
     ///
     /// Covers the whole main file, free pages too, and every committed frame of the write-ahead
-    /// log; then `integrity_check` and `foreign_key_check`. Reads and writes go on meanwhile: a
+    /// log; then `integrity_check` and `foreign_key_check`. A page that stands newer in the log is
+    /// checked there (``VerificationReport/stalePageCount``). Reads and writes go on meanwhile: a
     /// page that fails is read again under the write lock before it is reported, and the log is
     /// checked under it; a store that is open for reading only reads again without it. If there
     /// is damage, the lock is kept until it is known which tables it concerns, which takes about
@@ -22,8 +23,9 @@ extension Store {
     /// - Throws: `StoreError` `.busy` if no connection or lock became free in time, `.wrongKey` if
     ///   another process changed the key, `.damaged` if the list of tables itself cannot be read,
     ///   `.closed`, `.io`; `.misuse` inside a body, or for an impossible sample.
-    /// - Complexity: O(*pages to check*) time; O(1) memory, or O(*pages of the sample*). If there
-    ///   is damage: O(*pages*) time, one bit for each page and one number for each in the log.
+    /// - Complexity: O(*pages to check*) time; one number for each page that is in the log, that
+    ///   fails in the main file, or of the sample. If there is damage: O(*pages*) time, one bit for
+    ///   each page.
     public func verify(
         _ scope: VerificationScope = .everything,
         progress: ((VerificationProgress) -> Void)? = nil

@@ -4,9 +4,10 @@
 ///    descriptor and authenticated. Without WAL the transaction's lock keeps writers out; in WAL a
 ///    checkpoint may be half-way through a page, so a page that fails is only suspected.
 /// 2. In WAL, in a write transaction, the suspects are read again and the log is checked: nobody
-///    appends to it or starts it anew while the write lock is held. A store that is open for
-///    reading only cannot take it and looks again at what fails. Without WAL no lock is asked for
-///    that would make others wait. If there is damage, what it concerns is found out here.
+///    appends to it or starts it anew while the write lock is held. A suspect that is stale
+///    (`LogPages`) is not damaged: its frame is judged with the log. A store that is open for
+///    reading only cannot take the lock and looks again at what fails. Without WAL no lock is asked
+///    for that would make others wait. If there is damage, what it concerns is found out here.
 /// 3. In another read transaction SQLite checks the structure.
 struct Verification {
     let core: StoreCore
@@ -60,7 +61,6 @@ struct Verification {
         let open = try lockedState(of: connection)
         let pages = RawPages(open.handle, key: open.key, profile: open.profile)
         let fileCount = try pages.count()
-        report.trailingByteCount = try open.handle.rawByteCount() % pages.byteCount
         report.pageCountTotal = fileCount < pages.lockPage ? fileCount : fileCount - 1
         var generator = SystemRandomNumberGenerator()
         let chosen = scope.pages(of: fileCount, lockPage: pages.lockPage, using: &generator)
@@ -97,9 +97,16 @@ struct Verification {
         let pages = RawPages(open.handle, key: open.key, profile: open.profile)
         // Without WAL there is no index to ask, and asking would make one.
         let isWAL = try open.handle.firstText("PRAGMA journal_mode") == "wal"
-        let damaged = try damaged(suspects, pages, tryCount: isWAL ? Self.tryCount : 1)
-        let log = isWAL ? LogFile(open: open) : nil
+        let log = isWAL ? LogFile(handle: open.handle) : nil
+        // Before the log is checked, so that every frame that it counts on is judged.
+        var newest = try log.flatMap { try LogPages($0, pageByteCount: pages.byteCount) }
         let found = try log.map { try LogCheck(log: $0).run(pages, isLocked: isLocked) }
+        let damaged = try damaged(suspects, pages, log, &newest, isLocked: isLocked)
+        report.stalePageCount = newest?.stalePageCount ?? 0
+        // A checkpoint that was cut short may leave a part of a page that the log has.
+        let isLastStale = newest?.isStale(try pages.count() + 1) ?? false
+        report.trailingByteCount =
+            isLastStale ? 0 : try open.handle.rawByteCount() % pages.byteCount
         report.frameCount = found?.frameCount ?? 0
         if let frame = found?.cutOffFrame {
             report.problems.append(
@@ -108,23 +115,32 @@ struct Verification {
         }
         let damagedFrames = found?.damagedPages ?? []
         guard !damaged.isEmpty || !damagedFrames.isEmpty else { return }
-        let contents = try CommittedPages(open: open, log: log, isCancelled: isCancelled)
+        let contents = try CommittedPages(open: open, log: newest, isCancelled: isCancelled)
             .contents(of: Set(damaged + damagedFrames))
         report.damagedPages = damaged.map { DamagedPage($0, contents) }
         report.damagedFramePages = damagedFrames.map { DamagedPage($0, contents) }
     }
 
-    /// The suspects that fail each time. All are read before one is read again, so that many
-    /// damaged pages do not keep the lock for long.
+    /// The suspects that are not stale and fail each time. All are read before one is read again,
+    /// so that many damaged pages do not keep the lock for long.
     private func damaged(
-        _ suspects: [Int], _ pages: borrowing RawPages, tryCount: Int
+        _ suspects: [Int], _ pages: borrowing RawPages, _ log: LogFile?, _ newest: inout LogPages?,
+        isLocked: Bool
     ) throws -> [Int] {
         var damaged = suspects
-        for attempt in 0..<tryCount where !damaged.isEmpty {
-            if attempt > 0 { sleepBriefly() }
+        for attempt in 0..<(log == nil ? 1 : Self.tryCount) where !damaged.isEmpty {
+            if attempt > 0 {
+                sleepBriefly()
+                // Without the lock commits and checkpoints go on.
+                if !isLocked, let log {
+                    newest = try LogPages(log, pageByteCount: pages.byteCount)
+                }
+            }
             guard !isCancelled() else { throw Self.cancelled }
             var failing: [Int] = []
-            for number in damaged where try !pages.isAuthentic(number) { failing.append(number) }
+            for number in damaged where !(newest?.isStale(number) ?? false) {
+                if try !pages.isAuthentic(number) { failing.append(number) }
+            }
             damaged = failing
         }
         return damaged

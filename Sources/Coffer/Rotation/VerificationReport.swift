@@ -6,12 +6,23 @@ public struct VerificationReport: Sendable, Equatable {
     public internal(set) var pageCountTotal = 0
     /// Committed frames of the write-ahead log whose authentication was checked.
     public internal(set) var frameCount = 0
-    /// Pages of the main file that fail authentication, by number.
+    /// Pages whose newest content stands in the write-ahead log alone.
+    ///
+    /// What the main file holds of them is stale: older, under the old key after a rekey, or torn by
+    /// a power loss in a checkpoint. That is not damage; their frames are checked instead. A number
+    /// above 0 is usual while a store in WAL mode is in use.
+    public internal(set) var stalePageCount = 0
+    /// Whether the log holds what a checkpoint has still to move into the main file.
+    ///
+    /// Until then the main file is no copy of the store without its `-wal` file, and after a rekey
+    /// it alone still opens with the old key. A checkpoint runs when the last connection closes.
+    public var isCheckpointOwed: Bool { stalePageCount > 0 }
+    /// Pages of the main file that fail authentication and are not stale, by number.
     public internal(set) var damagedPages: [DamagedPage] = []
     /// Pages whose frames in the write-ahead log fail, in the order of the log. The last one may
     /// be of a frame that does not count as committed any more, because it is damaged.
     public internal(set) var damagedFramePages: [DamagedPage] = []
-    /// Bytes behind the last whole page of the main file.
+    /// Bytes behind the last whole page of the main file, unless they are of a stale page.
     public internal(set) var trailingByteCount = 0
     /// Whether SQLite's `integrity_check` and `foreign_key_check` ran; not for a sample.
     public internal(set) var isStructureChecked = false

@@ -7,8 +7,9 @@ struct Verify: AsyncParsableCommand {
         abstract: "Checks every page's authentication, then the structure.",
         discussion: """
             Covers free pages and the write-ahead log too, and may run beside programs that use \
-            the store. It never moves or deletes a log that it finds. Exit code 14 if anything is \
-            damaged. With --sample only so many pages, drawn anew each time, and the log are \
+            the store. It never moves or deletes a log that it finds. A page that stands newer in \
+            the log is checked there, and a checkpoint is said to be owed: that is not damage. Exit \
+            code 14 if anything is damaged. With --sample only so many pages, drawn anew each time, and the log are \
             checked, and the structure is not.
 
             EXAMPLES
@@ -57,6 +58,8 @@ struct VerifyResult: Report {
     let isStructureChecked: Bool
     let structureFailure: String?
     let frameCount: Int
+    let stalePageCount: Int
+    let isCheckpointOwed: Bool
     let damagedPages: [Damaged]
     let damagedFramePages: [Damaged]
     let trailingByteCount: Int
@@ -83,6 +86,8 @@ struct VerifyResult: Report {
         isStructureChecked = report.isStructureChecked
         structureFailure = report.structureFailure
         frameCount = report.frameCount
+        stalePageCount = report.stalePageCount
+        isCheckpointOwed = report.isCheckpointOwed
         damagedPages = report.damagedPages.map(Damaged.init)
         damagedFramePages = report.damagedFramePages.map(Damaged.init)
         trailingByteCount = report.trailingByteCount
@@ -101,6 +106,10 @@ struct VerifyResult: Report {
             ("structure", structure),
             ("result", isGood ? "all good" : "DAMAGED: restore from a backup"),
         ]
+        if isCheckpointOwed {
+            let text = "owed: \(stalePageCount) pages stand in the log alone, so copy it too"
+            lines.append(("checkpoint", text))
+        }
         lines += damagedPages.map { ("damaged", $0.text) }
         lines += damagedFramePages.map { ("damaged in the log", $0.text) }
         if trailingByteCount > 0 { lines.append(("trailing", "\(trailingByteCount) bytes")) }

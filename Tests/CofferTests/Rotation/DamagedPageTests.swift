@@ -168,9 +168,11 @@ import Testing
         return (store, 2..<(try Damage.byteCount(path) / size + 1))
     }
 
-    @Test func `a page that is newer in the log is named by what the log holds`() throws {
+    @Test func `a page that stands in the log too is named by what the log holds`() throws {
         let (store, pages) = try makeWithLog()
         let size = try Engine.capabilities.defaultProfile.pageByteCount
+        // Once they are moved, the pages of the main file are what reads take.
+        try store.core.pool.writer.checkpoint(.passive)
         for number in pages { try Damage.overwriteFromOutside(path, at: number * size - 300) }
         let report = try store.verify()
         #expect(report.damagedPages.map(\.number) == Array(pages))
@@ -178,7 +180,8 @@ import Testing
         #expect(
             contents.isSubset(of: [.table("later", .leaf), .table("later", .interior), .free]))
         #expect(contents.contains(.table("later", .leaf)))
-        #expect(report.damagedFramePages.isEmpty)
+        #expect(report.damagedFramePages.isEmpty && !report.isCheckpointOwed)
+        expect(.damaged) { try store.read { tx in try tx.rows("SELECT * FROM later").count } }
     }
 
     @Test func `a damaged frame is named by what its page holds`() throws {

@@ -197,7 +197,7 @@ import Testing
             let open = try reader.fileState()
             let pages = RawPages(open.handle, key: open.key, profile: open.profile)
             var insertCount = 0
-            let check = LogCheck(log: LogFile(open: open)) {
+            let check = LogCheck(log: LogFile(handle: open.handle)) {
                 guard insertCount == 0 else { return }
                 insertCount += 1
                 #expect(throws: Never.self) { try insert(writer) }
@@ -214,7 +214,7 @@ import Testing
         let connection = try makeOpen()
         _ = try connection.rows("SELECT count(*) FROM t")
         let open = try connection.fileState()
-        let log = LogFile(open: open)
+        let log = LogFile(handle: open.handle)
         let count = try #require(try log.index()).committedFrameCount
         #expect(count >= 5)
         var header = [UInt8](repeating: 0, count: 96)
@@ -238,7 +238,8 @@ import Testing
             let pages = RawPages(open.handle, key: open.key, profile: open.profile)
             let found = try LogCheck(log: log).run(pages, isLocked: true)
             #expect(found.frameCount == count && found.damagedPages == [0])
-            _ = try CommittedPages(open: open, log: log) { false }
+            let inLog = try LogPages(log, pageByteCount: pages.byteCount)
+            #expect(inLog?.stalePageCount ?? 0 > 0)
         }
     }
 
