@@ -20,9 +20,10 @@ extension Store {
     ///     leaves out the structure.
     ///   - progress: Called on the working thread, about once for every 256 pages.
     /// - Returns: What was found; damage is reported, not thrown.
-    /// - Throws: `StoreError` `.busy` if no connection or lock became free in time, `.wrongKey` if
-    ///   another process changed the key, `.damaged` if the list of tables itself cannot be read,
-    ///   `.closed`, `.io`; `.misuse` inside a body, or for an impossible sample.
+    /// - Throws: `StoreError` `.busy` if no connection or turn to write became free within
+    ///   `waitTimeout`, or no lock within `busyTimeout`; `.wrongKey` if another process changed the
+    ///   key, `.damaged` if the list of tables itself cannot be read, `.closed`, `.io`;
+    ///   `.misuse` inside a body, or for an impossible sample.
     /// - Complexity: O(*pages to check*) time; one number for each page that is in the log, that
     ///   fails in the main file, or of the sample. If there is damage: O(*pages*) time, one bit for
     ///   each page.

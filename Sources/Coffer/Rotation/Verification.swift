@@ -40,7 +40,9 @@ struct Verification {
     private func checkPages(_ report: inout VerificationReport) throws {
         let suspects = try core.read { tx in try checkMainFile(try tx.connection(), &report) }
         if core.pool.journalMode == .wal, core.pool.mode != .readOnly {
-            try core.write(.alone) { tx in
+            var request = WriteQueue.Request.alone
+            request.timeout = core.configuration.waitTimeout
+            try core.write(request) { tx in
                 let connection = try tx.connection()
                 // Neither a write nor a checkpoint of this process moves a page meanwhile.
                 try core.checkpointer.pausing { () throws in

@@ -184,6 +184,26 @@ import Testing
             try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["store.db"])
     }
 
+    @Test(arguments: journalModes)
+    func `a verify behind a write waits as long as it was told to`(
+        mode: Configuration.JournalMode
+    ) async throws {
+        try await make(mode).close()
+        let store = try await Store(
+            path: path, key: .numbered(1), configuration: .impatient(mode))
+        let hold = Hold()
+        let write = Task { try await store.write { _ in hold.stay() } }
+        await hold.isEntered()
+        // The write goes on until both have ended.
+        try await onThread { expect(.busy) { try store.verify() } }.value
+        await #expect {
+            _ = try await store.verify()
+        } throws: { ($0 as? StoreError)?.code == .busy }
+        hold.release()
+        try await write.value
+        #expect(try await store.verify().isGood)
+    }
+
     @Test func `verify inside a body is misuse`() throws {
         let store = try make()
         try store.write { _ in _ = expect(.misuse) { try store.verify() } }
