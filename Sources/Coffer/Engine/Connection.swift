@@ -143,7 +143,8 @@ public final class Connection {
     /// - Parameter key: The key of the file, or of the file to make. Never empty.
     /// - Throws: `StoreError` `.wrongKey`, `.notEncrypted`, `.notAStore`, `.truncated`,
     ///   `.damaged`, `.needsNewerEngine`, `.engine`, `.notFound`, `.readOnly`, `.busy`, `.full`,
-    ///   `.io`; `.misuse` for an empty key or if a key was set before; `.closed` after `close()`.
+    ///   `.io`; `.unsupported` for a file with a plaintext header; `.misuse` for an empty key or if
+    ///   a key was set before; `.closed` after `close()`.
     /// - Note: The corresponding C functions are `sqlite3_open_v2` and `sqlite3_key_v2`.
     public func setKey(_ key: consuming StoreKey) throws {
         switch state {

@@ -60,12 +60,22 @@ struct Diagnosis {
                 "\(file.path) is of a test version of SQLCipher 2, or no page of it is authentic",
                 hint: "The key is right: export the data with the program that wrote the file.")
         }
-        if let start = try handle.rawBytes(at: 0, count: 512), FirstBytes.isText(start) {
-            return StoreError(.notAStore, "\(file.path) is a text file")
+        if let start = try handle.rawBytes(at: 0, count: FirstBytes.count) {
+            if FirstBytes.isBlank(start) {
+                let bits = start[0] == 0 ? "zeros" : "ones"
+                return StoreError(
+                    .damaged, "the first page of \(file.path) is nothing but \(bits)",
+                    hint: "It was never written, or is lost: restore the file from a backup.",
+                    pages: [1])
+            }
+            if FirstBytes.isText(start) {
+                return StoreError(.notAStore, "\(file.path) is a text file")
+            }
         }
         return StoreError(
             .wrongKey, "the key does not open \(file.path)",
-            hint: "Check the key. A file that is no store at all looks the same to any key.")
+            hint: "Check the key. A file with cipher settings of its own (kdf_iter, another HMAC) "
+                + "looks the same, and so does one that is no store at all.")
     }
 
     /// Whether page 1 decrypts to a header of this layout. Without a MAC the header has to

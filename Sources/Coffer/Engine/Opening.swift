@@ -175,17 +175,19 @@ struct Opening {
                 .truncated, "\(file.path) is empty",
                 hint: "If it should be a new store, delete the file first; else restore it.")
         }
-        guard let salt = try handle.rawBytes(at: 0, count: RawKey.saltByteCount), byteCount >= 512
-        else {
+        guard let start = try handle.rawBytes(at: 0, count: FirstBytes.count) else {
             throw StoreError(
                 .notAStore, "\(file.path) has \(byteCount) bytes: less than one page")
         }
-        guard !FirstBytes.isPlaintext(salt) else {
+        guard !FirstBytes.hasPlaintextHeader(start) else {
+            throw FirstBytes.plaintextHeader(of: file)
+        }
+        guard !FirstBytes.isPlaintext(start) else {
             throw StoreError(
                 .notEncrypted, "\(file.path) is a plaintext SQLite database",
                 hint: "No key opens it: copy it into a new store with Store.encrypt.")
         }
-        return salt
+        return Array(start.prefix(RawKey.saltByteCount))
     }
 
     /// The profiles to try, in order: the named one only, else the engine's default first. A

@@ -4,8 +4,8 @@ import CSQLCipher
 enum PlaintextFile {
     /// Opens an existing one, to be read and left as it is.
     ///
-    /// - Throws: `.notFound`, `.truncated`; `.notAStore` if it is encrypted or no database;
-    ///   `.damaged`, `.busy`, `.io`.
+    /// - Throws: `.notFound`, `.truncated`; `.notAStore` if it is encrypted or no database,
+    ///   `.unsupported` if it is encrypted behind a plaintext header; `.damaged`, `.busy`, `.io`.
     static func openSource(
         _ file: FileLocation, _ configuration: Configuration
     ) throws(StoreError) -> Handle {
@@ -16,6 +16,11 @@ enum PlaintextFile {
             path: file.path, flags: file.sourceRole.flags, vfs: configuration.vfs)
         guard try handle.rawByteCount() > 0 else {
             throw StoreError(.truncated, "\(file.path) is empty", hint: "Restore the file.")
+        }
+        if let start = try handle.rawBytes(at: 0, count: FirstBytes.count),
+            FirstBytes.hasPlaintextHeader(start)
+        {
+            throw FirstBytes.plaintextHeader(of: file)
         }
         guard let start = try handle.rawBytes(at: 0, count: 16), FirstBytes.isPlaintext(start)
         else {

@@ -13,8 +13,14 @@ public struct StoreFileStatus: Sendable, Equatable {
         case empty
         /// Shorter than any page, or a text.
         case notAStore
+        /// Zeros alone, or ones alone: what was there was never written, or is lost. That is
+        /// damage, however much of the file is left.
+        case blank
         /// A plaintext SQLite database.
         case plaintext
+        /// An encrypted database of SQLCipher 4 whose header is in the clear
+        /// (`cipher_plaintext_header_size`): Coffer does not open it.
+        case plaintextHeader
         /// Bytes that look random: a store, or noise. Only a key tells.
         case encrypted
     }
@@ -56,24 +62,14 @@ public struct StoreFileStatus: Sendable, Equatable {
         of file: FileLocation, byteCount: Int
     ) throws(StoreError) -> Format {
         guard byteCount > 0 else { return .empty }
-        guard byteCount >= 512 else { return .notAStore }
+        guard byteCount >= FirstBytes.count else { return .notAStore }
         let handle = try Handle(path: file.path, flags: SQLITE_OPEN_READONLY)
-        guard let start = try handle.rawBytes(at: 0, count: 512) else { return .notAStore }
+        guard let start = try handle.rawBytes(at: 0, count: FirstBytes.count) else {
+            return .notAStore
+        }
+        if FirstBytes.hasPlaintextHeader(start) { return .plaintextHeader }
         if FirstBytes.isPlaintext(start) { return .plaintext }
+        if FirstBytes.isBlank(start) { return .blank }
         return FirstBytes.isText(start) ? .notAStore : .encrypted
-    }
-}
-
-/// What the first bytes of a file give away.
-enum FirstBytes {
-    /// "The header string: "SQLite format 3\000"":
-    /// <https://www.sqlite.org/fileformat2.html#the_database_header>.
-    static func isPlaintext(_ bytes: some Collection<UInt8>) -> Bool {
-        bytes.starts(with: "SQLite format 3\0".utf8)
-    }
-
-    /// Ciphertext looks random: 512 bytes of it without a control character do not occur.
-    static func isText(_ bytes: some Collection<UInt8>) -> Bool {
-        bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 9 || $0 == 10 || $0 == 13 }
     }
 }

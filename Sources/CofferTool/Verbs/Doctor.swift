@@ -113,11 +113,8 @@ private enum Examination {
         var checks = [permissions("file", status.path, mask: 0o077, "chmod 600")]
         let folder = URL(filePath: status.path).deletingLastPathComponent().path
         checks.append(permissions("folder", folder, mask: 0o022, "chmod go-w"))
-        if status.format == .plaintext {
-            checks.append(
-                Check(
-                    name: "format", state: .warning,
-                    message: "a plaintext SQLite database: coffer encrypt makes a store of it"))
+        if let warning = warning(of: status.format) {
+            checks.append(Check(name: "format", state: .warning, message: warning))
         }
         if status.journalByteCount > 0 {
             checks.append(
@@ -127,6 +124,17 @@ private enum Examination {
                         + "next program that opens the store plays it back"))
         }
         return checks
+    }
+
+    private static func warning(of format: StoreFileStatus.Format) -> String? {
+        switch format {
+        case .plaintext: "a plaintext SQLite database: coffer encrypt makes a store of it"
+        case .plaintextHeader:
+            "its header is plaintext (cipher_plaintext_header_size) and no page's MAC covers it: no "
+                + "verb opens such a file"
+        case .blank: "blank, which is damage: restore it from a backup"
+        case .empty, .notAStore, .encrypted: nil
+        }
     }
 
     private static func permissions(

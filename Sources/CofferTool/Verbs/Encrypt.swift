@@ -26,10 +26,14 @@ struct Encrypt: AsyncParsableCommand, ChangingVerb {
 
     func run() async throws {
         try copy.requireFree()
-        guard try StoreFileStatus(path: copy.store.path).format == .plaintext else {
+        let format = try StoreFileStatus(path: copy.store.path).format
+        guard format == .plaintext else {
             throw ToolError(
                 .unsupportedFormat, "\(copy.store.path) is no plaintext SQLite database",
-                hint: "coffer migrate copies encrypted databases of other formats")
+                hint: format == .plaintextHeader
+                    ? "it is encrypted behind a plaintext header (cipher_plaintext_header_size): "
+                        + "export it into a file without that setting, with the program that made it"
+                    : "coffer migrate copies encrypted databases of other formats")
         }
         var configuration = copy.store.configuration
         configuration.profile = profile.profile?.profile

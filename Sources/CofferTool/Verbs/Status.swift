@@ -118,7 +118,10 @@ struct StatusReport: Report {
         switch format {
         case .empty: "empty: not a store, but what is left of one"
         case .notAStore: "not a store"
+        case .blank: "blank, which is damage: restore it from a backup"
         case .plaintext: "plaintext SQLite database: not encrypted"
+        case .plaintextHeader:
+            "encrypted by SQLCipher 4 behind a plaintext header: no verb opens it"
         case .encrypted: "encrypted, or noise: only the key tells"
         }
     }

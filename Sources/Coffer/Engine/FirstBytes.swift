@@ -1,0 +1,59 @@
+/// What the first bytes of a file give away.
+enum FirstBytes {
+    /// As many as the smallest page has.
+    static let count = 512
+
+    /// "The header string: "SQLite format 3\000"":
+    /// <https://www.sqlite.org/fileformat2.html#the_database_header>.
+    static func isPlaintext(_ bytes: some Collection<UInt8>) -> Bool {
+        bytes.starts(with: "SQLite format 3\0".utf8)
+    }
+
+    /// Whether a file begins like a plaintext database and is an encrypted one of SQLCipher 4.
+    ///
+    /// > "cipher_plaintext_header_size … the number of bytes at the beginning of the first page that
+    /// > should remain unencrypted … recommended … 32 bytes"
+    /// > <https://www.zetetic.net/sqlcipher/sqlcipher-api/#cipher_plaintext_header_size>
+    ///
+    /// Its pages end with bytes that are reserved for the cipher ("20: Bytes of unused "reserved"
+    /// space at the end of each page. Usually 0."), and the root of the schema is ciphertext.
+    static func hasPlaintextHeader(_ bytes: [UInt8]) -> Bool {
+        bytes.count >= Self.count && isPlaintext(bytes) && bytes[20] != 0 && !hasSchemaRoot(bytes)
+    }
+
+    /// Whether the header of a table's b-tree page stands behind that of the database. Ciphertext
+    /// looks so in less than one of a million files.
+    ///
+    /// > "The b-tree page header is 8 bytes in size for leaf pages and 12 bytes for interior pages."
+    /// > <https://www.sqlite.org/fileformat2.html#b_tree_pages>
+    private static func hasSchemaRoot(_ bytes: [UInt8]) -> Bool {
+        func integer(_ offset: Int) -> Int { Int(bytes[offset]) << 8 | Int(bytes[offset + 1]) }
+        // "or the value 1 representing a page size of 65536", and "A zero value for this integer is
+        // interpreted as 65536."
+        let pageByteCount = integer(16) == 1 ? 65536 : integer(16)
+        let contentStart = integer(105) == 0 ? 65536 : integer(105)
+        let cellsEnd = 108 + 2 * integer(103)
+        return [5, 13].contains(bytes[100]) && cellsEnd <= contentStart
+            && contentStart <= pageByteCount && bytes[107] <= 60
+    }
+
+    /// Ciphertext looks random: 512 bytes of it without a control character do not occur.
+    static func isText(_ bytes: some Collection<UInt8>) -> Bool {
+        bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 9 || $0 == 10 || $0 == 13 }
+    }
+
+    /// What a crash leaves of a block that was never written, or a medium of an erased one.
+    static func isBlank(_ bytes: some Collection<UInt8>) -> Bool {
+        bytes.allSatisfy { $0 == 0 } || bytes.allSatisfy { $0 == 0xff }
+    }
+
+    /// The error for a file that has a header in the clear.
+    static func plaintextHeader(of file: FileLocation) -> StoreError {
+        StoreError(
+            .unsupported,
+            "\(file.path) is an encrypted database of SQLCipher 4 whose header is plaintext "
+                + "(cipher_plaintext_header_size)",
+            hint: "No such file is opened: with the program that made it, export it "
+                + "(sqlcipher_export) into a file without that setting.")
+    }
+}
