@@ -100,9 +100,9 @@ extension Store {
 
     /// Opens the file again after ``suspend()``. Does nothing if the store is not suspended.
     ///
-    /// - Throws: What opening throws, such as `.wrongKey` if another process has changed the key
-    ///   meanwhile: the store is then still suspended, see ``reopen(with:)``; `.misuse`, `.busy`
-    ///   and `.wouldDeadlock` as for ``suspend()``.
+    /// - Throws: What opening throws, such as `.notFound` if the file went away, or `.wrongKey` if
+    ///   another process has changed the key meanwhile: the store is then still suspended, see
+    ///   ``reopen(with:)``; `.misuse`, `.busy` and `.wouldDeadlock` as for ``suspend()``.
     public func resume() throws {
         try core.resume()
     }

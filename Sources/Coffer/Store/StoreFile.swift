@@ -40,6 +40,12 @@ final class StoreFile: Sendable {
     }
 
     private func open(_ role: PhysicalOpen.Role) throws(StoreError) -> Connection.FileState {
+        // The engine says only that it cannot be opened.
+        guard case .file = try location.status() else {
+            throw StoreError(
+                .notFound, "there is no file at \(location.path) any more",
+                hint: "Put it back, or close the store.")
+        }
         let key = key.withLock { $0 }
         let physical = PhysicalOpen(
             file: location, profile: profile, configuration: configuration, role: role,

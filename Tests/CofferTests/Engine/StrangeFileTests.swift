@@ -190,4 +190,23 @@ import Testing
         try write([])
         try expectAll(.truncated, saying: "empty")
     }
+
+    // MARK: Nothing at all
+
+    @Test(arguments: journalModes)
+    func `a store whose file went away in a pause stays suspended with .notFound`(
+        mode: Configuration.JournalMode
+    ) throws {
+        let store = try Store(path: path, key: .numbered(1), configuration: .testing(mode))
+        try store.write { tx in try tx.execute("CREATE TABLE t(v)") }
+        try store.suspend()
+        let elsewhere = folder.path("elsewhere.db")
+        try FileManager.default.moveItem(atPath: path, toPath: elsewhere)
+        let error = expect(.notFound) { try store.resume() }
+        #expect(error?.message.contains(store.path) == true)
+        expect(.suspended) { try store.read { _ in } }
+        try FileManager.default.moveItem(atPath: elsewhere, toPath: path)
+        try store.resume()
+        #expect(try store.read { try $0.rows("SELECT * FROM t").count } == 0)
+    }
 }
