@@ -110,6 +110,36 @@ struct FileLocation: Sendable {
         return nil
     }
 
+    /// The salt of the newest page 1 that the log has, `nil` if it has none. A power loss in a
+    /// checkpoint may leave another one, or nothing, in the main file.
+    ///
+    /// - Complexity: O(*frames of the log*).
+    func pendingSalt() -> [UInt8]? {
+        let descriptor = open(path + "-wal", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        func bytes(at offset: Int, _ count: Int) -> [UInt8]? {
+            var bytes = [UInt8](repeating: 0, count: count)
+            return pread(descriptor, &bytes, count, off_t(offset)) == count ? bytes : nil
+        }
+        guard let header = bytes(at: 0, WriteAheadLog.headerByteCount),
+            let log = WriteAheadLog(header: header)
+        else { return nil }
+        let headerByteCount = WriteAheadLog.frameHeaderByteCount
+        var salt: [UInt8]?
+        var index = 0
+        while let frame = bytes(
+            at: log.offset(ofFrame: index), headerByteCount + RawKey.saltByteCount),
+            log.hasSalt(frame[...])
+        {
+            if WriteAheadLog.pageNumber(ofFrame: frame[...]) == 1 {
+                salt = Array(frame[headerByteCount...])
+            }
+            index += 1
+        }
+        return salt
+    }
+
     private static func start(of path: String, count: Int) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }

@@ -139,11 +139,24 @@ struct Opening {
     }
 
     /// Page 1 does not authenticate. With a log or hot journal beside the file the newest page 1
-    /// may stand there (a key change that was cut short), so the engine has to say.
+    /// may stand there (a key change or a checkpoint that was cut short), so the engine has to say.
     private func openBesideLog(
         key: borrowing StoreKey, salt: [UInt8], _ diagnosis: Diagnosis
     ) throws(StoreError) -> Opened {
         guard file.hasPendingChanges else { throw try diagnosis.error(key: key) }
+        if let opened = try openPending(key: key, salt: salt) { return opened }
+        if let other = file.pendingSalt(), other != salt,
+            let opened = try openPending(key: key, salt: other)
+        {
+            return opened
+        }
+        throw try diagnosis.error(key: key)
+    }
+
+    /// - Returns: `nil` if the key opens the file and its log in no profile.
+    private func openPending(
+        key: borrowing StoreKey, salt: [UInt8]
+    ) throws(StoreError) -> Opened? {
         let pageByteCount = file.pendingPageByteCount()
         for profile in profiles(try Engine.capabilities) {
             guard let profile = pending(profile, pageByteCount),
@@ -157,7 +170,7 @@ struct Opening {
                 continue
             }
         }
-        throw try diagnosis.error(key: key)
+        return nil
     }
 
     /// The profile with the page size of the journal, `nil` if another one is asked for: SQLCipher
