@@ -66,7 +66,10 @@ final class Channel<Element: Sendable>: Sendable {
         while true {
             if let result = try attempt({ semaphore.signal() }) { return result }
             let deadline = timeout.map { DispatchTime.now() + .milliseconds($0.milliseconds) }
-            guard semaphore.wait(timeout: deadline ?? .distantFuture) == .success else {
+            let result = WorkThreads.whileBlocked {
+                semaphore.wait(timeout: deadline ?? .distantFuture)
+            }
+            guard result == .success else {
                 let error = StoreError(
                     .busy, "a stream kept the store waiting for longer than waitTimeout",
                     hint: "Nothing was changed; do not wait for the same store in between.")

@@ -8,15 +8,16 @@ extension Gate {
     /// Waits in line without a thread, then runs `work` on one that may block.
     ///
     /// - Parameters:
-    ///   - threads: Where `work` runs.
     ///   - timeout: How long to wait; `nil` for as long as it takes.
     ///   - what: What the error says was waited for.
     ///   - isSharing: Whether `pass()` may let it in.
+    ///   - threads: Where `work` runs.
     ///   - work: Has to leave the gate and to call what it is given, both once.
     /// - Throws: `.busy` after the timeout, `.cancelled` if the task was cancelled before its turn,
     ///   the reason of `close(_:)`; what `work` gives.
     func admitted<R: Sendable>(
-        on threads: any WorkThreads, timeout: Duration?, for what: String, isSharing: Bool = false,
+        timeout: Duration?, for what: String, isSharing: Bool = false,
+        on threads: WorkThreads = .shared,
         _ work: @escaping @Sendable (Cancellation, @escaping Done<R>) -> Void
     ) async throws -> R {
         let cancellation = Cancellation()
@@ -26,19 +27,14 @@ extension Gate {
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let deadline = timeout.map { (ContinuousClock.now + $0, what) }
-                let ticket = Ticket(isSharing: isSharing, deadline: deadline) { decision in
-                    switch decision {
-                    case .failure(let error):
-                        order.mark()
-                        continuation.resume(throwing: error)
-                    case .success:
-                        threads.run {
-                            work(cancellation) {
-                                order.mark()
-                                continuation.resume(with: $0)
-                            }
-                        }
-                    }
+                let resume: Done<R> = {
+                    order.mark()
+                    continuation.resume(with: $0)
+                }
+                let ticket = Ticket(on: threads, isSharing: isSharing, deadline: deadline) {
+                    work(cancellation, resume)
+                } onRefusal: {
+                    resume(.failure($0))
                 }
                 if slot.hold(ticket) { enter(ticket) } else { cancel(ticket) }
             }
@@ -46,6 +42,18 @@ extension Gate {
             cancellation.cancel()
             if let ticket = slot.cancel() { cancel(ticket) }
         }
+    }
+
+    /// Runs `work` when it is its turn, which ends with it; nobody can call it off.
+    func run(on threads: WorkThreads = .shared, _ work: @escaping @Sendable () -> Void) {
+        let ticket = Ticket(on: threads) { [self] in
+            work()
+            WorkThread.willEnd()
+            leave()
+        } onRefusal: { _ in
+            // Only a gate that is closed refuses, and these are not.
+        }
+        enter(ticket)
     }
 }
 

@@ -4,27 +4,56 @@ import Synchronization
 
 /// Lets at most so many in at once; the others wait in line, first in, first out.
 ///
-/// Both kinds of waiting stand in the same line: a thread that blocks, and a task that does not.
+/// Both kinds of waiting stand in the same line: a thread that blocks, and a task that does not. A
+/// task is let in together with a thread (`WorkThreads`). As long as there is none, those behind it
+/// that have one go first.
 final class Gate: Sendable {
     /// One who waits. Its state is guarded by the gate's mutex.
     final class Ticket: Sendable {
         fileprivate enum State { case waiting, admitted, cancelled }
 
+        /// Admitted, with a thread if it needs one; or the reason why not.
+        typealias Decision = Result<WorkThread?, StoreError>
+
         /// Whether it may be let in beside what has not ended yet: see `pass()`.
         fileprivate let isSharing: Bool
         /// When it leaves the line by itself, and what it waits for; `nil` if it has its own clock.
         let deadline: (instant: ContinuousClock.Instant, what: String)?
+        /// Where it gets a thread from; `nil` if it has one, which waits.
+        fileprivate let threads: WorkThreads?
         fileprivate let state = Mutex(State.waiting)
-        private let onDecision: @Sendable (Result<Void, StoreError>) -> Void
+        private let onDecision: @Sendable (Decision) -> Void
 
-        /// - Parameter onDecision: Called once, outside the mutex: admitted, or the reason why not.
+        /// For a thread that waits.
+        ///
+        /// - Parameter onDecision: Called once, outside the mutex.
+        init(isSharing: Bool, onDecision: @escaping @Sendable (Decision) -> Void) {
+            self.isSharing = isSharing
+            self.onDecision = onDecision
+            (deadline, threads) = (nil, nil)
+        }
+
+        /// For who waits without a thread.
+        ///
+        /// - Parameters:
+        ///   - threads: Where `work` runs.
+        ///   - onRefusal: Called outside the mutex if it is not let in. Either this or `work` is
+        ///     called, once.
         init(
-            isSharing: Bool = false, deadline: (ContinuousClock.Instant, String)? = nil,
-            onDecision: @escaping @Sendable (Result<Void, StoreError>) -> Void
+            on threads: WorkThreads, isSharing: Bool = false,
+            deadline: (ContinuousClock.Instant, String)? = nil,
+            _ work: @escaping @Sendable () -> Void,
+            onRefusal: @escaping @Sendable (StoreError) -> Void
         ) {
             self.isSharing = isSharing
             self.deadline = deadline
-            self.onDecision = onDecision
+            self.threads = threads
+            onDecision = { decision in
+                switch decision {
+                case .success(let thread): thread?.start(work)
+                case .failure(let error): onRefusal(error)
+                }
+            }
         }
 
         /// Whether nothing is decided yet.
@@ -36,9 +65,10 @@ final class Gate: Sendable {
             onDecision(.failure(error))
         }
 
-        fileprivate func admit() -> Bool {
+        /// - Parameter thread: `nil` for one that has a thread.
+        fileprivate func admit(_ thread: WorkThread?) -> Bool {
             guard decide(.admitted) else { return false }
-            onDecision(.success(()))
+            onDecision(.success(thread))
             return true
         }
 
@@ -52,8 +82,13 @@ final class Gate: Sendable {
         }
     }
 
+    /// One who is let in, with the thread for those who need one.
+    private typealias Admission = (ticket: Ticket, thread: WorkThread?)
+
     private struct Line {
         var freeCount: Int
+        /// Whether somebody lacks nothing but a thread, and the threads know.
+        var lacksThread = false
         var tickets = Deque<Ticket>()
         var closed: StoreError?
         /// Who waits until nobody is inside.
@@ -83,6 +118,31 @@ final class Gate: Sendable {
                 return tickets.first
             }
         }
+
+        /// A thread for this one; `nil` if there is none. Then the threads know.
+        mutating func takeThread(_ threads: WorkThreads, for gate: Gate) -> WorkThread? {
+            guard !lacksThread else { return nil }
+            let thread = threads.take(for: gate)
+            lacksThread = thread == nil
+            return thread
+        }
+
+        /// Takes out the first who can go on: it has a thread, or there is one for it.
+        mutating func takeNext(for gate: Gate) -> Admission? {
+            var index = 0
+            while index < tickets.count {
+                let ticket = tickets[index]
+                if ticket.isWaiting {
+                    let thread = ticket.threads.flatMap { takeThread($0, for: gate) }
+                    if ticket.threads == nil || thread != nil {
+                        tickets.remove(at: index)
+                        return (ticket, thread)
+                    }
+                }
+                if index == 0, !ticket.isWaiting { tickets.removeFirst() } else { index += 1 }
+            }
+            return nil
+        }
     }
 
     let permitCount: Int
@@ -102,32 +162,37 @@ final class Gate: Sendable {
     /// Joins the line; the ticket's callback tells when it is its turn.
     func enter(_ ticket: Ticket) {
         enum Next {
-            case admit, wait
+            case admit(WorkThread?)
+            case wait
             case refuse(StoreError)
         }
         let next: Next = line.withLock { line in
             if let closed = line.closed { return .refuse(closed) }
-            guard line.freeCount > 0 else {
+            let thread =
+                line.freeCount > 0
+                ? ticket.threads.flatMap { line.takeThread($0, for: self) } : nil
+            guard line.freeCount > 0, ticket.threads == nil || thread != nil else {
                 line.append(ticket)
                 if let deadline = ticket.deadline { setAlarm(&line, deadline.instant) }
                 return .wait
             }
             line.freeCount -= 1
-            return .admit
+            return .admit(thread)
         }
         switch next {
-        case .admit: if !ticket.admit() { leave() }
+        case .admit(let thread): if !admit((ticket, thread)) { leave() }
         case .refuse(let error): ticket.withdraw(error)
         case .wait: break
         }
     }
 
-    /// Gives the place to the next in line who still waits.
+    /// Gives the place to the next in line who still waits and can go on.
     func leave() {
         while true {
-            let next: Ticket? = line.withLock { line in
-                if let ticket = line.tickets.popFirst() { return ticket }
-                line.alarm.stop()
+            let next: Admission? = line.withLock { line in
+                if let next = line.takeNext(for: self) { return next }
+                // Who lacks a thread still waits.
+                if line.tickets.isEmpty { line.alarm.stop() }
                 line.freeCount += 1
                 if line.freeCount == permitCount {
                     for semaphore in line.onEmpty { semaphore.signal() }
@@ -136,7 +201,39 @@ final class Gate: Sendable {
                 return nil
             }
             guard let next else { return }
-            if next.admit() { return }
+            if admit(next) { return }
+        }
+    }
+
+    /// - Returns: `false` if it has left the line meanwhile.
+    private func admit(_ next: Admission) -> Bool {
+        if next.ticket.admit(next.thread) { return true }
+        next.thread?.giveBack()
+        return false
+    }
+
+    /// Lets in the first who lacks nothing but a thread, with this one.
+    ///
+    /// - Returns: `false` if there is nobody.
+    func offer(_ thread: WorkThread) -> Bool {
+        while true {
+            let ticket: Ticket? = line.withLock { line in
+                line.lacksThread = false
+                let isNext = { (ticket: Ticket) in ticket.threads != nil && ticket.isWaiting }
+                guard line.freeCount > 0, let index = line.tickets.firstIndex(where: isNext) else {
+                    return nil
+                }
+                line.freeCount -= 1
+                let ticket = line.tickets.remove(at: index)
+                if line.freeCount > 0, line.tickets.contains(where: isNext) {
+                    line.lacksThread = true
+                    thread.threads.wait(self)
+                }
+                return ticket
+            }
+            guard let ticket else { return false }
+            if ticket.admit(thread) { return true }
+            leave()
         }
     }
 
@@ -148,12 +245,15 @@ final class Gate: Sendable {
     /// - Returns: Whether the place is given away.
     func pass() -> Bool {
         while true {
-            let next: Ticket? = line.withLock { line in
+            let next: Admission? = line.withLock { line in
                 guard let next = line.next, next.isSharing else { return nil }
-                return line.tickets.popFirst()
+                let thread = next.threads.flatMap { line.takeThread($0, for: self) }
+                guard next.threads == nil || thread != nil else { return nil }
+                line.tickets.removeFirst()
+                return (next, thread)
             }
             guard let next else { return false }
-            if next.admit() { return true }
+            if admit(next) { return true }
         }
     }
 
@@ -161,11 +261,6 @@ final class Gate: Sendable {
     func cancel(_ ticket: Ticket) {
         ticket.withdraw(
             StoreError(.cancelled, "the task was cancelled before its turn; nothing was done"))
-    }
-
-    /// Leaves the line because the time is up.
-    func expire(_ ticket: Ticket, waitingFor what: String) {
-        ticket.withdraw(Self.expired(what))
     }
 
     /// One alarm for all who wait without a thread: it is set to the first deadline, and stopped
@@ -177,14 +272,18 @@ final class Gate: Sendable {
     /// Lets those leave the line whose time is up.
     private func expireAll() {
         let now = ContinuousClock.now
-        let due = line.withLock { line in
+        let (due, lacksThread) = line.withLock { line in
             line.alarm.didRing()
             let waiting = line.tickets.filter { $0.deadline != nil && $0.isWaiting }
             let next = waiting.compactMap(\.deadline?.instant).filter { $0 > now }.min()
             if let next { setAlarm(&line, next) }
-            return waiting.filter { $0.deadline.map { $0.instant <= now } ?? false }
+            let due = waiting.filter { $0.deadline.map { $0.instant <= now } ?? false }
+            return (due, line.freeCount > 0)
         }
-        for ticket in due { expire(ticket, waitingFor: ticket.deadline?.what ?? "") }
+        for ticket in due {
+            ticket.withdraw(
+                lacksThread ? WorkThreads.busy : Self.expired(ticket.deadline?.what ?? ""))
+        }
     }
 
     /// Refuses everybody who waits or comes later.
@@ -214,7 +313,8 @@ final class Gate: Sendable {
             return false
         }
         let deadline = DispatchTime.now() + .milliseconds(timeout.milliseconds)
-        return isEmpty || semaphore.wait(timeout: deadline) == .success
+        if isEmpty { return true }
+        return WorkThreads.whileBlocked { semaphore.wait(timeout: deadline) } == .success
     }
 
     /// Blocks this thread until it is its turn.
@@ -229,46 +329,12 @@ final class Gate: Sendable {
     ) throws(StoreError) {
         if try enterAtOnce() { return }
         let turn = Turn()
-        let ticket = Ticket(isSharing: isSharing) { turn.come($0) }
+        let ticket = Ticket(isSharing: isSharing) { decision in
+            if case .failure(let error) = decision { turn.come(error) } else { turn.come(nil) }
+        }
         enter(ticket)
-        if !turn.wait(timeout) { expire(ticket, waitingFor: what) }
+        if !turn.wait(timeout) { ticket.withdraw(Self.expired(what)) }
         try turn.result()
-    }
-
-    /// What a blocked thread waits on.
-    final class Turn: Sendable {
-        private let semaphore = DispatchSemaphore(value: 0)
-        private let decision = Mutex<Result<Void, StoreError>?>(nil)
-
-        func come(_ result: Result<Void, StoreError>) {
-            decision.withLock { $0 = result }
-            semaphore.signal()
-        }
-
-        func come(_ failure: StoreError?) {
-            come(failure.map(Result.failure) ?? .success(()))
-        }
-
-        /// Blocks until it has come.
-        func failure() -> StoreError? {
-            do throws(StoreError) { try result() } catch { return error }
-            return nil
-        }
-
-        /// `false` when the time is up; the decision may still come.
-        func wait(_ timeout: Duration?) -> Bool {
-            let deadline = timeout.map { DispatchTime.now() + .milliseconds($0.milliseconds) }
-            guard semaphore.wait(timeout: deadline ?? .distantFuture) == .success else {
-                return false
-            }
-            semaphore.signal()
-            return true
-        }
-
-        func result() throws(StoreError) {
-            semaphore.wait()
-            try decision.withLock { $0 }?.get()
-        }
     }
 
     /// The way without a line: no semaphore is made.

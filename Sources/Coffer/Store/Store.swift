@@ -1,5 +1,3 @@
-import Dispatch
-
 /// One encrypted file, or a database in memory, shared by any number of tasks and threads.
 ///
 /// ```swift
@@ -161,7 +159,7 @@ public final class Store: Sendable {
     /// How many writes stand in line behind the one that runs.
     var waitingWriteCount: Int { core.waitingWriteCount }
 
-    private static let threads = ManyThreads(label: "coffer.work", countMax: 64)
+    private static let wholeStores = Gate(permitCount: 64)
 
     /// Runs blocking work on a thread that may block: what opens, closes and copies whole stores,
     /// which is rare. What many tasks may wait for has a `Gate`, where they hold no thread.
@@ -169,7 +167,7 @@ public final class Store: Sendable {
         _ work: @escaping @Sendable () throws(E) -> T
     ) async throws(E) -> T {
         let result = await withCheckedContinuation { continuation in
-            threads.run {
+            wholeStores.run {
                 continuation.resume(returning: Result { () throws(E) in try work() })
             }
         }

@@ -1,4 +1,3 @@
-import Dispatch
 import Synchronization
 
 /// The queue behind a store: who may use which connection, and when.
@@ -19,8 +18,6 @@ final class StoreCore: Sendable {
     let lifeGate = Gate(permitCount: 1)
     /// Who is told of commits.
     let observation = StoreObservation()
-    /// Async bodies block their thread, so they never run on the cooperative pool.
-    let readThreads = ManyThreads(label: "coffer.read")
 
     convenience init(
         path: String, key: borrowing StoreKey, mode: OpenMode, configuration: Configuration
@@ -153,14 +150,14 @@ final class StoreCore: Sendable {
         timeout: Duration? = nil, _ body: @escaping @Sendable (inout ReadTransaction) throws -> T
     ) async throws -> T {
         let gate = pool.hasReaders ? readGate : queue.gate
-        let threads: any WorkThreads = pool.hasReaders ? readThreads : queue.thread
         let returned = Returned<T>()
         try await gate.admitted(
-            on: threads, timeout: timeout ?? configuration.waitTimeout, for: "a free connection"
+            timeout: timeout ?? configuration.waitTimeout, for: "a free connection"
         ) { cancellation, done in
             let result = Result {
                 returned.keep(try self.runRead(cancellation: cancellation, body))
             }
+            WorkThread.willEnd()
             gate.leave()
             done(result)
         }

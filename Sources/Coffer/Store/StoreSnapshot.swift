@@ -26,7 +26,7 @@ public final class StoreSnapshot: Sendable {
         let end: @Sendable () -> Void = { [weak self] in self?.endBecauseStopped() }
         reader.stop.begin(reader.connection.interruptHandle)
         // Who tells it waits for no read of the snapshot, and does not keep the store.
-        reader.stop.whenStopped { [threads = core.readThreads] _ in threads.run(end) }
+        reader.stop.whenStopped { _ in WorkThreads.run(end) }
     }
 
     deinit {
@@ -56,9 +56,10 @@ public final class StoreSnapshot: Sendable {
         _ body: @escaping @Sendable (inout ReadTransaction) throws -> T
     ) async throws -> T {
         try await turns.admitted(
-            on: core.readThreads, timeout: core.configuration.waitTimeout, for: "the snapshot"
+            timeout: core.configuration.waitTimeout, for: "the snapshot"
         ) { [self] cancellation, done in
             let result = Result { try run(cancellation: cancellation, body) }
+            WorkThread.willEnd()
             turns.leave()
             done(result)
         }
@@ -160,7 +161,7 @@ extension StoreCore {
     fileprivate func snapshot() async throws -> StoreSnapshot {
         try requireLog()
         return try await readGate.admitted(
-            on: readThreads, timeout: configuration.waitTimeout, for: "a free connection"
+            timeout: configuration.waitTimeout, for: "a free connection"
         ) { _, done in
             done(Result { try self.takeSnapshot() })
         }

@@ -1,4 +1,3 @@
-import Dispatch
 import Synchronization
 
 /// The line of writes, and the commit that those who wait together share.
@@ -14,9 +13,9 @@ import Synchronization
 ///     settle                  everybody's call returns
 ///
 /// 1. *Turns.* The gate admits one at a time, first in, first out. Only who has the turn touches
-///    the writer. A synchronous body runs on its caller's thread, an asynchronous one on a serial
-///    dispatch queue of the store's. One whose task is cancelled, or whose time is up, leaves the
-///    line; one that is cancelled before its thread has come begins nothing.
+///    the writer. A synchronous body runs on its caller's thread, an asynchronous one on one of
+///    `WorkThreads`. One whose task is cancelled, or whose time is up, leaves the line; one that is
+///    cancelled before its thread has come begins nothing.
 /// 2. *The first of a group* opens the transaction and needs no savepoint: while it runs nothing
 ///    else is in there. So undoing it undoes all, and it alone is interrupted when its task is
 ///    cancelled; a pause interrupts whoever runs, and its group with it. The bodies after it run
@@ -104,8 +103,6 @@ final class WriteQueue: Sendable {
     }
 
     let gate = Gate(permitCount: 1)
-    /// Async bodies block their thread, so they never run on the cooperative pool.
-    let thread = DispatchQueue(label: "coffer.write")
     let counters: WriteCounters
     private let group = Mutex(Group())
     /// What the open transaction touches, for those who observe.
@@ -149,17 +146,17 @@ final class WriteQueue: Sendable {
         try ending.result(failure).get().run()
     }
 
-    /// The same without holding a thread while it waits; `body` runs on the queue's.
+    /// The same without holding a thread while it waits; `body` runs on one of Coffer's.
     func write(
         _ request: Request, _ body: @escaping @Sendable (TransactionScope) throws -> Void
     ) async throws {
         let beginning = ContinuousClock.now
         let afterCommit = try await gate.admitted(
-            on: thread, timeout: request.timeout, for: "the write queue",
-            isSharing: request.sharesTurns
+            timeout: request.timeout, for: "the write queue", isSharing: request.sharesTurns
         ) { (cancellation, done: @escaping Gate.Done<AfterCommit>) in
             let ending = self.run(
                 request, waitingSince: beginning, cancellation: cancellation, body)
+            WorkThread.willEnd()
             let settle: Settle = { done(ending.result($0)) }
             if self.canPassOn(request), self.passOn(ending, settle) { return }
             settle(self.end(ending))

@@ -392,17 +392,27 @@ import Testing
         async throws
     {
         let store = try make()
-        let hold = Hold()
-        store.core.queue.thread.async { hold.stay() }
-        await hold.isEntered()
+        let gate = store.core.queue.gate
+        let (inside, atEnd) = (Hold(), Hold())
+        let ticket = Gate.Ticket(on: .shared) {
+            inside.stay()
+            WorkThread.willEnd()
+            gate.leave()
+            // Who has the turn now has this thread as well, when it comes to its end.
+            atEnd.stay()
+        } onRefusal: { _ in
+        }
+        gate.enter(ticket)
+        await inside.isEntered()
         let isRun = Shared(false)
         let task = Task {
             try await store.write { _ in isRun.value = true }
         }
-        // Its turn has come as soon as nobody else can have one.
-        while canWrite(store) { await Task.yield() }
+        while store.waitingWriteCount == 0 { await Task.yield() }
+        inside.release()
+        await atEnd.isEntered()
         task.cancel()
-        hold.release()
+        atEnd.release()
         #expect(await code(task) == .cancelled)
         #expect(!isRun.value)
         try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }

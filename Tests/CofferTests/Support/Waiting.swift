@@ -10,3 +10,15 @@ func code(_ task: Task<some Sendable, any Error>) async -> StoreError.Code? {
 func canWrite(_ store: Store) -> Bool {
     (try? store.write(timeout: .zero) { _ in }) != nil
 }
+
+/// Waits until something is so that nobody tells of.
+///
+/// - Returns: `false` if it is not within a minute.
+func comes(_ condition: () throws -> Bool) async rethrows -> Bool {
+    let deadline = ContinuousClock.now + .seconds(60)
+    while try !condition() {
+        guard ContinuousClock.now < deadline else { return false }
+        try? await Task.sleep(for: .milliseconds(1))
+    }
+    return true
+}

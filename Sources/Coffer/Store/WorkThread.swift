@@ -1,0 +1,140 @@
+import Dispatch
+import Synchronization
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// One of Coffer's own threads. It has work, or was taken for some, or is idle.
+final class WorkThread: @unchecked Sendable {
+    // @unchecked: the two flags are used by the thread itself only; the rest is constant, or under
+    // a mutex.
+
+    let threads: WorkThreads
+    private let hasWork = DispatchSemaphore(value: 0)
+    private let work = Mutex<(@Sendable () -> Void)?>(nil)
+    /// Whether its work has done all that somebody may wait for.
+    private var isEnding = false
+    /// Whether it was taken for what comes after its work.
+    private var isTakenForNext = false
+
+    init(of threads: WorkThreads) {
+        self.threads = threads
+    }
+
+    /// Runs `work`, for which it was taken.
+    func start(_ work: @escaping @Sendable () -> Void) {
+        self.work.withLock { $0 = work }
+        hasWork.signal()
+    }
+
+    /// It was taken, but is not needed.
+    func giveBack() {
+        if Self.current === self, isTakenForNext {
+            isTakenForNext = false
+        } else {
+            threads.didEnd(self)
+        }
+    }
+
+    /// What runs on this thread does nothing any more that another one may wait for. Who is let in
+    /// from now on may come after it on the same thread, so that none has to be woken.
+    static func willEnd() {
+        current?.isEnding = true
+    }
+
+    /// Takes the current thread for what comes after its work, once that is at its end.
+    func takeForNext(_ threads: WorkThreads) -> Bool {
+        guard isEnding, !isTakenForNext, threads === self.threads else { return false }
+        isTakenForNext = true
+        return true
+    }
+
+    // MARK: The thread itself
+
+    /// - Returns: `false` if the system refuses a thread.
+    func begin() -> Bool {
+        #if canImport(Darwin)
+        var thread: pthread_t?
+        #else
+        var thread = pthread_t()
+        #endif
+        let own = Unmanaged.passRetained(self)
+        let code = pthread_create(
+            &thread, nil,
+            { own in
+                let own: UnsafeMutableRawPointer? = own
+                guard let own else { return nil }
+                Unmanaged<WorkThread>.fromOpaque(own).takeRetainedValue().run()
+                return nil
+            }, own.toOpaque())
+        guard code == 0 else {
+            own.release()
+            return false
+        }
+        #if canImport(Darwin)
+        if let thread { pthread_detach(thread) }
+        #else
+        pthread_detach(thread)
+        #endif
+        return true
+    }
+
+    private func run() {
+        Self.blockSignals()
+        pthread_setspecific(Self.threadKey, Unmanaged.passUnretained(self).toOpaque())
+        defer { pthread_setspecific(Self.threadKey, nil) }
+        while waitForWork() {
+            let work = work.withLock { work in
+                defer { work = nil }
+                return work
+            }
+            #if canImport(ObjectiveC)
+            autoreleasepool { work?() }
+            #else
+            work?()
+            #endif
+            isEnding = false
+            if isTakenForNext { isTakenForNext = false } else { threads.didEnd(self) }
+        }
+    }
+
+    /// - Returns: `false` if none came, and none can come any more.
+    private func waitForWork() -> Bool {
+        let deadline = DispatchTime.now() + .milliseconds(threads.idleDuration.milliseconds)
+        if hasWork.wait(timeout: deadline) == .success { return true }
+        if threads.remove(self) { return false }
+        hasWork.wait()
+        return true
+    }
+
+    /// Leaves the program's signals to the threads of the program, apart from those that a thread
+    /// causes by itself.
+    private static func blockSignals() {
+        var signals = sigset_t()
+        sigfillset(&signals)
+        let own = [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGPIPE, SIGPROF, SIGSEGV, SIGSYS, SIGTRAP]
+        for signal in own + [SIGXFSZ] { sigdelset(&signals, signal) }
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+    }
+
+    // MARK: One value for each thread
+
+    /// The one that calls, if it is one of these.
+    static var current: WorkThread? {
+        guard let pointer = pthread_getspecific(threadKey) else { return nil }
+        return Unmanaged<WorkThread>.fromOpaque(pointer).takeUnretainedValue()
+    }
+
+    private static let threadKey: pthread_key_t = {
+        var key = pthread_key_t()
+        // As in `HeldStore`.
+        let code = pthread_key_create(&key, nil)
+        precondition(code == 0, "no thread-specific key is left in this process")
+        return key
+    }()
+}
