@@ -154,6 +154,9 @@ extension StoreError.Code {
     public static let notFound = Self("notFound")
     /// The disk, or the page limit of the store, is full: the change was undone.
     public static let full = Self("full")
+    /// The process, or the system, has as many files open as it may: close stores, or raise the
+    /// limit (`ulimit -n`).
+    public static let tooManyFiles = Self("tooManyFiles")
     /// Reading or writing the file failed.
     public static let io = Self("io")
     /// The store or the file cannot be written.

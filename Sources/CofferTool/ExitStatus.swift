@@ -17,7 +17,7 @@ enum ExitStatus: Int32 {
     case damaged = 14
     /// The file is not of a format that this engine opens.
     case unsupportedFormat = 16
-    /// The disk is full, or reading or writing failed.
+    /// The disk is full, too many files are open, or reading or writing failed.
     case noSpaceOrIO = 17
     /// Changed, and not yet everywhere: run the same command again. 3, 13, 15 and 20 are kept free
     /// for what a keyring will say.
@@ -36,7 +36,7 @@ enum ExitStatus: Int32 {
         case .notEncrypted, .notAStore, .needsNewerEngine, .needsNewerProgram, .needsMigration,
             .unsupported:
             self = .unsupportedFormat
-        case .full, .io: self = .noSpaceOrIO
+        case .full, .io, .tooManyFiles: self = .noSpaceOrIO
         case .cancelled: self = .interrupted
         default: self = .failure
         }

@@ -277,6 +277,32 @@ case "derivations":
         }
         exit(0)
     }
+case "open-many":
+    // Opens stores in a folder until one cannot be opened, and tells why; then uses the others.
+    let mode = next()
+    let folder = next()
+    var stores: [Store] = []
+    do {
+        while stores.count < 1000 {
+            let path = "\(folder)/\(stores.count).db"
+            let key = StoreKey.raw([UInt8](repeating: 1, count: 32))
+            stores.append(try Store(path: path, key: key, configuration: configuration(mode)))
+        }
+    } catch {
+        say("\(error)")
+    }
+    for store in stores.prefix(2) {
+        do { _ = try store.read { tx in try tx.rows("SELECT 1") } } catch { say("\(error)") }
+    }
+    // With room again, the same opens.
+    let count = stores.count
+    try stores.popLast()?.close()
+    try stores.popLast()?.close()
+    report {
+        let path = "\(folder)/\(count).db"
+        try Store(path: path, key: .raw([UInt8](repeating: 1, count: 32))).close()
+        return "opened"
+    }
 case "metrics":
     report {
         var configuration = configuration("wal")

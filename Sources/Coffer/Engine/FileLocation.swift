@@ -180,7 +180,11 @@ struct FileLocation: Sendable {
     func createPrivate() throws(StoreError) {
         let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw StoreError(.io, "cannot create \(path): \(systemErrorText(errno))")
+            let reason = errno
+            if let limit = DescriptorLimit(systemError: reason) {
+                throw StoreError(.tooManyFiles, limit.message, hint: limit.hint)
+            }
+            throw StoreError(.io, "cannot create \(path): \(systemErrorText(reason))")
         }
         close(descriptor)
     }

@@ -86,6 +86,13 @@ private struct Meaning {
     var hint: String?
 
     init(code: Int32, systemError: Int32) {
+        // What is left of an earlier operation says nothing about other codes.
+        if [SQLITE_CANTOPEN, SQLITE_IOERR].contains(code & 0xff),
+            let limit = DescriptorLimit(systemError: systemError)
+        {
+            (self.code, message, hint) = (.tooManyFiles, limit.message, limit.hint)
+            return
+        }
         switch code & 0xff {
         case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL:
             self.code = .busy

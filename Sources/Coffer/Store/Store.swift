@@ -28,8 +28,8 @@ public final class Store: Sendable {
     ///   - configuration: How to open it.
     /// - Throws: `StoreError` `.wrongKey`, `.notEncrypted`, `.notAStore`, `.truncated`,
     ///   `.damaged`, `.needsNewerEngine`, `.engine`, `.notFound`, `.readOnly`, `.busy`, `.full`,
-    ///   `.io`; `.unsupported` for a file with a plaintext header; `.alreadyOpen` if this process
-    ///   has a store on the file; `.misuse` for an empty key.
+    ///   `.io`, `.tooManyFiles`; `.unsupported` for a file with a plaintext header; `.alreadyOpen`
+    ///   if this process has a store on the file; `.misuse` for an empty key.
     public init(
         path: String, key: consuming StoreKey, mode: OpenMode = .createIfMissing,
         configuration: Configuration = .init()

@@ -1,0 +1,22 @@
+import Testing
+
+@testable import Coffer
+
+/// A process has as many files open as it may, in a second process with a limit of its own.
+@Suite(.againstHanging) struct DescriptorLimitTests {
+    @Test(arguments: ["wal", "delete"])
+    func `who may open no further file is told the limit and how to raise it`(
+        journalMode: String
+    ) throws {
+        let folder = try TemporaryFolder()
+        let limited = ["sh", "-c", #"ulimit -n 64; exec "$@""#, "sh"]
+        var lines = try Peer.run(["open-many", journalMode, folder.url.path], under: limited)
+        #expect(lines.popLast() == "opened")
+        #expect(!lines.isEmpty)
+        for line in lines {
+            #expect(line.hasPrefix("tooManyFiles: this process may have 64 files open"))
+            #expect(line.contains("ulimit -n"))
+            #expect(!line.contains("-shm"))
+        }
+    }
+}
