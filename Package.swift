@@ -84,6 +84,7 @@ let package = Package(
             name: "CofferTestPeer",
             dependencies: [
                 "Coffer", "CSQLCipher", "Workload",
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
             ],
             path: "Tests/CofferTestPeer"

@@ -5,6 +5,7 @@
 
 import CSQLCipher
 import Foundation
+import Logging
 import Synchronization
 import Workload
 
@@ -302,6 +303,21 @@ case "open-many":
         let path = "\(folder)/\(count).db"
         try Store(path: path, key: .raw([UInt8](repeating: 1, count: 32))).close()
         return "opened"
+    }
+case "locked-memory":
+    // Opens two stores under a logger, and tells what the second one's statistics say.
+    report {
+        var configuration = configuration("wal")
+        configuration.logger = Logger(label: "test") { _ in LogLines() }
+        let key = next()
+        var isLocked = true
+        for path in [next(), next()] {
+            let bytes = [UInt8](repeating: UInt8(key) ?? 0, count: 32)
+            let store = try Store(path: path, key: .raw(bytes), configuration: configuration)
+            isLocked = store.statistics.isKeyMemoryLocked
+            try store.close()
+        }
+        return "locked \(isLocked)"
     }
 case "metrics":
     report {

@@ -155,6 +155,7 @@ public struct Configuration: Sendable {
     /// | warning | the main file has the old key until a checkpoint gets through | `pages`, `code` |
     /// | notice | store reopened with another key | |
     /// | notice | SQLCipher 3 is old, once in a process | |
+    /// | warning | memory of keys is not locked, once in a process | |
     /// | warning | readers keep the write-ahead log above its bound | `pages`, `pagesMax` |
     /// | warning | snapshots were ended for the write-ahead log | `count`, `age` |
     /// | warning | checkpoint failed | `code`, `resultCode` |

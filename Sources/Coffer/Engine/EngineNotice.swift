@@ -1,14 +1,20 @@
 import Logging
 import Synchronization
 
-/// Tells once per process that the engine is old.
+/// Tells once per process what its operator should know: the engine is old, keys may be swapped.
 enum EngineNotice {
-    private static let isLogged = Atomic(false)
+    private static let isAgeLogged = Atomic(false)
+    private static let isRefusalLogged = Atomic(false)
 
     static func log(to logger: Logger?) throws(StoreError) {
-        guard let logger, let notice = try Engine.capabilities.ageNotice,
-            !isLogged.exchange(true, ordering: .relaxed)
-        else { return }
-        logger.notice("\(notice)")
+        guard let logger else { return }
+        if let notice = try Engine.capabilities.ageNotice,
+            !isAgeLogged.exchange(true, ordering: .relaxed)
+        {
+            logger.notice("\(notice)")
+        }
+        if LockedMemory.wasRefused, !isRefusalLogged.exchange(true, ordering: .relaxed) {
+            logger.warning("memory of keys is not locked: raise the limit (ulimit -l)")
+        }
     }
 }

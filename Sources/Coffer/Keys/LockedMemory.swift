@@ -1,3 +1,5 @@
+import Synchronization
+
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Glibc)
@@ -13,10 +15,15 @@ import Musl
 /// > "Memory locks do not stack"
 /// > <https://man7.org/linux/man-pages/man2/mlock.2.html>
 enum LockedMemory {
+    private static let refused = Atomic(false)
+
+    /// Whether the system has refused to lock pages since the process began.
+    static var wasRefused: Bool { refused.load(ordering: .relaxed) }
+
     /// Allocates zeroed pages that hold at least `byteCount` bytes, and locks them.
     ///
-    /// A refusal is ignored: `RLIMIT_MEMLOCK` may be 0 bytes, and a store that does not open
-    /// protects nobody.
+    /// A refusal is remembered, and nothing else: `RLIMIT_MEMLOCK` may be 0 bytes, and a store
+    /// that does not open protects nobody.
     ///
     /// - Parameter byteCount: Also 0; the result has one page at least.
     /// - Returns: Pages for `free(_:)`. Nothing secret is in them yet.
@@ -26,7 +33,7 @@ enum LockedMemory {
         let pageCount = max(1, (byteCount + pageByteCount - 1) / pageByteCount)
         let pages = UnsafeMutableRawBufferPointer.allocate(
             byteCount: pageCount * pageByteCount, alignment: pageByteCount)
-        _ = mlock(pages.baseAddress, pages.count)
+        if mlock(pages.baseAddress, pages.count) != 0 { refused.store(true, ordering: .relaxed) }
         #if os(Linux)
         _ = madvise(pages.baseAddress, pages.count, MADV_DONTDUMP)
         #endif

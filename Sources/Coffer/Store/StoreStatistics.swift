@@ -23,6 +23,9 @@ public struct StoreStatistics: Sendable, Hashable {
     public let cacheHitRate: Double
     /// How long deriving the key took when the store was opened; 0 for a raw key.
     public let derivationDuration: Duration
+    /// Whether all keys of the process, of any store, are in memory that the system does not swap
+    /// out; `false` once it has refused to lock some (`RLIMIT_MEMLOCK`, `ulimit -l`).
+    public let isKeyMemoryLocked: Bool
 
     /// Connections that somebody reads with.
     public var readerInUseCount: Int { openReaderCount - idleReaderCount }
@@ -53,6 +56,6 @@ extension StoreCore {
             oldestReadBeginning: pool.oldestReadBeginning, writes: queue.counters.writes,
             checkpoints: checkpointer.counts,
             cacheHitRate: lookCount == 0 ? 1 : Double(cache.hitCount) / Double(lookCount),
-            derivationDuration: derivationDuration)
+            derivationDuration: derivationDuration, isKeyMemoryLocked: !LockedMemory.wasRefused)
     }
 }
