@@ -7,6 +7,9 @@ import MetricsTestKit
 
 @testable import Coffer
 
+/// Those of a store without a label of its own.
+private let dimensions = [("store", "metrics.db")]
+
 /// Before any store is opened.
 func bootstrapMetrics() -> TestMetrics {
     let backend = TestMetrics()
@@ -23,13 +26,17 @@ func compareMetrics(_ backend: TestMetrics, _ store: Store) throws -> String {
 
     let told = store.statistics
     let writes = told.writes
-    let waits = try backend.expectTimer("coffer.write.wait").values
-    let commits = try backend.expectTimer("coffer.commit").values
-    let derivations = try backend.expectTimer("coffer.key.derivation").values
-    let bodies = try backend.expectRecorder("coffer.commit.bodies").values
-    let undone = try backend.expectCounter("coffer.write.undone").totalValue
-    let hits = Double(try backend.expectCounter("coffer.cache.hits").totalValue)
-    let misses = Double(try backend.expectCounter("coffer.cache.misses").totalValue)
+    let waits = try backend.expectTimer("coffer.write.wait", dimensions).values
+    let commits = try backend.expectTimer("coffer.commit", dimensions).values
+    let derivations = try backend.expectTimer("coffer.key.derivation", dimensions).values
+    let bodies = try backend.expectRecorder("coffer.commit.bodies", dimensions).values
+    let undone = try backend.expectCounter("coffer.write.undone", dimensions).totalValue
+    let hits = Double(try backend.expectCounter("coffer.cache.hits", dimensions).totalValue)
+    let misses = Double(try backend.expectCounter("coffer.cache.misses", dimensions).totalValue)
+
+    let reads = try backend.expectTimer("coffer.read", dimensions).values
+    let readWaits = try backend.expectTimer("coffer.read.wait", dimensions).values
+    try compareLabels(backend)
 
     let pairs: [(name: String, backend: Double, store: Double)] = [
         ("waits", Double(waits.count), Double(writes.committedCount + writes.undoneCount)),
@@ -42,6 +49,8 @@ func compareMetrics(_ backend: TestMetrics, _ store: Store) throws -> String {
         ("bodies", bodies.reduce(0, +), Double(writes.committedCount)),
         ("largest group", bodies.max() ?? -1, Double(writes.groupCountMax)),
         ("undone", Double(undone), Double(writes.undoneCount)),
+        ("reads", Double(reads.count), 5),
+        ("waits of reads", Double(readWaits.count), 5),
         ("derivations", Double(derivations.count), 1),
         (
             "derivation", Double(derivations.last ?? -1),
@@ -52,9 +61,24 @@ func compareMetrics(_ backend: TestMetrics, _ store: Store) throws -> String {
     for pair in pairs where pair.backend != pair.store {
         say("\(pair.name): the backend has \(pair.backend), the store \(pair.store)")
     }
-    let depth = try backend.expectGauge("coffer.write.depth").values.max() ?? -1
+    let depth = try backend.expectGauge("coffer.write.depth", dimensions).values.max() ?? -1
     return "largest group \(writes.groupCountMax), line \(Int(depth)), "
         + "commits \(writes.commitCount), undone \(writes.undoneCount), \(checkpoints)"
+}
+
+/// Expects that a store with another label has gauges of its own, and one without a label too.
+private func compareLabels(_ backend: TestMetrics) throws {
+    let depths = try backend.expectGauge("coffer.write.depth", dimensions).values.count
+    for label in ["other", ""] {
+        var configuration = Configuration()
+        configuration.metricsLabel = label
+        try Store(.memory, configuration: configuration).write { _ in }
+        let own = label.isEmpty ? [] : [("store", label)]
+        let count = try backend.expectGauge("coffer.write.depth", own).values.count
+        if count != 1 { say("the store \(label) has told \(count) depths") }
+    }
+    let count = try backend.expectGauge("coffer.write.depth", dimensions).values.count
+    if count != depths { say("the depths of other stores were told as those of the first") }
 }
 
 /// Checkpoints run beside the writes and tell the one after the other, so that it takes a while
@@ -62,11 +86,11 @@ func compareMetrics(_ backend: TestMetrics, _ store: Store) throws -> String {
 private func compareCheckpoints(_ backend: TestMetrics, _ store: Store) throws -> String {
     var (durations, told) = ([Int64](), CheckpointStatistics())
     for _ in 0..<60_000 {
-        durations = (try? backend.expectTimer("coffer.checkpoint").values) ?? []
+        durations = (try? backend.expectTimer("coffer.checkpoint", dimensions).values) ?? []
         told = store.statistics.checkpoints
         let sum = durations.reduce(0, +)
         if told.count > 0, durations.count == told.count, sum == told.duration.nanoseconds {
-            let pages = try backend.expectGauge("coffer.log.pages").values
+            let pages = try backend.expectGauge("coffer.log.pages", dimensions).values
             return pages.contains { $0 >= 1 } ? "checkpoints agree" : "pages \(pages)"
         }
         usleep(1000)

@@ -167,6 +167,26 @@ public struct Configuration: Sendable {
     /// | error | verification found damage | `pages` |
     public var logger: Logger?
 
+    /// What tells the store's metrics from those of other stores: the value of their dimension
+    /// `store`. `nil` for the name of the file, without its folder; empty for no dimension.
+    ///
+    /// Backends keep a series for each value, and show it to whoever reads them. Where file names
+    /// are many, or name persons, give all such stores one label; their counters and timers then
+    /// add up, and their gauges have the last one's figure.
+    ///
+    /// | Metric | Tells |
+    /// |---|---|
+    /// | `coffer.key.derivation` | how long deriving the key took |
+    /// | `coffer.read`, `coffer.read.wait` | how long reads took, and before waited in line |
+    /// | `coffer.write.wait`, `coffer.write.depth` | how long writes waited, how many do |
+    /// | `coffer.write.undone` | bodies that were undone |
+    /// | `coffer.commit`, `coffer.commit.bodies` | how long commits took, of how many bodies |
+    /// | `coffer.cache.hits`, `coffer.cache.misses` | pages found decrypted, and those not |
+    /// | `coffer.checkpoint`, `coffer.log.pages` | how long checkpoints took, the log's size |
+    ///
+    /// A program has to bootstrap swift-metrics before it opens the store.
+    public var metricsLabel: String?
+
     /// The defaults.
     public init() {}
 

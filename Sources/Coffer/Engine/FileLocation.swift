@@ -152,6 +152,9 @@ struct FileLocation: Sendable {
         bytes.prefix(4).reduce(0) { $0 << 8 | Int($1) }
     }
 
+    /// The file's name in its folder.
+    var name: String { path.split(separator: "/").last.map(String.init) ?? path }
+
     /// The folder that holds the file.
     var folder: String {
         let end = path.lastIndex(of: "/") ?? path.startIndex

@@ -16,7 +16,7 @@ final class ConnectionPool: @unchecked Sendable {
     let configuration: Configuration
     let mode: OpenMode
     let events: StoreEvents
-    let metrics = StoreMetrics()
+    let metrics: StoreMetrics
     private let readers = Mutex(Readers())
 
     private struct Readers {
@@ -44,6 +44,7 @@ final class ConnectionPool: @unchecked Sendable {
         file = try StoreFile(opened, mode: mode, configuration: configuration)
         events = StoreEvents(configuration.logger, path: opened.file.path)
         profile = opened.profile
+        metrics = StoreMetrics(store: configuration.metricsLabel ?? opened.file.name)
         self.configuration = configuration
         self.mode = mode
         writer = Connection(
@@ -58,6 +59,7 @@ final class ConnectionPool: @unchecked Sendable {
         profile = try writer.ownProfile()
         file = nil
         events = StoreEvents(configuration.logger, path: "")
+        metrics = StoreMetrics(store: configuration.metricsLabel ?? "")
         mode = .createIfMissing
         self.configuration = configuration
     }

@@ -141,9 +141,10 @@ final class StoreCore: Sendable {
         }
         let timeout = timeout ?? configuration.waitTimeout
         let gate = pool.hasReaders ? readGate : queue.gate
+        let beginning = pool.metrics.beginning()
         try gate.waitUnlessDeadlocked(timeout: timeout, for: "a free connection")
         defer { gate.leave() }
-        return try runRead(cancellation: nil, body)
+        return try runRead(waitingSince: beginning, cancellation: nil, body)
     }
 
     func read<T: Sendable>(
@@ -151,11 +152,14 @@ final class StoreCore: Sendable {
     ) async throws -> T {
         let gate = pool.hasReaders ? readGate : queue.gate
         let returned = Returned<T>()
+        let beginning = pool.metrics.beginning()
         try await gate.admitted(
             timeout: timeout ?? configuration.waitTimeout, for: "a free connection"
         ) { cancellation, done in
             let result = Result {
-                returned.keep(try self.runRead(cancellation: cancellation, body))
+                returned.keep(
+                    try self.runRead(
+                        waitingSince: beginning, cancellation: cancellation, body))
             }
             WorkThread.willEnd()
             gate.leave()
@@ -165,10 +169,13 @@ final class StoreCore: Sendable {
     }
 
     private func runRead<T>(
-        cancellation: Cancellation?, _ body: (inout ReadTransaction) throws -> T
+        waitingSince beginning: ContinuousClock.Instant?, cancellation: Cancellation?,
+        _ body: (inout ReadTransaction) throws -> T
     ) throws -> T {
         // Cancelled after its turn had come and before its thread had.
         if let reason = cancellation?.reason { throw reason }
+        let beginning = pool.metrics.didWait(since: beginning)
+        defer { pool.metrics.didRead(since: beginning) }
         return try pool.withReader { connection, stop in
             let scope = TransactionScope(connection, stop: stop, cancellation: cancellation)
             defer { scope.end() }

@@ -3,27 +3,72 @@ import Metrics
 /// What a store tells the metrics backend of its program, if that has bootstrapped one before the
 /// store was opened. See <https://github.com/apple/swift-metrics>.
 final class StoreMetrics: Sendable {
+    /// Whether there is a backend. Without one reads do not look at the clock.
+    private let isOn: Bool
     /// How long deriving the key took.
-    let derivation = Timer(label: "coffer.key.derivation")
+    let derivation: Timer
     /// How long changes of the key took, with their checkpoints.
-    let rekey = Timer(label: "coffer.rekey")
+    let rekey: Timer
     /// How many writes stood in line when a commit ended.
-    let queueDepth = Gauge(label: "coffer.write.depth")
+    let queueDepth: Gauge
     /// Pages that were found decrypted in memory, and those that were not.
-    let cacheHits = Counter(label: "coffer.cache.hits")
-    let cacheMisses = Counter(label: "coffer.cache.misses")
+    let cacheHits: Counter
+    let cacheMisses: Counter
     /// How long writes stood in line.
-    let wait = Timer(label: "coffer.write.wait")
+    let wait: Timer
     /// How long commits took.
-    let commit = Timer(label: "coffer.commit")
+    let commit: Timer
     /// How many bodies a commit made durable.
-    let groupCount = Recorder(label: "coffer.commit.bodies")
+    let groupCount: Recorder
     /// Bodies that were undone.
-    let undone = Counter(label: "coffer.write.undone")
+    let undone: Counter
     /// How long checkpoints took.
-    let checkpoint = Timer(label: "coffer.checkpoint")
+    let checkpoint: Timer
     /// Pages in the write-ahead log when a checkpoint ended.
-    let logFrameCount = Gauge(label: "coffer.log.pages")
+    let logFrameCount: Gauge
+    /// How long reads waited for a connection.
+    private let readWait: Timer
+    /// How long reads took from then on.
+    private let read: Timer
+
+    /// - Parameter store: Tells the store's metrics from those of others; empty for no dimension.
+    init(store: String) {
+        let store = store.isEmpty ? [] : [("store", store)]
+        isOn = !(MetricsSystem.factory is NOOPMetricsHandler)
+        derivation = Timer(label: "coffer.key.derivation", dimensions: store)
+        rekey = Timer(label: "coffer.rekey", dimensions: store)
+        queueDepth = Gauge(label: "coffer.write.depth", dimensions: store)
+        cacheHits = Counter(label: "coffer.cache.hits", dimensions: store)
+        cacheMisses = Counter(label: "coffer.cache.misses", dimensions: store)
+        wait = Timer(label: "coffer.write.wait", dimensions: store)
+        commit = Timer(label: "coffer.commit", dimensions: store)
+        groupCount = Recorder(label: "coffer.commit.bodies", dimensions: store)
+        undone = Counter(label: "coffer.write.undone", dimensions: store)
+        checkpoint = Timer(label: "coffer.checkpoint", dimensions: store)
+        logFrameCount = Gauge(label: "coffer.log.pages", dimensions: store)
+        readWait = Timer(label: "coffer.read.wait", dimensions: store)
+        read = Timer(label: "coffer.read", dimensions: store)
+    }
+
+    // MARK: Reads
+
+    /// When a read began, or its wait; `nil` if nobody wants to know.
+    func beginning() -> ContinuousClock.Instant? { isOn ? .now : nil }
+
+    /// The wait of a read has ended.
+    ///
+    /// - Returns: When it did.
+    func didWait(since beginning: ContinuousClock.Instant?) -> ContinuousClock.Instant? {
+        guard let beginning else { return nil }
+        let now = ContinuousClock.now
+        readWait.recordNanoseconds(beginning.duration(to: now).nanoseconds)
+        return now
+    }
+
+    func didRead(since beginning: ContinuousClock.Instant?) {
+        guard let beginning else { return }
+        read.recordNanoseconds(beginning.duration(to: .now).nanoseconds)
+    }
 }
 
 extension StoreMetrics {
