@@ -175,7 +175,8 @@ extension StoreError.Code {
     /// The store was suspended; `resume()` lets work in again.
     public static let suspended = Self("suspended")
     /// A read kept its snapshot for longer than `Configuration.snapshotAgeMax` while the
-    /// write-ahead log was full. Read again.
+    /// write-ahead log was full, or until that had `Configuration.snapshotWALByteCountMax`. Read
+    /// again.
     public static let snapshotExpired = Self("snapshotExpired")
     /// This process has a `Store` on the file already.
     public static let alreadyOpen = Self("alreadyOpen")

@@ -97,15 +97,24 @@ public struct Configuration: Sendable {
     }
 
     /// Bytes of write-ahead log from which a write waits for a checkpoint, and this one for the
-    /// reads that run: 100 ms at first, and up to 2 s when the log has grown on.
+    /// reads that run: once for each that keeps the log, and for 50 ms at most.
     ///
-    /// Below it no write waits for reads, see ``checkpointPageCount``. It can grow beyond
-    /// while reads need older snapshots for longer than that, until ``snapshotAgeMax``.
+    /// Below it no write waits for reads, see ``checkpointPageCount``. Beside a longer read the log
+    /// grows beyond it, until ``snapshotAgeMax`` or ``snapshotWALByteCountMax``; the file is cut
+    /// again when the read has gone. Beside a read of another process nothing bounds it: see
+    /// ``CheckpointStatistics/isKeptByOtherProcess``.
     public var walByteCountMax = 64 << 20
 
     /// How old the snapshot of a read may get while it keeps the log above ``walByteCountMax``;
     /// then its next verb throws `.snapshotExpired`.
     public var snapshotAgeMax: Duration = .seconds(600)
+
+    /// Bytes of write-ahead log at which the reads that keep it have to end, whatever their age:
+    /// their next verb throws `.snapshotExpired`. 1 GiB; at least ``walByteCountMax``.
+    ///
+    /// Writes have waited for these reads before. Where only short reads that overlap keep the log,
+    /// one write waits for them here, for a second at most.
+    public var snapshotWALByteCountMax = 1 << 30
 
     /// How often a store asks whether another process has committed, as long as somebody observes
     /// it: so late can such a commit be noticed. `nil` for never; at least 1 ms.
@@ -157,6 +166,7 @@ public struct Configuration: Sendable {
     /// | notice | SQLCipher 3 is old, once in a process | |
     /// | warning | memory of keys is not locked, once in a process | |
     /// | warning | readers keep the write-ahead log above its bound | `pages`, `pagesMax` |
+    /// | warning | another process keeps the write-ahead log above its bound | the same |
     /// | warning | snapshots were ended for the write-ahead log | `count`, `age` |
     /// | warning | checkpoint failed | `code`, `resultCode` |
     /// | warning | commit failed | `code`, `resultCode`; `count` of the writes in it |

@@ -89,6 +89,21 @@ extension Connection {
             return beginning.duration(to: .now) < patience / 2 ? .isRunning : .readersRemain
         }
     }
+
+    /// Moves the log and cuts it to no bytes, if nobody uses it now.
+    ///
+    /// - Returns: Whether it is cut.
+    func cutLog() throws(StoreError) -> Bool {
+        let policy = busyPolicy
+        busyPolicy = .none
+        defer { busyPolicy = policy }
+        do throws(StoreError) {
+            _ = try current().checkpoint(.truncate)
+            return true
+        } catch  where error.code == .busy {
+            return false
+        }
+    }
 }
 
 extension Handle {

@@ -12,18 +12,26 @@ import Synchronization
 ///    were written meanwhile, and the log starts anew unless a read still needs its end. A file
 ///    that does not grow is also faster to sync.
 /// 2. From `walByteCountMax` on, which mostly reads bring about, the next write waits for one that
-///    waits for the reads: at first for a tenth of a second, and if that was not enough for twice
-///    as long when the log has grown by half, up to two seconds. Short reads thus never keep the
-///    log, and a long one holds up the writers now and then. A read that is older than
-///    `snapshotAgeMax` then is told to end with `.snapshotExpired`.
+///    waits for the reads, once and briefly: see `LogBound`.
+/// 3. What could not be finished is *owed*: a log above its bound, and pages under an old key. A
+///    timer tries again; it holds up nobody, and ends when it got through.
 final class Checkpointer: Sendable {
     /// What the log was found to be after a commit.
     enum Need: Equatable {
         case nothing, besideWrites
-        case beforeNextWrite(waitsForReads: Bool)
+        case beforeNextWrite
+        /// The same, and it waits so long for reads.
+        case afterReads(Duration)
+        /// No checkpoint: reads that began by then have to end.
+        case end(begunBy: ContinuousClock.Instant, LogBound.Reason)
 
         /// Whether the turn in the write queue is kept until the checkpoint has ended.
-        var keepsTurn: Bool { self != .nothing && self != .besideWrites }
+        var keepsTurn: Bool {
+            switch self {
+            case .nothing, .besideWrites, .end: false
+            case .beforeNextWrite, .afterReads: true
+            }
+        }
     }
 
     private struct State {
@@ -34,28 +42,49 @@ final class Checkpointer: Sendable {
         var triedFrameCount = 0
         /// How often the log has started anew: what a checkpoint found before tells nothing then.
         var restartCount = 0
-        /// Of how many frames on the next write waits for a checkpoint.
-        var pauseFrameCount: Int
-        /// How long that one waits for reads.
-        var patience = Checkpointer.firstPatience
         /// The log's size after the last commit.
         var frameCount = 0
-        /// Whether it was told that readers keep the log too long.
-        var isTooLong = false
+        var bound: LogBound
+        /// Whether it was told who keeps the log too long.
+        var isTold = false
+        var debt = Debt()
         var counts = CheckpointStatistics()
     }
 
+    /// A checkpoint that could not be finished.
+    private struct Debt {
+        var isOwed = false
+        /// How long to wait before it is tried again.
+        var delay = Checkpointer.firstDelay
+        var alarm = Alarm()
+
+        /// It was paid.
+        mutating func end() {
+            (isOwed, delay) = (false, Checkpointer.firstDelay)
+            alarm.stop()
+        }
+    }
+
+    private static let firstDelay = Duration.milliseconds(100)
+    private static let delayMax = Duration.seconds(5)
+
     private let pool: ConnectionPool
+    /// The write queue's.
+    private let turns: Gate
     private let thread = DispatchQueue(label: "coffer.checkpoint")
     private let state: Mutex<State>
-    private static let firstPatience = Duration.milliseconds(100)
-    /// Well below `waitTimeout`: who waits for the turn meanwhile shall not give up.
-    private static let patienceMax = Duration.seconds(2)
 
     private struct Slot {
         var reader: ConnectionPool.Reader?
         /// Whether nothing may be opened: the store is suspended or closed.
         var isStopped = false
+
+        /// The connection, opened if need be; `nil` if nothing may be opened.
+        mutating func connection(_ pool: ConnectionPool) throws(StoreError) -> Connection? {
+            guard !isStopped else { return nil }
+            if reader == nil { reader = try pool.openReader(isCounted: false) }
+            return reader?.connection
+        }
 
         mutating func close() {
             reader?.connection.close()
@@ -68,19 +97,35 @@ final class Checkpointer: Sendable {
     /// That many pages are worth a checkpoint.
     private let frameCount: Int
     private let frameCountMax: Int
+    /// So many take too long while a write waits.
+    private let farFrameCount: Int
     private let metrics: StoreMetrics
+    /// Whether there is a log that this store moves.
+    private let hasLog: Bool
 
-    init(_ pool: ConnectionPool) throws(StoreError) {
+    init(_ pool: ConnectionPool, turns: Gate) throws(StoreError) {
         metrics = pool.metrics
-        self.pool = pool
-        let byteCount = pool.configuration.walByteCountMax
+        (self.pool, self.turns) = (pool, turns)
         frameCount = pool.configuration.checkpointPageCount
-        frameCountMax = max(frameCount, byteCount / pool.profile.pageByteCount)
-        state = Mutex(State(pauseFrameCount: frameCountMax))
-        if pool.hasReaders, pool.mode != .readOnly { try pool.writer.watchLog() }
+        let bound = LogBound(
+            pool.configuration, pageByteCount: pool.profile.pageByteCount)
+        frameCountMax = bound.frameCountMax
+        farFrameCount = max(frameCount, frameCountMax / 8)
+        state = Mutex(State(bound: bound))
+        hasLog = pool.hasReaders && pool.mode != .readOnly
+        if hasLog { try pool.writer.watchLog() }
     }
 
-    var counts: CheckpointStatistics { state.withLock { $0.counts } }
+    var counts: CheckpointStatistics {
+        state.withLock { state in
+            var counts = state.counts
+            counts.isOwed = state.debt.isOwed
+            counts.isKeptByOtherProcess = state.bound.blocker == .otherProcess
+            return counts
+        }
+    }
+
+    // MARK: After a commit
 
     /// Whether a log of that many frames is to be moved.
     func need(after count: Int) -> Need {
@@ -91,12 +136,22 @@ final class Checkpointer: Sendable {
             state.frameCount = count
             guard count >= frameCount else { return .nothing }
             state.counts.logFrameCount = count
-            if count >= state.pauseFrameCount { return .beforeNextWrite(waitsForReads: true) }
+            switch state.bound.step(at: count, oldestRead: { pool.oldestReadBeginning }) {
+            case .none: break
+            // What can be moved was.
+            case .leave: return .nothing
+            case .end(let begunBy, let reason): return .end(begunBy: begunBy, reason)
+            case .wait(let patience):
+                // What one commit has written, above the bound and at once, is moved beside the
+                // writes first.
+                let isNear = count - state.triedFrameCount < farFrameCount
+                if isNear || state.triedFrameCount >= frameCountMax { return .afterReads(patience) }
+            }
             if state.isNearlyMoved {
                 state.isNearlyMoved = false
                 // A large transaction in between is moved beside the writes as well.
                 let isNear = count - state.counts.movedFrameCount < frameCount
-                if isNear { return .beforeNextWrite(waitsForReads: false) }
+                if isNear { return .beforeNextWrite }
             }
             // Not after each commit: every checkpoint asks the disk as a commit does.
             guard count - state.triedFrameCount >= frameCount else { return .nothing }
@@ -106,104 +161,196 @@ final class Checkpointer: Sendable {
     }
 
     private func didRestart(_ state: inout State) {
-        (state.pauseFrameCount, state.patience) = (frameCountMax, Self.firstPatience)
+        state.bound.didRestart()
+        state.isTold = false
         state.counts.movedFrameCount = 0
         state.triedFrameCount = 0
         state.isNearlyMoved = false
         state.restartCount += 1
     }
 
-    /// Moves what can be moved, on the checkpoint thread.
-    ///
-    /// - Parameter leave: Gives up the turn in the write queue, if it is kept.
-    func start(_ need: Need, _ leave: @escaping @Sendable () -> Void) {
+    /// Moves what can be moved, on the checkpoint thread, and then gives up the turn in the write
+    /// queue if that is kept. Reads that have to end are told when this returns.
+    func start(_ need: Need) {
+        if case .end(let begunBy, let reason) = need { return end(readsBegunBy: begunBy, reason) }
         guard need != .nothing else { return }
         // Strong: a store that is let go meanwhile closes when this is over.
         thread.async { [self] in
             run(need)
-            if need.keepsTurn { leave() }
+            if need.keepsTurn { turns.leave() }
         }
     }
 
     private func run(_ need: Need) {
-        defer { if need == .besideWrites { state.withLock { $0.isScheduled = false } } }
         let beginning = ContinuousClock.now
-        let restartCount = state.withLock { $0.restartCount }
-        var isLeft = false
-        do throws(StoreError) {
-            let result = try slot.withLock { slot throws(StoreError) -> CheckpointResult? in
-                guard !slot.isStopped else { return nil }
-                if slot.reader == nil { slot.reader = try pool.openReader(isCounted: false) }
-                guard let connection = slot.reader?.connection else { return nil }
-                if need == .beforeNextWrite(waitsForReads: true) {
-                    isLeft = try !moveAll(connection)
-                }
-                // After it, as it tells how far the other one has come.
-                let result = try connection.moveLog()
-                if need == .besideWrites { connection.syncMainFile() }
-                return result
+        defer {
+            state.withLock { state in
+                if need == .besideWrites { state.isScheduled = false }
+                guard need.keepsTurn else { return }
+                state.counts.pauseCount += 1
+                state.counts.pauseDuration += beginning.duration(to: .now)
             }
-            if let result {
-                didRun(need, since: beginning, result, unlessRestartedSince: restartCount)
+        }
+        do throws(StoreError) {
+            if case .afterReads(let patience) = need {
+                try moveAll(waiting: patience)
+            } else {
+                try move(isBesideWrites: need == .besideWrites)
             }
         } catch {
             // The next commit asks again; nothing is lost by a log that stays.
             pool.events.checkpointFailed(error)
         }
-        // Not in the slot: it calls code of the user's.
-        if isLeft { didLeave(state.withLock { $0.counts.logFrameCount }) }
     }
 
-    /// - Returns: `false` if reads keep a part of the log.
-    private func moveAll(_ connection: Connection) throws(StoreError) -> Bool {
-        let patience = state.withLock { $0.patience }
-        let outcome = try connection.moveWholeLog(waiting: patience)
-        state.withLock { state in
-            guard outcome == .readersRemain else { return }
-            let count = max(state.pauseFrameCount, state.frameCount)
-            state.pauseFrameCount = count + count / 2 + 1
-            state.patience = min(patience * 2, Self.patienceMax)
+    private func move(isBesideWrites: Bool) throws(StoreError) {
+        try slot.withLock { slot throws(StoreError) in
+            guard let connection = try slot.connection(pool) else { return }
+            _ = try moveLog(connection, isBesideWrites: isBesideWrites)
+            if isBesideWrites { connection.syncMainFile() }
         }
-        return outcome != .readersRemain
     }
 
-    private func didRun(
-        _ need: Need, since beginning: ContinuousClock.Instant, _ result: CheckpointResult,
-        unlessRestartedSince restartCount: Int
-    ) {
+    /// A checkpoint that waits for nobody, and counts.
+    ///
+    /// - Returns: Whether all that it found is in the main file.
+    private func moveLog(
+        _ connection: Connection, isBesideWrites: Bool
+    ) throws(StoreError) -> Bool {
+        let beginning = ContinuousClock.now
+        let restartCount = state.withLock { $0.restartCount }
+        guard let result = try connection.moveLog() else { return false }
         let duration = beginning.duration(to: .now)
         metrics.checkpoint.recordNanoseconds(duration.nanoseconds)
         metrics.logFrameCount.record(Int64(result.logFrameCount))
         state.withLock { state in
             state.counts.count += 1
             state.counts.duration += duration
-            if result.isComplete { state.isTooLong = false }
             guard state.restartCount == restartCount else { return }
             state.triedFrameCount = result.logFrameCount
             state.counts.movedFrameCount = result.checkpointedFrameCount
-            state.isNearlyMoved = need == .besideWrites && result.isComplete
+            state.isNearlyMoved = isBesideWrites && result.isComplete
+            if result.isComplete { state.bound.didMoveAll() }
+        }
+        return result.isComplete
+    }
+
+    // MARK: Reads that keep the log
+
+    private func moveAll(waiting patience: Duration) throws(StoreError) {
+        let beginning = ContinuousClock.now
+        let outcome = try slot.withLock { slot throws(StoreError) -> Outcome? in
+            guard let connection = try slot.connection(pool) else { return nil }
+            let outcome = try connection.moveWholeLog(waiting: patience)
+            // After it, as it tells how far the other one has come.
+            let isMoved = try moveLog(connection, isBesideWrites: false)
+            return outcome == .readersRemain
+                ? Outcome(isMoved: isMoved, oldestRead: pool.oldestReadBeginning) : nil
+        }
+        // Also a log that starts anew is as long as before until somebody writes.
+        owe()
+        if let outcome { didWaitInVain(since: beginning, outcome) }
+    }
+
+    /// What was found when reads were waited for in vain.
+    private struct Outcome {
+        let isMoved: Bool
+        let oldestRead: ContinuousClock.Instant?
+    }
+
+    private func didWaitInVain(
+        since beginning: ContinuousClock.Instant, _ outcome: Outcome
+    ) {
+        let (isNew, blocker, count) = state.withLock { state in
+            defer { state.isTold = true }
+            let count = max(state.frameCount, frameCountMax)
+            state.bound.didWaitInVain(
+                at: count, since: beginning, isMoved: outcome.isMoved,
+                oldestRead: outcome.oldestRead)
+            return (!state.isTold, state.bound.blocker, count)
+        }
+        // Not in the slot: it calls code of the user's.
+        guard isNew else { return }
+        pool.events.logIsTooLong(
+            pageCount: count, pageCountMax: frameCountMax,
+            isOtherProcess: blocker == .otherProcess)
+    }
+
+    private func end(
+        readsBegunBy instant: ContinuousClock.Instant, _ reason: LogBound.Reason
+    ) {
+        let count = pool.stopReaders(reason.error(pool.configuration), since: instant)
+        guard count > 0 else { return }
+        pool.events.expiredSnapshots(count: count, age: instant.duration(to: .now))
+    }
+
+    // MARK: What is owed
+
+    /// Tries again, by and by and without holding up anybody, until the main file has all that the
+    /// log has now and the log is no longer than its bound.
+    ///
+    /// For a change of the key whose checkpoint could not finish, among others: until then the main
+    /// file alone is under the old one.
+    func owe() {
+        guard hasLog else { return }
+        state.withLock { state in
+            state.debt.isOwed = true
+            setAlarm(&state)
         }
     }
 
-    /// Readers need a part of a log above its bound.
-    private func didLeave(_ count: Int) {
-        let isNew = state.withLock { state in
-            defer { state.isTooLong = true }
-            return !state.isTooLong
-        }
-        if isNew { pool.events.logIsTooLong(pageCount: count, pageCountMax: frameCountMax) }
-        expireSnapshots()
+    private func setAlarm(_ state: inout State) {
+        state.debt.alarm.set(.now + state.debt.delay) { [weak self] in self?.ring() }
     }
 
-    private func expireSnapshots() {
-        let age = pool.configuration.snapshotAgeMax
-        let count = pool.stopReaders(
-            StoreError(
-                .snapshotExpired, "the read kept its snapshot for longer than \(age)",
-                hint: "Read again, in shorter reads, or raise Configuration.snapshotAgeMax."),
-            since: .now - age)
-        if count > 0 { pool.events.expiredSnapshots(count: count, age: age) }
+    private func ring() {
+        let isOwed = state.withLock { state in
+            state.debt.alarm.didRing()
+            return state.debt.isOwed
+        }
+        if isOwed { thread.async { [self] in pay() } }
     }
+
+    private func pay() {
+        guard state.withLock({ $0.debt.isOwed }) else { return }
+        let isOver: Bool
+        do throws(StoreError) {
+            let isPaid = try slot.withLock { slot throws(StoreError) -> Bool? in
+                guard let connection = try slot.connection(pool) else { return nil }
+                guard try moveLog(connection, isBesideWrites: true) else { return false }
+                return try shorten(connection)
+            }
+            // A store that is suspended goes on with it afterwards.
+            guard let isPaid else { return }
+            isOver = isPaid
+        } catch {
+            pool.events.checkpointFailed(error)
+            // A disk may get room; what else there is, time does not mend.
+            isOver = error.code != .full && error.code != .io
+        }
+        state.withLock { state in
+            if isOver {
+                state.bound.didMoveAll()
+                return state.debt.end()
+            }
+            guard state.debt.isOwed else { return }
+            state.debt.delay = min(state.debt.delay * 2, Self.delayMax)
+            setAlarm(&state)
+        }
+    }
+
+    /// Cuts a log that is longer than its bound, if nobody uses it.
+    ///
+    /// - Returns: Whether it is no longer than that.
+    private func shorten(_ connection: Connection) throws(StoreError) -> Bool {
+        guard state.withLock({ $0.triedFrameCount >= frameCountMax }) else { return true }
+        // A write that runs may start it anew.
+        guard (try? turns.enterAtOnce()) == true else { return false }
+        defer { turns.leave() }
+        return try connection.cutLog()
+    }
+
+    // MARK: Pause and end
 
     /// Runs `work` while no checkpoint runs and its connection is closed.
     ///
@@ -216,6 +363,7 @@ final class Checkpointer: Sendable {
             try work()
             slot.isStopped = isLast
         }
+        if isLast { state.withLock { $0.debt.end() } }
     }
 
     /// Opens nothing any more.
@@ -224,10 +372,12 @@ final class Checkpointer: Sendable {
             slot.close()
             slot.isStopped = true
         }
+        state.withLock { $0.debt.alarm.stop() }
     }
 
     func allow() {
         slot.withLock { $0.isStopped = false }
+        state.withLock { if $0.debt.isOwed { setAlarm(&$0) } }
     }
 }
 

@@ -80,7 +80,10 @@ extension StoreCore {
             pool.events.rekeyed(since: beginning)
             pool.metrics.rekey.recordNanoseconds(beginning.duration(to: .now).nanoseconds)
             // The main file has the old key until a checkpoint has moved the log.
-            if !report.isWholeFile { pool.events.rekeyIsUnfinished(report) }
+            if !report.isWholeFile {
+                checkpointer.owe()
+                pool.events.rekeyIsUnfinished(report)
+            }
             return report
         case .failure(let failure):
             pool.events.rekeyFailed(failure)

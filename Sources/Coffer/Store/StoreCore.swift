@@ -51,8 +51,10 @@ final class StoreCore: Sendable {
         self.pool = pool
         self.derivationDuration = derivationDuration
         configuration = pool.configuration
-        checkpointer = try Checkpointer(pool)
-        queue = WriteQueue(pool: pool, checkpointer: checkpointer, observation: observation)
+        let turns = Gate(permitCount: 1)
+        checkpointer = try Checkpointer(pool, turns: turns)
+        queue = WriteQueue(
+            pool: pool, turns: turns, checkpointer: checkpointer, observation: observation)
         readGate = Gate(permitCount: configuration.readerCountMax)
         pool.metrics.derivation.recordNanoseconds(derivationDuration.nanoseconds)
         try EngineNotice.log(to: configuration.logger)

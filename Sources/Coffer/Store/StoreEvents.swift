@@ -99,9 +99,11 @@ struct StoreEvents: Sendable {
         logger?.warning("checkpoint failed", metadata: Self.facts(error))
     }
 
-    func logIsTooLong(pageCount: Int, pageCountMax: Int) {
+    func logIsTooLong(pageCount: Int, pageCountMax: Int, isOtherProcess: Bool) {
         logger?.warning(
-            "readers keep the write-ahead log above its bound",
+            isOtherProcess
+                ? "another process keeps the write-ahead log above its bound"
+                : "readers keep the write-ahead log above its bound",
             metadata: ["pages": "\(pageCount)", "pagesMax": "\(pageCountMax)"])
     }
 

@@ -24,7 +24,6 @@ public final class StoreSnapshot: Sendable {
         self.core = core
         state = Mutex(.open(reader))
         let end: @Sendable () -> Void = { [weak self] in self?.endBecauseStopped() }
-        reader.stop.begin(reader.connection.interruptHandle)
         // Who tells it waits for no read of the snapshot, and does not keep the store.
         reader.stop.whenStopped { _ in WorkThreads.run(end) }
     }
@@ -180,11 +179,15 @@ extension StoreCore {
     private func takeSnapshot() throws(StoreError) -> StoreSnapshot {
         do throws(StoreError) {
             let reader = try pool.takeReader()
+            // Before it: what keeps the log is known from its first moment.
+            reader.stop.begin(reader.connection.interruptHandle)
             do throws(StoreError) {
                 try reader.connection.beginSnapshot()
             } catch {
+                let reason = reader.stop.reason
+                reader.stop.end()
                 pool.giveBack(reader)
-                throw error
+                throw reason ?? error
             }
             return StoreSnapshot(core: self, reader: reader)
         } catch {

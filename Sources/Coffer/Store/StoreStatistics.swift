@@ -41,6 +41,17 @@ public struct CheckpointStatistics: Sendable, Hashable {
     public internal(set) var logFrameCount = 0
     /// Of the log's pages, how many are in the main file since the last checkpoint.
     public internal(set) var movedFrameCount = 0
+    /// How often the next write had to wait for one.
+    public internal(set) var pauseCount = 0
+    /// The time for which it had to, at most, all of them together.
+    public internal(set) var pauseDuration = Duration.zero
+    /// Whether a read of another process, or of a `Connection` of your own, keeps the log above
+    /// `walByteCountMax`: it grows until that transaction ends.
+    public internal(set) var isKeptByOtherProcess = false
+    /// Whether one could not be finished and is tried again, without anybody waiting: until then
+    /// the log is longer than `walByteCountMax`, or the main file has pages under the key before
+    /// `rekey`.
+    public internal(set) var isOwed = false
 }
 
 extension StoreCore {

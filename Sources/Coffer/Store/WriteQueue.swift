@@ -102,7 +102,7 @@ final class WriteQueue: Sendable {
         }
     }
 
-    let gate = Gate(permitCount: 1)
+    let gate: Gate
     let counters: WriteCounters
     private let group = Mutex(Group())
     /// What the open transaction touches, for those who observe.
@@ -114,9 +114,12 @@ final class WriteQueue: Sendable {
     private let checkpointer: Checkpointer
     private let limits: Configuration.GroupCommit
 
+    /// - Parameter turns: Has one place.
     init(
-        pool: ConnectionPool, checkpointer: Checkpointer, observation: StoreObservation
+        pool: ConnectionPool, turns: Gate, checkpointer: Checkpointer,
+        observation: StoreObservation
     ) {
+        gate = turns
         self.observation = observation
         counters = WriteCounters(pool.metrics)
         self.pool = pool
@@ -278,7 +281,7 @@ final class WriteQueue: Sendable {
         // The turn stays taken until the log is moved; nobody but the next write waits for it.
         if !need.keepsTurn { gate.leave() }
         for member in members { member.settle(failure) }
-        checkpointer.start(need) { [gate] in gate.leave() }
+        checkpointer.start(need)
         return failure
     }
 

@@ -158,7 +158,7 @@ import Testing
         expect(.wrongKey) { try store.write { tx in try tx.execute("DELETE FROM t") } }
         #expect(taken() == ["error another process has changed the key"])
         guard mode == .wal else { return }
-        store.core.checkpointer.start(.besideWrites) {}
+        store.core.checkpointer.start(.besideWrites)
         while log.events.isEmpty { Thread.sleep(forTimeInterval: 0.001) }
         #expect(log.events.first?.metadata["code"] == "wrongKey")
         #expect(taken() == ["warning checkpoint failed"])

@@ -1,0 +1,108 @@
+import Testing
+
+@testable import Coffer
+
+/// Who waits for whom when reads keep the log: the rule alone, without a store.
+@Suite struct LogBoundTests {
+    private let now = ContinuousClock.now
+    private var past: ContinuousClock.Instant { now - .seconds(10) }
+
+    /// A bound of 100 frames and a second one of 1 000.
+    private func make(ageMax: Duration = .seconds(600)) -> LogBound {
+        var configuration = Configuration()
+        configuration.checkpointPageCount = 10
+        configuration.walByteCountMax = 100 * 4096
+        configuration.snapshotWALByteCountMax = 1000 * 4096
+        configuration.snapshotAgeMax = ageMax
+        return LogBound(configuration, pageByteCount: 4096)
+    }
+
+    /// One that was asked about 100 frames and waited in vain.
+    private func blocked(
+        by oldestRead: ContinuousClock.Instant?, isMoved: Bool = false,
+        ageMax: Duration = .seconds(600)
+    ) -> LogBound {
+        var bound = make(ageMax: ageMax)
+        bound.didWaitInVain(at: 100, since: now, isMoved: isMoved, oldestRead: oldestRead)
+        return bound
+    }
+
+    @Test func `below the bound nobody waits and nobody is asked`() {
+        var bound = make()
+        for count in [0, 10, 99] {
+            let step = bound.step(at: count) {
+                Issue.record("asked")
+                return nil
+            }
+            #expect(step == .none)
+        }
+        #expect(bound.step(at: 100) { nil } == .wait(LogBound.patience))
+    }
+
+    @Test func `a read of the store's own is waited for once, until it has gone`() {
+        var bound = blocked(by: past)
+        for count in 100..<400 { #expect(bound.step(at: count) { past } == .leave) }
+        // Another one has begun since; what the first one kept is moved before anybody waits.
+        let young = now + .seconds(1)
+        #expect(bound.step(at: 400) { young } == .none)
+        #expect(bound.blocker == nil)
+        #expect(bound.step(at: 500) { young } == .none)
+        #expect(bound.step(at: 501) { young } == .wait(LogBound.patience))
+    }
+
+    @Test func `at the second bound a read that was waited for ends, and is told once`() {
+        var bound = blocked(by: past)
+        #expect(bound.step(at: 999) { past } == .leave)
+        #expect(bound.step(at: 1000) { past } == .end(begunBy: now, .byteCount))
+        for count in 1000..<1100 { #expect(bound.step(at: count) { past } == .leave) }
+    }
+
+    @Test func `a read ends when it is too old, below the second bound too`() {
+        var bound = blocked(by: past, ageMax: .seconds(1))
+        guard case .end(let begunBy, .age) = bound.step(at: 101, oldestRead: { past }) else {
+            Issue.record("it goes on")
+            return
+        }
+        #expect(begunBy >= past && begunBy < .now)
+        #expect(bound.step(at: 102) { past } == .leave)
+        // When that has ended, a younger one that was waited for goes on until it is too old, or
+        // the log too long.
+        let young = now - .milliseconds(1)
+        bound = blocked(by: young, ageMax: .seconds(3600))
+        #expect(bound.step(at: 101) { young } == .leave)
+        #expect(bound.step(at: 1000) { young } == .end(begunBy: now, .byteCount))
+    }
+
+    @Test func `nobody waits for another process again until all could be moved`() {
+        var bound = blocked(by: nil)
+        #expect(bound.blocker == .otherProcess)
+        for count in 100..<2000 { #expect(bound.step(at: count) { nil } == .leave) }
+        // Short reads of the store's own that run beside it are not to blame.
+        #expect(bound.step(at: 2000) { past } == .leave)
+        bound.didMoveAll()
+        #expect(bound.step(at: 2000) { nil } == .wait(LogBound.lastPatience))
+    }
+
+    @Test func `reads that overlap are waited for again when the log has grown`() {
+        var bound = blocked(by: past, isMoved: true)
+        #expect(bound.blocker == nil)
+        #expect(bound.step(at: 125) { past } == .none)
+        #expect(bound.step(at: 126) { past } == .wait(LogBound.patience))
+        // The next time would be beyond the second bound, where one waits for longer.
+        bound.didWaitInVain(at: 900, since: now, isMoved: true, oldestRead: past)
+        #expect(bound.step(at: 999) { past } == .none)
+        #expect(bound.step(at: 1000) { past } == .wait(LogBound.lastPatience))
+        bound.didRestart()
+        #expect(bound.step(at: 99) { past } == .none)
+    }
+
+    @Test func `the second bound is never below the first`() {
+        var configuration = Configuration()
+        configuration.walByteCountMax = 1000 * 4096
+        configuration.snapshotWALByteCountMax = 0
+        var bound = LogBound(configuration, pageByteCount: 4096)
+        #expect(bound.step(at: 999) { nil } == .none)
+        bound.didWaitInVain(at: 1000, since: now, isMoved: false, oldestRead: past)
+        #expect(bound.step(at: 1001) { past } == .end(begunBy: now, .byteCount))
+    }
+}

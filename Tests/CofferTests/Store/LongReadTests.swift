@@ -1,0 +1,229 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+
+/// The write-ahead log beside a read that lasts: it grows, nobody waits, and afterwards it shrinks.
+@Suite(.againstHanging) struct LongReadTests {
+    private static let byteCountMax = 1 << 20
+
+    private let folder: TemporaryFolder
+    private let path: String
+    private let log = LogRecorder()
+
+    init() throws {
+        folder = try TemporaryFolder()
+        path = folder.path()
+    }
+
+    private func make(
+        _ base: Configuration = .testing(), _ change: (inout Configuration) -> Void = { _ in }
+    ) throws -> Store {
+        var configuration = base
+        configuration.walByteCountMax = Self.byteCountMax
+        configuration.checkpointPageCount = 100
+        configuration.logger = log.logger
+        change(&configuration)
+        let store = try Store(path: path, key: .numbered(1), configuration: configuration)
+        try store.write { tx in try tx.execute("CREATE TABLE IF NOT EXISTS t(v)") }
+        log.forget()
+        return store
+    }
+
+    /// Some 160 kB of log.
+    private func fill(_ store: Store) throws {
+        try store.write { tx in
+            try tx.execute("DELETE FROM t")
+            for _ in 0..<8 { try tx.execute("INSERT INTO t VALUES (randomblob(20000))") }
+        }
+    }
+
+    /// As often as it takes; a test that waits in vain is ended by the limit of the suite.
+    private func fill(_ store: Store, until isEnough: () -> Bool) throws {
+        while !isEnough() { try fill(store) }
+    }
+
+    private func until(_ isSo: () -> Bool) async throws {
+        while !isSo() { try await Task.sleep(for: .milliseconds(1)) }
+    }
+
+    private func logByteCount() -> Int {
+        let file = try? FileManager.default.attributesOfItem(atPath: path + "-wal")
+        return (file?[.size] as? Int) ?? 0
+    }
+
+    // MARK: A read of the store's own
+
+    @Test func `a write waits for a long read once, and the log is cut when that has gone`()
+        async throws
+    {
+        let store = try make()
+        let snapshot = try await store.snapshot()
+        try fill(store) { store.statistics.checkpoints.pauseCount > 0 }
+        for _ in 0..<60 { try fill(store) }
+        let checkpoints = store.statistics.checkpoints
+        #expect(checkpoints.pauseCount == 1)
+        #expect(checkpoints.pauseDuration >= LogBound.patience)
+        #expect(checkpoints.isOwed && !checkpoints.isKeptByOtherProcess)
+        #expect(logByteCount() > 8 * Self.byteCountMax)
+        #expect(log.texts == ["warning readers keep the write-ahead log above its bound"])
+        #expect(try await snapshot.read { tx in try tx.rows("SELECT * FROM t").count } == 0)
+        try snapshot.close()
+        // Nobody writes.
+        try await until { !store.statistics.checkpoints.isOwed }
+        #expect(logByteCount() <= Self.byteCountMax)
+        #expect(store.statistics.checkpoints.pauseCount == 1)
+        #expect(try await store.read { tx in try tx.rows("SELECT * FROM t").count } == 8)
+        #expect(log.texts.count == 1)
+    }
+
+    @Test func `a read ends when the log has its second bound, however young it is`() throws {
+        let store = try make { $0.snapshotWALByteCountMax = 3 << 20 }
+        let snapshot = try store.snapshot()
+        try fill(store) { store.statistics.readerInUseCount == 0 }
+        let error = expect(.snapshotExpired) { try snapshot.read { _ in } }
+        #expect(error?.message.contains("\(3 << 20) bytes") == true)
+        #expect(
+            log.texts == [
+                "warning readers keep the write-ahead log above its bound",
+                "warning snapshots were ended for the write-ahead log",
+            ])
+        for _ in 0..<40 { try fill(store) }
+        #expect(logByteCount() < 8 << 20)
+    }
+
+    @Test func `a body that does not end although it is told to is told once and not waited for`()
+        async throws
+    {
+        let store = try make { $0.snapshotWALByteCountMax = 3 << 20 }
+        let hold = Hold()
+        let reading = Task {
+            try await store.read { tx in
+                _ = try tx.rows("SELECT * FROM t")
+                hold.stay()
+                _ = try tx.rows("SELECT * FROM t")
+            }
+        }
+        await hold.isEntered()
+        try fill(store) { log.texts.count == 2 }
+        for _ in 0..<5 { try fill(store) }
+        let pauseCount = store.statistics.checkpoints.pauseCount
+        for _ in 0..<40 { try fill(store) }
+        #expect(store.statistics.checkpoints.pauseCount == pauseCount)
+        #expect(log.texts.count == 2)
+        hold.release()
+        #expect(await code(reading) == .snapshotExpired)
+        try await until { !store.statistics.checkpoints.isOwed }
+        #expect(logByteCount() <= Self.byteCountMax)
+    }
+
+    @Test func `the log of a connection is cut when it starts anew`() throws {
+        var configuration = Configuration.testing()
+        configuration.walByteCountMax = Self.byteCountMax
+        let connection = try Connection(
+            path: path, key: .numbered(1), configuration: configuration)
+        try connection.execute("CREATE TABLE t(v)")
+        let reader = try Connection(path: path, key: .numbered(1), configuration: configuration)
+        try reader.begin(.deferred)
+        #expect(try reader.rows("SELECT * FROM t").count == 0)
+        for _ in 0..<20 { try connection.execute("INSERT INTO t VALUES (randomblob(100000))") }
+        try reader.commit()
+        try connection.checkpoint(.restart)
+        #expect(logByteCount() > 2 * Self.byteCountMax, "SQLite keeps its size")
+        try connection.execute("INSERT INTO t VALUES (1)")
+        #expect(logByteCount() <= Self.byteCountMax)
+    }
+
+    // MARK: A read of another process
+
+    @Test func `another process that keeps the log is told, and holds up nobody`() async throws {
+        let store = try make()
+        let peer = try Peer(["hold-read", "wal", path, "1"])
+        try #require(peer.line() == "ready")
+        try fill(store) { store.statistics.checkpoints.isKeptByOtherProcess }
+        for _ in 0..<60 { try fill(store) }
+        let checkpoints = store.statistics.checkpoints
+        #expect(checkpoints.pauseCount == 1)
+        #expect(checkpoints.isOwed && checkpoints.isKeptByOtherProcess)
+        #expect(logByteCount() > 8 * Self.byteCountMax)
+        let told = "warning another process keeps the write-ahead log above its bound"
+        #expect(log.texts == [told])
+        peer.goOn()
+        #expect(peer.finish() == ["released"])
+        try await until { !store.statistics.checkpoints.isOwed }
+        #expect(!store.statistics.checkpoints.isKeptByOtherProcess)
+        #expect(logByteCount() <= Self.byteCountMax)
+        #expect(log.texts == [told])
+        try fill(store)
+    }
+
+    // MARK: After a change of the key
+
+    /// Whether a key opens the main file without its log; a copy is made by a child process, since
+    /// this one has the file open.
+    private func opensAlone(_ key: UInt8) throws -> Bool {
+        let copy = folder.path("alone.db")
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = ["cp", path, copy]
+        try process.run()
+        process.waitUntilExit()
+        defer { removeStore(copy) }
+        do {
+            let connection = try Connection(
+                path: copy, key: .numbered(key), mode: .mustExist, configuration: .testing())
+            let count = try connection.rows("SELECT * FROM t").count
+            connection.close()
+            return count == 8
+        } catch let error as StoreError where error.code == .wrongKey {
+            return false
+        }
+    }
+
+    @Test func `a rekey beside another process's read reaches the main file when that has gone`()
+        async throws
+    {
+        // Closing moves all into the main file.
+        try fill(make())
+        let store = try make(.impatient()) { $0.waitTimeout = .seconds(60) }
+        let peer = try Peer(["hold-read", "wal", path, "1"])
+        try #require(peer.line() == "ready")
+        try await store.rekey(to: .numbered(2))
+        #expect(store.statistics.checkpoints.isOwed)
+        #expect(try opensAlone(1), "the main file alone is under the old key")
+        // A write that changes nothing, and one that does, pay nothing of it.
+        try await store.write { _ in }
+        try await store.write { tx in _ = try tx.execute("CREATE TABLE u(v)") }
+        #expect(store.statistics.checkpoints.isOwed)
+        peer.goOn()
+        #expect(peer.finish() == ["released"])
+        try await until { !store.statistics.checkpoints.isOwed }
+        #expect(try opensAlone(2))
+        #expect(try !opensAlone(1))
+        #expect(store.statistics.checkpoints.pauseCount == 0)
+    }
+
+    @Test func `a rekey that nobody reads beside owes nothing`() throws {
+        let store = try make()
+        try fill(store)
+        try store.rekey(to: .numbered(2))
+        #expect(!store.statistics.checkpoints.isOwed)
+        #expect(try opensAlone(2))
+    }
+
+    @Test func `a pause keeps what is owed for later`() async throws {
+        // Closing moves all into the main file.
+        try fill(make())
+        let store = try make(.impatient()) { $0.waitTimeout = .seconds(60) }
+        let peer = try Peer(["hold-read", "wal", path, "1"])
+        try #require(peer.line() == "ready")
+        try await store.rekey(to: .numbered(2))
+        try await store.suspend()
+        #expect(store.statistics.checkpoints.isOwed)
+        try await store.resume()
+        peer.goOn()
+        #expect(peer.finish() == ["released"])
+        try await until { !store.statistics.checkpoints.isOwed }
+        #expect(try opensAlone(2))
+    }
+}
