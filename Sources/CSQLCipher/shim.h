@@ -327,6 +327,20 @@ static inline int64_t coffer_lock_limit(void) {
     return limit.rlim_cur == RLIM_INFINITY ? -1 : (int64_t)limit.rlim_cur;
 }
 
+/// Opens a file in a folder that has no name, gets none, and goes with its descriptor; only its owner
+/// may use it. -1 where the system or the file system has no such files.
+static inline int coffer_open_unnamed(const char *folder) {
+#if defined(O_TMPFILE)
+    return open(folder, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+#elif defined(__O_TMPFILE)
+    return open(folder, __O_TMPFILE | O_DIRECTORY | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+#else
+    (void)folder;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
 /// Renames a file only if nothing has the new name: -1 with EEXIST if something does, with EINVAL or
 /// ENOSYS where the file system or the kernel cannot do it.
 static inline int coffer_rename_exclusively(const char *from, const char *to) {

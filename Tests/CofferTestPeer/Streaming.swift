@@ -37,6 +37,39 @@ func measureStreaming(_ store: Store, isStored: Bool) throws -> String {
         : try measure(store, Page.self) { $0.text.utf8.count + $0.bytes.count }
 }
 
+/// Streams more into a blob than the disk has room for, and tells what is there afterwards.
+func streamIntoFullDisk() throws -> String {
+    let path = next()
+    let store = try Store(path: path, key: nextKey(), configuration: configuration("wal"))
+    let byteCount = Int(next()) ?? 0
+    try store.write { tx in
+        try tx.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, data BLOB)")
+        try tx.execute("INSERT INTO t VALUES (1, x'010203')")
+    }
+    let isOver = DispatchSemaphore(value: 0)
+    Task.detached {
+        let source = AsyncStream<Data> { Data(count: 100_000) }
+        do {
+            try await store.writeBlob(
+                "data", in: "t", row: 1, byteCount: byteCount, from: source)
+            say("written")
+        } catch {
+            say("\((error as? StoreError).map { "\($0.code)" } ?? "\(error)")")
+        }
+        isOver.signal()
+    }
+    isOver.wait()
+    let length = try store.read { tx in
+        try tx.firstRow("SELECT length(data) FROM t")?.get(0, as: Int.self)
+    }
+    say("\(length ?? -1) bytes")
+    let folder = URL(filePath: path).deletingLastPathComponent().path
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+    say("files \(names.sorted().joined(separator: " "))")
+    try store.write { tx in try tx.execute("UPDATE t SET data = NULL") }
+    return "wrote"
+}
+
 private func measure<R: Record>(
     _ store: Store, _ type: R.Type, _ size: (R) -> Int
 ) throws -> String {

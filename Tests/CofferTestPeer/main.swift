@@ -338,6 +338,8 @@ case "stream":
         if way == "fill" { return try fillPages(store) }
         return try measureStreaming(store, isStored: way == "stored")
     }
+case "spool":
+    report { try streamIntoFullDisk() }
 case "read-endlessly":
     report { try readEndlessly() }
 case "spill":

@@ -3,8 +3,8 @@ import Synchronization
 
 /// One place for one element, between a thread that may block and a task that may not.
 ///
-/// One side puts and the other takes; the one that is ahead waits, so no more than two elements are
-/// in memory. Either side may end it: the other then gets the reason.
+/// The thread puts and the task takes; the one that is ahead waits, so no more than two elements
+/// are in memory. Either side may end it: the other then gets the reason.
 final class Channel<Element: Sendable>: Sendable {
     private enum End {
         case finished
@@ -53,18 +53,8 @@ final class Channel<Element: Sendable>: Sendable {
 
     /// Puts an element; blocks while the last one was not taken.
     func putBlocking(_ element: Element) throws {
-        try block { try tryPut(element, wake: $0) ? () : nil }
-    }
-
-    /// Takes an element, `nil` at the end; blocks while there is none.
-    func takeBlocking() throws -> Element? {
-        try block { try tryTake(wake: $0) }
-    }
-
-    private func block<T>(_ attempt: (@escaping @Sendable () -> Void) throws -> T?) throws -> T {
         let semaphore = DispatchSemaphore(value: 0)
-        while true {
-            if let result = try attempt({ semaphore.signal() }) { return result }
+        while try !tryPut(element, wake: { semaphore.signal() }) {
             let deadline = timeout.map { DispatchTime.now() + .milliseconds($0.milliseconds) }
             let result = WorkThreads.whileBlocked {
                 semaphore.wait(timeout: deadline ?? .distantFuture)
@@ -81,24 +71,13 @@ final class Channel<Element: Sendable>: Sendable {
 
     // MARK: The task's side
 
-    /// Puts an element when the last one was taken.
-    func put(_ element: Element) async throws {
-        try await suspend { try self.tryPut(element, wake: $0) ? () : nil }
-    }
-
     /// The next element, `nil` at the end.
     func take() async throws -> Element? {
-        try await suspend { try self.tryTake(wake: $0) }
-    }
-
-    private func suspend<T>(
-        _ attempt: (@escaping @Sendable () -> Void) throws -> T?
-    ) async throws -> T {
         try await withTaskCancellationHandler {
             while true {
-                var result: Result<T?, any Error> = .success(nil)
+                var result: Result<Element??, any Error> = .success(nil)
                 await withCheckedContinuation { continuation in
-                    result = Result { try attempt { continuation.resume() } }
+                    result = Result { try tryTake { continuation.resume() } }
                     if case .success(nil) = result { return }
                     continuation.resume()
                 }

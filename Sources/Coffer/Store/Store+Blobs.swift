@@ -37,11 +37,14 @@ extension Store {
     /// Puts a blob into one cell of a row, from a stream, in one transaction.
     ///
     /// ```swift
+    /// let upload = request.body  // as slow as its network
     /// try await store.writeBlob("video", in: "film", row: 7, byteCount: size, from: upload)
     /// ```
     ///
-    /// The stream is read while the transaction is open, so other writes wait for it: a chunk that
-    /// takes longer than `waitTimeout` ends it with `.busy`.
+    /// The stream is read to its end first, and nobody else waits meanwhile: the source may take
+    /// its time, and use the store. Then the blob is written at once. Until then up to 1 MiB of it
+    /// is in memory and the rest in a file without a name beside the store's, encrypted under a key
+    /// that is never written; a store without a file keeps all of it in memory.
     ///
     /// - Parameters:
     ///   - column: The column; its old value, of any type, is replaced.
@@ -51,24 +54,34 @@ extension Store {
     ///   - byteCount: The size of the blob.
     ///   - source: Gives exactly `byteCount` bytes, in chunks of any size.
     /// - Throws: What `source` throws; `StoreError` `.mismatch` if it gives more or fewer bytes,
-    ///   `.notFound` if there is no such row, `.cancelled`, `.busy`, `.tooBig`, and what
-    ///   `withWritableBlob(_:in:row:_:)` throws. Then the cell is as it was.
-    /// - Complexity: O(*chunk*) memory.
+    ///   `.notFound` if there is no such row, `.cancelled`, `.tooBig`, `.full` or `.io` if there is
+    ///   no room to put it aside, `.busy`, and what `withWritableBlob(_:in:row:_:)` throws. Then
+    ///   the cell is as it was. What shows without the bytes is thrown before the first is read.
+    /// - Complexity: O(*chunk* + 1 MiB) memory; as much room on the disk again as the blob has.
     public func writeBlob<Source: AsyncSequence>(
         _ column: String, in table: String, row: Int64, byteCount: Int, from source: Source
     ) async throws where Source.Element == Data {
         let cell = BlobCell(schema: "main", table: table, column: column, row: row)
-        let channel = Channel<Data>(timeout: core.configuration.waitTimeout)
-        async let written: Void = core.receive(cell, byteCount: byteCount, from: channel)
+        try await core.requirePlace(for: cell, byteCount: byteCount)
+        var spool = BlobSpool(beside: core.pool.file?.location)
         do {
-            for try await chunk in source { try await channel.put(chunk) }
+            for try await chunk in source {
+                try Task.checkCancellation()
+                guard chunk.count <= byteCount - spool.byteCount else {
+                    throw cell.error(.mismatch, "the source gave more than \(byteCount) bytes")
+                }
+                try await spool.append(chunk)
+            }
             // A source that ends because the task was cancelled has not ended by itself.
-            if Task.isCancelled { throw StoreError.streamCancelled }
-            channel.finish()
-        } catch {
-            channel.fail(error is CancellationError ? StoreError.streamCancelled : error)
+            try Task.checkCancellation()
+        } catch is CancellationError {
+            throw StoreError.streamCancelled
         }
-        try await written
+        guard spool.byteCount == byteCount else {
+            throw cell.error(
+                .mismatch, "the source gave \(spool.byteCount) of \(byteCount) bytes")
+        }
+        try await core.write(.alone) { [spool] tx in try tx.replace(cell, with: spool) }
     }
 }
 
@@ -105,46 +118,40 @@ public struct BlobChunks: AsyncSequence, Sendable {
 }
 
 extension StoreCore {
-    /// Puts what comes out of the channel into a cell, in one write.
-    fileprivate func receive(
-        _ cell: BlobCell, byteCount: Int, from channel: Channel<Data>
-    ) async throws {
-        do {
-            try await write(.alone) { tx in
-                tx.scope.whenStopped { channel.fail($0) }
-                try tx.replace(cell, byteCount: byteCount, from: channel)
+    /// - Throws: Why a blob of this size cannot be put there, as far as it shows beforehand.
+    fileprivate func requirePlace(for cell: BlobCell, byteCount: Int) async throws {
+        guard byteCount >= 0 else { throw cell.error(.misuse, "a blob has 0 bytes or more") }
+        try requireWritable()
+        try await read { tx in
+            guard try tx.storageClass(of: cell.column, in: cell.table, row: cell.row) != nil else {
+                throw cell.missing
             }
-        } catch {
-            channel.fail(error)
-            throw error
+            guard try byteCount <= tx.connection().limit(.length) else {
+                throw cell.error(.tooBig, "\(byteCount) bytes are more than a value may have")
+            }
         }
     }
 }
 
+extension BlobCell {
+    fileprivate var missing: StoreError { error(.notFound, "\(table) has no row \(row)") }
+}
+
 extension WriteTransaction {
-    fileprivate func replace(
-        _ cell: BlobCell, byteCount: Int, from channel: Channel<Data>
-    ) throws {
-        guard byteCount >= 0 else { throw cell.error(.misuse, "a blob has 0 bytes or more") }
+    fileprivate func replace(_ cell: BlobCell, with spool: BlobSpool) throws {
         let rowID = try connection().rowIDName(cell)
         let sql = SQL(
             text: "UPDATE \(try cell.tableName()) SET "
                 + "\(try cell.column.quotedIdentifier()) = zeroblob(?) WHERE \(rowID) = ?",
-            arguments: [.integer(Int64(byteCount)), .integer(cell.row)])
-        guard try execute(sql) == 1 else {
-            throw cell.error(.notFound, "\(cell.table) has no row \(cell.row)")
-        }
+            arguments: [.integer(Int64(spool.byteCount)), .integer(cell.row)])
+        guard try execute(sql) == 1 else { throw cell.missing }
         try withWritableBlob(cell.column, in: cell.table, row: cell.row) { blob in
             var offset = 0
-            while let chunk = try channel.takeBlocking() {
-                guard chunk.count <= byteCount - offset else {
-                    throw cell.error(.mismatch, "the source gave more than \(byteCount) bytes")
-                }
+            try spool.forEachChunk { chunk in
+                // A task that is cancelled stops here.
+                _ = try connection()
                 try blob.write(chunk, at: offset)
                 offset += chunk.count
-            }
-            guard offset == byteCount else {
-                throw cell.error(.mismatch, "the source gave \(offset) of \(byteCount) bytes")
             }
         }
     }

@@ -118,7 +118,7 @@ final class StoreCore: Sendable {
         }
     }
 
-    private func requireWritable() throws(StoreError) {
+    func requireWritable() throws(StoreError) {
         guard pool.mode != .readOnly else {
             throw StoreError(.readOnly, "the store was opened for reading only")
         }

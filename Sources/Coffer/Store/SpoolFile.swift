@@ -1,0 +1,113 @@
+import CSQLCipher
+import Synchronization
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A file without a name beside a store's, for bytes that are to go into it later.
+///
+/// It goes with its descriptor, also in a crash. Nobody but its owner may read it, and what stands
+/// in it is encrypted under a key that is never written.
+final class SpoolFile: Sendable {
+    /// Bytes of each chunk.
+    static let chunkByteCount = 1 << 20
+
+    let descriptor: Int32
+    private let sealer = ChunkSealer()
+    /// The number of the next chunk.
+    private let count = Mutex<UInt64>(0)
+
+    /// - Parameter hasUnnamed: Whether to ask the system for a file that never has a name; else it
+    ///   has one for a moment.
+    /// - Throws: `.full`, `.io`.
+    init(beside file: FileLocation, hasUnnamed: Bool = true) throws(StoreError) {
+        var descriptor = hasUnnamed ? coffer_open_unnamed(file.folder) : -1
+        if descriptor < 0 {
+            let suffix = KeyDerivation.randomSalt().prefix(6).map { String($0, radix: 36) }.joined()
+            let path = "\(file.path).spool-\(suffix)"
+            descriptor = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
+            guard descriptor >= 0 else { throw Self.failure("made") }
+            unlink(path)
+        }
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    var chunkCount: Int { count.withLock { Int($0) } }
+
+    /// Writes the next chunk, which has `chunkByteCount` bytes.
+    ///
+    /// - Throws: `.full`, `.io`; then the file is of no use any more.
+    func append(_ chunk: Data) throws(StoreError) {
+        // Taken also if the rest fails: no number is used twice.
+        let number = count.withLock { count in
+            defer { count += 1 }
+            return count
+        }
+        let sealed = try sealer.seal(chunk, number: number)
+        var offset = Self.offset(of: number)
+        var rest = sealed[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes {
+                pwrite(descriptor, $0.baseAddress, $0.count, offset)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw Self.failure("written") }
+            rest = rest.dropFirst(count)
+            offset += off_t(count)
+        }
+    }
+
+    /// Reads a chunk back.
+    ///
+    /// - Throws: `.io`, also if somebody has changed it.
+    func chunk(_ number: Int) throws(StoreError) -> Data {
+        var sealed = Data(count: Self.chunkByteCount + ChunkSealer.overhead)
+        let count = sealed.withUnsafeMutableBytes { bytes -> Int in
+            var count = 0
+            while count < bytes.count {
+                let offset = Self.offset(of: UInt64(number)) + off_t(count)
+                let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[count...])
+                let read = pread(descriptor, rest.baseAddress, rest.count, offset)
+                if read < 0, errno == EINTR { continue }
+                guard read > 0 else { return read < 0 ? read : count }
+                count += read
+            }
+            return count
+        }
+        guard count >= 0 else { throw Self.failure("read") }
+        guard let chunk = sealer.open(sealed.prefix(count), number: UInt64(number)) else {
+            throw StoreError(
+                .io, "what was put aside for the blob was changed on the disk",
+                hint: "Nothing was written to the store; give the blob again.")
+        }
+        return chunk
+    }
+
+    private static func offset(of number: UInt64) -> off_t {
+        off_t(number) * off_t(chunkByteCount + ChunkSealer.overhead)
+    }
+
+    private static func failure(_ what: String) -> StoreError {
+        let number = errno
+        return StoreError(
+            number == ENOSPC || number == EDQUOT ? .full : .io,
+            "the file that the blob is put aside in could not be \(what): "
+                + systemErrorText(number),
+            hint: "It stands beside the store and takes as much room as the blob.")
+    }
+}
