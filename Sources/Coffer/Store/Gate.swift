@@ -247,7 +247,10 @@ final class Gate: Sendable {
         while true {
             let next: Admission? = line.withLock { line in
                 guard let next = line.next, next.isSharing else { return nil }
-                let thread = next.threads.flatMap { line.takeThread($0, for: self) }
+                // Its own first, also before other gates: who shares a commit must not wait for it.
+                let thread = next.threads.flatMap {
+                    WorkThread.takeForNext(of: $0) ?? line.takeThread($0, for: self)
+                }
                 guard next.threads == nil || thread != nil else { return nil }
                 line.tickets.removeFirst()
                 return (next, thread)

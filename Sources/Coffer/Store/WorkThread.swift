@@ -48,10 +48,11 @@ final class WorkThread: @unchecked Sendable {
     }
 
     /// Takes the current thread for what comes after its work, once that is at its end.
-    func takeForNext(_ threads: WorkThreads) -> Bool {
-        guard isEnding, !isTakenForNext, threads === self.threads else { return false }
-        isTakenForNext = true
-        return true
+    static func takeForNext(of threads: WorkThreads) -> WorkThread? {
+        guard let current, current.isEnding, !current.isTakenForNext, threads === current.threads
+        else { return nil }
+        current.isTakenForNext = true
+        return current
     }
 
     // MARK: The thread itself

@@ -88,9 +88,7 @@ final class WorkThreads: Sendable {
         while true {
             let found: Found? = state.withLock { state in
                 if state.gates.isEmpty {
-                    if let current = WorkThread.current, current.takeForNext(self) {
-                        return .thread(current)
-                    }
+                    if let current = WorkThread.takeForNext(of: self) { return .thread(current) }
                     if let found = find(&state) { return found }
                 }
                 state.gates.append(gate)

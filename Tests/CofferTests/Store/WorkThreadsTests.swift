@@ -115,6 +115,35 @@ import Workload
         #expect(threads.threadCount == 1)
     }
 
+    @Test func `who passes a place on hands over his own thread, before others get it`()
+        async throws
+    {
+        let threads = make(runningMax: 1, threadMax: 1)
+        let (gate, other) = (Gate(permitCount: 1), Gate(permitCount: 1))
+        let (hold, isPassed) = (Hold(), Shared(false))
+        gate.enter(
+            Gate.Ticket(on: threads) {
+                hold.stay()
+                WorkThread.willEnd()
+                isPassed.value = gate.pass()
+            } onRefusal: { _ in
+            })
+        await hold.isEntered()
+        let first = body(other, on: threads)
+        #expect(await comes { other.waitingCount == 1 })
+        let isOver = Shared(false)
+        gate.enter(
+            Gate.Ticket(on: threads, isSharing: true) {
+                isOver.value = true
+                gate.leave()
+            } onRefusal: { _ in
+            })
+        hold.release()
+        try await first.value
+        #expect(isPassed.value)
+        #expect(isOver.value)
+    }
+
     @Test func `a system that refuses threads is asked again`() async throws {
         let refusals = Shared(0)
         let threads = WorkThreads(
