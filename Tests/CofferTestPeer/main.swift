@@ -202,8 +202,12 @@ case "hold-write":
 case "hold-read":
     hold(.deferred, "SELECT count(*) FROM t")
 case "rekey":
+    // With so small a cache that pages reach the disk before the end.
     report {
-        let connection = try connection(next())
+        var configuration = configuration(next())
+        configuration.cacheByteCountMax = 1
+        let path = next()
+        let connection = try Connection(path: path, key: nextKey(), configuration: configuration)
         say("ready")
         waitForInput()
         return try rekey(connection)
@@ -224,6 +228,42 @@ case "rekey-limited":
     }
 case "write-until-full":
     report { try writeUntilFull(try connection(next())) }
+case "rekey-with-salt":
+    // The key and the salt at once, by the engine alone: what Coffer refuses.
+    report {
+        var configuration = configuration(next())
+        configuration.cacheByteCountMax = 1
+        let path = next()
+        let connection = try Connection(path: path, key: nextKey(), configuration: configuration)
+        say("ready")
+        waitForInput()
+        let (handle, profile) = (try connection.current(), try connection.ownProfile())
+        let salt = [UInt8](repeating: 7, count: RawKey.saltByteCount)
+        let key = try KeyDerivation.rawKey(from: nextKey(), salt: salt, profile: profile)
+        key.withKeyText { text in
+            _ = sqlite3_rekey_v2(handle.db, "main", text.baseAddress, Int32(text.count))
+        }
+        return "rekeyed"
+    }
+case "rekey-undone":
+    report {
+        let path = next()
+        let connection = try Connection(
+            path: path, key: nextKey(), configuration: configuration("delete"))
+        return rekeyUndone(connection, at: path, to: nextKey())
+    }
+case "temporary-files":
+    report {
+        var configuration = configuration(next())
+        configuration.cacheByteCountMax = 1
+        let path = next()
+        let connection =
+            path.isEmpty
+            ? try Connection(.temporary, configuration: configuration)
+            : try Connection(path: path, key: nextKey(), configuration: configuration)
+        let files = try temporaryFiles(connection, of: path)
+        return "files " + files.sorted().joined(separator: " ")
+    }
 case "rekey-now":
     report { try rekey(try connection(next())) }
 case "open-as-nobody":

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite struct FullDiskTests {
+@Suite(.againstHanging) struct FullDiskTests {
     private let folder: TemporaryFolder
     private let path: String
 
@@ -70,7 +70,7 @@ import Testing
         #expect(lines == ["io", "kept"])
     }
 
-    @Test(.enabled(if: SmallDisk.isAvailable), arguments: journalModes)
+    @Test(.onSmallDisk, arguments: journalModes)
     func `a full disk gives .full, undoes the write and loses no row`(
         mode: Configuration.JournalMode
     ) throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite struct RekeyTests {
+@Suite(.againstHanging) struct RekeyTests {
     private let folder: TemporaryFolder
     private let path: String
 
@@ -195,12 +195,19 @@ import Testing
         #expect(try rowCount(key: 1, mode) == 2000)
     }
 
-    @Test(.enabled(if: SmallDisk.isAvailable), arguments: journalModes)
+    @Test(.onSmallDisk, arguments: journalModes)
     func `a full disk stops the rekey with .full and every row stays`(
         mode: Configuration.JournalMode
     ) throws {
         let lines = try SmallDisk.run(folder, "rekey-now", mode)
         #expect(lines == ["full", "rows 2000"])
+    }
+
+    @Test func `a rekey that does not last until the old key is tried is no success`() throws {
+        try make(.delete).close()
+        _ = try folder.copy(path, as: "store.db.before")
+        #expect(try Peer.run(["rekey-undone", path, "1", "2"]) == ["engine"])
+        #expect(try rowCount(key: 1, .delete) == 200)
     }
 
     @Test func `a key that was changed says so, even if the connection cannot be set up again`()

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import Coffer
@@ -59,6 +60,36 @@ import Testing
         #expect(bytes == edge + [UInt8](repeating: 0, count: 48) + edge)
         UnsafeMutableRawBufferPointer(start: nil, count: 0).wipe()
     }
+
+    #if os(Linux)
+    @Test func `the pages that a secret gives back hold nothing of it`() throws {
+        // Looks at memory that belongs to nobody, which a pointer may not.
+        let memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC)
+        try #require(memory >= 0)
+        defer { close(memory) }
+        func byte(_ index: Int) -> UInt8 { UInt8(truncatingIfNeeded: index &* 31 &+ index >> 8) }
+        var seenCount = 0
+        for _ in 0..<20 {
+            let secret = SecretBytes(byteCount: 65_536) { bytes in
+                for index in bytes.indices { bytes[index] = byte(index) }
+            }
+            let address = secret.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
+            // Made before: nothing that is made after may lie in the pages. The second secret keeps
+            // them from being given back to the system.
+            var left = [UInt8](repeating: 0, count: secret.byteCount)
+            let above = SecretBytes(byteCount: 1) { $0[0] = 1 }
+            _ = consume secret
+            let readCount = pread(memory, &left, left.count, off_t(address))
+            _ = consume above
+            guard readCount == left.count else { continue }
+            seenCount += 1
+            let sameCount = left.indices.count { left[$0] == byte($0) }
+            // One of 256 is the same by chance.
+            #expect(sameCount < left.count / 16)
+        }
+        #expect(seenCount > 0, "no page could be looked at")
+    }
+    #endif
 
     @Test func `a secret can be read from many tasks`() async {
         let key = RawKey(bytes: SecretBytes(byteCount: 32) { $0[0] = 9 }, salt: [])

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// What the store keeps secret, seen from outside.
-@Suite struct SecrecyTests {
+@Suite(.againstHanging) struct SecrecyTests {
     private static let marker = "MARKER-7f3a-plaintext"
 
     @Test(arguments: journalModes)
@@ -31,6 +31,17 @@ import Testing
         try expectNoMarker(folder)
         try store.close()
         try expectNoMarker(folder)
+    }
+
+    /// What `PRAGMA temp_store = FILE` would write to a folder for temporary files is plaintext, on
+    /// both engines, in files whose names are gone as soon as they are open.
+    @Test(arguments: journalModes)
+    func `sorts and temporary tables that outgrow the cache open no file`(
+        mode: Configuration.JournalMode
+    ) throws {
+        let folder = try TemporaryFolder()
+        let told = try Peer.run(["temporary-files", mode.description, folder.path(), "1"])
+        #expect(told == ["files "])
     }
 
     /// Reads the files in another process: here the descriptor rule holds.

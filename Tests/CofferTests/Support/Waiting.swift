@@ -1,4 +1,20 @@
+import Foundation
+import Testing
+
 @testable import Coffer
+
+/// Looks every millisecond until something holds, where there is no task that could be told.
+///
+/// For ten minutes at most: a test's time limit ends no thread.
+func waitUntil(
+    sourceLocation: SourceLocation = #_sourceLocation, _ holds: () -> Bool
+) throws {
+    let end = ContinuousClock.now + .seconds(600)
+    while !holds() {
+        try #require(ContinuousClock.now < end, "it never came", sourceLocation: sourceLocation)
+        usleep(1000)
+    }
+}
 
 /// The error's code that a task ended with; `nil` if it returned.
 func code(_ task: Task<some Sendable, any Error>) async -> StoreError.Code? {

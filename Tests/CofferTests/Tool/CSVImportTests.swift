@@ -222,7 +222,7 @@ import Testing
         #expect(try store.tables() == [])
     }
 
-    @Test(.enabled(if: SmallDisk.isAvailable))
+    @Test(.onSmallDisk)
     func `a full disk imports nothing and is exit code 17`() throws {
         let store = try ToolStore()
         try store.execute("CREATE TABLE t(a)", "INSERT INTO t VALUES (1)")
