@@ -14,7 +14,7 @@ demo := -c release --package-path Examples --scratch-path '$(CURDIR)/.build-exam
 # sanitizer sees nothing.
 space := $(subst ,, )
 tsan_files := $(wildcard Tests/CofferTests/Store/*Tests.swift Tests/CofferTests/Observation/*Tests.swift) \
-	$(filter-out %/KillTests.swift,$(wildcard Tests/CofferTests/Proof/*Tests.swift))
+	$(filter-out %/KillTests.swift %/KillDuringRekeyTests.swift,$(wildcard Tests/CofferTests/Proof/*Tests.swift))
 tsan_suites := CofferTests\.($(subst $(space),|,$(basename $(notdir $(tsan_files)))))/
 sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports Examples/Downloads \
 	Examples/Flights Examples/Report \
@@ -58,7 +58,7 @@ tsan: setup ## run the store's tests under the thread sanitizer, some minutes
 proof: setup ## put the store to the proof on both engines; writes Documentation/proof.md
 	@$(if $(filter 1,$(LONG)),COFFER_LONG_TESTS=1) Scripts/proof $(FILTER)
 
-guards: setup ## switch guards off, which the proof has to notice; writes Documentation/guards.md
+guards: setup ## switch guards off, which proof or tests have to notice; writes Documentation/guards.md
 	@$(select) Scripts/guards $(FILTER)
 
 lint: ## check the format of all Swift sources

@@ -27,7 +27,7 @@ struct CancellationHarness {
         case failed(String)
     }
 
-    func run(cancellationCount: Int) async throws -> Tally {
+    func run(cancellationCount: Int, seed: UInt64) async throws -> Tally {
         let folder = try TemporaryFolder()
         var configuration = Configuration.testing(journalMode)
         configuration.durability = .process
@@ -36,14 +36,20 @@ struct CancellationHarness {
         try await store.write { tx in
             try tx.execute("CREATE TABLE t(id INTEGER NOT NULL, part INTEGER NOT NULL)")
         }
+        var random = SeededGenerator(seed: seed)
         var tally = Tally()
         var returnedCount = 0
         do {
             // What was lost once would be lost again and again.
             while tally.triedCount < cancellationCount, tally.problems.isEmpty {
-                let outcomes = try await cancelSome(store, from: tally.triedCount)
+                let outcomes = try await cancelSome(
+                    store, from: tally.triedCount, using: &random)
                 returnedCount += outcomes.count { $0 == .returned }
                 try await check(outcomes, from: tally.triedCount, store, &tally)
+                // A place that is lost shows here alone.
+                if tally.triedCount / Self.batchCount % 10 == 0 {
+                    try await checkIdle(store, configuration)
+                }
             }
             try await checkIdle(store, configuration)
             try await store.close()
@@ -58,8 +64,9 @@ struct CancellationHarness {
     }
 
     /// Starts some tasks and cancels each at some moment.
-    private func cancelSome(_ store: Store, from first: Int) async throws -> [Outcome] {
-        var random = SystemRandomNumberGenerator()
+    private func cancelSome(
+        _ store: Store, from first: Int, using random: inout SeededGenerator
+    ) async throws -> [Outcome] {
         let tasks = (first..<first + Self.batchCount).map { id in
             id % 20 == 19 ? observe(store, id) : id % 5 == 4 ? read(store, id) : write(store, id)
         }

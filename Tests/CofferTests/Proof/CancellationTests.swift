@@ -10,7 +10,7 @@ import Testing
     ) async throws {
         let count = mode == .wal ? tryCount(10_000, long: 500_000) : tryCount(1000, long: 50_000)
         let tally = try await CancellationHarness(journalMode: mode)
-            .run(cancellationCount: count)
+            .run(cancellationCount: count, seed: testSeed())
         try tally.expectNothingLost("cancellations")
     }
 
@@ -18,7 +18,7 @@ import Testing
         async throws
     {
         let tally = try await CancellationHarness(journalMode: .wal, misreports: true)
-            .run(cancellationCount: 1000)
+            .run(cancellationCount: 1000, seed: testSeed())
         #expect(tally.problems.contains { $0.contains("thrown, and") })
     }
 }

@@ -14,16 +14,19 @@ struct KillHarness {
     /// So often a file is used: the more it holds, the longer a look at it takes.
     private static let killCountOfFile = 25
 
-    func run(killCount: Int) throws -> Tally {
+    func run(killCount: Int, seed: UInt64) throws -> Tally {
+        var random = SeededGenerator(seed: seed)
         var tally = Tally()
         while tally.triedCount < killCount {
             let count = min(Self.killCountOfFile, killCount - tally.triedCount)
-            try runOnFile(killCount: count, &tally)
+            try runOnFile(killCount: count, &tally, using: &random)
         }
         return tally
     }
 
-    private func runOnFile(killCount: Int, _ tally: inout Tally) throws {
+    private func runOnFile(
+        killCount: Int, _ tally: inout Tally, using random: inout SeededGenerator
+    ) throws {
         let folder = try TemporaryFolder()
         let path = folder.path()
         let store = try Store(path: path, key: .numbered(1), configuration: keeping.configuration())
@@ -34,7 +37,7 @@ struct KillHarness {
         var uncheckedCount = 0
         for number in 0..<killCount {
             var problems: [String] = []
-            for line in try linesUntilKilled(path) where line != "ready" {
+            for line in try linesUntilKilled(path, using: &random) where line != "ready" {
                 let words = line.split(separator: " ").compactMap { Int($0) }
                 guard words.count == 2, told.indices.contains(words[0]) else {
                     problems.append(line)
@@ -52,7 +55,9 @@ struct KillHarness {
         }
     }
 
-    private func linesUntilKilled(_ path: String) throws -> [String] {
+    private func linesUntilKilled(
+        _ path: String, using random: inout SeededGenerator
+    ) throws -> [String] {
         let durability = keeping.durability == .power ? "power" : "process"
         let peer = try Peer([
             "ledger", tellsEarly ? "early" : "truly", path, "1", keeping.journalMode.description,
@@ -60,14 +65,14 @@ struct KillHarness {
         ])
         var lines: [String] = []
         // One of eight is killed while it starts or opens the file.
-        if Int.random(in: 0..<8) > 0 {
-            for _ in 0..<Int.random(in: 1...40) {
+        if Int.random(in: 0..<8, using: &random) > 0 {
+            for _ in 0..<Int.random(in: 1...40, using: &random) {
                 guard let line = peer.line() else { break }
                 lines.append(line)
             }
-            usleep(UInt32.random(in: 0...3000))
+            usleep(UInt32.random(in: 0...3000, using: &random))
         } else {
-            usleep(UInt32.random(in: 0...60_000))
+            usleep(UInt32.random(in: 0...60_000, using: &random))
         }
         peer.kill()
         while let line = peer.line() { lines.append(line) }

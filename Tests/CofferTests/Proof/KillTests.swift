@@ -6,7 +6,8 @@ import Testing
 @Suite(.againstHanging) struct KillTests {
     @Test(arguments: Keeping.all)
     func `kill -9 costs no write that returned and leaves none half done`(keeping: Keeping) throws {
-        let tally = try KillHarness(keeping: keeping).run(killCount: tryCount(25, long: 1250))
+        let tally = try KillHarness(keeping: keeping)
+            .run(killCount: tryCount(25, long: 1250), seed: testSeed())
         try tally.expectNothingLost("kill -9")
     }
 
@@ -17,9 +18,10 @@ import Testing
         let keeping = Keeping(journalMode: mode, durability: .power)
         var problems: [String] = []
         // A kill may come while nothing is told of and not there: a few do not say much.
-        for _ in 0..<20 where !problems.contains(where: { $0.contains("told of") }) {
-            problems += try KillHarness(keeping: keeping, tellsEarly: true).run(killCount: 8)
-                .problems
+        let seed = testSeed()
+        for number in 0..<20 where !problems.contains(where: { $0.contains("told of") }) {
+            problems += try KillHarness(keeping: keeping, tellsEarly: true)
+                .run(killCount: 8, seed: seed + UInt64(number)).problems
         }
         #expect(problems.contains { $0.contains("told of") })
     }

@@ -9,7 +9,7 @@ import Testing
         mode: Configuration.JournalMode
     ) async throws {
         let tally = try await LinearizabilityHarness(journalMode: mode)
-            .run(historyCount: tryCount(100, long: 10_000), seed: .random(in: 0..<1_000_000))
+            .run(historyCount: tryCount(100, long: 10_000), seed: testSeed())
         try tally.expectNothingLost("histories")
     }
 
