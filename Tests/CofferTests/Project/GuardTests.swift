@@ -2,15 +2,22 @@ import Foundation
 import Testing
 
 /// The patches of `Tests/Guards`, each of which switches off one guard of the store, so that
-/// `make guards` can tell whether the harnesses notice. Here only that they still do.
-@Suite struct GuardTests {
+/// `make guards` can tell whether a harness or a test notices. Here only that they still apply.
+@Suite(.againstHanging) struct GuardTests {
     struct Patch: CustomTestStringConvertible {
         let name: String
         let lines: [String]
 
-        var harnesses: [String] {
-            lines.prefix { !$0.isEmpty }.compactMap { line in
-                line.hasPrefix("Harness: ") ? String(line.dropFirst("Harness: ".count)) : nil
+        /// Which count what they lose.
+        var harnesses: [String] { values("Harness") }
+        /// Suites of which a test has to fail.
+        var tests: [String] { values("Test") }
+        /// The major version of the engine that alone has the guard; none if both have it.
+        var engines: [String] { values("Engine") }
+
+        private func values(_ name: String) -> [String] {
+            lines.dropFirst().prefix { !$0.isEmpty }.compactMap { line in
+                line.hasPrefix("\(name): ") ? String(line.dropFirst(name.count + 2)) : nil
             }
         }
 
@@ -40,17 +47,38 @@ import Testing
             ])
     }
 
+    @Test func `each promise that the README begins with has a guard to switch off`() {
+        let names = Set(Self.patches.map(\.name))
+        let needed = [
+            "authorizer", "copy-compared", "foreign-keys-counted", "new-file-exclusive", "probe",
+            "rekey-lock", "rekey-new-key-opens", "rekey-old-key-fails", "temporary-in-memory",
+            "wiping", "zero-pages",
+        ]
+        for name in needed { #expect(names.contains("\(name).patch")) }
+    }
+
+    @Test func `each suite that a patch names is there`() throws {
+        let root = Repository.root.appending(path: "Tests/CofferTests")
+        let files = try #require(FileManager.default.enumerator(atPath: root.path))
+        let suites = Set(
+            files.compactMap { ($0 as? String)?.split(separator: "/").last.map(String.init) })
+        for suite in Self.patches.flatMap({ $0.harnesses + $0.tests }) {
+            #expect(suites.contains("\(suite).swift"), "\(suite)")
+        }
+    }
+
     @Test(arguments: patches)
     func `a patch says what it switches off, and touches the library alone`(patch: Patch) {
         #expect(patch.name.hasSuffix(".patch"))
         #expect(patch.lines.first?.isEmpty == false)
         #expect(patch.lines.first?.contains("|") == false, "it goes into a table")
-        #expect(!patch.harnesses.isEmpty)
+        #expect(!(patch.harnesses + patch.tests).isEmpty)
+        #expect(Set(["3", "4"]).isSuperset(of: patch.engines) && patch.engines.count <= 1)
         #expect(!patch.changedFiles.isEmpty)
         #expect(patch.changedFiles.allSatisfy { $0.hasPrefix("Sources/Coffer/") })
     }
 
-    @Test(.againstHanging, arguments: patches)
+    @Test(arguments: patches)
     func `a patch applies to the sources as they are`(patch: Patch) throws {
         let root = Repository.root.path
         let output = try Tool.runProgram([
