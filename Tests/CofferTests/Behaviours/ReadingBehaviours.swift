@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import Workload
 
 @testable import Coffer
 
@@ -95,7 +96,8 @@ import Testing
     }
 
     @Test func `F018 a blob of 64 KiB comes back, copied and borrowed`() throws {
-        let bytes = Data((0..<65_536).map { _ in UInt8.random(in: 0...255) })
+        var random = SeededGenerator(for: #function)
+        let bytes = Data((0..<65_536).map { _ in .random(in: 0...255, using: &random) })
         try connection.execute("CREATE TABLE blobTable(a text, b blob)")
         try connection.execute("INSERT INTO blobTable VALUES (\("safari's compass"), \(bytes))")
         let cursor = try connection.cursor(

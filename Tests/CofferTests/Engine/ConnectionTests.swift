@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite struct ConnectionTests {
+@Suite(.againstHanging) struct ConnectionTests {
     private let folder: TemporaryFolder
     private let connection: Connection
 

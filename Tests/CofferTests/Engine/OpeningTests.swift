@@ -1,10 +1,11 @@
 import CSQLCipher
 import Foundation
 import Testing
+import Workload
 
 @testable import Coffer
 
-@Suite struct OpeningTests {
+@Suite(.againstHanging) struct OpeningTests {
     private let folder: TemporaryFolder
     private let path: String
 
@@ -157,7 +158,7 @@ import Testing
     }
 
     @Test func `garbage looks like any file under another key`() throws {
-        var random = SystemRandomNumberGenerator()
+        var random = SeededGenerator(for: #function)
         let bytes = (0..<40_960).map { _ in UInt8.random(in: 0...255, using: &random) }
         try Data(bytes).write(to: URL(filePath: path))
         expect(.wrongKey) { try open() }

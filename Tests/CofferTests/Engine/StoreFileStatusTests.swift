@@ -1,9 +1,10 @@
 import Foundation
 import Testing
+import Workload
 
 @testable import Coffer
 
-@Suite struct StoreFileStatusTests {
+@Suite(.againstHanging) struct StoreFileStatusTests {
     private let folder: TemporaryFolder
     private let path: String
 
@@ -23,7 +24,8 @@ import Testing
     func `random bytes are told by their number`(
         count: Int, format: StoreFileStatus.Format
     ) throws {
-        try write((0..<count).map { _ in UInt8.random(in: 0...0xff) })
+        var random = SeededGenerator(for: #function)
+        try write((0..<count).map { _ in .random(in: 0...0xff, using: &random) })
         let status = try StoreFileStatus(path: path)
         #expect(status.format == format)
         #expect(status.byteCount == count)

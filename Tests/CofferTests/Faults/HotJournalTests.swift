@@ -8,7 +8,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite struct HotJournalTests {
+@Suite(.againstHanging) struct HotJournalTests {
     @Test(arguments: supportedProfiles)
     func `a wrong key beside a hot journal is .wrongKey and the right one rolls it back`(
         profile: CipherProfile

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite struct JournalModeTests {
+@Suite(.againstHanging) struct JournalModeTests {
     private let folder: TemporaryFolder
     private let path: String
 
@@ -31,7 +31,7 @@ import Testing
         try open(.existing).firstRow("SELECT n FROM t WHERE id = \(id)")?.get(0) ?? -1
     }
 
-    @Test(.againstHanging)
+    @Test
     func `no commit is lost while the mode changes and another process reopens for each write`()
         throws
     {

@@ -13,7 +13,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite struct RekeyStoryTests {
+@Suite(.againstHanging) struct RekeyStoryTests {
     private let folder: TemporaryFolder
     private let path: String
 

@@ -3,7 +3,7 @@ import Testing
 
 /// What the compiler must refuse: each file of `Tests/MustNotCompile` begins with the error that it
 /// must get.
-@Suite struct CompilerTests {
+@Suite(.againstHanging) struct CompilerTests {
     private static let files: [String] = {
         let folder = Repository.root.appending(path: "Tests/MustNotCompile").path
         return (try? FileManager.default.contentsOfDirectory(atPath: folder))?.sorted() ?? []
@@ -13,7 +13,7 @@ import Testing
         #expect(Self.files.count >= 9)
     }
 
-    @Test(.againstHanging, arguments: files)
+    @Test(arguments: files)
     func `misuse that types can stop does not compile`(file: String) throws {
         let source = Repository.root.appending(path: "Tests/MustNotCompile").appending(path: file)
         let text = try String(contentsOf: source, encoding: .utf8)
@@ -22,7 +22,7 @@ import Testing
         #expect(output.contains(expected), "the compiler said: \(output)")
     }
 
-    @Test(.againstHanging) func `a query of five terms is checked in less than a second`() throws {
+    @Test func `a query of five terms is checked in less than a second`() throws {
         let source = Repository.root.appending(path: "Tests/MustCompile/FiveTermQuery.swift")
         // Seconds of the processor, after which the compiler gives an expression up.
         let limit = ["-Xfrontend", "-solver-expression-time-threshold=1"]

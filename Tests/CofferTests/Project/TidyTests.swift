@@ -47,6 +47,28 @@ import Testing
         }
     }
 
+    @Test func `each suite that starts a process or waits for another thread has a time limit`()
+        throws
+    {
+        let starting = [
+            "Peer(", "Peer.run(", "Tool.run", "Tool.start(", "ToolStore(", "Process()",
+            "SmallDisk.",
+            "BuiltModules.", "shell.run(", "Hold()", "onThread", "usleep(", "Task.sleep(",
+            "waitUntil",
+        ]
+        for source in try Self.sources(below: ["Tests/CofferTests"]) {
+            let text = source.lines.joined(separator: "\n")
+            // This list names them all.
+            guard text.contains("@Suite"), !source.name.hasSuffix("/TidyTests.swift") else {
+                continue
+            }
+            if text.contains("@Suite(.againstHanging)") { continue }
+            for word in starting where text.contains(word) {
+                Issue.record("\(source.name) has \(word) and no .againstHanging")
+            }
+        }
+    }
+
     @Test func `nothing on a user's path traps or is left to do`() throws {
         let banned = ["try!", "fatalError", "preconditionFailure", "TODO", "FIXME", "XXX", " as!"]
         for source in try Self.sources(below: ["Sources/Coffer"]) {

@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
 import Testing
+import Workload
 
 @testable import Coffer
 
@@ -104,9 +105,9 @@ import Testing
         try OddSchema.expectAlive(Connection(path: copy, key: .numbered(1)))
     }
 
-    private static func move(_ amount: Int, _ run: (SQL) throws -> Void) throws {
+    private static func move(_ amount: Int, id: Int, _ run: (SQL) throws -> Void) throws {
         try run("UPDATE two SET b = b - \(amount) WHERE a = 'left'")
-        try run("UPDATE t SET v = randomblob(900) WHERE id = \(Int.random(in: 1...3000))")
+        try run("UPDATE t SET v = randomblob(900) WHERE id = \(id)")
         try run("UPDATE two SET b = b + \(amount) WHERE a = 'right'")
     }
 
@@ -127,17 +128,21 @@ import Testing
         let run = Run()
         try await withThrowingTaskGroup(of: Void.self) { [path, copy] group in
             group.addTask {
+                var random = SeededGenerator(for: "a backup beside a writer")
                 while !run.isDone.load(ordering: .relaxed) {
-                    try await store.write { tx in try Self.move(1) { try tx.execute($0) } }
+                    let id = Int.random(in: 1...3000, using: &random)
+                    try await store.write { tx in try Self.move(1, id: id) { try tx.execute($0) } }
                     run.commitCount.add(1, ordering: .relaxed)
                 }
             }
             group.addTask {
                 let other = try Connection(
                     path: path, key: .numbered(1), configuration: .testing(mode))
+                var random = SeededGenerator(for: "a backup beside another connection")
                 while !run.isDone.load(ordering: .relaxed) {
+                    let id = Int.random(in: 1...3000, using: &random)
                     try other.transaction(.immediate) {
-                        try Self.move(-2) { try other.execute($0) }
+                        try Self.move(-2, id: id) { try other.execute($0) }
                     }
                     await Task.yield()
                 }

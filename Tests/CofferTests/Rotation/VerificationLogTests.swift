@@ -1,6 +1,7 @@
 import CSQLCipher
 import Foundation
 import Testing
+import Workload
 
 @testable import Coffer
 
@@ -175,11 +176,12 @@ import Testing
             group.addTask {
                 let other = try Connection(
                     path: path, key: .numbered(1), configuration: .testing())
+                var random = SeededGenerator(for: "a log that starts anew")
                 while ContinuousClock.now < end {
                     try other.execute("UPDATE t SET v = randomblob(900) WHERE id % 3 = 0")
                     _ = try? other.rows("PRAGMA wal_checkpoint")
                     // Time for a check to begin while the log is wholly in the file.
-                    try await Task.sleep(for: .milliseconds(Int.random(in: 1...30)))
+                    try await Task.sleep(for: .milliseconds(Int.random(in: 1...30, using: &random)))
                 }
             }
             try await group.waitForAll()

@@ -1,15 +1,18 @@
 import Testing
+import Workload
 
 @testable import Coffer
 
 @Suite struct VerificationScopeTests {
     private static let noLockPage = Int.max
+    private let random = Shared(SeededGenerator(for: "a sample of pages"))
 
     private func pages(
         _ scope: VerificationScope, of count: Int, lockPage: Int = noLockPage
     ) -> [Int] {
-        var generator = SystemRandomNumberGenerator()
-        return Array(scope.pages(of: count, lockPage: lockPage, using: &generator))
+        var drawn: [Int] = []
+        random.update { drawn = Array(scope.pages(of: count, lockPage: lockPage, using: &$0)) }
+        return drawn
     }
 
     @Test func `a sample has so many different pages in order and always page 1`() {

@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
 import Testing
+import Workload
 
 @testable import Coffer
 
@@ -97,17 +98,21 @@ import Testing
     @Test func `progress comes to the end and a cancelled task stops`() async throws {
         let store = try make(rowCount: 4000)
         let last = Mutex<VerificationProgress?>(nil)
+        let hold = Hold()
+        let isHeld = Shared(false)
         _ = try await store.verify { progress in last.withLock { $0 = progress } }
         let seen = try #require(last.withLock { $0 })
         #expect(seen.pageCount == seen.pageCountTotal && seen.pageCount > 0)
         let task = Task { () -> VerificationReport in
             try await store.verify { _ in
-                while !Task.isCancelled, last.withLock({ $0 }) != nil { usleep(1000) }
+                guard !isHeld.value else { return }
+                isHeld.value = true
+                hold.stay()
             }
         }
-        try await Task.sleep(for: .milliseconds(20))
+        await hold.isEntered()
         task.cancel()
-        last.withLock { $0 = nil }
+        hold.release()
         await #expect {
             _ = try await task.value
         } throws: { ($0 as? StoreError)?.code == .cancelled }
@@ -121,10 +126,12 @@ import Testing
         let end = ContinuousClock.now + .seconds(isLongRun ? 30 : 4)
         let verifyCount = try await withThrowingTaskGroup(of: Int.self) { group in
             group.addTask {
+                var random = SeededGenerator(for: "a verify beside a writer")
                 while ContinuousClock.now < end {
+                    let id = Int.random(in: 1...300, using: &random)
+                    let byte = UInt8.random(in: 0...255, using: &random)
+                    let value = [UInt8](repeating: byte, count: 900)
                     try await store.write { tx in
-                        let id = Int.random(in: 1...300)
-                        let value = [UInt8](repeating: .random(in: 0...255), count: 900)
                         try tx.execute("UPDATE t SET v = \(value) WHERE id = \(id)")
                         try tx.execute("INSERT INTO t(v) VALUES (\(value))")
                     }

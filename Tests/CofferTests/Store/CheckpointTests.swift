@@ -123,7 +123,7 @@ import Testing
         #expect(store.statistics.checkpoints == CheckpointStatistics())
         for _ in 0..<3 { try Self.fill(store) }
         // It runs beside the writes.
-        while store.statistics.checkpoints.count == 0 { usleep(1000) }
+        try waitUntil { store.statistics.checkpoints.count > 0 }
         let checkpoints = store.statistics.checkpoints
         #expect(checkpoints.duration > .zero)
         #expect(checkpoints.logFrameCount >= 100 && checkpoints.movedFrameCount >= 100)

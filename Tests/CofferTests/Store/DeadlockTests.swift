@@ -194,7 +194,7 @@ import Testing
             try b.write { _ in
                 inB.stay()
                 // The reader waits already.
-                while b.waitingWriteCount == 0 { usleep(1000) }
+                try waitUntil { b.waitingWriteCount > 0 }
                 try a.suspend()
             }
         }

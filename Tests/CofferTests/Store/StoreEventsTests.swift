@@ -159,7 +159,7 @@ import Testing
         #expect(taken() == ["error another process has changed the key"])
         guard mode == .wal else { return }
         store.core.checkpointer.start(.besideWrites)
-        while log.events.isEmpty { Thread.sleep(forTimeInterval: 0.001) }
+        try waitUntil { !log.events.isEmpty }
         #expect(log.events.first?.metadata["code"] == "wrongKey")
         #expect(taken() == ["warning checkpoint failed"])
     }

@@ -129,7 +129,7 @@ import Testing
                 try? store.write { _ = try $0.execute("INSERT INTO t VALUES (2)") }
             }
             thread.start()
-            while !thread.isFinished { usleep(1000) }
+            try waitUntil { thread.isFinished }
             let after = try store.read { inner in try inner.rows("SELECT * FROM t").count }
             return [before, after]
         }

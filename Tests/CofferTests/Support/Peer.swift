@@ -8,6 +8,11 @@ final class Peer: @unchecked Sendable {
     private let input = Pipe()
     private let output = Pipe()
     private var buffer = Data()
+    private let deadline: DispatchWorkItem
+
+    /// A peer that hangs is killed while the test's own time limit still holds, so that the test
+    /// ends, and fails by what the peer did not say.
+    private static let timeout: DispatchTimeInterval = .seconds(isLongRun ? 6600 : 900)
 
     /// - Parameters:
     ///   - arguments: The verb and its arguments; keys are numbers.
@@ -19,7 +24,14 @@ final class Peer: @unchecked Sendable {
         process.standardInput = input
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
+        let process = process
+        deadline = DispatchWorkItem { Foundation.kill(process.processIdentifier, SIGKILL) }
         try process.run()
+        DispatchQueue.global().asyncAfter(deadline: .now() + Self.timeout, execute: deadline)
+    }
+
+    deinit {
+        deadline.cancel()
     }
 
     static func run(_ arguments: [String], under wrapper: [String] = []) throws -> [String] {
@@ -53,7 +65,7 @@ final class Peer: @unchecked Sendable {
     /// Ends the peer without a chance to clean up.
     func kill() {
         Foundation.kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
+        waitUntilExit()
     }
 
     /// Waits for the end and returns the remaining lines.
@@ -61,8 +73,14 @@ final class Peer: @unchecked Sendable {
         try? input.fileHandleForWriting.close()
         var lines: [String] = []
         while let line = line() { lines.append(line) }
-        process.waitUntilExit()
+        waitUntilExit()
         return lines
+    }
+
+    /// Afterwards the number of the process may be another's.
+    private func waitUntilExit() {
+        process.waitUntilExit()
+        deadline.cancel()
     }
 
     /// The executable stands beside the test runner.

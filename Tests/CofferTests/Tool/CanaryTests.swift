@@ -5,7 +5,7 @@ import Testing
 
 /// Known secrets go in, and come out nowhere: not in an argument list, the environment of a child,
 /// standard output, standard error, an error, or any file.
-@Suite struct CanaryTests {
+@Suite(.againstHanging) struct CanaryTests {
     private static let first = "canary-first-Kj8#ü"
     private static let second = "canary-second-Qm3%é"
     /// No printable character, so that it cannot occur by chance in a text.
@@ -95,7 +95,7 @@ import Testing
         """
     }
 
-    @Test(.againstHanging)
+    @Test
     func `no secret comes out of any verb`() throws {
         try Data("id,body\n1,one\n2,two\n".utf8).write(to: URL(filePath: folder.path("in.csv")))
         var outputs: [(String, Data)] = []

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite struct CopyVerbTests {
+@Suite(.againstHanging) struct CopyVerbTests {
     private let folder: TemporaryFolder
     private let path: String
     private let copy: String

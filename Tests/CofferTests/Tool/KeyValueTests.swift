@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite struct KeyValueTests {
+@Suite(.againstHanging) struct KeyValueTests {
     private let folder: TemporaryFolder
     private let path: String
 

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// The tool on a terminal: a child process with a pseudo-terminal plays the person.
-@Suite struct PromptTests {
+@Suite(.againstHanging) struct PromptTests {
     private let folder: TemporaryFolder
     private let path: String
 

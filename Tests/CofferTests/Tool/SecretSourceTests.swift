@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-@Suite struct SecretSourceTests {
+@Suite(.againstHanging) struct SecretSourceTests {
     private static let secret = "correct horse"
     private let folder: TemporaryFolder
     private let path: String
