@@ -71,7 +71,7 @@ final class Checkpointer: Sendable {
     private let pool: ConnectionPool
     /// The write queue's.
     private let turns: Gate
-    private let thread = DispatchQueue(label: "coffer.checkpoint")
+    let thread = DispatchQueue(label: "coffer.checkpoint")
     private let state: Mutex<State>
 
     private struct Slot {

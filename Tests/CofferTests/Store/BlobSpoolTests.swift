@@ -283,7 +283,7 @@ import Glibc
         try expectNothingLeft(fixture)
     }
 
-    @Test(.enabled(if: SmallDisk.isAvailable))
+    @Test(.onSmallDisk)
     func `a disk that is full loses nothing and keeps nothing`() throws {
         let folder = try TemporaryFolder()
         let lines = try SmallDisk.run(folder, byteCount: 2 << 20) {

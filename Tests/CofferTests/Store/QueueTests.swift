@@ -392,9 +392,7 @@ import Testing
             try await store.suspend()
             // Behind all that were asked for: they run one after the other.
             await withCheckedContinuation { continuation in
-                store.core.checkpointer.start(.beforeNextWrite(waitsForReads: false)) {
-                    continuation.resume()
-                }
+                store.core.checkpointer.thread.async { continuation.resume() }
             }
             #expect(!FileManager.default.fileExists(atPath: folder.path() + "-wal"))
             try await store.resume()

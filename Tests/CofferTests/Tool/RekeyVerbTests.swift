@@ -116,7 +116,7 @@ import Testing
 
     // MARK: Room
 
-    @Test(.enabled(if: SmallDisk.isAvailable), arguments: journalModes)
+    @Test(.onSmallDisk, arguments: journalModes)
     func `a disk without room for the journal is told before anything begins`(
         mode: Configuration.JournalMode
     ) throws {
