@@ -355,4 +355,40 @@ static inline int coffer_rename_exclusively(const char *from, const char *to) {
 #endif
 }
 
+/// Writes the name by which the system leads to an open descriptor.
+static inline void coffer_descriptor_path(int descriptor, char *path, int byte_count) {
+    snprintf(path, byte_count, "/proc/self/fd/%d", descriptor);
+}
+
+/// Opens a new file in a folder that has no name yet, for its owner alone, for writing. -1 where the
+/// system or the file system has no such files, or could not name it later.
+static inline int coffer_open_unnamed(const char *folder) {
+#if defined(__linux__) && defined(__O_TMPFILE)
+    // O_TMPFILE, which the header hides without _GNU_SOURCE.
+    int descriptor = open(folder, __O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (descriptor < 0) return -1;
+    char path[64];
+    coffer_descriptor_path(descriptor, path, sizeof path);
+    if (access(path, F_OK) == 0) return descriptor;
+    close(descriptor);
+    return -1;
+#else
+    errno = ENOTSUP;
+    return -1;
+#endif
+}
+
+/// Gives such a file a name, only if nothing has it: -1 with EEXIST if something does.
+/// https://man7.org/linux/man-pages/man2/open.2.html, O_TMPFILE
+static inline int coffer_name_unnamed(int descriptor, const char *name) {
+#ifdef __linux__
+    char path[64];
+    coffer_descriptor_path(descriptor, path, sizeof path);
+    return linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+#else
+    errno = ENOTSUP;
+    return -1;
+#endif
+}
+
 #endif

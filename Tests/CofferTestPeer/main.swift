@@ -409,6 +409,12 @@ case "copy":
         try copy(kind, path, target)
         return "copied"
     }
+case "copy-held":
+    report {
+        let kind = next()
+        let (path, target) = (next(), next())
+        return try copyHeld(kind, path, target)
+    }
 case "write-rows":
     // As many writes of one row each, when a line comes; tells each that returned.
     report {

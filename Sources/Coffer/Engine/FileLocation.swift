@@ -61,6 +61,11 @@ struct FileLocation: Sendable {
         path = engineName
     }
 
+    /// A path that is absolute already.
+    init(resolved path: String) {
+        self.path = path
+    }
+
     /// What stands at the path now.
     ///
     /// - Throws: `.notAStore` for a folder or a device, `.io` if it cannot be asked.

@@ -2,20 +2,40 @@
 /// when it is whole.
 ///
 /// Nobody ever sees it empty or half-written, and a crash leaves no file to be taken for one. What
-/// is left of the other name goes when this value ends.
-struct NewFile: ~Copyable {
+/// is left of the other name goes when this value ends, and what a killed process has left of it
+/// when the next one begins.
+package struct NewFile: ~Copyable {
     /// Where the file will stand.
     let file: FileLocation
     /// Where it is written.
     let temporary: FileLocation
+    private let unfinished: UnfinishedFile
+    /// Held until the file has its name or is gone.
+    private let lock: MakerLock
 
-    /// - Throws: `.damaged` if a log or journal without its file stands at the path.
+    /// - Throws: `.damaged` if a log or journal without its file stands at the path; `.io`.
     init(at file: FileLocation) throws(StoreError) {
         try Self.requireNoPendingChanges(file)
-        let suffix = KeyDerivation.randomSalt().prefix(6).map { String($0, radix: 36) }.joined()
-        let temporary = try FileLocation("\(file.path).new-\(suffix)")
+        for left in UnfinishedFile.all(of: file) { left.removeIfLeft() }
+        (unfinished, lock) = try Self.locked(file)
         self.file = file
-        self.temporary = temporary
+        temporary = FileLocation(resolved: unfinished.path)
+    }
+
+    /// - Throws: As opening; `.io`.
+    package init(at path: String) throws(StoreError) {
+        try self.init(at: FileLocation(path))
+    }
+
+    package var temporaryPath: String { temporary.path }
+
+    private static func locked(
+        _ file: FileLocation
+    ) throws(StoreError) -> (UnfinishedFile, MakerLock) {
+        while true {
+            let unfinished = UnfinishedFile(for: file)
+            if let lock = try MakerLock.making(unfinished.lockPath) { return (unfinished, lock) }
+        }
     }
 
     /// SQLite would replay them into the new file.
@@ -28,12 +48,12 @@ struct NewFile: ~Copyable {
     }
 
     deinit {
-        for suffix in ["", "-wal", "-shm", "-journal"] { unlinkIfPresent(temporary.path + suffix) }
+        unfinished.remove(holding: lock)
     }
 
     /// Gives the file its name, only if nothing has it: `false` if something does. The file was
     /// closed and is durable.
-    borrowing func adopt() throws(StoreError) -> Bool {
+    package borrowing func adopt() throws(StoreError) -> Bool {
         try file.adopt(temporary.path)
     }
 }

@@ -1,3 +1,5 @@
+import CSQLCipher
+import Coffer
 import Foundation
 import SystemPackage
 
@@ -8,56 +10,68 @@ import Darwin
 #endif
 
 /// A new file that gets its name when it is complete, and not before.
+///
+/// Until then it has none, where the system has such files: however the process ends, nothing is
+/// left.
+/// Elsewhere it is written under the name of an unfinished file, with its lock.
 final class OutputFile {
     let descriptor: FileDescriptor
     private let path: String
-    private let temporaryPath: String
-    private var isNamed = false
+    /// `nil` for a file without a name.
+    private let named: Named?
 
-    /// Makes the file under another name in the same folder, for its owner alone.
+    private final class Named {
+        let file: Coffer.NewFile
+
+        init(_ path: String) throws {
+            file = try Coffer.NewFile(at: path)
+        }
+    }
+
+    /// Makes the file in the folder of the path, for its owner alone.
     init(_ path: String) throws {
         try NewFile.requireFree(path)
         self.path = path
-        let url = URL(filePath: path)
-        temporaryPath =
-            url.deletingLastPathComponent()
-            .appending(path: ".\(url.lastPathComponent).\(UUID().uuidString)").path
+        let unnamed = coffer_open_unnamed(Self.folder(of: path))
+        guard unnamed < 0 else {
+            (descriptor, named) = (FileDescriptor(rawValue: unnamed), nil)
+            return
+        }
+        let named = try Named(path)
         do {
             descriptor = try FileDescriptor.open(
-                FilePath(temporaryPath), .writeOnly,
+                FilePath(named.file.temporaryPath), .writeOnly,
                 options: [.create, .exclusiveCreate, .closeOnExec], permissions: .ownerReadWrite)
         } catch {
             throw ToolError(.noSpaceOrIO, "\(path) cannot be made: \(error)")
         }
+        self.named = named
     }
 
-    deinit {
-        try? descriptor.close()
-        if !isNamed { unlink(temporaryPath) }
-    }
+    deinit { try? descriptor.close() }
 
     /// Makes the bytes durable, then gives the file its name, unless somebody else took it.
     func finish() throws {
-        guard fsync(descriptor.rawValue) == 0 else { throw failure() }
-        // Unlike `rename` it never replaces a file.
-        if link(temporaryPath, path) == 0 {
-            unlink(temporaryPath)
-        } else {
-            guard [EPERM, ENOTSUP, ENOSYS].contains(errno) else { throw failure() }
-            // A file system without hard links.
-            try NewFile.requireFree(path)
-            guard rename(temporaryPath, path) == 0 else { throw failure() }
+        guard fsync(descriptor.rawValue) == 0 else { throw failure(Errno(rawValue: errno)) }
+        if let named {
+            guard try named.file.adopt() else { throw failure(.fileExists) }
+            return
         }
-        isNamed = true
-        let folder = URL(filePath: path).deletingLastPathComponent().path
-        guard let descriptor = try? FileDescriptor.open(FilePath(folder), .readOnly) else { return }
+        guard coffer_name_unnamed(descriptor.rawValue, path) == 0 else {
+            throw failure(Errno(rawValue: errno))
+        }
+        let folder = FilePath(Self.folder(of: path))
+        guard let descriptor = try? FileDescriptor.open(folder, .readOnly) else { return }
         fsync(descriptor.rawValue)
         try? descriptor.close()
     }
 
-    private func failure() -> ToolError {
-        let reason = Errno(rawValue: errno)
-        return reason == .fileExists
+    private static func folder(of path: String) -> String {
+        URL(filePath: path).deletingLastPathComponent().path
+    }
+
+    private func failure(_ reason: Errno) -> ToolError {
+        reason == .fileExists
             ? ToolError(.failure, "\(path) exists already")
             : ToolError(.noSpaceOrIO, "\(path) cannot be written: \(reason)")
     }

@@ -10,18 +10,41 @@ struct Doctor: AsyncParsableCommand {
         discussion: """
             Needs no secret. Exit code 0 also with warnings; 1 if the engine cannot be used.
 
+            Of a folder it lists the unfinished files there. Whoever makes a file and is killed \
+            leaves one, whose name ends in .new- and 16 digits; it may be plaintext. --clean \
+            removes those whose maker has ended, and never one that is being made.
+
             EXAMPLES
               coffer doctor
               coffer doctor notes.db --json
+              coffer doctor /var/lib/notes --clean
             """)
 
-    @Argument(help: "A store's file, to look at its permissions too.", completion: .file())
+    @Argument(
+        help: "A store's file, to look at its permissions too, or a folder.",
+        completion: .file())
     var path: String?
+    @Flag(help: "Remove unfinished files whose maker has ended; wants a folder.")
+    var clean = false
     @OptionGroup(title: "Output") var output: OutputOptions
+
+    func validate() throws {
+        guard path != "" else { throw ValidationError("The path is empty.") }
+        guard !clean || path != nil else { throw ValidationError("--clean wants a folder.") }
+    }
 
     func run() async throws {
         var checks = Examination.machine()
-        if let path { checks += try Examination.file(path) }
+        if let path {
+            var isFolder: ObjCBool = false
+            _ = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
+            if !isFolder.boolValue {
+                guard !clean else { throw ToolError(.usage, "\(path) is not a folder") }
+                checks += try Examination.file(path)
+            } else {
+                checks += Examination.folder(path, isCleaned: clean)
+            }
+        }
         try output.print(DoctorReport(checks: checks))
         if checks.contains(where: { $0.state == .bad }) {
             throw ExitCode(ExitStatus.failure.rawValue)
@@ -39,13 +62,17 @@ struct DoctorReport: Report {
         let name: String
         let state: State
         let message: String
+        /// The unfinished file that it is about.
+        var path: String?
     }
 
     let checks: [Check]
 
     var lines: [(label: String, value: String)] {
         checks.map { check in
-            (check.name, check.state == .good ? check.message : "\(check.state): \(check.message)")
+            let about = check.path.map { "\($0): " } ?? ""
+            let state = check.state == .good ? "" : "\(check.state): "
+            return (check.name, state + about + check.message)
         }
     }
 }
@@ -134,6 +161,38 @@ private enum Examination {
                 + "verb opens such a file"
         case .blank: "blank, which is damage: restore it from a backup"
         case .empty, .notAStore, .encrypted: nil
+        }
+    }
+
+    // MARK: A folder
+
+    static func folder(_ path: String, isCleaned: Bool) -> [Check] {
+        let found = UnfinishedFile.all(inFolder: path).map { unfinished($0, isCleaned: isCleaned) }
+        return [permissions("folder", path, mask: 0o022, "chmod go-w")]
+            + (found.isEmpty ? [Check(name: "unfinished", state: .good, message: "none")] : found)
+    }
+
+    private static func unfinished(_ file: UnfinishedFile, isCleaned: Bool) -> Check {
+        let (size, state) = (file.byteCount, file.state)
+        func check(_ result: Check.State, _ message: String) -> Check {
+            Check(name: "unfinished", state: result, message: message, path: file.path)
+        }
+        switch state {
+        case .held: return check(.good, "\(size) bytes, being made by a process that is running")
+        case .unknown:
+            return check(
+                .warning,
+                "\(size) bytes, without a lock that tells whether it is being made: remove it "
+                    + "yourself if it is not")
+        case .left where !isCleaned:
+            return check(
+                .warning,
+                "\(size) bytes, left by a process that ended (coffer doctor FOLDER --clean "
+                    + "removes it)")
+        case .left:
+            return file.removeIfLeft()
+                ? check(.good, "\(size) bytes, left by a process that ended, removed")
+                : check(.warning, "\(size) bytes, left by a process that ended, not removable")
         }
     }
 
