@@ -30,6 +30,17 @@ public struct Configuration: Sendable {
         case process
     }
 
+    /// What opening does about a file that has several names (hard links).
+    ///
+    /// SQLite finds a log or journal by the name that the file was opened under. What one program
+    /// writes under one name, another one under the other does not see, and may undo or lose.
+    public enum HardLinks: Sendable, Hashable {
+        /// Opens it and tells ``Configuration/logger``: backup programs link files that are in use.
+        case told
+        /// Throws `.readOnly`, unless it is opened for reading only.
+        case refused
+    }
+
     /// How many concurrent writes share one transaction, and so one fsync.
     ///
     /// Each keeps its own success: a body that throws is undone alone. Who was undone with the
@@ -66,6 +77,10 @@ public struct Configuration: Sendable {
 
     /// How long to wait for another connection's or process's lock before `.busy`.
     public var busyTimeout: Duration = .seconds(5)
+
+    /// What to do about a file that has several names; see ``HardLinks``. Looked at when
+    /// the file is opened. `rekey` always refuses one.
+    public var hardLinks = HardLinks.told
 
     /// The VFS that the engine reaches the file through; `nil` for its own.
     ///
@@ -165,6 +180,7 @@ public struct Configuration: Sendable {
     /// | notice | store reopened with another key | |
     /// | notice | SQLCipher 3 is old, once in a process | |
     /// | warning | memory of keys is not locked, once in a process | |
+    /// | warning | the file has several names, when it is opened | `count` |
     /// | warning | readers keep the write-ahead log above its bound | `pages`, `pagesMax` |
     /// | warning | another process keeps the write-ahead log above its bound | the same |
     /// | warning | snapshots were ended for the write-ahead log | `count`, `age` |

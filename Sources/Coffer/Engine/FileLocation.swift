@@ -241,7 +241,7 @@ struct FileLocation: Sendable {
         return String(cString: resolved)
     }
 
-    private static func information(_ path: String) throws(StoreError) -> stat? {
+    static func information(_ path: String) throws(StoreError) -> stat? {
         var found = stat()
         if stat(path, &found) == 0 { return found }
         if errno == ENOENT || errno == ENOTDIR { return nil }

@@ -76,6 +76,7 @@ struct Opening {
         guard case .file = try file.status() else {
             throw StoreError(.notFound, "there is no file at \(file.path)")
         }
+        try file.judgeNames(configuration, isWriter: role == .writer)
         let handle = try Handle(path: file.path, flags: role.flags, vfs: configuration.vfs)
         let salt = try readSalt(handle)
         let diagnosis = Diagnosis(

@@ -34,12 +34,13 @@ struct Rekey: ~Copyable {
     ///   - state: The connection to rekey, with no transaction open. Closed when this returns.
     ///   - newKey: The key to change to.
     ///   - willClose: Called when the lock is held, to end the connection's statements.
-    /// - Throws: `.misuse` or `.busy`, both before anything happened: `state` is then open as it
-    ///   was. `.damaged` if neither key opens the file, `.busy` if no proof was possible; `state`
-    ///   is then closed.
+    /// - Throws: `.readOnly`, `.misuse` or `.busy`, before anything happened: `state` is then open
+    ///   as it was. `.damaged` if neither key opens the file, `.busy` if no proof was possible;
+    ///   `state` is then closed.
     func run(
         _ state: Connection.FileState, to newKey: borrowing StoreKey, willClose: () -> Void
     ) throws(StoreError) -> Outcome {
+        try file.requireOneName()
         let beginning = ContinuousClock.now
         let key = try Self.derive(newKey, from: state.key, profile: profile)
         try requireRoom(state.handle)
@@ -217,7 +218,8 @@ extension Connection {
     ///   another connection can keep it from that until it ends; see ``RekeyReport``.
     /// - Throws: `StoreError` `.busy` if another connection or process holds the file; `.full`
     ///   if there is no room for the journal; `.damaged` if a page fails authentication; `.io`;
-    ///   `.readOnly`; `.misuse` inside a transaction, for the same key or for another salt.
+    ///   `.readOnly`, also for a file with several names (hard links); `.misuse` inside a
+    ///   transaction, for the same key or for another salt.
     /// - Complexity: O(*pages*) time and disk (the journal grows to the size of the file);
     ///   O(1) memory. It cannot be interrupted.
     /// - Note: SQLCipher: `sqlite3_rekey_v2`, whose result code is meaningless and is ignored.

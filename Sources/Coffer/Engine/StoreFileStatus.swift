@@ -36,6 +36,9 @@ public struct StoreFileStatus: Sendable, Equatable {
     /// Bytes of the rollback journal beside it, 0 if there is none. One that no process is
     /// writing at the moment is what a crash left; opening the store plays it back.
     public let journalByteCount: Int
+    /// How many names (hard links) the file has. Programs that open it under different names have
+    /// different logs, and lose each other's changes.
+    public let nameCount: Int
 
     /// Looks at a file without changing anything.
     ///
@@ -55,6 +58,7 @@ public struct StoreFileStatus: Sendable, Equatable {
         self.byteCount = byteCount
         logByteCount = file.companionByteCount("-wal")
         journalByteCount = file.companionByteCount("-journal")
+        nameCount = try file.nameCount()
         format = try Self.format(of: file, byteCount: byteCount)
     }
 

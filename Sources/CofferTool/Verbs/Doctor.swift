@@ -21,7 +21,7 @@ struct Doctor: AsyncParsableCommand {
             """)
 
     @Argument(
-        help: "A store's file, to look at its permissions too, or a folder.",
+        help: "A store's file, to look at its permissions and names too, or a folder.",
         completion: .file())
     var path: String?
     @Flag(help: "Remove unfinished files whose maker has ended; wants a folder.")
@@ -140,6 +140,14 @@ private enum Examination {
         var checks = [permissions("file", status.path, mask: 0o077, "chmod 600")]
         let folder = URL(filePath: status.path).deletingLastPathComponent().path
         checks.append(permissions("folder", folder, mask: 0o022, "chmod go-w"))
+        if status.nameCount > 1 {
+            checks.append(
+                Check(
+                    name: "names", state: .warning,
+                    message: "\(status.nameCount) (hard links): programs that open it under "
+                        + "different names lose each other's changes (find DIR -samefile "
+                        + "\(status.path) lists them)"))
+        }
         if let warning = warning(of: status.format) {
             checks.append(Check(name: "format", state: .warning, message: warning))
         }

@@ -20,9 +20,11 @@ struct StoreOptions: ParsableArguments {
     }
 
     /// The tool looks after files whose programs chose the journal mode, and leaves it alone.
+    /// A file that has several names it only reads, unless a verb says otherwise.
     var configuration: Configuration {
         var configuration = Configuration()
         configuration.journalMode = .existing
+        configuration.hardLinks = .refused
         configuration.busyTimeout = .milliseconds(Int(busyTimeout * 1000))
         configuration.readerCountMax = 1
         configuration.cacheByteCountMax = 64 << 20
@@ -31,15 +33,20 @@ struct StoreOptions: ParsableArguments {
 
     /// Reads the secret, opens the store, and closes it whatever `body` does.
     func withStore<T: Sendable>(
-        _ secret: SecretOptions, mode: OpenMode = .mustExist, _ body: (Store) async throws -> T
+        _ secret: SecretOptions, mode: OpenMode = .mustExist,
+        hardLinks: Configuration.HardLinks = .refused, _ body: (Store) async throws -> T
     ) async throws -> T {
-        try await closing(try await open(with: try key(secret), mode: mode), body)
+        let opened = try await open(with: try key(secret), mode: mode, hardLinks: hardLinks)
+        return try await closing(opened, body)
     }
 
     func open(
-        with key: consuming sending StoreKey, mode: OpenMode = .mustExist
+        with key: consuming sending StoreKey, mode: OpenMode = .mustExist,
+        hardLinks: Configuration.HardLinks = .refused
     ) async throws -> Store {
-        try await Store(path: path, key: key, mode: mode, configuration: configuration)
+        var configuration = configuration
+        configuration.hardLinks = hardLinks
+        return try await Store(path: path, key: key, mode: mode, configuration: configuration)
     }
 
     /// Closes the store whatever `body` does.

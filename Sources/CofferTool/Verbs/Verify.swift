@@ -36,7 +36,7 @@ struct Verify: AsyncParsableCommand {
         // that is open for reading only leaves the log alone.
         let hasLog = try StoreFileStatus(path: store.path).logByteCount > 0
         let mode: OpenMode = hasLog ? .readOnly : .mustExist
-        let found = try await store.withStore(secret, mode: mode) { opened in
+        let found = try await store.withStore(secret, mode: mode, hardLinks: .told) { opened in
             try await Interruption.cancelling(isLateResultKept: false) {
                 defer { reporter.finish() }
                 return try await opened.verify(scope) { progress in
