@@ -69,6 +69,7 @@ enum Main {
         do {
             let arguments = Array(CommandLine.arguments.dropFirst())
             try SecretInArguments.refuse(arguments)
+            try RawArguments.requireUTF8()
             var command = try CofferTool.parseAsRoot(arguments)
             if (command as? any ChangingVerb)?.isChanging == true { Hardening.outliveReaders() }
             if !isHardened { Terminal.warn("core dumps could not be forbidden") }

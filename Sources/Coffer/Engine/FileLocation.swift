@@ -28,8 +28,8 @@ struct FileLocation: Sendable {
     /// The absolute path, so that a later change of the working folder does not matter.
     let path: String
 
-    /// - Throws: `.misuse` for an empty path, one with NUL or `:memory:`; `.notFound` if the
-    ///   folder is missing.
+    /// - Throws: `.misuse` for an empty path, one with NUL or `:memory:`, or one that leads to a
+    ///   name that is not UTF-8; `.notFound` if the folder is missing.
     init(_ given: String) throws(StoreError) {
         guard !given.isEmpty, !given.utf8.contains(0) else {
             throw StoreError(.misuse, "a path is neither empty nor contains NUL")
@@ -39,7 +39,7 @@ struct FileLocation: Sendable {
                 .unsupported, "a store lives in a file",
                 hint: "Store(.memory) and Connection(.memory) need none.")
         }
-        if let resolved = Self.resolve(given) {
+        if let resolved = try Self.resolve(given) {
             path = resolved
             return
         }
@@ -48,7 +48,7 @@ struct FileLocation: Sendable {
             throw StoreError(.notFound, "there is no file at \(given)")
         }
         let folder = given.dropLast(given.hasSuffix("/") ? name.count + 1 : name.count)
-        guard let base = Self.resolve(folder.isEmpty ? "." : String(folder)) else {
+        guard let base = try Self.resolve(folder.isEmpty ? "." : String(folder)) else {
             throw StoreError(
                 .notFound, "the folder of \(given) does not exist", hint: "Create the folder first."
             )
@@ -235,10 +235,16 @@ struct FileLocation: Sendable {
         throw StoreError(.io, "cannot create \(path): \(systemErrorText(reason))")
     }
 
-    private static func resolve(_ path: String) -> String? {
+    /// - Throws: `.misuse` for a name that is not UTF-8: repaired it would be that of another file.
+    private static func resolve(_ path: String) throws(StoreError) -> String? {
         guard let resolved = realpath(path, nil) else { return nil }
         defer { free(resolved) }
-        return String(cString: resolved)
+        guard let text = String(validatingCString: resolved) else {
+            throw StoreError(
+                .misuse, "\(path) leads to a file or folder whose name is not UTF-8",
+                hint: "Rename what is not, or name the file by another way to it.")
+        }
+        return text
     }
 
     static func information(_ path: String) throws(StoreError) -> stat? {

@@ -31,7 +31,8 @@ public struct Location: Sendable, Hashable {
 
     /// A file named by a URL.
     ///
-    /// - Throws: `StoreError` `.misuse` if it is not the URL of a file on this machine.
+    /// - Throws: `StoreError` `.misuse` if it is not the URL of a file on this machine, or its path
+    ///   is not UTF-8.
     public static func url(_ url: URL) throws -> Location {
         guard url.isFileURL, ["", "localhost"].contains(url.host(percentEncoded: false) ?? "")
         else {
@@ -39,7 +40,8 @@ public struct Location: Sendable, Hashable {
                 .misuse, "the URL is not that of a file on this machine",
                 hint: "Download what it names, and open the file.")
         }
-        return .file(url.path(percentEncoded: false))
+        // Foundation's own decoding leaves out or repairs what is not UTF-8.
+        return .file(try FileURI.decoded(url.path(percentEncoded: true)[...]))
     }
 
     /// A database named by a URI as SQLite has them, such as `file:notes.db?mode=ro`.
@@ -162,7 +164,7 @@ private struct FileURI {
         return rest[end...]
     }
 
-    private static func decoded(_ text: Substring) throws(StoreError) -> String {
+    fileprivate static func decoded(_ text: Substring) throws(StoreError) -> String {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]
         while let byte = rest.popFirst() {
@@ -181,7 +183,7 @@ private struct FileURI {
             rest = rest.dropFirst(2)
         }
         guard let decoded = bytes.withUnsafeBufferPointer({ String(exactly: $0) }) else {
-            throw StoreError(.misuse, "the URI is not UTF-8")
+            throw StoreError(.misuse, "the URI or URL is not UTF-8")
         }
         return decoded
     }
