@@ -25,26 +25,40 @@ enum JSONValue {
         }
     }
 
-    private static let hexDigits = Array("0123456789abcdef".utf8)
-
     static func append(_ text: String, to bytes: inout [UInt8]) {
         bytes.append(0x22)
-        for byte in text.utf8 {
-            switch byte {
-            case 0x22, 0x5c:
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"", "\\":
                 bytes.append(0x5c)
-                bytes.append(byte)
-            case 0x0a: bytes.append(contentsOf: "\\n".utf8)
-            case 0x0d: bytes.append(contentsOf: "\\r".utf8)
-            case 0x09: bytes.append(contentsOf: "\\t".utf8)
-            case ..<0x20, 0x7f:
-                bytes.append(contentsOf: "\\u00".utf8)
-                bytes.append(hexDigits[Int(byte >> 4)])
-                bytes.append(hexDigits[Int(byte & 15)])
-            default: bytes.append(byte)
+                bytes.append(UInt8(ascii: scalar))
+            case "\n": bytes.append(contentsOf: "\\n".utf8)
+            case "\r": bytes.append(contentsOf: "\\r".utf8)
+            case "\t": bytes.append(contentsOf: "\\t".utf8)
+            case _ where VisibleText.isHarmless(scalar): bytes.append(contentsOf: scalar.utf8)
+            default: bytes.append(contentsOf: escape(scalar).utf8)
             }
         }
         bytes.append(0x22)
+    }
+
+    /// JSON whose strings hold no character that a terminal obeys: escapes read back as the same.
+    static func harmless(_ json: String) -> String {
+        guard !json.unicodeScalars.allSatisfy(VisibleText.isHarmless) else { return json }
+        return json.unicodeScalars.reduce(into: "") { text, scalar in
+            if VisibleText.isHarmless(scalar) {
+                text.unicodeScalars.append(scalar)
+            } else {
+                text += escape(scalar)
+            }
+        }
+    }
+
+    private static func escape(_ scalar: Unicode.Scalar) -> String {
+        String(scalar).utf16.reduce(into: "") { text, unit in
+            let digits = String(unit, radix: 16)
+            text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        }
     }
 
     /// The value of one of our object forms; `nil` if it is none.

@@ -13,16 +13,30 @@ enum VisibleText {
         }
     }
 
-    /// A terminal obeys control characters, and a newline would break the line.
-    static func of(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
-        else { return text }
+    /// A terminal obeys control characters, and a newline would break the line. Format characters
+    /// turn the direction of text around or hide in it: a name then reads as another one.
+    ///
+    /// - Parameter kept: What stays as it is: newlines in a text of several lines.
+    static func of(_ text: String, keeping kept: Set<Unicode.Scalar> = []) -> String {
+        func isShown(_ scalar: Unicode.Scalar) -> Bool {
+            isHarmless(scalar) || kept.contains(scalar)
+        }
+        guard !text.unicodeScalars.allSatisfy(isShown) else { return text }
         return text.unicodeScalars.reduce(into: "") { visible, scalar in
-            if scalar.properties.generalCategory == .control {
-                visible += scalar.escaped(asASCII: true)
-            } else {
+            if isShown(scalar) {
                 visible.unicodeScalars.append(scalar)
+            } else {
+                visible += scalar.escaped(asASCII: true)
             }
+        }
+    }
+
+    /// Whether a terminal shows a character, and obeys it in nothing.
+    static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
+        if scalar.isASCII { return scalar.value >= 0x20 && scalar.value != 0x7f }
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: return false
+        default: return true
         }
     }
 }

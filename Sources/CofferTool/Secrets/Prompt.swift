@@ -32,7 +32,7 @@ enum Prompt {
             let room = bytes.count / prompts.count
             var counts: [Int] = []
             for (index, prompt) in prompts.enumerated() {
-                _ = try? terminal.writeAll(prompt.utf8)
+                _ = try? terminal.writeAll(VisibleText.of(prompt).utf8)
                 defer { _ = try? terminal.writeAll("\n".utf8) }
                 let part = UnsafeMutableRawBufferPointer(rebasing: bytes[(index * room)...])
                 counts.append(try line(terminal, into: part))

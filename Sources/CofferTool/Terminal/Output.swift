@@ -3,20 +3,31 @@ import Coffer
 import Foundation
 import SystemPackage
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// Standard output, or a file in its place: data, and nothing else. A write that fails is an
 /// error, not a silent loss.
+///
+/// Data is written as it is, but to a terminal, which would obey what stands in it.
 struct StandardOutput {
     /// Bytes that are written together.
     private static let byteCountMax = 1 << 16
     private var buffer: [UInt8] = []
     private let descriptor: FileDescriptor
     private let name: String
+    private let isTerminal: Bool
 
     init(_ descriptor: FileDescriptor = .standardOutput, name: String = "standard output") {
         self.descriptor = descriptor
         self.name = name
+        isTerminal = isatty(descriptor.rawValue) != 0
     }
 
+    /// - Parameter bytes: Whole characters: what is in the buffer may be written behind them.
     mutating func write(_ bytes: some Sequence<UInt8>) throws {
         buffer.append(contentsOf: bytes)
         if buffer.count >= Self.byteCountMax { try flush() }
@@ -29,6 +40,10 @@ struct StandardOutput {
 
     /// Call it at the end: what is still in the buffer is not written before.
     mutating func flush() throws {
+        if isTerminal {
+            let text = String(decoding: buffer, as: UTF8.self)
+            buffer = Array(VisibleText.of(text, keeping: ["\n", "\t"]).utf8)
+        }
         do {
             try descriptor.writeAll(buffer)
         } catch {
@@ -47,7 +62,7 @@ enum JSON {
         encoder.nonConformingFloatEncodingStrategy = .convertToString(
             positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
         guard let data = try? encoder.encode(value) else { return "{}" }
-        return String(decoding: data, as: UTF8.self)
+        return JSONValue.harmless(String(decoding: data, as: UTF8.self))
     }
 }
 
@@ -77,12 +92,13 @@ struct OutputOptions: ParsableArguments {
         if json {
             try output.writeLine(JSON.line(report))
         } else if !quiet {
-            let lines = report.lines
+            let lines = report.lines.map { (label: VisibleText.of($0.label), value: $0.value) }
             let width = (lines.map(\.label.count).max() ?? 0) + 2
             for line in lines {
                 let label = line.label.isEmpty ? "" : line.label + ":"
                 try output.writeLine(
-                    label.padding(toLength: width, withPad: " ", startingAt: 0) + line.value)
+                    label.padding(toLength: width, withPad: " ", startingAt: 0)
+                        + VisibleText.of(line.value))
             }
         }
         try output.flush()

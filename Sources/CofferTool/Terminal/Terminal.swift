@@ -14,23 +14,29 @@ enum Terminal {
     static let isInteractive = isatty(STDERR_FILENO) != 0
 
     static func fail(_ message: String, hint: String?) {
-        write("coffer: \(painted("error:", .red)) \(message)")
-        if let hint { write("coffer: \(painted("hint:", .blue)) \(hint)") }
+        say(painted("error:", .red) + " ", message)
+        if let hint { say(painted("hint:", .blue) + " ", hint) }
     }
 
     static func warn(_ message: String) {
-        write("coffer: \(painted("warning:", .yellow)) \(message)")
+        say(painted("warning:", .yellow) + " ", message)
     }
 
     static func note(_ message: String) {
-        write("coffer: \(message)")
+        say("", message)
     }
 
-    /// Writes a line. That nobody can read it is no reason to fail.
-    static func write(_ line: String) {
-        writeRaw(line + "\n")
+    /// A line of its own, whatever the message holds: paths, names and SQL may come from others.
+    private static func say(_ kind: String, _ message: String) {
+        writeRaw("coffer: \(kind)\(VisibleText.of(message))\n")
     }
 
+    /// Writes lines as they are, but for what a terminal would obey.
+    static func write(_ lines: String) {
+        writeRaw(VisibleText.of(lines, keeping: ["\n"]) + "\n")
+    }
+
+    /// That nobody can read it is no reason to fail.
     static func writeRaw(_ text: String) {
         _ = try? FileDescriptor.standardError.writeAll(Array(text.utf8))
     }
