@@ -17,6 +17,8 @@
 #include <string.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -339,6 +341,32 @@ static inline int coffer_open_unnamed(const char *folder) {
     errno = ENOSYS;
     return -1;
 #endif
+}
+
+/// Whether a user belongs to a group, as far as the system knows both.
+static inline bool coffer_is_member(uid_t user, gid_t group) {
+    struct passwd entry, *found = 0;
+    char text[4096];
+    if (getpwuid_r(user, &entry, text, sizeof text, &found) != 0 || found == 0) return false;
+#ifdef __APPLE__
+    int groups[512], count = 512;
+    getgrouplist(found->pw_name, (int)found->pw_gid, groups, &count);
+#else
+    gid_t groups[512];
+    int count = 512;
+    getgrouplist(found->pw_name, found->pw_gid, groups, &count);
+#endif
+    for (int i = 0; i < count && i < 512; i++)
+        if ((gid_t)groups[i] == group) return true;
+    return false;
+}
+
+/// Copies the name of a user, with its NUL; false if it has none.
+static inline bool coffer_user_name(uid_t user, char *name, size_t size) {
+    struct passwd entry, *found = 0;
+    char text[4096];
+    if (getpwuid_r(user, &entry, text, sizeof text, &found) != 0 || found == 0) return false;
+    return snprintf(name, size, "%s", found->pw_name) < (int)size;
 }
 
 /// Renames a file only if nothing has the new name: -1 with EEXIST if something does, with EINVAL or

@@ -29,8 +29,9 @@ struct CofferTool: AsyncParsableCommand {
               0 done; 1 failed; 2 wrong usage; 10 not found; 11 busy or locked; 12 wrong \
             passphrase or key; 14 damaged or tampered; 16 format that this engine does not open; \
             17 disk full or I/O error; 18 changed, but not yet everywhere: run it again; 19 the \
-            secret cannot be had; 130 interrupted. What they say of the state of a store stands \
-            with each verb; one that only reads leaves it as it was
+            secret cannot be had; 21 not writable by this user, and has to be; 130 interrupted. \
+            What they say of the state of a store stands with each verb; one that only reads \
+            leaves it as it was
             """,
         version: Version.text,
         groupedSubcommands: [

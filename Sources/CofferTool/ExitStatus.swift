@@ -24,6 +24,8 @@ enum ExitStatus: Int32 {
     case unfinished = 18
     /// The secret cannot be had from where it should come from.
     case secretSource = 19
+    /// The file, its folder or medium cannot be written by this user, and would have to be.
+    case notWritable = 21
     /// Ctrl-C, or SIGTERM.
     case interrupted = 130
 
@@ -37,6 +39,7 @@ enum ExitStatus: Int32 {
             .unsupported:
             self = .unsupportedFormat
         case .full, .io, .tooManyFiles: self = .noSpaceOrIO
+        case .readOnly: self = .notWritable
         case .cancelled: self = .interrupted
         default: self = .failure
         }

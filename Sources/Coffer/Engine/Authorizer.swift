@@ -164,6 +164,8 @@ final class Authorizer {
         // Plaintext would reach /var/tmp: measured with temp_store=FILE on both engines.
         "temp_store", "temp_store_directory", "data_store_directory",
         "writable_schema", "trusted_schema", "page_size", "locking_mode",
+        // It keeps what was opened for reading from being changed.
+        "query_only",
     ]
 
     /// Pragmas that read or write pages as a query does: in a transaction, and probed.

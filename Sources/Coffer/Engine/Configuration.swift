@@ -237,5 +237,13 @@ public enum OpenMode: Sendable {
     /// Opens the file; `.notFound` if there is none.
     case mustExist
     /// Opens the file for reading only; `.notFound` if there is none.
+    ///
+    /// Its content stays as it is, and nothing that was not there stays behind beside it. What a
+    /// crash has left unfinished is undone first, as whoever opens the file has to: a rollback
+    /// journal is played back, which takes the right to write. Without that right it is
+    /// `.readOnly`, and so is a log that this user cannot read.
+    ///
+    /// A file in WAL mode is readable without any right to write as well, if it has no log: then
+    /// it is read without locks, and `.busy` is thrown once somebody has changed it.
     case readOnly
 }

@@ -42,6 +42,9 @@ extension Connection {
         _ mode: CheckpointMode = .passive, in schema: String = "main"
     ) throws -> CheckpointResult? {
         let handle = try requireNoTransaction()
+        guard self.mode != .readOnly else {
+            throw StoreError(.readOnly, "the file was opened for reading only")
+        }
         guard (["main"] + handle.attachedNames).contains(where: { $0.isSameIdentifier(as: schema) })
         else {
             throw StoreError(.notFound, "no file is attached under that name")

@@ -145,6 +145,11 @@ struct FileLocation: Sendable {
         return salt
     }
 
+    /// The first bytes of what stands beside the file, `nil` if there are fewer.
+    func companionStart(_ suffix: String, count: Int) -> [UInt8]? {
+        Self.start(of: path + suffix, count: count)
+    }
+
     private static func start(of path: String, count: Int) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }

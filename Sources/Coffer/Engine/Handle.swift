@@ -11,6 +11,8 @@ final class Handle {
     let authorizer = Authorizer()
     /// Compiled at the first probe and kept: it runs once in every transaction.
     var probeStatement: OpaquePointer?
+    /// What it reads, if that is a file at rest.
+    var rest: FileAtRest?
     /// How many pages had been read into the cache when the last probe found nothing wrong.
     var cleanMissCount: Int32?
     /// Whether an error of this handle was about damage; errors of others may be as well.
@@ -176,6 +178,7 @@ final class Handle {
     func namingPages(_ error: StoreError) -> StoreError {
         if error.code == .wrongKey { sawWrongKey = true }
         guard error.code == .damaged else { return error }
+        if let failure = rest?.failure() { return failure }
         sawDamage = true
         guard let damagedPages, !isClosed else { return error }
         return error.with(pages: damagedPages())
@@ -263,7 +266,8 @@ final class Handle {
 
     /// The mode that the file is in: a fresh connection knows WAL and DELETE only.
     func journalMode() throws(StoreError) -> Configuration.JournalMode {
-        try firstText("PRAGMA journal_mode") == "wal" ? .wal : .delete
+        if let rest { return rest.journalMode }
+        return try firstText("PRAGMA journal_mode") == "wal" ? .wal : .delete
     }
 
     /// Reads raw file bytes through the engine's own descriptor; `nil` beyond the end.

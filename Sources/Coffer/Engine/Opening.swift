@@ -26,7 +26,7 @@ struct Opening {
         self.mode = mode
         self.configuration = configuration
         self.cacheByteCount = cacheByteCount
-        role = mode == .readOnly ? .readOnly : .writer
+        role = mode == .readOnly ? file.sourceRole : .writer
         isSource = false
     }
 
@@ -101,8 +101,8 @@ struct Opening {
         guard try Engine.capabilities.supports(profile) else { throw needsNewerEngine(profile) }
         try requireOwnJournal(profile)
         let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
-        try physical(profile).prepare(handle, key: rawKey)
-        return Opened(handle: handle, key: rawKey, file: file, profile: profile)
+        let opened = try physical(profile).prepared(handle, key: rawKey)
+        return Opened(handle: opened, key: rawKey, file: file, profile: profile)
     }
 
     /// A journal or log of another page size was never this file's, since a store's page size does
@@ -235,13 +235,4 @@ extension CipherProfile {
                 hint: "Copy the file into a new store with Store.migrate, or `coffer migrate`.")
         }
     }
-}
-
-extension FileLocation {
-    /// How to open the file so that reading leaves it as it is.
-    ///
-    /// The last connection to close a log with content moves it into the file, unless it may not
-    /// write. Without such a log a connection that may write changes nothing either: it rolls back
-    /// a hot journal, as any reader must, and leaves no empty log behind.
-    var sourceRole: PhysicalOpen.Role { companionByteCount("-wal") > 0 ? .readOnly : .source }
 }

@@ -12,7 +12,7 @@ struct PhysicalOpen {
         case reader
         /// Opened for reading only.
         case readOnly
-        /// Read to be copied, and left as it is: `query_only`, in its own journal mode. Opened for
+        /// Only read, and left as it is: `query_only`, in its own journal mode. Opened for
         /// writing as far as the system allows, because only so a hot journal is rolled back.
         case source
         /// The only connection to a database that has no file: no journal mode, nothing on disk.
@@ -38,8 +38,7 @@ struct PhysicalOpen {
     /// - Throws: `.wrongKey`, `.truncated`, `.damaged`, `.readOnly`, `.busy`, `.io`.
     func open(key: borrowing RawKey) throws(StoreError) -> Handle {
         let handle = try Handle(path: file.path, flags: role.flags, vfs: configuration.vfs)
-        try prepare(handle, key: key)
-        return handle
+        return try prepared(handle, key: key)
     }
 
     /// The same for a handle that is open but has seen no key.
@@ -155,9 +154,7 @@ struct PhysicalOpen {
     /// SQLite opens a file that it may not write for reading, without a word.
     private func requireWritable(_ handle: Handle) throws(StoreError) {
         guard sqlite3_db_readonly(handle.db, "main") == 1 else { return }
-        throw StoreError(
-            .readOnly, "\(file.path) cannot be written",
-            hint: "Open it with mode .readOnly, or allow writing to the file and its folder.")
+        throw file.notWritable
     }
 }
 

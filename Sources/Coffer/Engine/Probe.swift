@@ -32,8 +32,10 @@ extension Handle {
     @inline(never)
     private func unknownFailure() -> StoreError? {
         guard !isClosed else { return Connection.closed }
-        if let failure = schemaReadFailure() ?? attachedReadFailure() { return failure }
-        cleanMissCount = coffer_cache_miss_count(db)
+        if let failure = schemaReadFailure() ?? attachedReadFailure() ?? rest?.failure() {
+            return failure
+        }
+        cleanMissCount = rest == nil ? coffer_cache_miss_count(db) : nil
         return nil
     }
 

@@ -74,7 +74,7 @@ package struct RekeyRehearsal {
         pageCount =
             found.page.pageCount > 0
             ? found.page.pageCount : byteCount / profile.pageByteCount
-        journalMode = found.page.hasLog ? .wal : .delete
+        journalMode = found.page.isWAL ? .wal : .delete
         neededByteCount = Rekey.neededByteCount(pageCount: pageCount, profile: profile)
         self.path = file.path
         freeByteCount = file.freeByteCount()

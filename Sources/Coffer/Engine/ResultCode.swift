@@ -109,6 +109,10 @@ private struct Meaning {
             self.code = .rolledBack
         case SQLITE_READONLY, SQLITE_PERM:
             self.code = .readOnly
+            // SQLITE_READONLY_ROLLBACK, a macro that Swift does not see.
+            guard code == SQLITE_READONLY | 3 << 8 else { break }
+            message = "a crash has left a journal, which must be played back before one reads"
+            hint = "Open the file again where it can be written."
         case SQLITE_CANTOPEN:
             self.code = .io
             message = "the file, or what SQLite keeps beside it, cannot be opened or made"

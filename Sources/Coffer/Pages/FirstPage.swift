@@ -8,8 +8,8 @@ struct FirstPage {
     let pageByteCount: Int
     /// Bytes at the end of each page that SQLite leaves to the cipher.
     let reserveByteCount: Int
-    /// Whether the file is in WAL mode.
-    let hasLog: Bool
+    /// Whether the file is read beside a write-ahead log.
+    let isWAL: Bool
 
     /// Decrypts the header of a page 1.
     ///
@@ -31,8 +31,8 @@ struct FirstPage {
         let size = Int(header[16]) << 8 | Int(header[17])
         pageByteCount = size == 1 ? 65536 : size
         reserveByteCount = Int(header[20])
-        // "File format write version. 1 for legacy; 2 for WAL."
-        hasLog = header[18] == 2
+        // "19: File format read version. 1 for legacy; 2 for WAL."
+        isWAL = header[19] == 2
         // "The in-header database size is only considered to be valid if it is non-zero and if the
         // 4-byte change counter at offset 24 exactly matches the 4-byte version-valid-for number
         // at offset 92." https://www.sqlite.org/fileformat2.html#in_header_database_size

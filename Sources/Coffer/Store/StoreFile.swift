@@ -32,11 +32,11 @@ final class StoreFile: Sendable {
 
     /// Opens it once more under the store's key: no derivation.
     func openReader() throws(StoreError) -> Connection.FileState {
-        try open(mode == .readOnly ? .readOnly : .reader)
+        try open(mode == .readOnly ? location.sourceRole : .reader)
     }
 
     func openWriter() throws(StoreError) -> Connection.FileState {
-        try open(mode == .readOnly ? .readOnly : .writer)
+        try open(mode == .readOnly ? location.sourceRole : .writer)
     }
 
     private func open(_ role: PhysicalOpen.Role) throws(StoreError) -> Connection.FileState {

@@ -31,7 +31,9 @@ struct Backup: AsyncParsableCommand, ChangingVerb {
         try copy.requireFree()
         let newSource = try newSecret.source(apartFrom: try secret.source())
         let hasNewKey = newPrompt || newSource != .prompt
-        let report = try await copy.store.withStore(secret, hardLinks: .told) { opened in
+        let report = try await copy.store.withStore(
+            secret, mode: .readOnly, hardLinks: .told
+        ) { opened in
             let newKey = KeyHolder(
                 hasNewKey ? try SecretReader.new(newSource, for: copy.newPath) : nil)
             return try await output.copying("backup") { [copy] progress in

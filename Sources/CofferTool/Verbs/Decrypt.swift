@@ -32,7 +32,9 @@ struct Decrypt: AsyncParsableCommand, ChangingVerb {
 
     func run() async throws {
         try copy.requireFree()
-        let report = try await copy.store.withStore(secret, hardLinks: .told) { opened in
+        let report = try await copy.store.withStore(
+            secret, mode: .readOnly, hardLinks: .told
+        ) { opened in
             try await output.copying("decrypt") { [copy] progress in
                 try await opened.decrypt(to: copy.newPath, progress: progress)
             }

@@ -7,8 +7,8 @@ struct Status: AsyncParsableCommand {
         abstract: "Says what a file is; with its key also what is in it.",
         discussion: """
             Without a secret it tells what can be seen from outside. With one (--prompt or a \
-            --passphrase-… or --raw-key-… option) it proves the key and counts rows. It never \
-            changes the file.
+            --passphrase-… or --raw-key-… option) it proves the key and counts rows. It changes \
+            no content and leaves no file behind; what a crash has left it rolls back.
 
             EXAMPLES
               coffer status notes.db

@@ -8,9 +8,10 @@ struct Verify: AsyncParsableCommand {
         discussion: """
             Covers free pages and the write-ahead log too, and may run beside programs that use \
             the store. It never moves or deletes a log that it finds. A page that stands newer in \
-            the log is checked there, and a checkpoint is said to be owed: that is not damage. Exit \
-            code 14 if anything is damaged. With --sample only so many pages, drawn anew each time, and the log are \
-            checked, and the structure is not.
+            the log is checked there, and a checkpoint is said to be owed: that is not damage. \
+            Where nothing may be written it needs a store without a log or journal, and else exits \
+            with 21. Exit code 14 if anything is damaged. With --sample only so many pages, drawn \
+            anew each time, and the log are checked, and the structure is not.
 
             EXAMPLES
               coffer verify notes.db
@@ -33,10 +34,10 @@ struct Verify: AsyncParsableCommand {
         let scope = sample.map(VerificationScope.sample(pageCountMax:)) ?? .everything
         // Whoever closes a log last moves it into the file and deletes it. Opening has by then cut
         // off what stands behind a damaged frame, so that nobody could save it any more. A store
-        // that is open for reading only leaves the log alone.
-        let hasLog = try StoreFileStatus(path: store.path).logByteCount > 0
-        let mode: OpenMode = hasLog ? .readOnly : .mustExist
-        let found = try await store.withStore(secret, mode: mode, hardLinks: .told) { opened in
+        // that is open for reading only leaves a log with content alone.
+        let found = try await store.withStore(
+            secret, mode: .readOnly, hardLinks: .told
+        ) { opened in
             try await Interruption.cancelling(isLateResultKept: false) {
                 defer { reporter.finish() }
                 return try await opened.verify(scope) { progress in

@@ -1,0 +1,86 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+
+/// A file that is read without locks is given up as soon as somebody changes it.
+@Suite struct FileAtRestTests {
+    private let folder: TemporaryFolder
+    private let path: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        // All that a URI would take for something else.
+        path = folder.path("odd name ?#%41&=é.db")
+        let connection = try connect()
+        try connection.execute("CREATE TABLE t(v)")
+        try connection.execute("INSERT INTO t VALUES (1)")
+        connection.close()
+    }
+
+    private func connect() throws -> Connection {
+        try Connection(path: path, key: .numbered(1), configuration: .testing())
+    }
+
+    private func openAtRest() throws -> Connection {
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -3600)], ofItemAtPath: path)
+        let file = try FileLocation(path)
+        let known = try connect()
+        let state = try known.fileState()
+        let physical = PhysicalOpen(
+            file: file, profile: state.profile, configuration: .testing(.existing),
+            role: .readOnly, cacheByteCount: 1 << 20)
+        let key = state.key.copy()
+        known.close()
+        let handle = try physical.openAtRest(in: .wal, key: key)
+        return Connection(
+            pooling: Connection.FileState(
+                handle: handle, key: key, file: file, profile: state.profile),
+            mode: .readOnly, configuration: .testing(.existing), cacheByteCount: 1 << 20)
+    }
+
+    private func names() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: folder.url.path)
+    }
+
+    @Test func `it is read as often as one likes, and nothing is made beside it`() throws {
+        let connection = try openAtRest()
+        for _ in 0..<3 {
+            #expect(try connection.firstRow("SELECT v FROM t")?[0] == 1)
+            #expect(try names().count == 1)
+        }
+        #expect(try connection.current().journalMode() == .wal)
+        expect(.readOnly) { try connection.execute("DELETE FROM t") }
+    }
+
+    @Test(arguments: [true, false])
+    func `a commit by somebody else ends it, before and after a checkpoint`(
+        isCheckpointed: Bool
+    ) throws {
+        let connection = try openAtRest()
+        #expect(try connection.firstRow("SELECT v FROM t")?[0] == 1)
+        let writer = try connect()
+        #expect(try connection.firstRow("SELECT v FROM t")?[0] == 1)
+        try writer.execute("UPDATE t SET v = 2")
+        if isCheckpointed { writer.close() }
+        // Also for what is in its cache already.
+        expect(.busy) { try connection.firstRow("SELECT v FROM t") }
+        expect(.busy) { try connection.firstRow("SELECT count(*) FROM t") }
+        #expect(try openAtRestAfterwards(writer).firstRow("SELECT v FROM t")?[0] == 2)
+    }
+
+    private func openAtRestAfterwards(_ writer: Connection) throws -> Connection {
+        writer.close()
+        return try openAtRest()
+    }
+
+    @Test func `a row is withheld if the file was changed while the rows were read`() throws {
+        let connection = try openAtRest()
+        let rows = try connection.prepare("SELECT v FROM t UNION ALL SELECT v FROM t")
+        #expect(try rows.step())
+        let writer = try connect()
+        try writer.execute("UPDATE t SET v = 2")
+        expect(.busy) { try rows.step() }
+    }
+}
