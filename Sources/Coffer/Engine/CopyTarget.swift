@@ -36,7 +36,8 @@ struct CopyTarget: ~Copyable {
     private let cipher: FileCipher?
     private let configuration: Configuration
 
-    /// Who may read and write the file when it has its name: those who may the source.
+    /// Who may read and write the file when it has its name: those who may the source, and of a
+    /// plaintext copy its owner alone.
     private let permissions: mode_t
 
     init(
@@ -44,7 +45,7 @@ struct CopyTarget: ~Copyable {
         configuration: Configuration
     ) throws(StoreError) {
         // A database without a file was its owner's alone.
-        let permissions = try source?.permissions() ?? 0o600
+        let permissions = cipher == nil ? 0o600 : try source?.permissions() ?? 0o600
         new = try NewFile(at: file)
         self.permissions = permissions
         self.cipher = cipher

@@ -26,6 +26,7 @@ struct Creation {
         let physical = PhysicalOpen(
             file: temporary, profile: profile, configuration: configuration, role: .writer,
             cacheByteCount: 0)
+        try temporary.createPrivate()
         let handle = try Handle(
             path: temporary.path, flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
             vfs: configuration.vfs)

@@ -199,6 +199,8 @@ struct FileLocation: Sendable {
             }
             throw StoreError(.io, "cannot create \(path): \(systemErrorText(reason))")
         }
+        // Less than that the umask might leave.
+        fchmod(descriptor, 0o600)
         close(descriptor)
     }
 

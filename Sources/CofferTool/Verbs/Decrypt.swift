@@ -6,7 +6,8 @@ struct Decrypt: AsyncParsableCommand, ChangingVerb {
     static let configuration = CommandConfiguration(
         abstract: "Makes a plaintext SQLite database of a store.",
         discussion: """
-            Anybody who can read the new file reads everything. The store is kept as it is.
+            Anybody who can read the new file reads everything; it is made for its owner \
+            alone. The store is kept as it is.
 
             EXAMPLES
               coffer decrypt notes.db plain.db --write-plaintext

@@ -6,6 +6,8 @@ struct Init: AsyncParsableCommand, ChangingVerb {
     static let configuration = CommandConfiguration(
         abstract: "Makes a new, empty store.",
         discussion: """
+            Only its owner may read and write the file, whatever the umask.
+
             EXAMPLES
               coffer init notes.db
               coffer init shared.db --profile portable --passphrase-file /run/secrets/shared
