@@ -331,7 +331,7 @@ static inline int64_t coffer_lock_limit(void) {
 
 /// Opens a file in a folder that has no name, gets none, and goes with its descriptor; only its owner
 /// may use it. -1 where the system or the file system has no such files.
-static inline int coffer_open_unnamed(const char *folder) {
+static inline int coffer_open_scratch(const char *folder) {
 #if defined(O_TMPFILE)
     return open(folder, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
 #elif defined(__O_TMPFILE)

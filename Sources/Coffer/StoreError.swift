@@ -186,8 +186,8 @@ extension StoreError.Code {
     public static let sql = Self("sql")
     /// A value or a result is larger than the engine's limit.
     public static let tooBig = Self("tooBig")
-    /// This engine has no such function, or Coffer does not open such a file; the message says which
-    /// version has it, or what the file is.
+    /// This engine has no such function, or Coffer does not open such a file; the message says
+    /// which version has it, or what the file is.
     public static let unsupported = Self("unsupported")
 }
 

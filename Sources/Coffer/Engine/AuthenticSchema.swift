@@ -38,8 +38,8 @@ extension Handle {
         do throws(StoreError) {
             try takeReadLocks()
             try locked()
-            if let failure = schemaReadFailure() ?? attachedReadFailure() { throw failure }
-            cleanMissCount = coffer_cache_miss_count(db)
+            cleanMissCount = nil
+            if let failure = probeFailure() { throw failure }
             try run(.commit)
         } catch {
             try? run(.rollback)

@@ -176,7 +176,7 @@ public struct Configuration: Sendable {
     /// | debug | store closed, suspended, resumed | |
     /// | info | change of the key begins | |
     /// | notice | the key was changed | `duration` |
-    /// | warning | the main file has the old key until a checkpoint gets through | `pages`, `code` |
+    /// | warning | the main file has the old key until a checkpoint | `pages`, `code` |
     /// | notice | store reopened with another key | |
     /// | notice | SQLCipher 3 is old, once in a process | |
     /// | warning | memory of keys is not locked, once in a process | |

@@ -12,8 +12,8 @@ extension Connection {
     /// - Throws: `StoreError` `.wrongKey` if the key of this connection does not open the file any
     ///   more, `.damaged`, `.truncated`, `.busy`, `.io`; `.misuse` before the key is set;
     ///   `.closed`.
-    /// - Complexity: O(1); O(*frames of the log*) if page 1 of the main file fails, as after a change
-    ///   of the key that no checkpoint has followed yet.
+    /// - Complexity: O(1); O(*frames of the log*) if page 1 of the main file fails, as after a
+    ///   change of the key that no checkpoint has followed yet.
     public func check() throws {
         let handle = try current()
         try handle.readSchemaAgain()

@@ -11,8 +11,8 @@ enum FirstBytes {
 
     /// Whether a file begins like a plaintext database and is an encrypted one of SQLCipher 4.
     ///
-    /// > "cipher_plaintext_header_size … the number of bytes at the beginning of the first page that
-    /// > should remain unencrypted … recommended … 32 bytes"
+    /// > "cipher_plaintext_header_size … the number of bytes at the beginning of the first page
+    /// > that should remain unencrypted … recommended … 32 bytes"
     /// > <https://www.zetetic.net/sqlcipher/sqlcipher-api/#cipher_plaintext_header_size>
     ///
     /// Its pages end with bytes that are reserved for the cipher ("20: Bytes of unused "reserved"
@@ -24,7 +24,8 @@ enum FirstBytes {
     /// Whether the header of a table's b-tree page stands behind that of the database. Ciphertext
     /// looks so in less than one of a million files.
     ///
-    /// > "The b-tree page header is 8 bytes in size for leaf pages and 12 bytes for interior pages."
+    /// > "The b-tree page header is 8 bytes in size for leaf pages and 12 bytes for interior
+    /// > pages."
     /// > <https://www.sqlite.org/fileformat2.html#b_tree_pages>
     private static func hasSchemaRoot(_ bytes: [UInt8]) -> Bool {
         func integer(_ offset: Int) -> Int { Int(bytes[offset]) << 8 | Int(bytes[offset + 1]) }

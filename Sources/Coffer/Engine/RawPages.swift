@@ -42,7 +42,8 @@ struct RawPages: ~Copyable {
         }
     }
 
-    /// Which pages have newer content in the log; `nil` without one, or if its index cannot be read.
+    /// Which pages have newer content in the log; `nil` without one, or if its index cannot be
+    /// read.
     ///
     /// - Complexity: O(*frames of the log*).
     borrowing func logPages() -> LogPages? {
@@ -69,6 +70,17 @@ struct RawPages: ~Copyable {
 
     borrowing func authenticates(_ page: ArraySlice<UInt8>, number: Int) -> Bool {
         page.withUnsafeBytes { authenticator.authenticates($0, number: number) }
+    }
+
+    /// How many pages of the main file alone are not under the key, whatever the log has.
+    ///
+    /// - Complexity: O(*pages*).
+    borrowing func foreignCount() throws(StoreError) -> Int {
+        var foreignCount = 0
+        for number in stride(from: 1, through: try count(), by: 1) where number != lockPage {
+            if try !isAuthentic(number) { foreignCount += 1 }
+        }
+        return foreignCount
     }
 
     /// Numbers of the first pages that fail, stale ones left out whose frame in the log is

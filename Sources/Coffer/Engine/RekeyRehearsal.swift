@@ -60,7 +60,7 @@ package struct RekeyRehearsal {
         } else if let new = try newest.found(by: newKey) {
             let pages = RawPages(handle, key: new.key, profile: new.profile)
             (found, isChanged) = (new, true)
-            oldPageCount = try pages.damaged(countMax: .max).count
+            oldPageCount = try pages.foreignCount()
         } else {
             throw StoreError(
                 .wrongKey, "neither the current nor the new key opens \(file.path)",

@@ -52,6 +52,6 @@ struct RekeyedLog {
     /// - Complexity: O(*pages*).
     private func oldPageCount() -> Int? {
         let pages = RawPages(open.handle, key: open.key, profile: open.profile)
-        return try? pages.damaged(countMax: .max).count
+        return try? pages.foreignCount()
     }
 }

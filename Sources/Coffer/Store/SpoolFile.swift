@@ -32,7 +32,7 @@ final class SpoolFile: Sendable {
     ///   has one for a moment.
     /// - Throws: `.full`, `.io`.
     init(beside file: FileLocation, hasUnnamed: Bool = true) throws(StoreError) {
-        var descriptor = hasUnnamed ? coffer_open_unnamed(file.folder) : -1
+        var descriptor = hasUnnamed ? coffer_open_scratch(file.folder) : -1
         if descriptor < 0 {
             let suffix = KeyDerivation.randomSalt().prefix(6).map { String($0, radix: 36) }.joined()
             let path = "\(file.path).spool-\(suffix)"

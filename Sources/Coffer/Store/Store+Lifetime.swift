@@ -21,8 +21,8 @@ extension Store {
     ///   another process can keep it from that until it ends; see ``RekeyReport``.
     /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout` or
     ///   another process holds the file; `.full` if there is no room for the journal; `.damaged`
-    ///   if a page fails authentication; `.io`; `.readOnly`; `.unsupported` without a file; `.misuse`
-    ///   inside a body, for the same key or for another salt; `.wouldDeadlock` if running work
+    ///   if a page fails authentication; `.io`; `.readOnly`; `.unsupported` without a file;
+    ///   `.misuse` inside a body, for the same key or for another salt; `.wouldDeadlock` if running work
     ///   waits, in a body of another store, for what waits for this.
     /// - Complexity: O(*pages*) time and disk (the journal grows to the size of the file);
     ///   O(1) memory.

@@ -165,8 +165,8 @@ private enum Examination {
         switch format {
         case .plaintext: "a plaintext SQLite database: coffer encrypt makes a store of it"
         case .plaintextHeader:
-            "its header is plaintext (cipher_plaintext_header_size) and no page's MAC covers it: no "
-                + "verb opens such a file"
+            "its header is plaintext (cipher_plaintext_header_size) and no page's MAC covers it: "
+                + "no verb opens such a file"
         case .blank: "blank, which is damage: restore it from a backup"
         case .empty, .notAStore, .encrypted: nil
         }

@@ -32,7 +32,8 @@ struct Encrypt: AsyncParsableCommand, ChangingVerb {
                 .unsupportedFormat, "\(copy.store.path) is no plaintext SQLite database",
                 hint: format == .plaintextHeader
                     ? "it is encrypted behind a plaintext header (cipher_plaintext_header_size): "
-                        + "export it into a file without that setting, with the program that made it"
+                        + "export it into a file without that setting, with the program that made "
+                        + "it"
                     : "coffer migrate copies encrypted databases of other formats")
         }
         var configuration = copy.store.configuration

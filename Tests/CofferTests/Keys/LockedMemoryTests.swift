@@ -4,7 +4,7 @@ import Testing
 
 #if os(Linux)
 /// A system that refuses to lock memory, in a second process with a limit of its own.
-@Suite struct LockedMemoryTests {
+@Suite(.againstHanging) struct LockedMemoryTests {
     /// A limit of nothing; root is above it, unless the capability goes.
     private static let limited = """
         ulimit -l 0

@@ -88,9 +88,8 @@ struct LargeRekeyLossHarness {
         try disk.restore(seed: seed)
         unlinkIfPresent(path + "-shm")
         let left = [UInt8(1), 2].filter { holdsAll(path, key: $0) }
-        // What was told survives the power only where the store promises it.
-        let isPromised = isRekeyed && keeping.durability == .power
-        let isRight = left == [2] || left == [1] && !isPromised
+        // What was told survives the power, whatever the store's durability.
+        let isRight = left == [2] || left == [1] && !isRekeyed
         return Loss(
             operationCount: disk.operationCount(.changing),
             problems: isRight

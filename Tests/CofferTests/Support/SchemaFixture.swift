@@ -188,7 +188,10 @@ struct SchemaFixture {
         let connection = try Connection(
             path: path, key: .numbered(1), mode: .mustExist, configuration: configuration)
         defer { connection.close() }
-        if way == .rekey { try connection.rekey(to: .numbered(2)); return }
+        if way == .rekey {
+            try connection.rekey(to: .numbered(2))
+            return
+        }
         try connection.execute("VACUUM")
     }
 }

@@ -8,7 +8,7 @@ import Testing
 @testable import Coffer
 
 /// Reading what a crash has left in the middle of a transaction.
-@Suite struct CrashedStoreTests {
+@Suite(.againstHanging) struct CrashedStoreTests {
     private static let rowCount = 600
     private let folder: TemporaryFolder
     private let path: String

@@ -18,7 +18,7 @@ import Testing
         #expect(
             before.filter { !$0.hasPrefix("store.db-") }.sorted()
                 == after.filter { !$0.hasPrefix("store.db-") }.sorted())
-        try store.fail("export", ["--output", "/no/such/folder/x.sql"], exitCode: 17)
+        try store.fail("export", ["--output", "/no/such/folder/x.sql"], exitCode: 10)
     }
 
     @Test func `tables are named, and one that is missing is exit code 10`() throws {

@@ -7,7 +7,7 @@ import Testing
 @testable import Coffer
 
 /// Looking at a store leaves nothing behind, and locks nobody out.
-@Suite struct LookingTests {
+@Suite(.againstHanging) struct LookingTests {
     private let folder: TemporaryFolder
     private let path: String
 
@@ -126,7 +126,7 @@ import Testing
         #expect(refused.stdout.isEmpty)
     }
 
-    @Test(.enabled(if: SmallDisk.isAvailable), arguments: journalModes)
+    @Test(.onSmallDisk, arguments: journalModes)
     func `a medium that cannot be written is enough`(mode: Configuration.JournalMode) throws {
         try ReadingVerbs.make(path, mode)
         try FileManager.default.setAttributes(

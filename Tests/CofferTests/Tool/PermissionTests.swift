@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Who may read and write the files that the tool makes.
-@Suite struct PermissionTests {
+@Suite(.againstHanging) struct PermissionTests {
     private let folder: TemporaryFolder
 
     init() throws {

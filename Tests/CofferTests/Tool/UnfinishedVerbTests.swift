@@ -81,8 +81,8 @@ import Testing
         #expect(access(copy, F_OK) == 0)
     }
 
-    @Test func `export makes its file also where none can be without a name`() throws {
-        try #require(SmallDisk.isAvailable, "unshare -Urm is needed")
+    @Test(.onSmallDisk)
+    func `export makes its file also where none can be without a name`() throws {
         try store.execute("CREATE TABLE note(body)", "INSERT INTO note VALUES ('here')")
         // Without its descriptors in /proc the tool could not name a file that has no name.
         let output = try Tool.run(

@@ -11,9 +11,10 @@ import Testing
         .compactMap(Unicode.Scalar.init)
 
     /// All of them in one name, with what stays as it is.
-    private static let name = harmful.reduce(into: "é中😀 ") { name, scalar in
-        name.unicodeScalars.append(scalar)
-    } + "n"
+    private static let name =
+        harmful.reduce(into: "é中😀 ") { name, scalar in
+            name.unicodeScalars.append(scalar)
+        } + "n"
 
     private let folder: TemporaryFolder
 
@@ -88,7 +89,8 @@ import Testing
         try run(["encrypt", copies[2], copies[3]], json: json)
         try run(["migrate", path, copies[4]], json: json)
         try run(["rekey", path, "--new-raw-key-fd", "4"], json: json)
-        try run(["rekey", path, "--new-raw-key-fd", "4"], exitCode: 12, json: json)
+        try run(["rekey", path, "--new-raw-key-fd", "4"], json: json)
+        try run(["verify", path], exitCode: 12, json: json)
         let missing = folder.path(name + "no.csv")
         try run(["import", path, missing, "--table", name], exitCode: 10, json: json)
         try run(["bogus" + name], exitCode: 2, json: json)
