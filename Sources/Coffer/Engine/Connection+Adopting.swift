@@ -44,9 +44,7 @@ extension Handle {
         let wasCoffer = authorizer.isCoffer
         authorizer.isCoffer = true
         defer { authorizer.isCoffer = wasCoffer }
-        let list = try Statement(handle: self, sql: "PRAGMA database_list", persistent: false)
-        var names: [String] = []
-        while try list.advance() { names.append(try list.column(1, as: String.self)) }
+        var names = try databaseNames()
         for name in attachedNames where !names.contains(name) { forgetProbe(of: name) }
         names.removeAll { ["main", "temp"].contains($0) || attachedNames.contains($0) }
         for name in names { try probeAttached(name) }
@@ -55,6 +53,21 @@ extension Handle {
             version != verifiedSchemaVersion || isSchemaSuspect
         else { return }
         try verifySchema()
+    }
+
+    /// Asked without the read locks that compiling takes, some of which may be of files that went.
+    private func databaseNames() throws(StoreError) -> [String] {
+        var list: OpaquePointer?
+        defer { sqlite3_finalize(list) }
+        var code = sqlite3_prepare_v2(db, "PRAGMA database_list", -1, &list, nil)
+        if code == SQLITE_OK { code = sqlite3_step(list) }
+        var names: [String] = []
+        while code == SQLITE_ROW {
+            names.append(sqlite3_column_text(list, 1).map { String(cString: $0) } ?? "")
+            code = sqlite3_step(list)
+        }
+        guard code == SQLITE_DONE else { throw error(code) }
+        return names
     }
 
     /// - Throws: `.wrongKey`, `.damaged` if the schema cannot be read, `.notEncrypted` if the file

@@ -9,8 +9,8 @@ public struct VerificationReport: Sendable, Equatable {
     /// Pages whose newest content stands in the write-ahead log alone.
     ///
     /// What the main file holds of them is stale: older, under the old key after a rekey, or torn
-    /// by a power loss in a checkpoint. That is not damage; their frames are checked instead. A number
-    /// above 0 is usual while a store in WAL mode is in use.
+    /// by a power loss in a checkpoint. That is not damage; their frames are checked instead. A
+    /// number above 0 is usual while a store in WAL mode is in use.
     public internal(set) var stalePageCount = 0
     /// Whether the log holds what a checkpoint has still to move into the main file.
     ///

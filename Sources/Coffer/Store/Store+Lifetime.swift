@@ -22,8 +22,8 @@ extension Store {
     /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout` or
     ///   another process holds the file; `.full` if there is no room for the journal; `.damaged`
     ///   if a page fails authentication; `.io`; `.readOnly`; `.unsupported` without a file;
-    ///   `.misuse` inside a body, for the same key or for another salt; `.wouldDeadlock` if running work
-    ///   waits, in a body of another store, for what waits for this.
+    ///   `.misuse` inside a body, for the same key or for another salt; `.wouldDeadlock` if running
+    ///   work waits, in a body of another store, for what waits for this.
     /// - Complexity: O(*pages*) time and disk (the journal grows to the size of the file);
     ///   O(1) memory.
     @discardableResult

@@ -24,8 +24,8 @@ import Workload
         let fixture = try SchemaFixture(folder.path("good.db"), last, profile)
         var refusedCount = 0
         for page in 2...fixture.pageCount {
-            for kind in PageDamage.allCases {
-                for way in SchemaFixture.Way.allCases {
+            for way in fixture.ways {
+                for kind in fixture.kinds(by: way) {
                     let path = folder.path("damaged.db")
                     try fixture.write(to: path, kind, page: page)
                     defer { removeStore(path) }
@@ -48,7 +48,7 @@ import Workload
     ) throws {
         let fixture = try SchemaFixture(folder.path("good.db"), last, profile)
         for page in 2...fixture.pageCount {
-            for kind in PageDamage.allCases {
+            for kind in fixture.kinds(by: .attached) {
                 for way in SchemaFixture.Rewrite.allCases {
                     let path = folder.path("damaged.db")
                     let before = try fixture.write(to: path, kind, page: page)

@@ -56,6 +56,16 @@ struct SchemaFixture {
         pageCount = bytes.count / profile.pageByteCount
     }
 
+    /// All of them for the objects whose cut text is valid SQL.
+    var ways: [Way] {
+        isLongRun || last == .view || last == .index ? Way.allCases : [.store, .rows]
+    }
+
+    /// Only the engine tells them apart, so the two ways that are used most see them all.
+    func kinds(by way: Way) -> [PageDamage] {
+        isLongRun || way == .store || way == .rows ? PageDamage.allCases : [.bit, .zeros]
+    }
+
     static func fill(_ connection: Connection) throws {
         try connection.execute("CREATE TABLE note(id INTEGER PRIMARY KEY, title, secret)")
         try connection.execute("INSERT INTO note VALUES (1, 'open', 0), (2, 'hidden', 1)")
