@@ -145,12 +145,13 @@ struct Opening {
         key: borrowing StoreKey, salt: [UInt8], _ diagnosis: Diagnosis
     ) throws(StoreError) -> Opened {
         guard file.hasPendingChanges else { throw try diagnosis.error(key: key) }
-        if let opened = try openPending(key: key, salt: salt) { return opened }
-        if let other = file.pendingSalt(), other != salt,
-            let opened = try openPending(key: key, salt: other)
+        // First: whoever closes the file last, with a wrong key too, moves the log into it.
+        if let logged = file.pendingSalt(), logged != salt,
+            let opened = try openPending(key: key, salt: logged)
         {
             return opened
         }
+        if let opened = try openPending(key: key, salt: salt) { return opened }
         throw try diagnosis.error(key: key)
     }
 

@@ -144,7 +144,9 @@ import Testing
         raw.run("PRAGMA writable_schema = ON")
         raw.run("UPDATE sqlite_master SET sql = 'CREATE TABLE t(a INTEGER)'")
         let error = expect(.damaged) { try copy(.encrypt) }
-        #expect(error?.message.contains("table t came out different") == true)
+        // The integrity check of SQLite 3.46 knows that a text in such a column is wrong.
+        let expected = isEngine4 ? "is not sound" : "table t came out different"
+        #expect(error?.message.contains(expected) == true)
         try expectNothingBut()
     }
 
