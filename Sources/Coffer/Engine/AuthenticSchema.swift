@@ -68,7 +68,7 @@ extension Handle {
 
     /// Reads the schema of all files to its last byte.
     ///
-    /// For a handle of another owner, whose statements at a row would end if its schema were
+    /// For an adopted handle, whose owner's statements at a row would end if its schema were
     /// forgotten. What the owner has loaded before stays in memory.
     func verifySchema() throws(StoreError) {
         isBegun = false

@@ -30,7 +30,7 @@ public struct Configuration: Sendable {
         case process
     }
 
-    /// What opening does about a file that has several names (hard links).
+    /// How opening treats a file that has several names (hard links).
     ///
     /// SQLite finds a log or journal by the name that the file was opened under. What one program
     /// writes under one name, another one under the other does not see, and may undo or lose.
@@ -78,7 +78,7 @@ public struct Configuration: Sendable {
     /// How long to wait for another connection's or process's lock before `.busy`.
     public var busyTimeout: Duration = .seconds(5)
 
-    /// What to do about a file that has several names; see ``HardLinks``. Looked at when
+    /// How to treat a file that has several names; see ``HardLinks``. Looked at when
     /// the file is opened. `rekey` always refuses one.
     public var hardLinks = HardLinks.told
 
@@ -193,7 +193,7 @@ public struct Configuration: Sendable {
     /// | error | verification found damage | `pages` |
     public var logger: Logger?
 
-    /// What tells the store's metrics from those of other stores: the value of their dimension
+    /// Tells the store's metrics from those of other stores: the value of their dimension
     /// `store`. `nil` for the name of the file, without its folder; empty for no dimension.
     ///
     /// Backends keep a series for each value, and show it to whoever reads them. Where file names

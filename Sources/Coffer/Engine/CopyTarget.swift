@@ -36,8 +36,8 @@ struct CopyTarget: ~Copyable {
     private let cipher: FileCipher?
     private let configuration: Configuration
 
-    /// Who may read and write the file when it has its name: those who may the source, and of a
-    /// plaintext copy its owner alone.
+    /// The file's permissions once it has its name: those of the source, and 0600 for a plaintext
+    /// copy.
     private let permissions: mode_t
 
     init(

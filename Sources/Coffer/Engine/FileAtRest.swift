@@ -88,7 +88,7 @@ struct FileAtRest {
             hint: "Open it again. Who may write to the file and its folder reads with locks.")
     }
 
-    /// What the engine is told to open.
+    /// The URI that the engine opens.
     var uri: String {
         let digits = Array("0123456789abcdef")
         var uri = "file://"

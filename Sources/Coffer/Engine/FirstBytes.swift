@@ -1,4 +1,4 @@
-/// What the first bytes of a file give away.
+/// The first bytes of a file, and the format they tell of.
 enum FirstBytes {
     /// As many as the smallest page has.
     static let count = 512
@@ -43,7 +43,7 @@ enum FirstBytes {
         bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 9 || $0 == 10 || $0 == 13 }
     }
 
-    /// What a crash leaves of a block that was never written, or a medium of an erased one.
+    /// Bytes that a crash leaves of a block never written, or a medium of an erased one.
     static func isBlank(_ bytes: some Collection<UInt8>) -> Bool {
         bytes.allSatisfy { $0 == 0 } || bytes.allSatisfy { $0 == 0xff }
     }

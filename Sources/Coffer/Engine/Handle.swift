@@ -11,7 +11,7 @@ final class Handle {
     let authorizer = Authorizer()
     /// Compiled at the first probe and kept: it runs once in every transaction.
     var probeStatement: OpaquePointer?
-    /// What it reads, if that is a file at rest.
+    /// The file at rest that it reads, if it reads one.
     var rest: FileAtRest?
     /// How many pages had been read into the cache when the last probe found nothing wrong.
     var cleanMissCount: Int32?
