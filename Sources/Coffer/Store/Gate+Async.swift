@@ -84,19 +84,3 @@ private final class TicketSlot: Sendable {
         }
     }
 }
-
-/// What is done before a mark on one thread is done before what follows a mark on another one.
-///
-/// A continuation sees to that, but the runtime does not tell the thread sanitizer of one that is
-/// resumed before its task waits.
-private struct ResumptionOrder: Sendable {
-    #if COFFER_TSAN
-    private let count = Mutex(0)
-    #endif
-
-    func mark() {
-        #if COFFER_TSAN
-        count.withLock { $0 &+= 1 }
-        #endif
-    }
-}

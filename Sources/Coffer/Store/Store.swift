@@ -166,11 +166,15 @@ public final class Store: Sendable {
     static func offPool<T: Sendable, E: Error>(
         _ work: @escaping @Sendable () throws(E) -> T
     ) async throws(E) -> T {
+        let order = ResumptionOrder()
         let result = await withCheckedContinuation { continuation in
             wholeStores.run {
-                continuation.resume(returning: Result { () throws(E) in try work() })
+                let result = Result { () throws(E) in try work() }
+                order.mark()
+                continuation.resume(returning: result)
             }
         }
+        order.mark()
         return try result.get()
     }
 }
