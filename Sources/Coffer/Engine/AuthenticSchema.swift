@@ -261,6 +261,7 @@ extension Handle {
 
     /// The end of the transaction forgets that a page failed: ask before.
     func judgeSchemaBeforeRollback() {
+        if hasChangedSchema { isSchemaSuspect = true }
         guard !isSchemaSuspect, isInTransaction, !isInCallback else { return }
         if let failure = probeFailure(), failure.code != .closed { isSchemaSuspect = true }
     }

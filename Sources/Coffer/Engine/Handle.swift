@@ -26,6 +26,9 @@ final class Handle {
     /// Whether the schema in memory may come from a page that failed authentication. It is then
     /// loaded again before anything else uses it: see `AuthenticSchema.swift`.
     var isSchemaSuspect = false
+    /// Whether the schema was changed since a transaction of Coffer's was committed. Rolled back,
+    /// the engine forgets the schema, and would load it in no transaction.
+    var hasChangedSchema = false
     /// Whether a transaction was begun that Coffer has not ended.
     var isBegun = false
     /// On a handle of another owner, the schema that was read to its last byte.
@@ -232,6 +235,7 @@ final class Handle {
         }
         if control.rawValue <= Control.rollback.rawValue, code == SQLITE_OK {
             isBegun = control.isBegin
+            if !control.isBegin, hasChangedSchema { hasChangedSchema = false }
         }
         guard code == SQLITE_OK else {
             // The message belongs to the connection and goes with the reset.

@@ -35,7 +35,8 @@ extension Handle {
         if let failure = schemaReadFailure() ?? attachedReadFailure() ?? rest?.failure() {
             return failure
         }
-        cleanMissCount = rest == nil ? coffer_cache_miss_count(db) : nil
+        // What the owner of an adopted handle detaches takes its count along.
+        cleanMissCount = rest == nil && !isAdopted ? coffer_cache_miss_count(db) : nil
         return nil
     }
 

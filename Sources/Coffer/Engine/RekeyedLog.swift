@@ -27,7 +27,7 @@ struct RekeyedLog {
             if error.code != .busy { failure = error }
         }
         let count = (try? open.handle.firstInteger("PRAGMA page_count")) ?? 0
-        let oldCount = isMoved && !isCounted ? 0 : oldPageCount() ?? count
+        let oldCount = isMoved && !isCounted ? 0 : oldPageCount() ?? max(count, 1)
         return RekeyReport(
             pageCount: count, oldPageCount: oldCount, duration: beginning.duration(to: .now),
             checkpointFailure: oldCount == 0 ? nil : failure)

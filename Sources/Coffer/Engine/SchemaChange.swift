@@ -40,6 +40,7 @@ enum SchemaChange {
 extension Statement {
     @inline(never)
     func stepChangingSchema(_ raw: OpaquePointer) -> Int32 {
-        SchemaChange.onThread(of: handle) { sqlite3_step(raw) }
+        handle.hasChangedSchema = true
+        return SchemaChange.onThread(of: handle) { sqlite3_step(raw) }
     }
 }

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// One encrypted file, or a database in memory, shared by any number of tasks and threads.
 ///
 /// ```swift
@@ -167,15 +169,39 @@ public final class Store: Sendable {
         _ work: @escaping @Sendable () throws(E) -> T
     ) async throws(E) -> T {
         let order = ResumptionOrder()
+        let held = HeldWork(work)
         let result = await withCheckedContinuation { continuation in
             wholeStores.run {
-                let result = Result { () throws(E) in try work() }
+                // Runs once, so there is work. It is let go before the task goes on, which may open
+                // at once what the work has held.
+                guard let result = held.take().map({ work in Result(catching: work) }) else {
+                    return
+                }
                 order.mark()
                 continuation.resume(returning: result)
             }
         }
         order.mark()
         return try result.get()
+    }
+}
+
+/// Work that is let go by the thread that runs it.
+private final class HeldWork<T: Sendable, E: Error>: Sendable {
+    typealias Work = @Sendable () throws(E) -> T
+
+    private let work: Mutex<Work?>
+
+    init(_ work: @escaping Work) {
+        self.work = Mutex(work)
+    }
+
+    /// - Returns: `nil` if it was taken before.
+    func take() -> Work? {
+        work.withLock { work in
+            defer { work = nil }
+            return work
+        }
     }
 }
 
