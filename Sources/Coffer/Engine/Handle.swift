@@ -31,7 +31,7 @@ final class Handle {
     var hasChangedSchema = false
     /// Whether a transaction was begun that Coffer has not ended.
     var isBegun = false
-    /// On a handle of another owner, the schema that was read to its last byte.
+    /// Number of the schema that was read to its last byte; on an adopted handle only.
     var verifiedSchemaVersion: Int64?
     /// Those that Coffer attached to a database of another owner's.
     var namesToDetach: [String] = []

@@ -58,7 +58,7 @@ extension PhysicalOpen {
         return handle
     }
 
-    /// What the header says, or what stands beside a file whose header another key opens.
+    /// The mode in the header; if another key opens that, the mode that a log beside it shows.
     private func journalMode(
         _ handle: Handle, key: borrowing RawKey
     ) throws(StoreError) -> Configuration.JournalMode {

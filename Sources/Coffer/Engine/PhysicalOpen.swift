@@ -130,7 +130,7 @@ struct PhysicalOpen {
         try handle.run("PRAGMA foreign_keys = ON")
         // Negative: KiB. SQLCipher's own default is 2 MB.
         try handle.run("PRAGMA cache_size = -\(max(cacheByteCount, 1 << 20) >> 10)")
-        // A log that reads made longer is cut when it starts anew; SQLite would keep its size.
+        // Cuts a log that grew beside a long read once it restarts; SQLite would keep its size.
         if role == .writer {
             try handle.run("PRAGMA journal_size_limit = \(configuration.walByteCountMax)")
         }

@@ -35,7 +35,7 @@ extension Handle {
         if let failure = schemaReadFailure() ?? attachedReadFailure() ?? rest?.failure() {
             return failure
         }
-        // What the owner of an adopted handle detaches takes its count along.
+        // The count falls when the owner of an adopted handle detaches a file.
         cleanMissCount = rest == nil && !isAdopted ? coffer_cache_miss_count(db) : nil
         return nil
     }

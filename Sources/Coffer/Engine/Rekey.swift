@@ -26,7 +26,7 @@ struct Rekey: ~Copyable {
     /// What holds after the attempt: an open connection, under the new key or the old one.
     struct Outcome {
         let state: Connection.FileState
-        /// What was done, or why the old key still holds.
+        /// The report of the change, or the reason why the old key still holds.
         let result: Result<RekeyReport, StoreError>
     }
 

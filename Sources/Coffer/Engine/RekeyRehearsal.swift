@@ -8,8 +8,8 @@ import Glibc
 import Musl
 #endif
 
-/// What a change of the key would find, told without touching anything: no statement runs, no lock
-/// is taken, no file is made or written.
+/// Foretells what a change of the key would find, and touches nothing: it runs no statement, takes
+/// no lock, and makes or writes no file.
 ///
 /// Not for a file that this process has open: it closes descriptors of the log, which is harmless,
 /// and reads pages without a lock, which another process may be half-way through writing.
@@ -22,7 +22,7 @@ package struct RekeyRehearsal {
     package let isChanged: Bool
     /// Pages of the main file that are not under the new key; told if ``isChanged``.
     package let oldPageCount: Int
-    /// What the journal or the log would grow to.
+    /// Bytes that the journal or the log would grow to.
     package let neededByteCount: Int
     /// `nil` if the file system does not tell.
     package let freeByteCount: Int?
@@ -104,7 +104,7 @@ private struct NewestFirstPage {
     }
 
     let handle: Handle
-    /// What the log has; `nil` if the main file's page counts.
+    /// The newest page 1 in the log; `nil` if the main file's page is the newest.
     let logged: [UInt8]?
     let salt: [UInt8]
     let profiles: [CipherProfile]
@@ -143,7 +143,7 @@ private struct NewestFirstPage {
 }
 
 extension FileLocation {
-    /// Page 1 as the last commit in the log has it; `nil` if there is no log, or it has none.
+    /// The newest committed page 1 in the log; `nil` if there is no log, or no page 1 in it.
     ///
     /// - Complexity: O(*log*).
     fileprivate func loggedFirstPage() -> [UInt8]? {

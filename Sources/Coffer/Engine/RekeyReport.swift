@@ -1,4 +1,4 @@
-/// What a change of the key has done: the store has the new key wherever there is a report.
+/// The result of a change of the key. A report means that the new key opens the store.
 ///
 /// ```swift
 /// let report = try await store.rekey(to: .passphrase(text))

@@ -86,7 +86,7 @@ private struct Meaning {
     var hint: String?
 
     init(code: Int32, systemError: Int32) {
-        // What is left of an earlier operation says nothing about other codes.
+        // For other codes the system error may belong to an earlier operation.
         if [SQLITE_CANTOPEN, SQLITE_IOERR].contains(code & 0xff),
             let limit = DescriptorLimit(systemError: systemError)
         {
