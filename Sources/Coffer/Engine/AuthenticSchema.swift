@@ -189,15 +189,23 @@ extension Handle {
             return prepare(&raw)
         }
         if isSchemaSuspect || isBegun { try requireAuthenticSchema() }
+        if let code = try compilingFromMemory(&raw, prepare) { return code }
+        return try isPragma ? compilingPragma(&raw, prepare) : compilingInTransaction(&raw, prepare)
+    }
+
+    /// - Returns: `nil` if compiling read pages, as it does to load a schema or a virtual table.
+    ///   The statement is then thrown away, and the schema loaded again.
+    private func compilingFromMemory(
+        _ raw: inout OpaquePointer?, _ prepare: (inout OpaquePointer?) -> Int32
+    ) throws(StoreError) -> Int32? {
         let missCount = coffer_cache_miss_count(db)
         let code = prepare(&raw)
-        // Compiling reads pages only to load a schema, and for virtual tables.
         if coffer_cache_miss_count(db) == missCount { return code }
         sqlite3_finalize(raw)
         raw = nil
         try requireAuthenticSchema()
         authorizer.begin()
-        return try isPragma ? compilingPragma(&raw, prepare) : compilingInTransaction(&raw, prepare)
+        return nil
     }
 
     func compilingAsCoffer(
@@ -231,13 +239,7 @@ extension Handle {
         _ raw: inout OpaquePointer?, _ prepare: (inout OpaquePointer?) -> Int32
     ) throws(StoreError) -> Int32 {
         for _ in 0..<3 {
-            let missCount = coffer_cache_miss_count(db)
-            let code = prepare(&raw)
-            if coffer_cache_miss_count(db) == missCount { return code }
-            sqlite3_finalize(raw)
-            raw = nil
-            try requireAuthenticSchema()
-            authorizer.begin()
+            if let code = try compilingFromMemory(&raw, prepare) { return code }
         }
         throw StoreError(
             .busy, "another connection changes the schema again and again", hint: "Try again.")
