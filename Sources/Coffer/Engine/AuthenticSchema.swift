@@ -115,16 +115,21 @@ extension Handle {
     private func forgetSchema() throws(StoreError) {
         let isQueryOnly = try isQueryOnly()
         if isQueryOnly { try runUnguarded("PRAGMA query_only = OFF") }
-        defer { if isQueryOnly { try? runUnguarded("PRAGMA query_only = ON") } }
+        // A connection for reading that could write is closed instead.
+        defer {
+            if isQueryOnly, (try? runUnguarded("PRAGMA query_only = ON")) == nil { close() }
+        }
         do throws(StoreError) {
             try runUnguarded(
                 """
-                SAVEPOINT coffer_schema; CREATE TEMP TABLE coffer_schema(a);
+                SAVEPOINT coffer_schema; CREATE TEMP TABLE "coffer: a schema to forget"(a);
                 ROLLBACK TO coffer_schema; RELEASE coffer_schema
                 """)
         } catch {
+            // Creating has loaded the schemas. A page of them that failed is the reason then.
+            let found = isInTransaction ? schemaReadFailure() : nil
             if isInTransaction { try? runUnguarded("ROLLBACK") }
-            throw error
+            throw found?.code == .damaged ? found ?? error : error
         }
     }
 

@@ -17,7 +17,8 @@ extension Connection {
     /// `temp_store`, cache, limits and the defence against hostile schemas are as the owner has set
     /// them. An authorizer of the owner's is replaced until `close()`, and there is none after it.
     /// The key cannot be changed or shown through it, nor the pages copied. What the owner
-    /// attaches is probed too. `trace` takes the place of the owner's.
+    /// attaches is probed too: as long as it is attached, each transaction and each new statement
+    /// reads the schemas of all files to the last byte. `trace` takes the place of the owner's.
     ///
     /// - Parameters:
     ///   - handle: A `sqlite3 *` of the SQLCipher that this process is linked to; one of another
@@ -48,11 +49,15 @@ extension Handle {
         for name in attachedNames where !names.contains(name) { forgetProbe(of: name) }
         names.removeAll { ["main", "temp"].contains($0) || attachedNames.contains($0) }
         for name in names { try probeAttached(name) }
-        // The owner loads a changed schema by itself, in no transaction of Coffer's.
+        // The owner loads a schema by itself, in no transaction of Coffer's: one that has changed,
+        // and that of a file. No number tells a file from another one of that name before it.
+        let ownersNames = attachedNames.filter { !namesToDetach.contains($0) }
         guard verifiedSchemaVersion != nil, let version = try? schemaVersion(),
-            version != verifiedSchemaVersion || isSchemaSuspect
+            version != verifiedSchemaVersion || isSchemaSuspect || !ownersNames.isEmpty
         else { return }
+        for name in ownersNames { try ZeroPageCheck.install(on: self, schema: name) }
         try verifySchema()
+        for name in ownersNames { try ZeroPageCheck.removeIfAutoVacuum(on: self, schema: name) }
     }
 
     /// Asked without the read locks that compiling takes, some of which may be of files that went.

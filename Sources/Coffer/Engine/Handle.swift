@@ -214,6 +214,7 @@ final class Handle {
     func run(_ control: Control) throws(StoreError) {
         guard !isClosed else { throw Connection.closed }
         if control.isBegin {
+            if isAdopted { try followOwner() }
             if isBegun || isSchemaSuspect { try requireAuthenticSchema() }
         } else if control == .rollback || control == .undoPart {
             if control == .rollback { judgeSchemaBeforeRollback() }

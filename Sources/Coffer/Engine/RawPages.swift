@@ -72,13 +72,18 @@ struct RawPages: ~Copyable {
         page.withUnsafeBytes { authenticator.authenticates($0, number: number) }
     }
 
-    /// How many pages of the main file alone are not under the key, whatever the log has.
+    /// How many pages of the database are not under the key in the main file alone, whatever the
+    /// log has. Pages of zeros, which `auto_vacuum` may leave, are under no key.
     ///
+    /// - Parameter pageCount: Of the database. The file may be longer: nothing reads its rest.
     /// - Complexity: O(*pages*).
-    borrowing func foreignCount() throws(StoreError) -> Int {
+    borrowing func foreignCount(of pageCount: Int) throws(StoreError) -> Int {
         var foreignCount = 0
-        for number in stride(from: 1, through: try count(), by: 1) where number != lockPage {
-            if try !isAuthentic(number) { foreignCount += 1 }
+        let pageCount = min(pageCount, try count())
+        for number in stride(from: 1, through: pageCount, by: 1) where number != lockPage {
+            guard try !isAuthentic(number) else { continue }
+            let isEmpty = (try? bytes(of: number))?.allSatisfy { $0 == 0 } ?? false
+            if !isEmpty { foreignCount += 1 }
         }
         return foreignCount
     }

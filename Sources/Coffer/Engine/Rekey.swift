@@ -182,15 +182,15 @@ struct Rekey: ~Copyable {
 }
 
 /// A change of the key that failed, and which key holds now.
-struct RekeyFailure: Error {
-    enum Key {
+package struct RekeyFailure: Error {
+    package enum Key {
         case old, new
         /// No proof was possible.
         case unproven
     }
 
-    let error: StoreError
-    let key: Key
+    package let error: StoreError
+    package let key: Key
 
     init(_ error: StoreError, _ key: Key = .old) {
         self.error = error

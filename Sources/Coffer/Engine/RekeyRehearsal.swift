@@ -56,11 +56,9 @@ package struct RekeyRehearsal {
         let found: NewestFirstPage.Found
         if let current = try newest.found(by: key) {
             _ = try Rekey.derive(newKey, from: current.key, profile: current.profile)
-            (found, isChanged, oldPageCount) = (current, false, 0)
+            (found, isChanged) = (current, false)
         } else if let new = try newest.found(by: newKey) {
-            let pages = RawPages(handle, key: new.key, profile: new.profile)
             (found, isChanged) = (new, true)
-            oldPageCount = try pages.foreignCount()
         } else {
             throw StoreError(
                 .wrongKey, "neither the current nor the new key opens \(file.path)",
@@ -74,6 +72,10 @@ package struct RekeyRehearsal {
         pageCount =
             found.page.pageCount > 0
             ? found.page.pageCount : byteCount / profile.pageByteCount
+        oldPageCount =
+            isChanged
+            ? try RawPages(handle, key: found.key, profile: profile).foreignCount(of: pageCount)
+            : 0
         journalMode = found.page.isWAL ? .wal : .delete
         neededByteCount = Rekey.neededByteCount(pageCount: pageCount, profile: profile)
         self.path = file.path

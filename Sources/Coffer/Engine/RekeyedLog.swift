@@ -27,7 +27,7 @@ struct RekeyedLog {
             if error.code != .busy { failure = error }
         }
         let count = (try? open.handle.firstInteger("PRAGMA page_count")) ?? 0
-        let oldCount = isMoved && !isCounted ? 0 : oldPageCount() ?? max(count, 1)
+        let oldCount = isMoved && !isCounted ? 0 : oldPageCount(of: count) ?? max(count, 1)
         return RekeyReport(
             pageCount: count, oldPageCount: oldCount, duration: beginning.duration(to: .now),
             checkpointFailure: oldCount == 0 ? nil : failure)
@@ -50,8 +50,9 @@ struct RekeyedLog {
     /// Pages of the main file that are not authentic under the key; `nil` if it cannot be read.
     ///
     /// - Complexity: O(*pages*).
-    private func oldPageCount() -> Int? {
+    private func oldPageCount(of pageCount: Int) -> Int? {
+        guard pageCount > 0 else { return nil }
         let pages = RawPages(open.handle, key: open.key, profile: open.profile)
-        return try? pages.foreignCount()
+        return try? pages.foreignCount(of: pageCount)
     }
 }

@@ -7,6 +7,8 @@ struct Alarm: @unchecked Sendable {
 
     private var timer: (any DispatchSourceTimer)?
     private var instant: ContinuousClock.Instant?
+    /// Whether there is an instant: stopping what is stopped is a part of every read.
+    private var isSet = false
 
     /// Rings at the instant, unless it rings before that anyway.
     ///
@@ -16,6 +18,7 @@ struct Alarm: @unchecked Sendable {
     ) {
         if let known = self.instant, known <= instant { return }
         self.instant = instant
+        isSet = true
         let timer = self.timer ?? Self.make(ring)
         self.timer = timer
         timer.schedule(deadline: .now() + .nanoseconds(Int((instant - .now).nanoseconds)))
@@ -24,11 +27,12 @@ struct Alarm: @unchecked Sendable {
     /// It has rung.
     mutating func didRing() {
         instant = nil
+        isSet = false
     }
 
     mutating func stop() {
-        guard instant != nil else { return }
-        instant = nil
+        guard isSet else { return }
+        didRing()
         timer?.schedule(deadline: .distantFuture)
     }
 

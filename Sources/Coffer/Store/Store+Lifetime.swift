@@ -28,7 +28,11 @@ extension Store {
     ///   O(1) memory.
     @discardableResult
     public func rekey(to key: consuming StoreKey) throws -> RekeyReport {
-        try core.rekey(to: key)
+        do throws(RekeyFailure) {
+            return try core.rekey(to: key)
+        } catch {
+            throw error.error
+        }
     }
 
     /// Changes the key of every page, in place, without blocking a thread of the cooperative pool.
@@ -38,8 +42,17 @@ extension Store {
     /// - Throws: As the synchronous form. It cannot be cancelled once it runs.
     @discardableResult
     public func rekey(to key: consuming StoreKey) async throws -> RekeyReport {
+        do throws(RekeyFailure) {
+            return try await changeKey(to: key)
+        } catch {
+            throw error.error
+        }
+    }
+
+    /// The same, with an error that also says which key holds.
+    package func changeKey(to key: consuming StoreKey) async throws(RekeyFailure) -> RekeyReport {
         let key = KeyBox(key)
-        return try await Self.offPool { [core] () throws(StoreError) in
+        return try await Self.offPool { [core] () throws(RekeyFailure) in
             try core.rekey(to: key.key)
         }
     }

@@ -54,28 +54,38 @@ extension StoreCore {
 
     // MARK: Key
 
-    func rekey(to key: borrowing StoreKey) throws(StoreError) -> RekeyReport {
-        var report: RekeyReport?
-        try changeLife { _ throws(StoreError) in
-            guard pool.mode != .readOnly else {
-                throw StoreError(.readOnly, "the store was opened for reading only")
+    func rekey(to key: borrowing StoreKey) throws(RekeyFailure) -> RekeyReport {
+        var outcome: Result<RekeyReport, RekeyFailure>?
+        let result: Result<RekeyReport, RekeyFailure>
+        do throws(StoreError) {
+            try changeLife { _ throws(StoreError) in
+                guard pool.mode != .readOnly else {
+                    throw StoreError(.readOnly, "the store was opened for reading only")
+                }
+                outcome = changeKey(to: key)
             }
-            report = try changeKey(to: key)
+            result = try outcome.returned()
+        } catch {
+            throw RekeyFailure(error)
         }
-        return try report.returned()
+        return try result.get()
     }
 
     /// Changes the key, and tells of it; only for who has the life gate.
-    private func changeKey(to key: borrowing StoreKey) throws(StoreError) -> RekeyReport {
+    private func changeKey(
+        to key: borrowing StoreKey
+    ) -> Result<RekeyReport, RekeyFailure> {
         pool.events.rekeyBegins()
         let beginning = ContinuousClock.now
-        var result: Result<RekeyReport, RekeyFailure>?
+        var outcome: Result<RekeyReport, RekeyFailure>?
+        let result: Result<RekeyReport, RekeyFailure>
         do throws(StoreError) {
-            try alone { () throws(StoreError) in result = pool.rekey(to: key) }
+            try alone { () throws(StoreError) in outcome = pool.rekey(to: key) }
+            result = try outcome.returned()
         } catch {
             result = .failure(RekeyFailure(error))
         }
-        switch try result.returned() {
+        switch result {
         case .success(let report):
             pool.events.rekeyed(since: beginning)
             pool.metrics.rekey.recordNanoseconds(beginning.duration(to: .now).nanoseconds)
@@ -84,11 +94,10 @@ extension StoreCore {
                 checkpointer.owe()
                 pool.events.rekeyIsUnfinished(report)
             }
-            return report
         case .failure(let failure):
             pool.events.rekeyFailed(failure)
-            throw failure.error
         }
+        return result
     }
 
     /// Moves what a change of the key left in the log, and counts the pages that still have

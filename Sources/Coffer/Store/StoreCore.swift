@@ -171,7 +171,7 @@ final class StoreCore: Sendable {
     }
 
     private func runRead<T>(
-        waitingSince beginning: ContinuousClock.Instant?, cancellation: Cancellation?,
+        waitingSince beginning: UInt64, cancellation: Cancellation?,
         _ body: (inout ReadTransaction) throws -> T
     ) throws -> T {
         // Cancelled after its turn had come and before its thread had.

@@ -23,10 +23,10 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
 
             EXIT CODES
               0 the new key holds, also if the report could not be written; 18 it holds for the \
-            store, but the main file without its log still opens with the old one, because a \
-            program reads: run it again when that has ended; 130 interrupted: one of the two \
-            holds, run it again; 12 neither holds. Any other: the old key holds, unless the \
-            error says that the change could not be proven, which is as 130
+            store, but something is left to do, mostly because a program reads: the main file \
+            without its log still opens with the old key. Run it again when that has ended; \
+            130 interrupted, or not proven: one of the two holds, run it again; 12 neither holds. \
+            Any other: the old key holds
             """)
 
     @OptionGroup var store: StoreOptions
@@ -95,11 +95,41 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
             let newKey = KeyHolder(try SecretReader.new(newSource, for: store.path))
             return try tell(try await finish(with: newKey, unless: error))
         }
-        let result = try await store.closing(opened) { opened in
-            let newKey = KeyHolder(try SecretReader.new(newSource, for: store.path))
-            return try await rekey(opened, to: newKey)
+        try tell(try await change(opened, to: newSource))
+    }
+
+    private func change(_ opened: Store, to newSource: SecretSource) async throws -> Result {
+        var result: Result?
+        do {
+            return try await store.closing(opened) { opened in
+                let newKey = KeyHolder(try SecretReader.new(newSource, for: store.path))
+                let done = try await rekey(opened, to: newKey)
+                result = done
+                return done
+            }
+        } catch let failure as RekeyFailure {
+            throw Self.told(failure)
+        } catch {
+            // Closing failed, and the key is changed.
+            guard let result else { throw error }
+            Terminal.warn("closing the store failed: \(Failure(error).message)")
+            return result
         }
-        try tell(result)
+    }
+
+    /// An error whose exit code says which key holds.
+    private static func told(_ failure: RekeyFailure) -> any Error {
+        switch failure.key {
+        case .old: failure.error
+        case .new:
+            ToolError(
+                .unfinished, Failure(failure.error).message,
+                hint: "The new key holds. Run the same command again, which finishes.")
+        case .unproven:
+            ToolError(
+                .interrupted, Failure(failure.error).message,
+                hint: "One of the two keys holds. Run the same command again.")
+        }
     }
 
     private func rekey(_ opened: Store, to newKey: KeyHolder) async throws -> Result {
@@ -111,7 +141,7 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
             report = try await Interruption.noting(
                 "one of the two keys opens every row: coffer status --prompt tells which"
             ) {
-                try await opened.rekey(to: newKey.takeOne())
+                try await opened.changeKey(to: newKey.takeOne())
             }
         } catch {
             progress.cancel()

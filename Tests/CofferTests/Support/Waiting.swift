@@ -29,11 +29,16 @@ func canWrite(_ store: Store) -> Bool {
 
 /// Waits until something is so that nobody tells of.
 ///
+/// Looks a thousand times at least: beside a thousand other tests, a minute may pass between two
+/// looks.
+///
 /// - Returns: `false` if it is not within a minute.
 func comes(_ condition: () throws -> Bool) async rethrows -> Bool {
     let deadline = ContinuousClock.now + .seconds(60)
+    var lookCount = 0
     while try !condition() {
-        guard ContinuousClock.now < deadline else { return false }
+        guard lookCount < 1000 || ContinuousClock.now < deadline else { return false }
+        lookCount += 1
         try? await Task.sleep(for: .milliseconds(1))
     }
     return true
