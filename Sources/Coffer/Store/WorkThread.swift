@@ -57,6 +57,10 @@ final class WorkThread: @unchecked Sendable {
 
     // MARK: The thread itself
 
+    /// Bytes of stack for the bodies of the program, where the system gives a new thread less: 512
+    /// KiB on Darwin, 128 KiB with musl.
+    private static let stackByteCountMin = 2 << 20
+
     /// - Returns: `false` if the system refuses a thread.
     func begin() -> Bool {
         #if canImport(Darwin)
@@ -64,9 +68,17 @@ final class WorkThread: @unchecked Sendable {
         #else
         var thread = pthread_t()
         #endif
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        defer { pthread_attr_destroy(&attributes) }
+        var stackByteCount = 0
+        pthread_attr_getstacksize(&attributes, &stackByteCount)
+        if stackByteCount < Self.stackByteCountMin {
+            pthread_attr_setstacksize(&attributes, Self.stackByteCountMin)
+        }
         let own = Unmanaged.passRetained(self)
         let code = pthread_create(
-            &thread, nil,
+            &thread, &attributes,
             { own in
                 let own: UnsafeMutableRawPointer? = own
                 guard let own else { return nil }
