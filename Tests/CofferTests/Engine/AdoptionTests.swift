@@ -1,4 +1,5 @@
 import CSQLCipher
+import Foundation
 import Testing
 
 @testable import Coffer
@@ -167,6 +168,41 @@ import Testing
         expect(.damaged) { try connection.rows("SELECT count(*) FROM u WHERE flag = 7") }
         expect(.damaged) { try connection.executeScript("UPDATE u SET flag = flag + 1") }
         #expect(try connection.rows("SELECT a FROM t").count == 1)
+    }
+
+    @Test func `the schema of a file that takes another one's name is authenticated`() throws {
+        let good = folder.path("good.db")
+        var writer: RawConnection? = try RawConnection(good, key: 7)
+        for sql in [
+            "CREATE TABLE note(id INTEGER PRIMARY KEY, title, secret)",
+            "INSERT INTO note VALUES (1, 'open', 0), (2, 'hidden', 1)",
+            SchemaFixture.LastObject.view.sql,
+        ] {
+            try #require(writer?.run(sql) == SQLITE_OK)
+        }
+        let size = try #require(writer?.first("PRAGMA page_size").flatMap { Int($0) })
+        writer = nil
+        let damaged = folder.path("damaged.db")
+        try FileManager.default.copyItem(atPath: good, toPath: damaged)
+        try Damage.flip(damaged, at: try Damage.byteCount(damaged) - size + 100)
+        try attach(good, as: "other")
+        let connection = try Connection(adopting: host.db)
+        let prepared = try connection.prepare("SELECT title FROM visible")
+        for _ in 0..<2 {
+            #expect(try connection.rows("SELECT title FROM visible").count == 1)
+            #expect(try prepared.step())
+            try prepared.reset()
+        }
+        try #require(host.run("DETACH other") == SQLITE_OK)
+        try attach(damaged, as: "other")
+        for _ in 0..<2 {
+            expect(.damaged) { try connection.rows("SELECT title FROM visible") }
+            expect(.damaged) { try prepared.step() }
+            expect(.damaged) { try connection.transaction(.deferred) { try prepared.step() } }
+        }
+        try #require(host.run("DETACH other") == SQLITE_OK)
+        try attach(good, as: "other")
+        #expect(try connection.rows("SELECT title FROM visible").count == 1)
     }
 
     @Test func `blobs and traces work on a shared handle`() throws {

@@ -75,6 +75,18 @@ import Testing
         #expect(try connection.finishRekey().isWholeFile)
     }
 
+    @Test func `pages behind the end of the database are not counted as left behind`() throws {
+        try make(.delete)
+        let byteCount = try Damage.byteCount(path)
+        try Damage.append(path, byteCount: 20_000)
+        let connection = try open(1)
+        defer { connection.close() }
+        let open = try connection.fileState()
+        let pages = RawPages(open.handle, key: open.key, profile: open.profile)
+        #expect(try pages.foreignCount(of: byteCount / pages.byteCount) == 0)
+        #expect(try pages.foreignCount(of: .max) == 20_000 / pages.byteCount)
+    }
+
     @Test func `beside a read of another process the main file keeps the old key, as reported`()
         throws
     {

@@ -1,3 +1,4 @@
+import CSQLCipher
 import Foundation
 import Testing
 import Workload
@@ -113,6 +114,38 @@ import Workload
             }
         }
         try store.close()
+    }
+
+    @Test(arguments: journalModes)
+    func `a schema that a rollback made the engine forget is authenticated`(
+        mode: Configuration.JournalMode
+    ) throws {
+        let path = folder.path()
+        let connection = try Connection(
+            path: path, key: .numbered(1), configuration: .testing(mode))
+        try SchemaFixture.fill(connection)
+        try connection.execute(SQL(text: SchemaFixture.LastObject.view.sql))
+        if mode == .wal { try connection.checkpoint(.truncate) }
+        let size = try #require(connection.profile).pageByteCount
+        let page = try connection.current().firstInteger("PRAGMA page_count")
+        let prepared = try connection.prepare("SELECT title FROM visible")
+        #expect(try prepared.step())
+        try prepared.reset()
+        struct Undone: Error {}
+        #expect(throws: Undone.self) {
+            try connection.transaction {
+                try connection.execute("CREATE TABLE undone(a)")
+                throw Undone()
+            }
+        }
+        // Otherwise its cache has the page.
+        sqlite3_db_release_memory(try connection.current().db)
+        try Damage.overwriteFromOutside(path, at: (page - 1) * size + 100)
+        for _ in 0..<2 {
+            expect(.damaged) { try prepared.step() }
+            expect(.damaged) { try connection.rows("SELECT title FROM visible") }
+            expect(.damaged) { try connection.execute("INSERT INTO note VALUES (3, 'new', 0)") }
+        }
     }
 
     @Test func `a schema is read again after damage elsewhere, and statements go on`() throws {

@@ -33,6 +33,13 @@ enum Damage {
         try #require(process.terminationStatus == 0)
     }
 
+    static func append(_ path: String, byteCount: Int) throws {
+        let file = try FileHandle(forUpdating: URL(filePath: path))
+        defer { try? file.close() }
+        try file.seekToEnd()
+        try file.write(contentsOf: [UInt8](repeating: 7, count: byteCount))
+    }
+
     static func truncate(_ path: String, to byteCount: Int) throws {
         let file = try FileHandle(forUpdating: URL(filePath: path))
         defer { try? file.close() }
