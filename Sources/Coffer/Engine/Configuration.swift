@@ -140,11 +140,18 @@ public struct Configuration: Sendable {
         didSet { foreignCommitInterval = foreignCommitInterval.map { max($0, .milliseconds(1)) } }
     }
 
-    /// Bytes of decrypted pages kept in memory, shared equally by all connections of a store.
+    /// Bytes of decrypted pages kept in memory, shared equally by all connections of a store; at
+    /// least 256 KiB for each of them.
     ///
     /// A ceiling, not a reservation: a cache never holds more than the file has. A page that is
-    /// not in the cache costs about 11 µs (SQLCipher 3) or 15 µs (SQLCipher 4) to decrypt.
-    public var cacheByteCountMax = 256 << 20
+    /// not in the cache costs about 11 µs (SQLCipher 3) or 15 µs (SQLCipher 4) to decrypt. Many
+    /// stores get less, so that all of them keep to ``Store/processCacheByteCountMax``.
+    public var cacheByteCountMax = 256 << 20 {
+        didSet { cacheByteCountMax = max(0, cacheByteCountMax) }
+    }
+
+    /// What the stores of the process share.
+    var cacheBudget = PageCacheBudget.shared
 
     /// Most compiled statements kept by each connection, least recently used out first.
     public var statementCountMax = 64

@@ -102,7 +102,7 @@ extension Connection {
         let quoted = try name.quotedIdentifier()
         let synchronous = configuration.durability == .power ? "EXTRA" : "NORMAL"
         try handle.run("PRAGMA \(quoted).synchronous = \(synchronous)")
-        try handle.run("PRAGMA \(quoted).cache_size = -\(max(cacheByteCount, 1 << 20) >> 10)")
+        try handle.setCacheByteCount(cacheByteCount, schema: quoted)
     }
 }
 

@@ -21,7 +21,8 @@ public final class Connection {
     /// Where the database is.
     public let location: Location
     let mode: OpenMode
-    let cacheByteCount: Int
+    /// Bytes of decrypted pages that its handle keeps at most.
+    var cacheByteCount: Int
     private(set) var state = State.unkeyed
     /// The cipher settings of a database without a file.
     private var privateProfile: CipherProfile?

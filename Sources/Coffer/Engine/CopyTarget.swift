@@ -84,7 +84,7 @@ struct CopyTarget: ~Copyable {
         try handle.run("PRAGMA journal_mode = OFF")
         try handle.run("PRAGMA synchronous = FULL")
         try handle.run("PRAGMA temp_store = MEMORY")
-        try handle.run("PRAGMA cache_size = -\(Self.cacheByteCount >> 10)")
+        try handle.setCacheByteCount(Self.cacheByteCount)
         return handle
     }
 

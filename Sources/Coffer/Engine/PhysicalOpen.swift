@@ -128,8 +128,7 @@ struct PhysicalOpen {
         // Sorting and temporary tables stay in memory: on disk they would be plaintext.
         try handle.run("PRAGMA temp_store = MEMORY")
         try handle.run("PRAGMA foreign_keys = ON")
-        // Negative: KiB. SQLCipher's own default is 2 MB.
-        try handle.run("PRAGMA cache_size = -\(max(cacheByteCount, 1 << 20) >> 10)")
+        try handle.setCacheByteCount(cacheByteCount)
         // Cuts a log that grew beside a long read once it restarts; SQLite would keep its size.
         if role == .writer {
             try handle.run("PRAGMA journal_size_limit = \(configuration.walByteCountMax)")

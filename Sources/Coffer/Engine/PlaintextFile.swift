@@ -46,7 +46,7 @@ enum PlaintextFile {
     static func configure(_ handle: Handle, _ configuration: Configuration) throws(StoreError) {
         sqlite3_busy_timeout(handle.db, Int32(clamping: configuration.busyTimeout.milliseconds))
         try handle.run("PRAGMA temp_store = MEMORY")
-        try handle.run("PRAGMA cache_size = -\(CopyTarget.cacheByteCount >> 10)")
+        try handle.setCacheByteCount(CopyTarget.cacheByteCount)
         _ = coffer_set_option(handle.db, Int32(coffer_option_load_extension), 0)
         _ = coffer_set_option(handle.db, Int32(coffer_option_trusted_schema), 0)
         _ = try handle.firstText("SELECT count(*) FROM sqlite_master")

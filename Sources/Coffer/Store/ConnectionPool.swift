@@ -72,7 +72,7 @@ final class ConnectionPool: @unchecked Sendable {
     /// Whether reads may run beside the writer: only in WAL do they not wait for each other.
     var hasReaders: Bool { journalMode == .wal || mode == .readOnly }
 
-    /// Bytes of page cache for each connection.
+    /// Bytes of page cache for each connection of a store that is alone.
     static func cacheByteCount(_ configuration: Configuration) -> Int {
         configuration.cacheByteCountMax / (configuration.readerCountMax + 1)
     }
@@ -89,7 +89,10 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// A reader that is idle, or a new one under the store's key: no derivation.
     func takeReader() throws(StoreError) -> Reader {
-        if let reader = readers.withLock({ $0.idle.popLast() }) { return reader }
+        if let reader = readers.withLock({ $0.idle.popLast() }) {
+            if let file { reader.connection.fitCache(to: file.cache.connectionByteCount) }
+            return reader
+        }
         do throws(StoreError) {
             return try openReader()
         } catch {
@@ -100,10 +103,11 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// - Parameter isCounted: Whether it is one of the readers, to be given back.
     func openReader(isCounted: Bool = true) throws(StoreError) -> Reader {
+        let file = try requireFile("there is no second connection to it")
+        let cacheByteCount = file.cache.connectionByteCount
         let connection = Connection(
-            pooling: try requireFile("there is no second connection to it").openReader(),
-            mode: .readOnly, configuration: configuration,
-            cacheByteCount: Self.cacheByteCount(configuration))
+            pooling: try file.openReader(cacheByteCount: cacheByteCount), mode: .readOnly,
+            configuration: configuration, cacheByteCount: cacheByteCount)
         try connection.prepareHandle()
         let reader = Reader(connection: connection)
         if isCounted { readers.withLock { $0.signals.append(reader.stop) } }
@@ -164,7 +168,10 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// Opens the writer again; readers open on demand.
     func reopenWriter() throws(StoreError) {
-        try writer.replace(with: requireFile("there is nothing to open again").openWriter())
+        let file = try requireFile("there is nothing to open again")
+        let cacheByteCount = file.cache.connectionByteCount
+        try writer.replace(with: file.openWriter(cacheByteCount: cacheByteCount))
+        writer.cacheByteCount = cacheByteCount
     }
 
     /// The writer, opened again if it had to be closed because a rollback failed.
@@ -173,7 +180,15 @@ final class ConnectionPool: @unchecked Sendable {
     func openWriter() throws(StoreError) -> Connection {
         if let loss { throw loss }
         if !writer.isOpen { try reopenWriter() }
+        if let file { writer.fitCache(to: file.cache.connectionByteCount) }
         return writer
+    }
+
+    /// Lets go of the pages of readers that wait for work.
+    func emptyIdleCaches() {
+        readers.withLock { readers in
+            for reader in readers.idle { reader.connection.emptyCache() }
+        }
     }
 
     /// Why nothing can be read or written any more, if a rollback failed where there is no file.
@@ -229,8 +244,10 @@ final class ConnectionPool: @unchecked Sendable {
     /// Puts connections under another key in place of all; if that fails, they stay.
     func reopen(with key: borrowing StoreKey) throws(StoreError) {
         let file = try requireFile("its key is random and known to nobody")
-        let state = try file.open(with: key)
+        let cacheByteCount = file.cache.connectionByteCount
+        let state = try file.open(with: key, cacheByteCount: cacheByteCount)
         try writer.replace(with: state)
+        writer.cacheByteCount = cacheByteCount
         closeReaders()
         file.rememberKey(of: state)
     }

@@ -60,6 +60,7 @@ final class StoreCore: Sendable {
         try EngineNotice.log(to: configuration.logger)
         pool.events.opened(
             pool.profile, pool.journalMode, derivation: derivationDuration)
+        pool.file?.cache.onTrim { [weak self] in self?.emptyIdleCaches() }
     }
 
     deinit {
@@ -67,6 +68,14 @@ final class StoreCore: Sendable {
         checkpointer.stop()
         pool.closeConnections()
         pool.file?.release()
+    }
+
+    /// Lets go of the pages that no body uses now, without waiting for any.
+    private func emptyIdleCaches() {
+        pool.emptyIdleCaches()
+        guard (try? queue.gate.enterAtOnce()) == true else { return }
+        defer { queue.gate.leave() }
+        pool.writer.emptyCache()
     }
 
     var waitingWriteCount: Int { queue.gate.waitingCount }

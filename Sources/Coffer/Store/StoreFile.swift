@@ -7,6 +7,8 @@ final class StoreFile: Sendable {
     private let mode: OpenMode
     private let configuration: Configuration
     private let claim: OpenFiles.Claim
+    /// What its connections may keep of decrypted pages.
+    let cache: PageCacheBudget.Share
     /// The key of all connections. It changes only while nothing else uses the store.
     private let key: Mutex<RawKeyBox>
 
@@ -23,6 +25,13 @@ final class StoreFile: Sendable {
         }
         claim = try OpenFiles.Claim(identity, path: location.path)
         key = Mutex(RawKeyBox(opened.key.copy()))
+        cache = configuration.cacheBudget.join(
+            byteCount: configuration.cacheByteCountMax,
+            connectionCount: configuration.readerCountMax + 1)
+    }
+
+    deinit {
+        configuration.cacheBudget.leave(cache)
     }
 
     /// What all pages are encrypted with now.
@@ -31,15 +40,17 @@ final class StoreFile: Sendable {
     }
 
     /// Opens it once more under the store's key: no derivation.
-    func openReader() throws(StoreError) -> Connection.FileState {
-        try open(mode == .readOnly ? location.sourceRole : .reader)
+    func openReader(cacheByteCount: Int) throws(StoreError) -> Connection.FileState {
+        try open(mode == .readOnly ? location.sourceRole : .reader, cacheByteCount)
     }
 
-    func openWriter() throws(StoreError) -> Connection.FileState {
-        try open(mode == .readOnly ? location.sourceRole : .writer)
+    func openWriter(cacheByteCount: Int) throws(StoreError) -> Connection.FileState {
+        try open(mode == .readOnly ? location.sourceRole : .writer, cacheByteCount)
     }
 
-    private func open(_ role: PhysicalOpen.Role) throws(StoreError) -> Connection.FileState {
+    private func open(
+        _ role: PhysicalOpen.Role, _ cacheByteCount: Int
+    ) throws(StoreError) -> Connection.FileState {
         // The engine says only that it cannot be opened.
         guard case .file = try location.status() else {
             throw StoreError(
@@ -49,20 +60,21 @@ final class StoreFile: Sendable {
         let key = key.withLock { $0 }
         let physical = PhysicalOpen(
             file: location, profile: profile, configuration: configuration, role: role,
-            cacheByteCount: ConnectionPool.cacheByteCount(configuration))
+            cacheByteCount: cacheByteCount)
         let handle = try physical.open(key: key.key)
         return Connection.FileState(
             handle: handle, key: key.key.copy(), file: location, profile: profile)
     }
 
-    /// Opens it with another key.
+    /// Opens it with another key, for a cache of that size.
     ///
     /// - Throws: `.wrongKey`, and what else opening throws; `.misuse` if it is not as it was.
-    func open(with key: borrowing StoreKey) throws(StoreError) -> Connection.FileState {
+    func open(
+        with key: borrowing StoreKey, cacheByteCount: Int
+    ) throws(StoreError) -> Connection.FileState {
         let opening = try Opening(
             path: location.path, mode: mode == .readOnly ? .readOnly : .mustExist,
-            configuration: configuration,
-            cacheByteCount: ConnectionPool.cacheByteCount(configuration))
+            configuration: configuration, cacheByteCount: cacheByteCount)
         let state = Connection.FileState(try opening.open(key: key))
         guard state.profile == profile else {
             state.handle.close()
@@ -81,6 +93,7 @@ final class StoreFile: Sendable {
 
     /// Lets another store have the file.
     func release() {
+        configuration.cacheBudget.leave(cache)
         claim.release()
     }
 }

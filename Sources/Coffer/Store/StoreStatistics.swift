@@ -21,6 +21,9 @@ public struct StoreStatistics: Sendable, Hashable {
     /// How often a page was found decrypted in memory, of all pages that finished reads and writes
     /// looked at; 1 if they looked at none.
     public let cacheHitRate: Double
+    /// Bytes of decrypted pages that the store may keep now; less than its configuration says while
+    /// the stores of the process have to share. 0 without a file.
+    public let cacheByteCountMax: Int
     /// How long deriving the key took when the store was opened; 0 for a raw key.
     public let derivationDuration: Duration
     /// Whether all keys of the process, of any store, are in memory that the system does not swap
@@ -67,6 +70,7 @@ extension StoreCore {
             oldestReadBeginning: pool.oldestReadBeginning, writes: queue.counters.writes,
             checkpoints: checkpointer.counts,
             cacheHitRate: lookCount == 0 ? 1 : Double(cache.hitCount) / Double(lookCount),
+            cacheByteCountMax: pool.file?.cache.byteCount ?? 0,
             derivationDuration: derivationDuration, isKeyMemoryLocked: !LockedMemory.wasRefused)
     }
 }

@@ -1,0 +1,55 @@
+import CSQLCipher
+
+/// How often a page was found decrypted in a connection's cache, and how often not.
+struct CacheCounts: Sendable {
+    var hitCount = 0
+    var missCount = 0
+
+    static func += (counts: inout CacheCounts, more: CacheCounts) {
+        counts.hitCount += more.hitCount
+        counts.missCount += more.missCount
+    }
+}
+
+extension Handle {
+    /// Bounds what the page cache keeps.
+    ///
+    /// - Parameter schema: The quoted name of the database.
+    func setCacheByteCount(_ byteCount: Int, schema: String = "main") throws(StoreError) {
+        let byteCount = max(byteCount, PageCacheBudget.connectionByteCountMin)
+        // Negative: KiB. SQLCipher's own default is 2 MB.
+        try run("PRAGMA \(schema).cache_size = -\(byteCount >> 10)")
+    }
+}
+
+extension Connection {
+    /// Takes over the size that its cache may have now. Not while a statement runs.
+    @inline(__always)
+    func fitCache(to byteCount: Int) {
+        if byteCount != cacheByteCount { resizeCache(to: byteCount) }
+    }
+
+    @inline(never)
+    private func resizeCache(to byteCount: Int) {
+        // What fails is tried again before the next transaction.
+        guard let handle, (try? handle.setCacheByteCount(byteCount)) != nil else { return }
+        cacheByteCount = byteCount
+    }
+
+    /// Lets go of all pages that are not in use.
+    func emptyCache() {
+        guard let handle, !handle.isClosed else { return }
+        sqlite3_db_release_memory(handle.db)
+    }
+
+    /// What was counted since the last call. The engine counts in 32 bits and wraps.
+    func takeCacheCounts() -> CacheCounts {
+        guard let handle, !handle.isClosed else { return CacheCounts() }
+        let hitCount = coffer_cache_hit_count(handle.db)
+        let missCount = coffer_cache_miss_count(handle.db)
+        defer { handle.toldCache = (hitCount, missCount) }
+        return CacheCounts(
+            hitCount: Int(hitCount &- handle.toldCache.hitCount),
+            missCount: Int(missCount &- handle.toldCache.missCount))
+    }
+}

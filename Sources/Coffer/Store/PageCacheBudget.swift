@@ -1,0 +1,151 @@
+import Synchronization
+
+/// Bounds the page caches of all stores of the process together.
+///
+/// Each store has a share: what its configuration asks for, halved as often as it takes until the
+/// shares of all fit into the budget. All are halved equally often, so that no store depends on
+/// the order in which they were opened. When a share becomes smaller, the connections that are
+/// idle let go of their pages at once; those in use follow with the next transaction. When stores
+/// close, the others grow again as they are used.
+///
+/// SQLite's own bound for the process (`sqlite3_soft_heap_limit64`) counts every allocation under
+/// one mutex, and Coffer has switched that off.
+final class PageCacheBudget: Sendable {
+    /// The budget of the process.
+    static let shared = PageCacheBudget(byteCountMax: 1 << 30)
+
+    /// Bytes that a connection gets at least, whatever the budget. Beyond as many connections as
+    /// have room for that, the budget is exceeded.
+    static let connectionByteCountMin = 256 << 10
+
+    private struct State {
+        var byteCountMax: Int
+        var shares: [ObjectIdentifier: Share] = [:]
+    }
+
+    private let state: Mutex<State>
+
+    init(byteCountMax: Int) {
+        state = Mutex(State(byteCountMax: byteCountMax))
+    }
+
+    var byteCountMax: Int {
+        get { state.withLock { $0.byteCountMax } }
+        set {
+            change { $0.byteCountMax = max(newValue, 0) }
+        }
+    }
+
+    /// A share of one more store.
+    ///
+    /// - Parameters:
+    ///   - byteCount: What the store would have alone.
+    ///   - connectionCount: How many connections it may have at once.
+    func join(byteCount: Int, connectionCount: Int) -> Share {
+        let share = Share(byteCount: byteCount, connectionCount: connectionCount)
+        change { $0.shares[ObjectIdentifier(share)] = share }
+        return share
+    }
+
+    /// Gives back a share of a store that is closed.
+    func leave(_ share: Share) {
+        change { $0.shares[ObjectIdentifier(share)] = nil }
+    }
+
+    /// - Complexity: O(*stores*).
+    private func change(_ body: (inout State) -> Void) {
+        let smaller = state.withLock { state in
+            body(&state)
+            let halvingCount = Self.halvingCount(
+                of: state.shares.values, for: state.byteCountMax)
+            return state.shares.values.filter { $0.resize(halvingCount: halvingCount) }
+        }
+        // Outside the mutex: who lets go of pages waits for nobody here.
+        for share in smaller { share.runTrim() }
+    }
+
+    /// How often all are halved until they fit, or until none can become smaller.
+    private static func halvingCount(
+        of shares: some Collection<Share>, for byteCountMax: Int
+    ) -> Int {
+        var halvingCount = 0
+        // In floating point, which cannot overflow and is exact enough.
+        while shares.reduce(0, { $0 + $1.byteCount(halvingCount) }) > Double(byteCountMax),
+            shares.contains(where: { !$0.isLeast(halvingCount) })
+        {
+            halvingCount += 1
+        }
+        return halvingCount
+    }
+
+    /// What one store may keep of decrypted pages.
+    final class Share: Sendable {
+        private let byteCountMax: Int
+        private let connectionCount: Int
+        private let current: Atomic<Int>
+        private let trim = Mutex<(@Sendable () -> Void)?>(nil)
+
+        fileprivate init(byteCount: Int, connectionCount: Int) {
+            byteCountMax = byteCount
+            self.connectionCount = connectionCount
+            current = Atomic(Self.connectionByteCount(byteCount, connectionCount))
+        }
+
+        /// Bytes for each connection, now.
+        var connectionByteCount: Int { current.load(ordering: .relaxed) }
+
+        /// Bytes for all of them.
+        var byteCount: Int { connectionByteCount * connectionCount }
+
+        /// - Parameter trim: Lets go of the pages of idle connections. Waits for nobody.
+        func onTrim(_ trim: @escaping @Sendable () -> Void) {
+            self.trim.withLock { $0 = trim }
+        }
+
+        fileprivate func runTrim() {
+            trim.withLock { $0 }?()
+        }
+
+        private static func connectionByteCount(_ byteCount: Int, _ connectionCount: Int) -> Int {
+            max(byteCount / connectionCount, connectionByteCountMin)
+        }
+
+        private func connectionByteCount(_ halvingCount: Int) -> Int {
+            Self.connectionByteCount(byteCountMax >> halvingCount, connectionCount)
+        }
+
+        fileprivate func byteCount(_ halvingCount: Int) -> Double {
+            Double(connectionByteCount(halvingCount)) * Double(connectionCount)
+        }
+
+        fileprivate func isLeast(_ halvingCount: Int) -> Bool {
+            connectionByteCount(halvingCount) == connectionByteCountMin
+        }
+
+        /// - Returns: Whether it has become smaller.
+        fileprivate func resize(halvingCount: Int) -> Bool {
+            let byteCount = connectionByteCount(halvingCount)
+            return current.exchange(byteCount, ordering: .relaxed) > byteCount
+        }
+    }
+}
+
+extension Store {
+    /// Bytes of decrypted pages that all stores of this process keep in memory together. 1 GiB.
+    ///
+    /// ```swift
+    /// Store.processCacheByteCountMax = 256 << 20
+    /// ```
+    ///
+    /// As long as what the stores ask for (``Configuration/cacheByteCountMax``) fits, each has it.
+    /// Beyond that all get an equal part of it: a half, a quarter, and so on. A connection keeps
+    /// 256 KiB in any case: 1 000 stores with four readers may take 1.2 GiB. Idle connections let
+    /// go of their pages at once, busy ones before their next transaction. Each `Connection` of
+    /// your own, and each store without a file, has what its configuration says.
+    ///
+    /// - Complexity: Setting it is O(*stores*).
+    public static var processCacheByteCountMax: Int {
+        get { PageCacheBudget.shared.byteCountMax }
+        set { PageCacheBudget.shared.byteCountMax = newValue }
+    }
+}
