@@ -70,10 +70,25 @@ extension Handle {
     ///
     /// For an adopted handle, whose owner's statements at a row would end if its schema were
     /// forgotten. What the owner has loaded before stays in memory.
-    func verifySchema() throws(StoreError) {
+    ///
+    /// - Parameter names: Databases whose files may be new, so that `ZeroPageCheck` is missing.
+    func verifySchema(checkingFilesOf names: [String] = []) throws(StoreError) {
         isBegun = false
-        // Pages that were read before `ZeroPageCheck` stood in the way.
-        sqlite3_db_release_memory(db)
+        var newNames: [String] = []
+        for name in names where try ZeroPageCheck.install(on: self, schema: name) {
+            newNames.append(name)
+        }
+        do throws(StoreError) {
+            try verifySchemaInTransaction()
+            for name in newNames { try ZeroPageCheck.removeIfAutoVacuum(on: self, schema: name) }
+        } catch {
+            // What the owner reads is the owner's affair. It is installed again the next time.
+            for name in newNames { try? ZeroPageCheck.remove(from: self, schema: name) }
+            throw error
+        }
+    }
+
+    private func verifySchemaInTransaction() throws(StoreError) {
         let isOwn = !isInTransaction
         if isOwn { try runUnguarded("BEGIN") }
         do throws(StoreError) {

@@ -46,18 +46,18 @@ extension Handle {
         authorizer.isCoffer = true
         defer { authorizer.isCoffer = wasCoffer }
         var names = try databaseNames()
-        for name in attachedNames where !names.contains(name) { forgetProbe(of: name) }
+        for name in attachedNames where !names.contains(name) {
+            forgetProbe(of: name)
+            namesToDetach.removeAll { $0 == name }
+        }
         names.removeAll { ["main", "temp"].contains($0) || attachedNames.contains($0) }
         for name in names { try probeAttached(name) }
         // The owner loads a schema by itself, in no transaction of Coffer's: one that has changed,
         // and that of a file. No number tells a file from another one of that name before it.
         let ownersNames = attachedNames.filter { !namesToDetach.contains($0) }
-        guard verifiedSchemaVersion != nil, let version = try? schemaVersion(),
-            version != verifiedSchemaVersion || isSchemaSuspect || !ownersNames.isEmpty
-        else { return }
-        for name in ownersNames { try ZeroPageCheck.install(on: self, schema: name) }
-        try verifySchema()
-        for name in ownersNames { try ZeroPageCheck.removeIfAutoVacuum(on: self, schema: name) }
+        guard let verifiedSchemaVersion else { return }
+        let isKnown = try schemaVersion() == verifiedSchemaVersion && !isSchemaSuspect
+        if !isKnown || !ownersNames.isEmpty { try verifySchema(checkingFilesOf: ownersNames) }
     }
 
     /// Asked without the read locks that compiling takes, some of which may be of files that went.
@@ -80,6 +80,8 @@ extension Handle {
     fileprivate func requireEncrypted() throws(StoreError) {
         let path = sqlite3_db_filename(db, "main").map { String(cString: $0) } ?? ""
         try ZeroPageCheck.install(on: self)
+        // What the owner has read was judged by nobody.
+        sqlite3_db_release_memory(db)
         try verifySchema()
         guard !path.isEmpty else { return }
         guard let start = try rawBytes(at: 0, count: RawKey.saltByteCount) else {

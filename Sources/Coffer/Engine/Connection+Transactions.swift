@@ -159,6 +159,8 @@ extension Connection {
         }
         // SQLite has undone the transaction of the body: nothing may run as if outside one.
         if isInBody, !handle.isInTransaction { throw Self.rolledBack(cause: nil) }
+        // In a transaction that the owner has begun.
+        if handle.isAdopted, !handle.isBegun, handle.isInTransaction { try handle.followOwner() }
         if let verb = statement.transactionVerb { try allow(verb, handle) }
         if !handle.isInTransaction {
             if !statement.isControl {

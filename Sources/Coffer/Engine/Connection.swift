@@ -204,7 +204,7 @@ public final class Connection {
 
     /// Whether the connection can be used.
     public var isOpen: Bool {
-        if case .open = state { true } else { false }
+        if case .open(let handle, _) = state { !handle.isClosed } else { false }
     }
 
     /// The file's cipher settings, once it is open.

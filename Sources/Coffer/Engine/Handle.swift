@@ -189,6 +189,7 @@ final class Handle {
 
     /// Runs SQL of our own that returns nothing of interest.
     func run(_ sql: String) throws(StoreError) {
+        guard !isClosed else { throw Connection.closed }
         // ROLLBACK TO may read pages again without counting them.
         cleanMissCount = nil
         let code = guardingSchema { authorizer.asCoffer { sqlite3_exec(db, sql, nil, nil, nil) } }

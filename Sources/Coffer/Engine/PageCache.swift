@@ -17,13 +17,13 @@ extension Handle {
     /// - Parameter schema: The quoted name of the database.
     func setCacheByteCount(_ byteCount: Int, schema: String = "main") throws(StoreError) {
         let byteCount = max(byteCount, PageCacheBudget.connectionByteCountMin)
-        // Negative: KiB. SQLCipher's own default is 2 MB.
-        try run("PRAGMA \(schema).cache_size = -\(byteCount >> 10)")
+        // Negative: KiB, in 32 bits. SQLCipher's own default is 2 MB.
+        try run("PRAGMA \(schema).cache_size = -\(min(byteCount >> 10, Int(Int32.max)))")
     }
 }
 
 extension Connection {
-    /// Takes over the size that its cache may have now. Not while a statement runs.
+    /// Takes over the size that its cache may have now. Not inside a transaction.
     @inline(__always)
     func fitCache(to byteCount: Int) {
         if byteCount != cacheByteCount { resizeCache(to: byteCount) }
@@ -31,15 +31,9 @@ extension Connection {
 
     @inline(never)
     private func resizeCache(to byteCount: Int) {
-        // What fails is tried again before the next transaction.
+        // What fails is tried again after the next transaction.
         guard let handle, (try? handle.setCacheByteCount(byteCount)) != nil else { return }
         cacheByteCount = byteCount
-    }
-
-    /// Lets go of all pages that are not in use.
-    func emptyCache() {
-        guard let handle, !handle.isClosed else { return }
-        sqlite3_db_release_memory(handle.db)
     }
 
     /// What was counted since the last call. The engine counts in 32 bits and wraps.

@@ -39,17 +39,29 @@ struct Rekey: ~Copyable {
     ///   `state` is then closed.
     func run(
         _ state: Connection.FileState, to newKey: borrowing StoreKey, willClose: () -> Void
-    ) throws(StoreError) -> Outcome {
-        try file.requireOneName()
+    ) throws(RekeyFailure) -> Outcome {
         let beginning = ContinuousClock.now
-        let key = try Self.derive(newKey, from: state.key, profile: profile)
-        try requireRoom(state.handle)
-        try begin(state.handle)
+        let key = try prepare(state, for: newKey)
         willClose()
         let systemError = change(state.handle, to: key)
         state.handle.close()
         return try prove(
             new: key, old: state.key, systemError: systemError, since: beginning)
+    }
+
+    /// Refuses what cannot succeed, and takes the lock.
+    private func prepare(
+        _ state: Connection.FileState, for newKey: borrowing StoreKey
+    ) throws(RekeyFailure) -> RawKey {
+        do throws(StoreError) {
+            try file.requireOneName()
+            let key = try Self.derive(newKey, from: state.key, profile: profile)
+            try requireRoom(state.handle)
+            try begin(state.handle)
+            return key
+        } catch {
+            throw RekeyFailure(error)
+        }
     }
 
     /// Bytes that the journal or the log grows to: every page with the header of its frame.
@@ -114,26 +126,35 @@ struct Rekey: ~Copyable {
     private func prove(
         new: consuming RawKey, old: borrowing RawKey, systemError: Int32,
         since beginning: ContinuousClock.Instant
-    ) throws(StoreError) -> Outcome {
+    ) throws(RekeyFailure) -> Outcome {
         if let handle = try attempt(new) {
             guard try attempt(old) == nil else {
-                throw StoreError(.engine, "both keys open \(file.path)", hint: "Report this.")
+                throw RekeyFailure(
+                    StoreError(.engine, "both keys open \(file.path)", hint: "Report this."),
+                    .unproven)
             }
             let state = opened(handle, key: new)
             let report = RekeyedLog(open: state).report(since: beginning)
             return Outcome(state: state, result: .success(report))
         }
         guard let handle = try attempt(old) else {
-            throw StoreError(
-                .damaged, "neither the old nor the new key opens \(file.path)",
-                hint: "Restore the file from a backup, and report this.")
+            throw RekeyFailure(
+                StoreError(
+                    .damaged, "neither the old nor the new key opens \(file.path)",
+                    hint: "Restore the file from a backup, and report this."),
+                .neither)
         }
-        let failure = try reason(handle, key: old, systemError: systemError)
+        let failure: StoreError
+        do throws(StoreError) {
+            failure = try reason(handle, key: old, systemError: systemError)
+        } catch {
+            throw RekeyFailure(error)
+        }
         return Outcome(state: opened(handle, key: old.copy()), result: .failure(failure))
     }
 
     /// A fresh connection, `nil` if this is not the key.
-    private func attempt(_ key: borrowing RawKey) throws(StoreError) -> Handle? {
+    private func attempt(_ key: borrowing RawKey) throws(RekeyFailure) -> Handle? {
         let physical = PhysicalOpen(
             file: file, profile: profile, configuration: configuration, role: .writer,
             cacheByteCount: cacheByteCount)
@@ -142,10 +163,13 @@ struct Rekey: ~Copyable {
         } catch  where error.code == .wrongKey {
             return nil
         } catch {
-            throw StoreError(
-                error.code, "the change of the key could not be proven: \(error.message)",
-                hint: "Open the file again with the new key, and with the old one if that fails.",
-                cause: error)
+            throw RekeyFailure(
+                StoreError(
+                    error.code, "the change of the key could not be proven: \(error.message)",
+                    hint: "Open the file again with the new key, and with the old one if that "
+                        + "fails.",
+                    cause: error),
+                .unproven)
         }
     }
 
@@ -187,6 +211,8 @@ package struct RekeyFailure: Error {
         case old, new
         /// No proof was possible.
         case unproven
+        /// Neither opens the file.
+        case neither
     }
 
     package let error: StoreError
@@ -243,12 +269,11 @@ extension Connection {
             file: open.file, profile: open.profile, configuration: configuration,
             cacheByteCount: cacheByteCount)
         let outcome: Rekey.Outcome
-        do throws(StoreError) {
+        do throws(RekeyFailure) {
             outcome = try rekey.run(open, to: key) { finalizeStatements() }
         } catch {
-            guard open.handle.isClosed else { throw RekeyFailure(error) }
-            close()
-            throw RekeyFailure(error, .unproven)
+            if open.handle.isClosed { close() }
+            throw error
         }
         do throws(StoreError) {
             try replace(with: outcome.state)

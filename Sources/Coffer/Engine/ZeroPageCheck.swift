@@ -23,15 +23,23 @@ enum ZeroPageCheck {
     /// them until the process ends.
     private static let copies = Mutex<[UInt: UInt]>([:])
 
-    /// Checks a file of a connection, and its WAL if that is open. Comes before any page is read.
-    static func install(on handle: Handle, schema: String = "main") throws(StoreError) {
-        guard try Engine.capabilities.cipherMajorVersion < 4 else { return }
+    /// Checks a file of a connection, and its WAL if that is open. Comes before any page is read;
+    /// pages that were, by an owner of the handle, are read again.
+    ///
+    /// - Returns: `false` if all of it was checked already, or the engine needs no check.
+    @discardableResult
+    static func install(on handle: Handle, schema: String = "main") throws(StoreError) -> Bool {
+        guard try Engine.capabilities.cipherMajorVersion < 4 else { return false }
+        var isNew = false
         for file in try files(of: handle, schema) {
             guard let original = file.pointee.pMethods,
                 let checked = checkedMethods(for: original)
             else { continue }
             file.pointee.pMethods = checked
+            isNew = true
         }
+        if isNew { sqlite3_db_release_memory(handle.db) }
+        return isNew
     }
 
     /// Checks the WAL as well, which a change of the journal mode has opened.
@@ -48,6 +56,10 @@ enum ZeroPageCheck {
         guard try Engine.capabilities.cipherMajorVersion < 4,
             try handle.firstInteger("PRAGMA \(try schema.quotedIdentifier()).auto_vacuum") != 0
         else { return }
+        try remove(from: handle, schema: schema)
+    }
+
+    static func remove(from handle: Handle, schema: String) throws(StoreError) {
         for file in try files(of: handle, schema) {
             guard let methods = file.pointee.pMethods, isCopy(methods) else { continue }
             file.pointee.pMethods =

@@ -89,10 +89,7 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// A reader that is idle, or a new one under the store's key: no derivation.
     func takeReader() throws(StoreError) -> Reader {
-        if let reader = readers.withLock({ $0.idle.popLast() }) {
-            if let file { reader.connection.fitCache(to: file.cache.connectionByteCount) }
-            return reader
-        }
+        if let reader = readers.withLock({ $0.idle.popLast() }) { return reader }
         do throws(StoreError) {
             return try openReader()
         } catch {
@@ -118,11 +115,13 @@ final class ConnectionPool: @unchecked Sendable {
         let isOpen = reader.connection.isOpen
         let cache = reader.connection.takeCacheCounts()
         metrics.add(cache)
+        let byteCount = isOpen ? fitCache(of: reader.connection) : 0
         readers.withLock { readers in
             readers.cache += cache
             // One that could not be rolled back was closed.
             if isOpen { readers.idle.append(reader) } else { readers.forget(reader) }
         }
+        file?.cache.trimIfSmaller(than: byteCount)
     }
 
     func closeReaders() {
@@ -180,15 +179,35 @@ final class ConnectionPool: @unchecked Sendable {
     func openWriter() throws(StoreError) -> Connection {
         if let loss { throw loss }
         if !writer.isOpen { try reopenWriter() }
-        if let file { writer.fitCache(to: file.cache.connectionByteCount) }
         return writer
     }
 
-    /// Lets go of the pages of readers that wait for work.
-    func emptyIdleCaches() {
-        readers.withLock { readers in
-            for reader in readers.idle { reader.connection.emptyCache() }
+    /// Lets a connection take over its share of the page caches; only for its user, outside a
+    /// transaction.
+    ///
+    /// - Returns: The share, in bytes. Another thread may change it meanwhile.
+    @discardableResult
+    func fitCache(of connection: Connection) -> Int {
+        guard let file else { return 0 }
+        let byteCount = file.cache.connectionByteCount
+        connection.fitCache(to: byteCount)
+        return byteCount
+    }
+
+    /// Lets one idle reader take over its share; only for who has a permit of the read gate.
+    ///
+    /// - Returns: `false` if there is no other one left.
+    func fitCacheOfIdleReader() -> Bool {
+        guard let byteCount = file?.cache.connectionByteCount else { return false }
+        let reader: Reader? = readers.withLock { readers in
+            let index = readers.idle.firstIndex { $0.connection.cacheByteCount != byteCount }
+            return index.map { readers.idle.remove(at: $0) }
         }
+        guard let reader else { return false }
+        reader.connection.fitCache(to: byteCount)
+        let isFitted = reader.connection.cacheByteCount == byteCount
+        readers.withLock { $0.idle.insert(reader, at: 0) }
+        return isFitted
     }
 
     /// Why nothing can be read or written any more, if a rollback failed where there is no file.

@@ -4,8 +4,8 @@ import Synchronization
 ///
 /// Each store has a share: what its configuration asks for, halved as often as it takes until the
 /// shares of all fit into the budget. All are halved equally often, so that no store depends on
-/// the order in which they were opened. When a share becomes smaller, the connections that are
-/// idle let go of their pages at once; those in use follow with the next transaction. When stores
+/// the order in which they were opened. When a share becomes smaller, connections that are idle
+/// give back what is too much at once, and those in use when their transaction ends. When stores
 /// close, the others grow again as they are used.
 ///
 /// SQLite's own bound for the process (`sqlite3_soft_heap_limit64`) counts every allocation under
@@ -97,9 +97,14 @@ final class PageCacheBudget: Sendable {
         /// Bytes for all of them.
         var byteCount: Int { connectionByteCount * connectionCount }
 
-        /// - Parameter trim: Lets go of the pages of idle connections. Waits for nobody.
+        /// - Parameter trim: Lets idle connections take over the share. Waits for no body.
         func onTrim(_ trim: @escaping @Sendable () -> Void) {
             self.trim.withLock { $0 = trim }
+        }
+
+        /// For a connection that took over `byteCount` and was idle only after that.
+        func trimIfSmaller(than byteCount: Int) {
+            if connectionByteCount < byteCount { runTrim() }
         }
 
         fileprivate func runTrim() {
@@ -139,9 +144,9 @@ extension Store {
     ///
     /// As long as what the stores ask for (``Configuration/cacheByteCountMax``) fits, each has it.
     /// Beyond that all get an equal part of it: a half, a quarter, and so on. A connection keeps
-    /// 256 KiB in any case: 1 000 stores with four readers may take 1.2 GiB. Idle connections let
-    /// go of their pages at once, busy ones before their next transaction. Each `Connection` of
-    /// your own, and each store without a file, has what its configuration says.
+    /// 256 KiB in any case: 1 000 stores with four readers may take 1.2 GiB. Idle connections give
+    /// back what is too much at once, those in use when their transaction ends. Each `Connection`
+    /// of your own, and each store without a file, has what its configuration says.
     ///
     /// - Complexity: Setting it is O(*stores*).
     public static var processCacheByteCountMax: Int {

@@ -60,7 +60,7 @@ final class StoreCore: Sendable {
         try EngineNotice.log(to: configuration.logger)
         pool.events.opened(
             pool.profile, pool.journalMode, derivation: derivationDuration)
-        pool.file?.cache.onTrim { [weak self] in self?.emptyIdleCaches() }
+        pool.file?.cache.onTrim { [weak self] in self?.fitIdleCaches() }
     }
 
     deinit {
@@ -70,12 +70,15 @@ final class StoreCore: Sendable {
         pool.file?.release()
     }
 
-    /// Lets go of the pages that no body uses now, without waiting for any.
-    private func emptyIdleCaches() {
-        pool.emptyIdleCaches()
+    /// Lets the connections that no body uses now take over a smaller share of the page caches.
+    private func fitIdleCaches() {
+        while (try? readGate.enterAtOnce()) == true {
+            defer { readGate.leave() }
+            guard pool.fitCacheOfIdleReader() else { break }
+        }
         guard (try? queue.gate.enterAtOnce()) == true else { return }
         defer { queue.gate.leave() }
-        pool.writer.emptyCache()
+        pool.fitCache(of: pool.writer)
     }
 
     var waitingWriteCount: Int { queue.gate.waitingCount }

@@ -66,6 +66,7 @@ struct StoreEvents: Sendable {
             switch failure.key {
             case .old: "the key was not changed"
             case .new: "the key was changed, and the store could not go on"
+            case .neither: "neither the old key nor the new one opens the file"
             case .unproven: "nobody knows whether the key was changed"
             }
         logger?.error(text, metadata: Self.facts(failure.error))

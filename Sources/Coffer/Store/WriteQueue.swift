@@ -278,9 +278,11 @@ final class WriteQueue: Sendable {
         if let failure { pool.events.commitFailed(count: members.count + 1, failure) }
         if let loss = pool.loss { observation.close(loss) }
         let need = checkpointer.need(after: pool.writer.logFrameCount)
+        let cacheByteCount = pool.fitCache(of: pool.writer)
         // The turn stays taken until the log is moved; nobody but the next write waits for it.
         if !need.keepsTurn { gate.leave() }
         for member in members { member.settle(failure) }
+        pool.file?.cache.trimIfSmaller(than: cacheByteCount)
         checkpointer.start(need)
         return failure
     }

@@ -25,8 +25,9 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
               0 the new key holds, also if the report could not be written; 18 it holds for the \
             store, but something is left to do, mostly because a program reads: the main file \
             without its log still opens with the old key. Run it again when that has ended; \
-            130 interrupted, or not proven: one of the two holds, run it again; 12 neither holds. \
-            Any other: the old key holds
+            130 interrupted, or not proven: one of the two holds, run it again; 12 neither secret \
+            opens it. Any other: this run has changed nothing. After a 130 that is no proof that \
+            the old key holds: keep both until a run ends with 0
             """)
 
     @OptionGroup var store: StoreOptions
@@ -120,16 +121,25 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
     /// An error whose exit code says which key holds.
     private static func told(_ failure: RekeyFailure) -> any Error {
         switch failure.key {
-        case .old: failure.error
-        case .new:
+        // Another program has changed the key since the store was opened.
+        case .old where failure.error.code == .wrongKey:
             ToolError(
-                .unfinished, Failure(failure.error).message,
-                hint: "The new key holds. Run the same command again, which finishes.")
+                .interrupted, "the key was changed by another program meanwhile",
+                hint: "Run the same command again: it tells whether the new one opens the store.")
+        case .old, .neither: failure.error
+        case .new: unfinished(failure.error)
         case .unproven:
             ToolError(
                 .interrupted, Failure(failure.error).message,
                 hint: "One of the two keys holds. Run the same command again.")
         }
+    }
+
+    /// An error after the change.
+    private static func unfinished(_ error: any Error) -> ToolError {
+        ToolError(
+            .unfinished, Failure(error).message,
+            hint: "The new key holds. Run the same command again, which finishes.")
     }
 
     private func rekey(_ opened: Store, to newKey: KeyHolder) async throws -> Result {
@@ -151,7 +161,13 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         progress.cancel()
         await progress.value
         // Counted page by page, not taken from what the engine says that it moved.
-        let counted = (try? await opened.finishRekey()) ?? report
+        let counted: RekeyReport
+        do {
+            counted = try await opened.finishRekey()
+        } catch {
+            Terminal.warn("the pages could not be counted again: \(Failure(error).message)")
+            counted = report
+        }
         return Result(opened, counted, changed: true, took: ContinuousClock.now - start)
     }
 
@@ -165,9 +181,13 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
             if !output.json { Terminal.note("the new secret does not open it either") }
             throw refusal
         }
-        return try await store.closing(opened) { opened in
-            let report = try await opened.finishRekey()
-            return Result(opened, report, changed: false, took: report.duration)
+        do {
+            return try await store.closing(opened) { opened in
+                let report = try await opened.finishRekey()
+                return Result(opened, report, changed: false, took: report.duration)
+            }
+        } catch {
+            throw Self.unfinished(error)
         }
     }
 

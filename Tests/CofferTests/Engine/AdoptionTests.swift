@@ -199,6 +199,11 @@ import Testing
             expect(.damaged) { try connection.rows("SELECT title FROM visible") }
             expect(.damaged) { try prepared.step() }
             expect(.damaged) { try connection.transaction(.deferred) { try prepared.step() } }
+            // A transaction of the owner's.
+            host.run("BEGIN")
+            expect(.damaged) { try prepared.step() }
+            expect(.damaged) { try connection.rows("SELECT title FROM visible") }
+            host.run("ROLLBACK")
         }
         try #require(host.run("DETACH other") == SQLITE_OK)
         try attach(good, as: "other")
