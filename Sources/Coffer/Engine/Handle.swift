@@ -289,6 +289,13 @@ final class Handle {
         return bytes
     }
 
+    /// Pages of the database as the open transaction sees it; `nil` if the engine cannot tell.
+    var databasePageCount: Int? {
+        guard let text = try? firstText("PRAGMA page_count"), let count = Int(text), count > 0
+        else { return nil }
+        return count
+    }
+
     /// Byte count of the main file.
     func rawByteCount() throws(StoreError) -> Int {
         var byteCount: Int64 = 0

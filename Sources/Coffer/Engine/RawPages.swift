@@ -91,14 +91,19 @@ struct RawPages: ~Copyable {
     /// Numbers of the first pages that fail, stale ones left out whose frame in the log is
     /// authentic.
     ///
+    /// - Parameters:
+    ///   - pageCount: Of the database, if it is known: the file may be longer.
+    ///   - logged: Pages whose newest content is known to be in the log.
     /// - Complexity: O(*pages*); if one fails, one number for each page in the log.
-    borrowing func damaged(countMax: Int) throws(StoreError) -> [Int] {
+    borrowing func damaged(
+        countMax: Int, of pageCount: Int = .max, except logged: Set<Int> = []
+    ) throws(StoreError) -> [Int] {
         var damaged: [Int] = []
         var log: LogPages?
         var hasLooked = false
-        let pageCount = try count()
+        let pageCount = min(pageCount, try count())
         for number in stride(from: 1, through: pageCount, by: 1) where number != lockPage {
-            guard try !isAuthentic(number) else { continue }
+            guard !logged.contains(number), try !isAuthentic(number) else { continue }
             if !hasLooked { (log, hasLooked) = (logPages(), true) }
             if try !isAuthentic(number, in: log) { damaged.append(number) }
             if damaged.count == countMax { break }

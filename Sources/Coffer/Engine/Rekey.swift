@@ -89,10 +89,29 @@ struct Rekey: ~Copyable {
         try handle.run("PRAGMA synchronous = EXTRA")
         do throws(StoreError) {
             try handle.run(.beginExclusive)
+            try requireNothingBehind(handle)
         } catch {
+            if handle.isInTransaction { try? handle.run(.rollback) }
             try? handle.run("PRAGMA synchronous = \(synchronous)")
             throw error
         }
+    }
+
+    /// The engine takes what is behind the end of the database for pages, which fail. With a log
+    /// the file may be longer until a checkpoint cuts it off, and the engine asks the log.
+    private func requireNothingBehind(_ handle: Handle) throws(StoreError) {
+        guard file.companionByteCount("-wal") <= WriteAheadLog.headerByteCount else { return }
+        let pageCount = try handle.firstInteger("PRAGMA page_count")
+        let surplus = try handle.rawByteCount() - pageCount * profile.pageByteCount
+        if surplus > 0 { throw Self.surplus(surplus, file) }
+    }
+
+    static func surplus(_ byteCount: Int, _ file: FileLocation) -> StoreError {
+        StoreError(
+            .damaged,
+            "\(byteCount) bytes are behind the end of the database in \(file.path), and SQLCipher "
+                + "takes them for pages: the key was not changed",
+            hint: "Make a copy with backup, which leaves them out, and change the key of that.")
     }
 
     /// The key that all pages will have.
@@ -292,10 +311,21 @@ extension Connection {
 
     /// Moves what a change of the key left in the log, and counts the pages that still have
     /// another key by their MACs.
+    ///
+    /// - Throws: `.damaged` if pages are not under the key though nothing is left in the log.
     func finishRekey() throws(StoreError) -> RekeyReport {
         let open = try fileState()
         defer { busyPolicy.install(on: open.handle) }
-        return RekeyedLog(open: open).report(since: .now, isCounted: true)
+        let report = RekeyedLog(open: open).report(since: .now, isCounted: true)
+        guard report.isLogMoved, !report.isWholeFile else { return report }
+        let pages = RawPages(open.handle, key: open.key, profile: open.profile)
+        let damaged = try pages.damaged(countMax: 16, of: report.pageCount)
+        guard !damaged.isEmpty else { return report }
+        throw StoreError(
+            .damaged,
+            "the key of \(open.file.path) was changed, and pages fail authentication under it",
+            hint: "Keep the new key. Rows on other pages can be read; verify tells what is lost.",
+            pages: damaged)
     }
 
     private func requireRekeyable() throws(StoreError) -> FileState {

@@ -32,11 +32,20 @@ package struct RekeyRehearsal {
     package let hasJournal: Bool
     /// Whether this user may write the file, and make a journal beside it.
     package let isWritable: Bool
+    /// Whether the file has no other name (hard link).
+    package let hasOneName: Bool
+    /// The first pages that fail authentication, and whose newest content is not in the log.
+    package let damagedPages: [Int]
+    /// Whether the end of the file is missing.
+    package let isCutShort: Bool
+    /// Bytes behind the end of the database, which keep the engine from changing the key.
+    package let surplusByteCount: Int
 
     /// - Throws: `StoreError` `.wrongKey` if neither key opens it, `.misuse` for the same key or
-    ///   for another salt, `.notFound`, `.notAStore`, `.notEncrypted`, `.truncated`,
+    ///   for another salt, `.busy` if a journal hides which key does, `.damaged` if that is the
+    ///   first page, `.notFound`, `.notAStore`, `.notEncrypted`, `.truncated`,
     ///   `.needsNewerEngine`, `.io`.
-    /// - Complexity: O(*log*) time, O(*pages*) if ``isChanged``.
+    /// - Complexity: O(*pages* + *log*) time.
     package init(
         path: String, key: borrowing StoreKey, newKey: borrowing StoreKey
     ) throws {
@@ -49,10 +58,13 @@ package struct RekeyRehearsal {
             throw StoreError(.notFound, "there is no file at \(file.path)")
         }
         let handle = try Handle(path: file.path, flags: SQLITE_OPEN_READONLY)
-        let salt = try opening.readSalt(handle)
+        let log = file.committedLog()
+        let start = try opening.readSalt(handle)
+        // A power loss in a checkpoint may have left anything in the main file's first page.
+        let salt = log.firstPage.map { Array($0.prefix(RawKey.saltByteCount)) } ?? start
         let profiles = opening.profiles(try Engine.capabilities)
         let newest = NewestFirstPage(
-            handle: handle, logged: file.loggedFirstPage(), salt: salt, profiles: profiles)
+            handle: handle, logged: log.firstPage, salt: salt, profiles: profiles)
         let found: NewestFirstPage.Found
         if let current = try newest.found(by: key) {
             _ = try Rekey.derive(newKey, from: current.key, profile: current.profile)
@@ -60,29 +72,55 @@ package struct RekeyRehearsal {
         } else if let new = try newest.found(by: newKey) {
             (found, isChanged) = (new, true)
         } else {
-            throw StoreError(
-                .wrongKey, "neither the current nor the new key opens \(file.path)",
-                hint: "Check them. A file that is no store at all looks the same to any key.")
+            let diagnosis = Diagnosis(
+                file: file, handle: handle, salt: salt, derived: DerivedKeys(), profiles: profiles)
+            throw try Self.refusal(of: file, diagnosis, key, newKey)
         }
         guard try Engine.capabilities.supports(found.profile) else {
             throw opening.needsNewerEngine(found.profile)
         }
-        let byteCount = try handle.rawByteCount()
-        profile = found.profile
-        pageCount =
-            found.page.pageCount > 0
-            ? found.page.pageCount : byteCount / profile.pageByteCount
+        let (profile, byteCount) = (found.profile, try handle.rawByteCount())
+        let filePageCount = byteCount / profile.pageByteCount
+        let pageCount = found.page.pageCount > 0 ? found.page.pageCount : filePageCount
+        let pages = RawPages(handle, key: found.key, profile: profile)
         oldPageCount =
-            isChanged
-            ? try RawPages(handle, key: found.key, profile: profile).foreignCount(of: pageCount)
-            : 0
+            isChanged && !log.pages.isEmpty ? try pages.foreignCount(of: pageCount) : 0
+        damagedPages = try pages.damaged(countMax: 16, of: pageCount, except: log.pages)
+        isCutShort =
+            filePageCount < pageCount
+            && !log.pages.isSuperset(of: filePageCount + 1...pageCount)
+        surplusByteCount =
+            log.pages.isEmpty ? max(0, byteCount - pageCount * profile.pageByteCount) : 0
+        (self.profile, self.pageCount) = (profile, pageCount)
         journalMode = found.page.isWAL ? .wal : .delete
         neededByteCount = Rekey.neededByteCount(pageCount: pageCount, profile: profile)
         self.path = file.path
         freeByteCount = file.freeByteCount()
         logByteCount = file.companionByteCount("-wal")
-        hasJournal = file.companionByteCount("-journal") > 0
+        hasJournal = file.hasJournal
         isWritable = access(file.path, W_OK) == 0 && access(file.folder, W_OK) == 0
+        hasOneName = (try? file.requireOneName()) != nil
+    }
+
+    /// Why neither key can be said to open the file.
+    private static func refusal(
+        of file: FileLocation, _ diagnosis: Diagnosis, _ key: borrowing StoreKey,
+        _ newKey: borrowing StoreKey
+    ) throws(StoreError) -> StoreError {
+        if file.hasJournal {
+            return StoreError(
+                .busy,
+                "the keys cannot be told: a journal beside \(file.path) has to be played "
+                    + "back first",
+                hint: "Any verb that reads the store plays it back, such as status with the key.")
+        }
+        for error in [try diagnosis.error(key: key), try diagnosis.error(key: newKey)]
+        where error.code != .wrongKey {
+            return error
+        }
+        return StoreError(
+            .wrongKey, "neither the current nor the new key opens \(file.path)",
+            hint: "Check them. A file that is no store at all looks the same to any key.")
     }
 
     /// Whether there is room for the journal or the log.
@@ -144,13 +182,21 @@ private struct NewestFirstPage {
     }
 }
 
+/// What is committed in a log, by its checksums.
+private struct CommittedLog {
+    /// The newest page 1.
+    var firstPage: [UInt8]?
+    var pages: Set<Int> = []
+}
+
 extension FileLocation {
-    /// The newest committed page 1 in the log; `nil` if there is no log, or no page 1 in it.
+    /// What is committed in the log; nothing if there is none.
     ///
     /// - Complexity: O(*log*).
-    fileprivate func loggedFirstPage() -> [UInt8]? {
+    fileprivate func committedLog() -> CommittedLog {
+        var committed = CommittedLog()
         let descriptor = open(path + "-wal", O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
+        guard descriptor >= 0 else { return committed }
         defer { close(descriptor) }
         func next(_ count: Int) -> [UInt8]? {
             var bytes = [UInt8](repeating: 0, count: count)
@@ -159,12 +205,15 @@ extension FileLocation {
         guard let header = next(WriteAheadLog.headerByteCount),
             var log = WriteAheadLog(header: header),
             CipherProfile.pageByteCounts.contains(log.pageByteCount)
-        else { return nil }
-        var written: [UInt8]?
-        var committed: [UInt8]?
+        else { return committed }
+        var written: (firstPage: [UInt8]?, pages: [Int]) = (nil, [])
         while let frame = next(log.frameByteCount), let page = log.page(ofNextFrame: frame) {
-            if page.number == 1 { written = Array(page.content) }
-            if WriteAheadLog.FrameHeader(frame[...]).isCommit { committed = written }
+            written.pages.append(page.number)
+            if page.number == 1 { written.firstPage = Array(page.content) }
+            guard WriteAheadLog.FrameHeader(frame[...]).isCommit else { continue }
+            committed.firstPage = written.firstPage
+            committed.pages.formUnion(written.pages)
+            written.pages.removeAll()
         }
         return committed
     }

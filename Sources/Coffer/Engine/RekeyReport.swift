@@ -23,6 +23,10 @@ public struct RekeyReport: Sendable {
     /// the way.
     public let checkpointFailure: StoreError?
 
+    /// Whether a checkpoint has moved all of the log, or there is none: a page of the main file
+    /// that is not under the new key is then damaged.
+    let isLogMoved: Bool
+
     /// Whether the main file alone is under the new key.
     public var isWholeFile: Bool { oldPageCount == 0 }
 }

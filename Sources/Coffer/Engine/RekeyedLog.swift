@@ -26,11 +26,11 @@ struct RekeyedLog {
             // Another connection runs a checkpoint: its work counts as well.
             if error.code != .busy { failure = error }
         }
-        let count = (try? open.handle.firstInteger("PRAGMA page_count")) ?? 0
+        let count = open.handle.databasePageCount ?? 0
         let oldCount = isMoved && !isCounted ? 0 : oldPageCount(of: count) ?? max(count, 1)
         return RekeyReport(
             pageCount: count, oldPageCount: oldCount, duration: beginning.duration(to: .now),
-            checkpointFailure: oldCount == 0 ? nil : failure)
+            checkpointFailure: oldCount == 0 ? nil : failure, isLogMoved: isMoved)
     }
 
     /// - Returns: `false` if a read keeps a part of the log.

@@ -64,22 +64,40 @@ struct LogCheck {
             }
             return result
         }
+        var newest = NewestFrames()
         for index in 0..<committed {
             let frame = log.bytes(
                 at: state.offset(ofFrame: index), count: state.frameByteCount)
             guard let frame, let page = state.page(ofNextFrame: frame) else {
                 // The checksum runs on from frame to frame: nothing behind can be told.
-                result.damagedPages.append(
-                    frame.map { WriteAheadLog.pageNumber(ofFrame: $0[...]) } ?? 0)
+                let number = frame.map { WriteAheadLog.pageNumber(ofFrame: $0[...]) } ?? 0
+                result.damagedPages = newest.failing + [number]
                 return result
             }
-            if !pages.isSound(page.content, number: page.number) {
-                result.damagedPages.append(page.number)
-            }
+            newest.add(
+                index, page.number, isSound: pages.isSound(page.content, number: page.number))
             result.frameCount += 1
         }
+        result.damagedPages = newest.failing
         checkBehind(committed, slotCount, state, pages, &result)
         return result
+    }
+
+    /// The frames that count: each page's last one.
+    ///
+    /// An earlier frame may be under the key before a rekey. The chain of checksums shows that it
+    /// is as it was written, and nobody reads it any more.
+    private struct NewestFrames {
+        private var newest: [Int: Int] = [:]
+        private var failed: [(frame: Int, page: Int)] = []
+
+        mutating func add(_ frame: Int, _ page: Int, isSound: Bool) {
+            newest[page] = frame
+            if !isSound { failed.append((frame, page)) }
+        }
+
+        /// Pages whose last frame fails, in the order of the log.
+        var failing: [Int] { failed.filter { newest[$0.page] == $0.frame }.map(\.page) }
     }
 
     // MARK: Behind the committed frames

@@ -62,7 +62,8 @@ struct Verification {
     ) throws -> [Int] {
         let open = try lockedState(of: connection)
         let pages = RawPages(open.handle, key: open.key, profile: open.profile)
-        let fileCount = try pages.count()
+        // What is behind the end of the database is not content.
+        let fileCount = min(try pages.count(), open.handle.databasePageCount ?? .max)
         report.pageCountTotal = fileCount < pages.lockPage ? fileCount : fileCount - 1
         var generator = SystemRandomNumberGenerator()
         let chosen = scope.pages(of: fileCount, lockPage: pages.lockPage, using: &generator)
@@ -105,10 +106,7 @@ struct Verification {
         let found = try log.map { try LogCheck(log: $0).run(pages, isLocked: isLocked) }
         let damaged = try damaged(suspects, pages, log, &newest, isLocked: isLocked)
         report.stalePageCount = newest?.stalePageCount ?? 0
-        // A checkpoint that was cut short may leave a part of a page that the log has.
-        let isLastStale = newest?.isStale(try pages.count() + 1) ?? false
-        report.trailingByteCount =
-            isLastStale ? 0 : try open.handle.rawByteCount() % pages.byteCount
+        try measureEnd(open.handle, pages, newest, &report)
         report.frameCount = found?.frameCount ?? 0
         if let frame = found?.cutOffFrame {
             report.problems.append(
@@ -121,6 +119,23 @@ struct Verification {
             .contents(of: Set(damaged + damagedFrames))
         report.damagedPages = damaged.map { DamagedPage($0, contents) }
         report.damagedFramePages = damagedFrames.map { DamagedPage($0, contents) }
+    }
+
+    /// Tells a last page that is cut short from bytes behind the end of the database.
+    private func measureEnd(
+        _ handle: Handle, _ pages: borrowing RawPages, _ newest: LogPages?,
+        _ report: inout VerificationReport
+    ) throws {
+        let byteCount = try handle.rawByteCount()
+        let pageCount = handle.databasePageCount ?? .max / pages.byteCount
+        let surplus = byteCount - pageCount * pages.byteCount
+        if surplus >= 0 {
+            // The next checkpoint cuts the file off where the log says that it ends.
+            report.surplusByteCount = newest.map { $0.stalePageCount > 0 } ?? false ? 0 : surplus
+        } else if !(newest?.isStale(try pages.count() + 1) ?? false) {
+            // Otherwise a checkpoint that was cut short has left a part of a page of the log.
+            report.trailingByteCount = byteCount % pages.byteCount
+        }
     }
 
     /// The suspects that are not stale and fail each time. All are read before one is read again,

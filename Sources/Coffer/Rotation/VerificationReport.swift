@@ -22,8 +22,12 @@ public struct VerificationReport: Sendable, Equatable {
     /// Pages whose frames in the write-ahead log fail, in the order of the log. The last one may
     /// be of a frame that does not count as committed any more, because it is damaged.
     public internal(set) var damagedFramePages: [DamagedPage] = []
-    /// Bytes behind the last whole page of the main file, unless they are of a stale page.
+    /// Bytes of a page at the end of the main file that is cut short and not stale.
     public internal(set) var trailingByteCount = 0
+    /// Bytes of the main file behind the end of the database. Nothing reads them, so they are not
+    /// damage, but the key cannot be changed in place as long as they are there. A backup leaves
+    /// them out.
+    public internal(set) var surplusByteCount = 0
     /// Whether SQLite's `integrity_check` and `foreign_key_check` ran; not for a sample.
     public internal(set) var isStructureChecked = false
     /// Why SQLite could not check the structure, though it was asked to and no page is damaged:

@@ -89,3 +89,41 @@ enum Prompt {
     private static let disabledCharacter: UInt8 = 0
     #endif
 }
+
+/// Keeps the terminal from showing what is typed between two prompts: somebody who knows what comes
+/// next types a passphrase ahead.
+final class HiddenTyping {
+    private var isEnded = false
+
+    /// - Returns: `nil` without a terminal.
+    init?() {
+        guard
+            let terminal = try? FileDescriptor.open(
+                "/dev/tty", .readWrite, options: [.closeOnExec])
+        else { return nil }
+        var settings = termios()
+        guard tcgetattr(terminal.rawValue, &settings) == 0 else {
+            try? terminal.close()
+            return nil
+        }
+        let before = settings
+        Interruption.willRestore { [before] in
+            var before = before
+            _ = tcsetattr(terminal.rawValue, TCSAFLUSH, &before)
+            try? terminal.close()
+        }
+        settings.c_lflag &= ~tcflag_t(ECHO)
+        _ = tcsetattr(terminal.rawValue, TCSANOW, &settings)
+    }
+
+    /// Shows again what is typed, and drops what was typed before.
+    func end() {
+        guard !isEnded else { return }
+        isEnded = true
+        Interruption.restore()
+    }
+
+    deinit {
+        end()
+    }
+}

@@ -17,8 +17,8 @@ enum Interruption {
     private struct State {
         /// Cancels the running work; taken by the first signal.
         var cancel: (@Sendable () -> Void)?
-        /// Puts the terminal back in order before the process ends.
-        var restore: (@Sendable () -> Void)?
+        /// Put the terminal back in order before the process ends, the last one first.
+        var restores: [@Sendable () -> Void] = []
         /// What else is said when the process ends.
         var note: String?
         var isInstalled = false
@@ -69,31 +69,35 @@ enum Interruption {
         return result
     }
 
-    /// Runs work that a signal ends at once, with something to say about it.
-    static func noting<T>(_ note: String, _ work: () async throws -> T) async rethrows -> T {
-        install()
+    /// What is said from here on when a signal ends the process.
+    static func note(_ note: String) {
         state.withLock { $0.note = note }
-        defer { state.withLock { $0.note = nil } }
-        return try await work()
     }
 
     /// Runs work that has changed something about the terminal.
     static func restoring<T>(
         _ restore: @escaping @Sendable () -> Void, _ work: () throws -> T
     ) rethrows -> T {
-        install()
-        state.withLock { $0.restore = restore }
-        defer {
-            state.withLock { $0.restore = nil }
-            restore()
-        }
+        willRestore(restore)
+        defer { self.restore() }
         return try work()
     }
 
+    /// The terminal is changed from here on, and `restore` puts it back.
+    static func willRestore(_ restore: @escaping @Sendable () -> Void) {
+        install()
+        state.withLock { $0.restores.append(restore) }
+    }
+
+    /// Takes back the last change of the terminal.
+    static func restore() {
+        state.withLock { $0.restores.popLast() }?()
+    }
+
     private static func interrupted() {
-        let (cancel, restore, note) = state.withLock { state in
+        let (cancel, restores, note) = state.withLock { state in
             defer { state.cancel = nil }
-            return (state.cancel, state.restore, state.note)
+            return (state.cancel, state.restores, state.note)
         }
         // The bar, or the ^C that the terminal shows.
         if Terminal.isInteractive { Terminal.writeRaw("\r\u{1b}[K") }
@@ -101,7 +105,7 @@ enum Interruption {
             Terminal.note("interrupted; cleaning up (again to end at once)")
             return cancel()
         }
-        restore?()
+        for restore in restores.reversed() { restore() }
         Terminal.note("interrupted" + (note.map { "; \($0)" } ?? ""))
         _exit(ExitStatus.interrupted.rawValue)
     }

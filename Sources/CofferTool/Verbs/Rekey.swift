@@ -26,8 +26,9 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
             store, but something is left to do, mostly because a program reads: the main file \
             without its log still opens with the old key. Run it again when that has ended; \
             130 interrupted, or not proven: one of the two holds, run it again; 12 neither secret \
-            opens it. Any other: this run has changed nothing. After a 130 that is no proof that \
-            the old key holds: keep both until a run ends with 0
+            opens it; 14 damaged: verify tells where, with the secret that opens it. Any other: \
+            this run has changed nothing. After a 130 or 18 that is no proof that the old key \
+            holds: keep both until a run ends with 0. --dry-run exits as the change would
             """)
 
     @OptionGroup var store: StoreOptions
@@ -88,22 +89,28 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
     func run() async throws {
         let newSource = try newSecret.source(apartFrom: try secret.source())
         guard !dryRun else { return try rehearse(newSource) }
+        Interruption.note("nothing was changed")
+        let typing = newSource == .prompt ? HiddenTyping() : nil
         let key = try store.key(secret)
         let opened: Store
         do {
             opened = try await store.open(with: key)
         } catch let error as StoreError where error.code == .wrongKey {
             let newKey = KeyHolder(try SecretReader.new(newSource, for: store.path))
+            typing?.end()
             return try tell(try await finish(with: newKey, unless: error))
         }
-        try tell(try await change(opened, to: newSource))
+        try tell(try await change(opened, to: newSource, typing))
     }
 
-    private func change(_ opened: Store, to newSource: SecretSource) async throws -> Result {
+    private func change(
+        _ opened: Store, to newSource: SecretSource, _ typing: HiddenTyping?
+    ) async throws -> Result {
         var result: Result?
         do {
             return try await store.closing(opened) { opened in
                 let newKey = KeyHolder(try SecretReader.new(newSource, for: store.path))
+                typing?.end()
                 let done = try await rekey(opened, to: newKey)
                 result = done
                 return done
@@ -142,17 +149,19 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
             hint: "The new key holds. Run the same command again, which finishes.")
     }
 
+    private static let finishing =
+        "the new key holds; what is left is done by running the same command again"
+
     private func rekey(_ opened: Store, to newKey: KeyHolder) async throws -> Result {
         let status = try StoreFileStatus(path: store.path)
         let progress = RekeyProgress.watch(status, output.reporter("rekey", unit: "bytes"))
         let start = ContinuousClock.now
         let report: RekeyReport
         do {
-            report = try await Interruption.noting(
-                "one of the two keys opens every row: coffer status --prompt tells which"
-            ) {
-                try await opened.changeKey(to: newKey.takeOne())
-            }
+            Interruption.note(
+                "one of the two keys opens every row: coffer status --prompt tells which")
+            report = try await opened.changeKey(to: newKey.takeOne())
+            Interruption.note(Self.finishing)
         } catch {
             progress.cancel()
             await progress.value
@@ -182,10 +191,13 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
             throw refusal
         }
         do {
+            Interruption.note(Self.finishing)
             return try await store.closing(opened) { opened in
                 let report = try await opened.finishRekey()
                 return Result(opened, report, changed: false, took: report.duration)
             }
+        } catch let error as StoreError where error.code == .damaged {
+            throw error
         } catch {
             throw Self.unfinished(error)
         }

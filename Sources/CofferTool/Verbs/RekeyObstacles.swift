@@ -47,15 +47,24 @@ struct RekeyObstacles: Report {
     ) -> [(status: ExitStatus, text: String)] {
         var obstacles: [(ExitStatus, String)] = []
         if !found.isWritable {
-            obstacles.append((.failure, "this user may not write the file and in its folder"))
+            obstacles.append((.notWritable, "this user may not write the file and in its folder"))
+        }
+        if !found.hasOneName {
+            obstacles.append((.notWritable, "the file has another name (hard link)"))
+        }
+        if found.isCutShort { obstacles.append((.damaged, "the end of the file is missing")) }
+        if !found.damagedPages.isEmpty {
+            let pages = found.damagedPages.map(String.init).joined(separator: ", ")
+            obstacles.append((.damaged, "pages fail authentication: \(pages)"))
         }
         // A key that was changed before needs neither the lock nor the room.
         guard !found.isChanged else { return obstacles }
-        let holder = found.journalMode == .wal ? locks.writer : locks.user
-        if let holder {
+        if found.surplusByteCount > 0 {
+            let text = "\(found.surplusByteCount) bytes are behind the end of the database"
+            obstacles.append((.damaged, text + ": change the key of a copy made by backup"))
+        }
+        if let holder = found.journalMode == .wal ? locks.writer : locks.user {
             obstacles.append((.busy, "process \(holder) has a lock on the store"))
-        } else if found.hasJournal {
-            obstacles.append((.busy, "a journal is there: opening the store plays it back first"))
         }
         if !found.hasRoom {
             obstacles.append((.noSpaceOrIO, "the disk has not enough room"))
@@ -65,6 +74,9 @@ struct RekeyObstacles: Report {
 
     private static func notes(_ found: RekeyRehearsal, _ locks: LockHolders) -> [String] {
         var notes: [String] = []
+        if found.hasJournal, !found.isChanged {
+            notes.append("a journal is there: opening the store plays it back first")
+        }
         if let reader = locks.reader, found.journalMode == .wal {
             notes.append(
                 "process \(reader) reads: until it ends, the main file alone keeps the old key")

@@ -64,6 +64,7 @@ struct VerifyResult: Report {
     let damagedPages: [Damaged]
     let damagedFramePages: [Damaged]
     let trailingByteCount: Int
+    let surplusByteCount: Int
     let problems: [String]
 
     /// A page and what it holds.
@@ -92,7 +93,12 @@ struct VerifyResult: Report {
         damagedPages = report.damagedPages.map(Damaged.init)
         damagedFramePages = report.damagedFramePages.map(Damaged.init)
         trailingByteCount = report.trailingByteCount
+        surplusByteCount = report.surplusByteCount
         problems = report.problems
+    }
+
+    private var soundness: String {
+        pageCount < pageCountTotal ? "nothing wrong in the sample" : "all good"
     }
 
     private var structure: String {
@@ -105,7 +111,7 @@ struct VerifyResult: Report {
             ("store", path), ("pages", "\(pageCount) of \(pageCountTotal) checked"),
             ("log", "\(frameCount) committed frames checked"),
             ("structure", structure),
-            ("result", isGood ? "all good" : "DAMAGED: restore from a backup"),
+            ("result", isGood ? soundness : "DAMAGED: restore from a backup"),
         ]
         if isCheckpointOwed {
             let text = "owed: \(stalePageCount) pages stand in the log alone, so copy it too"
@@ -113,7 +119,13 @@ struct VerifyResult: Report {
         }
         lines += damagedPages.map { ("damaged", $0.text) }
         lines += damagedFramePages.map { ("damaged in the log", $0.text) }
-        if trailingByteCount > 0 { lines.append(("trailing", "\(trailingByteCount) bytes")) }
+        if trailingByteCount > 0 {
+            lines.append(("cut short", "the last page has \(trailingByteCount) bytes"))
+        }
+        if surplusByteCount > 0 {
+            let text = "\(surplusByteCount) bytes, which are not of the store; rekey needs a copy "
+            lines.append(("behind the end", text + "made by backup, which leaves them out"))
+        }
         lines += problems.map { ("problem", $0) }
         return lines
     }

@@ -68,7 +68,7 @@ import Workload
         let store = try Store(path: path, key: .numbered(1), configuration: .testing(.delete))
         let report = try store.verify()
         #expect(report.damagedPages.map(\.number) == [count])
-        #expect(report.trailingByteCount == 10)
+        #expect(report.surplusByteCount == 10)
     }
 
     @Test func `a damaged frame of the log is reported`() throws {

@@ -33,6 +33,19 @@ enum Damage {
         try #require(process.terminationStatus == 0)
     }
 
+    /// Makes zeros of the start of a file that another process has open.
+    static func blankFromOutside(_ path: String, byteCount: Int) throws {
+        let process = Process()
+        process.executableURL = URL(filePath: "/bin/dd")
+        process.arguments = [
+            "if=/dev/zero", "of=\(path)", "bs=\(byteCount)", "count=1", "conv=notrunc",
+            "status=none",
+        ]
+        try process.run()
+        process.waitUntilExit()
+        try #require(process.terminationStatus == 0)
+    }
+
     static func append(_ path: String, byteCount: Int) throws {
         let file = try FileHandle(forUpdating: URL(filePath: path))
         defer { try? file.close() }

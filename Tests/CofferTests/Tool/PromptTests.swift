@@ -15,17 +15,27 @@ import Testing
     /// Answers each prompt (a line that ends in `: `) with the next line; `^C` is Ctrl-C. Prints
     /// what the terminal showed, then whether it echoes again, then the exit code.
     private static let player = """
-        import os, pty, select, sys, termios
+        import os, pty, select, sys, termios, time
         answers = sys.argv[1].split('|')
         child, terminal = pty.fork()
         if child == 0:
             os.execv(sys.argv[2], sys.argv[2:])
         shown = b''
         asked = 0
+        deadline = time.monotonic() + 60
+        between = False
         while True:
-            ready, _, _ = select.select([terminal], [], [], 60)
+            waits = asked > 0 and len(answers) > 0
+            ready, _, _ = select.select([terminal], [], [], 0.001 if waits else 60)
+            try:
+                if waits and termios.tcgetattr(terminal)[3] & termios.ECHO:
+                    between = True
+            except termios.error:
+                pass
             if not ready:
-                os.kill(child, 9)
+                if time.monotonic() > deadline:
+                    os.kill(child, 9)
+                continue
             try:
                 more = os.read(terminal, 4096)
             except OSError:
@@ -46,6 +56,7 @@ import Testing
         _, status = os.waitpid(child, 0)
         sys.stdout.write(shown.decode())
         print('\\nechoes', echoes)
+        print('between', between)
         print('exit', os.waitstatus_to_exitcode(status))
         """
 
@@ -85,6 +96,8 @@ import Testing
         try store.close()
         let shown = try play(["rekey", path], answers: "one|two|two")
         #expect(shown.contains("exit 0"), "\(shown)")
+        #expect(shown.contains("between False"), "what is typed ahead was shown")
+        #expect(!shown.contains("echoes False"))
         let again = try Store(path: path, key: .passphrase("two"), mode: .mustExist)
         try again.close()
     }
@@ -99,6 +112,18 @@ import Testing
         let shown = try play(["init", path], answers: "^C")
         #expect(shown.contains("exit 130"), "\(shown)")
         #expect(!shown.contains("echoes False"))
+    }
+
+    @Test func `Ctrl-C before the change of a key says that nothing was changed`() throws {
+        let store = try Store(
+            path: path, key: .passphrase("one"), configuration: .testing(profile: .sqlcipher3))
+        try store.close()
+        let shown = try play(["rekey", path], answers: "one|^C")
+        #expect(shown.contains("interrupted; nothing was changed"), "\(shown)")
+        #expect(shown.contains("exit 130"))
+        #expect(!shown.contains("echoes False"))
+        let again = try Store(path: path, key: .passphrase("one"), mode: .mustExist)
+        try again.close()
     }
 
     // MARK: What a terminal shows

@@ -216,4 +216,63 @@ import Testing
         _ = peer.finish()
         #expect((try expectRehearsal()["obstacles"] as? [String])?.isEmpty == true)
     }
+
+    // MARK: A store that is not whole
+
+    /// What stands in the way of both, and which exit code both end with.
+    private enum Flaw: CaseIterable {
+        case damagedPage, cutShort, surplus, damagedFirstPage, blankFirstPage, text, otherName
+    }
+
+    @Test(arguments: journalModes)
+    func `a rehearsal of what cannot succeed exits as the change does`(
+        mode: Configuration.JournalMode
+    ) throws {
+        try make(mode)
+        let whole = try Data(contentsOf: URL(filePath: path))
+        let size = try Engine.capabilities.defaultProfile.pageByteCount
+        for flaw in Flaw.allCases {
+            try whole.write(to: URL(filePath: path))
+            switch flaw {
+            case .damagedPage: try Damage.flip(path, at: 5 * size + 100)
+            case .cutShort: try Damage.truncate(path, to: whole.count - 3 * size)
+            case .surplus: try Damage.append(path, byteCount: 100)
+            case .damagedFirstPage: try Damage.flip(path, at: 200)
+            case .blankFirstPage: try Damage.zero(path, at: 0, count: size)
+            case .text:
+                try Data(String(repeating: "some text\n", count: 999).utf8)
+                    .write(to: URL(filePath: path))
+            case .otherName: try FileManager.default.linkItem(atPath: path, toPath: path + ".2")
+            }
+            let rehearsal = try rekey("--dry-run")
+            let change = try rekey()
+            #expect(rehearsal.exitCode == change.exitCode, "\(flaw): \(change.errorText)")
+            #expect(change.exitCode != 0 && change.exitCode != 12, "\(flaw)")
+        }
+    }
+
+    @Test func `page damage after a rekey is told as damage, however often it is run again`() throws
+    {
+        try make(.delete)
+        #expect(try rekey().exitCode == 0)
+        let size = try Engine.capabilities.defaultProfile.pageByteCount
+        try Damage.flip(path, at: 5 * size + 100)
+        for option in ["--quiet", "--dry-run"] {
+            let output = try rekey(option)
+            #expect(output.exitCode == 14, "\(option): \(output.errorText)")
+            #expect((output.text + output.errorText).contains("6"), "names the page")
+        }
+    }
+
+    @Test func `a rehearsal reads the salt from the log where the first page is lost`() throws {
+        try make()
+        let peer = try Peer(["hold-read", "wal", path, "1"])
+        try #require(peer.line() == "ready")
+        #expect(try rekey().exitCode == 18)
+        try Damage.blankFromOutside(path, byteCount: 512)
+        let output = try rekey("--dry-run", "--json", from: 2, to: 3)
+        #expect(output.exitCode == 0, "\(output.errorText)")
+        peer.goOn()
+        _ = peer.finish()
+    }
 }
