@@ -145,7 +145,8 @@ final class MakerLock: Sendable {
     private let descriptor: Int32
     private let path: String
 
-    private init(descriptor: Int32, path: String) {
+    /// - Parameter descriptor: The file, open and not locked yet. Closed with this value.
+    init(descriptor: Int32, path: String) {
         self.descriptor = descriptor
         self.path = path
     }
@@ -184,7 +185,8 @@ final class MakerLock: Sendable {
         return .success(lock)
     }
 
-    private func take() -> Obstacle? {
+    /// - Returns: `nil` if this has the lock.
+    func take() -> Obstacle? {
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             return errno == EWOULDBLOCK ? .held : .unavailable
         }

@@ -137,15 +137,18 @@ import Testing
         try expectNothingBut()
     }
 
-    @Test func `a value that the copy's own column would not keep is .damaged`() throws {
-        // A column without a type keeps the text; one of integers makes a number of it.
+    /// A column without a type keeps the text and the real number; one of integers makes an integer
+    /// of them.
+    @Test(arguments: ["'007'", "1.0"])
+    func `a value that the copy's own column would not keep is .damaged`(value: String) throws {
         let raw = try RawConnection(path)
-        raw.run("CREATE TABLE t(a); INSERT INTO t VALUES ('007')")
+        raw.run("CREATE TABLE t(a); INSERT INTO t VALUES (\(value))")
         raw.run("PRAGMA writable_schema = ON")
         raw.run("UPDATE sqlite_master SET sql = 'CREATE TABLE t(a INTEGER)'")
         let error = expect(.damaged) { try copy(.encrypt) }
         // The integrity check of SQLite 3.46 knows that a text in such a column is wrong.
-        let expected = isEngine4 ? "is not sound" : "table t came out different"
+        let isKnown = isEngine4 && value == "'007'"
+        let expected = isKnown ? "is not sound" : "table t came out different"
         #expect(error?.message.contains(expected) == true)
         try expectNothingBut()
     }

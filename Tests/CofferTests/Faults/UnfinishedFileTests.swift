@@ -187,6 +187,16 @@ import Testing
         #expect(try MakerLock.making(lock) != nil)
     }
 
+    @Test(arguments: [false, true])
+    func `a lock whose file was removed before it was taken is not had`(isReplaced: Bool) throws {
+        let path = folder.path("copy.db.new-0123456789abcdef-lock")
+        let descriptor = open(path, O_CREAT | O_EXCL | O_RDWR, 0o600)
+        let lock = MakerLock(descriptor: descriptor, path: path)
+        unlinkIfPresent(path)
+        if isReplaced { try Data().write(to: URL(filePath: path)) }
+        #expect(lock.take() == .held)
+    }
+
     private final class Race: Sendable {
         let lostCount = Atomic(0)
         let makerCount = Atomic(2)

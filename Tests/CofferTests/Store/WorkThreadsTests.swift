@@ -80,10 +80,27 @@ import Workload
         let waiting = body(gate, on: threads) { try Self.pass(other) }
         #expect(await comes { other.waitingCount == 1 })
         #expect(threads.runningCount == 0)
-        try await body(gate, on: threads).value
+        #expect(await code(body(gate, on: threads, timeout: .seconds(60))) == nil)
         other.leave()
         try await waiting.value
         #expect(await comes { threads.runningCount == 0 && threads.threadCount == 0 })
+    }
+
+    @Test func `who waits at a gate hands the place on to who was in line for one`() async throws {
+        let threads = make(runningMax: 1, threadMax: 2)
+        let (gate, other, hold) = (Gate(permitCount: 8), Gate(permitCount: 1), Hold())
+        #expect(try other.enterAtOnce())
+        let waiting = body(gate, on: threads) {
+            hold.stay()
+            try Self.pass(other)
+        }
+        await hold.isEntered()
+        let next = body(gate, on: threads, timeout: .seconds(60))
+        #expect(await comes { gate.waitingCount == 1 })
+        hold.release()
+        #expect(await code(next) == nil)
+        other.leave()
+        try await waiting.value
     }
 
     @Test func `who has no thread keeps the place from nobody who has one`() async throws {
