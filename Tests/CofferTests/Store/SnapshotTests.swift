@@ -168,6 +168,8 @@ import Testing
         func rate(cacheByteCountMax: Int) throws -> Double {
             var configuration = Configuration.testing()
             configuration.cacheByteCountMax = cacheByteCountMax
+            // Not shared with the stores of the tests beside it.
+            configuration.cacheBudget = PageCacheBudget(byteCountMax: .max)
             let store = try Store(
                 path: folder.path("\(cacheByteCountMax).db"), key: .numbered(1),
                 configuration: configuration)
