@@ -22,6 +22,48 @@ extension FileLocation {
             hint: "Open it with mode .readOnly, or allow writing to the file and its folder.")
     }
 
+    /// A writer is refused before the engine opens the file: what the engine makes beside it would
+    /// have the file's permissions, and stay.
+    ///
+    /// - Throws: `.readOnly` if this user may not write the file.
+    func requireWritable() throws(StoreError) {
+        guard faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0 else { return }
+        throw notWritable
+    }
+
+    /// - Throws: `.io` if this user may not read the file.
+    func requireReadable() throws(StoreError) {
+        guard faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) != 0, errno == EACCES else { return }
+        throw StoreError(
+            .io, "this user may not read \(path)\(Self.permissions(path))",
+            hint: "Run it as a user who may, or allow reading the file.")
+    }
+
+    /// Why the engine cannot use what is beside the file; `nil` if that is not the reason.
+    func companionRefusal(_ cause: StoreError) -> StoreError? {
+        for suffix in ["-shm", "-wal", "-journal"] {
+            let companion = path + suffix
+            guard (try? Self.information(companion)) != nil,
+                faccessat(AT_FDCWD, companion, R_OK | W_OK, AT_EACCESS) != 0
+            else { continue }
+            let remedy =
+                suffix == "-shm"
+                ? "remove it while nobody has the store open" : "never remove it: it holds commits"
+            return StoreError(
+                .readOnly,
+                "this user may not read and write \(companion)\(Self.permissions(companion))",
+                hint: "Allow it, or \(remedy).", resultCode: cause.resultCode, cause: cause)
+        }
+        return nil
+    }
+
+    /// Whose a file is and what its mode allows, as a remark.
+    private static func permissions(_ path: String) -> String {
+        guard let found = try? information(path) else { return "" }
+        let mode = String(found.st_mode & 0o7777, radix: 8)
+        return " (it belongs to \(name(ofUser: found.st_uid)), mode \(mode))"
+    }
+
     /// The name of the file's owner, `nil` if that is this user.
     var otherOwner: String? {
         guard let found = try? Self.information(path), found.st_uid != geteuid() else {

@@ -77,6 +77,8 @@ struct Opening {
             throw StoreError(.notFound, "there is no file at \(file.path)")
         }
         try file.judgeNames(configuration, isWriter: role == .writer)
+        try file.requireReadable()
+        if role == .writer { try file.requireWritable() }
         let handle = try Handle(path: file.path, flags: role.flags, vfs: configuration.vfs)
         let salt = try readSalt(handle)
         let diagnosis = Diagnosis(
@@ -152,6 +154,9 @@ struct Opening {
             return opened
         }
         if let opened = try openPending(key: key, salt: salt) { return opened }
+        // The attempt may have played back a journal, and with it the salt.
+        let again = try readSalt(diagnosis.handle)
+        if again != salt, let opened = try openPending(key: key, salt: again) { return opened }
         throw try diagnosis.error(key: key)
     }
 

@@ -20,8 +20,10 @@ extension PhysicalOpen {
         guard role == .source || role == .readOnly else {
             do throws(StoreError) {
                 try prepare(handle, key: key)
-            } catch  where error.isAboutWriting && !file.isWritable {
-                throw file.notWritable.with(cause: error)
+            } catch  where error.isAboutWriting {
+                if let refusal = file.companionRefusal(error) { throw refusal }
+                guard file.isWritable else { throw file.notWritable.with(cause: error) }
+                throw error
             }
             return handle
         }

@@ -57,6 +57,7 @@ package struct RekeyRehearsal {
         guard case .file = try file.status() else {
             throw StoreError(.notFound, "there is no file at \(file.path)")
         }
+        try file.requireReadable()
         let handle = try Handle(path: file.path, flags: SQLITE_OPEN_READONLY)
         let log = file.committedLog()
         let start = try opening.readSalt(handle)

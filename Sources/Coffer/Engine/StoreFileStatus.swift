@@ -14,7 +14,8 @@ public struct StoreFileStatus: Sendable, Equatable {
         /// Shorter than any page, or a text.
         case notAStore
         /// Zeros alone, or ones alone: what was there was never written, or is lost. That is
-        /// damage, however much of the file is left.
+        /// damage, however much of the file is left, unless the log or journal beside it has the
+        /// first page: only the key tells.
         case blank
         /// A plaintext SQLite database.
         case plaintext
@@ -67,6 +68,7 @@ public struct StoreFileStatus: Sendable, Equatable {
     ) throws(StoreError) -> Format {
         guard byteCount > 0 else { return .empty }
         guard byteCount >= FirstBytes.count else { return .notAStore }
+        try file.requireReadable()
         let handle = try Handle(path: file.path, flags: SQLITE_OPEN_READONLY)
         guard let start = try handle.rawBytes(at: 0, count: FirstBytes.count) else {
             return .notAStore

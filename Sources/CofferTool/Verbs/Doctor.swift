@@ -148,7 +148,7 @@ private enum Examination {
                         + "different names lose each other's changes (find DIR -samefile "
                         + "\(status.path) lists them)"))
         }
-        if let warning = warning(of: status.format) {
+        if let warning = warning(of: status) {
             checks.append(Check(name: "format", state: .warning, message: warning))
         }
         if status.journalByteCount > 0 {
@@ -161,12 +161,15 @@ private enum Examination {
         return checks
     }
 
-    private static func warning(of format: StoreFileStatus.Format) -> String? {
-        switch format {
+    private static func warning(of status: StoreFileStatus) -> String? {
+        switch status.format {
         case .plaintext: "a plaintext SQLite database: coffer encrypt makes a store of it"
         case .plaintextHeader:
             "its header is plaintext (cipher_plaintext_header_size) and no page's MAC covers it: "
                 + "no verb opens such a file"
+        case .blank where status.logByteCount + status.journalByteCount > 0:
+            "its first page is blank, and the log or journal may have it: coffer status with the "
+                + "key tells"
         case .blank: "blank, which is damage: restore it from a backup"
         case .empty, .notAStore, .encrypted: nil
         }

@@ -118,6 +118,8 @@ struct StatusReport: Report {
         switch format {
         case .empty: "empty: not a store, but what is left of one"
         case .notAStore: "not a store"
+        case .blank where logByteCount + journalByteCount > 0:
+            "its first page is blank, and the log or journal may have it: ask with the key"
         case .blank: "blank, which is damage: restore it from a backup"
         case .plaintext: "plaintext SQLite database: not encrypted"
         case .plaintextHeader:

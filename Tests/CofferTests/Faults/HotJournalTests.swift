@@ -40,6 +40,41 @@ import Testing
         #expect(again.profile == profile)
     }
 
+    @Test(arguments: supportedProfiles)
+    func `a journal that has the first page brings back its salt, and the key opens the store`(
+        profile: CipherProfile
+    ) throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path()
+        let connection = try Connection(
+            path: path, key: .passphrase("one"), configuration: .testing(.delete, profile: profile))
+        try connection.execute("CREATE TABLE t(v)")
+        try connection.execute("INSERT INTO t VALUES (7)")
+        connection.close()
+        let size = profile.pageByteCount
+        let first = try Data(contentsOf: URL(filePath: path)).prefix(size)
+        // A record of page 1, in a header as SQLite writes it, with a nonce of 0.
+        let pageCount = try Damage.byteCount(path) / size
+        let numbers = [1, 0, pageCount, 512, size].flatMap(Self.bytes)
+        var journal: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7] + numbers
+        journal += [UInt8](repeating: 0, count: 512 - journal.count) + Self.bytes(1) + first
+        // "starting at byte offset X-200 … every 200th byte": pager_cksum in pager.c
+        let sum = stride(from: size - 200, to: 0, by: -200).reduce(0) {
+            $0 + Int(first[$1])
+        }
+        try Data(journal + Self.bytes(sum)).write(to: URL(filePath: path + "-journal"))
+        try Damage.zero(path, at: 0, count: size)
+        let again = try Connection(
+            path: path, key: .passphrase("one"), mode: .mustExist,
+            configuration: .testing(.existing))
+        #expect(try again.firstRow("SELECT v FROM t")?[0] == 7)
+        #expect(try FileLocation(path).hasPendingChanges == false)
+    }
+
+    private static func bytes(_ number: Int) -> [UInt8] {
+        withUnsafeBytes(of: UInt32(number).bigEndian) { Array($0) }
+    }
+
     @Test(arguments: [512, 1024, 8192, 65536])
     func `a journal of another page size beside a good store is .damaged and left alone`(
         pageByteCount: Int
@@ -50,9 +85,7 @@ import Testing
             path: path, key: .numbered(1), configuration: .testing(.delete, profile: .portable)
         ).close()
         // One record of page 1, in a header as SQLite writes it.
-        let numbers = [1, 0, 1, 512, pageByteCount].flatMap { number in
-            withUnsafeBytes(of: UInt32(number).bigEndian) { Array($0) }
-        }
+        let numbers = [1, 0, 1, 512, pageByteCount].flatMap(Self.bytes)
         var journal: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7] + numbers
         journal += [UInt8](repeating: 0, count: 512 - journal.count) + [0, 0, 0, 1]
         journal += [UInt8](repeating: 7, count: pageByteCount + 4)
