@@ -61,7 +61,8 @@ struct Diagnosis {
                 hint: "The key is right: export the data with the program that wrote the file.")
         }
         if let start = try handle.rawBytes(at: 0, count: FirstBytes.count) {
-            if FirstBytes.isBlank(start) {
+            // With a log or journal the key was tried on the page there.
+            if FirstBytes.isBlank(start), !file.hasPendingChanges {
                 let bits = start[0] == 0 ? "zeros" : "ones"
                 return StoreError(
                     .damaged, "the first page of \(file.path) is nothing but \(bits)",

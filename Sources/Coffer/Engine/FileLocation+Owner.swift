@@ -22,13 +22,14 @@ extension FileLocation {
             hint: "Open it with mode .readOnly, or allow writing to the file and its folder.")
     }
 
-    /// A writer is refused before the engine opens the file: what the engine makes beside it would
-    /// have the file's permissions, and stay.
+    /// Refuses a writer before the engine makes files beside the store: they would have its
+    /// permissions, and stay.
     ///
-    /// - Throws: `.readOnly` if this user may not write the file.
-    func requireWritable() throws(StoreError) {
-        guard faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0 else { return }
-        throw notWritable
+    /// - Throws: `.readOnly` if the engine could open the file for reading only, or if this user
+    ///   may not use what is beside it.
+    func requireWritable(_ handle: Handle) throws(StoreError) {
+        guard sqlite3_db_readonly(handle.db, "main") != 1 else { throw notWritable }
+        if let refusal = companionRefusal(nil) { throw refusal }
     }
 
     /// - Throws: `.io` if this user may not read the file.
@@ -40,11 +41,11 @@ extension FileLocation {
     }
 
     /// Why the engine cannot use what is beside the file; `nil` if that is not the reason.
-    func companionRefusal(_ cause: StoreError) -> StoreError? {
+    func companionRefusal(_ cause: StoreError?) -> StoreError? {
         for suffix in ["-shm", "-wal", "-journal"] {
             let companion = path + suffix
             guard (try? Self.information(companion)) != nil,
-                faccessat(AT_FDCWD, companion, R_OK | W_OK, AT_EACCESS) != 0
+                faccessat(AT_FDCWD, companion, R_OK | W_OK, AT_EACCESS) != 0, errno == EACCES
             else { continue }
             let remedy =
                 suffix == "-shm"
@@ -52,7 +53,7 @@ extension FileLocation {
             return StoreError(
                 .readOnly,
                 "this user may not read and write \(companion)\(Self.permissions(companion))",
-                hint: "Allow it, or \(remedy).", resultCode: cause.resultCode, cause: cause)
+                hint: "Allow it, or \(remedy).", resultCode: cause?.resultCode, cause: cause)
         }
         return nil
     }

@@ -77,9 +77,7 @@ struct Opening {
             throw StoreError(.notFound, "there is no file at \(file.path)")
         }
         try file.judgeNames(configuration, isWriter: role == .writer)
-        try file.requireReadable()
-        if role == .writer { try file.requireWritable() }
-        let handle = try Handle(path: file.path, flags: role.flags, vfs: configuration.vfs)
+        let handle = try openHandle()
         let salt = try readSalt(handle)
         let diagnosis = Diagnosis(
             file: file, handle: handle, salt: salt, derived: derived,
@@ -105,6 +103,18 @@ struct Opening {
         let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
         let opened = try physical(profile).prepared(handle, key: rawKey)
         return Opened(handle: opened, key: rawKey, file: file, profile: profile)
+    }
+
+    private func openHandle() throws(StoreError) -> Handle {
+        let handle: Handle
+        do throws(StoreError) {
+            handle = try Handle(path: file.path, flags: role.flags, vfs: configuration.vfs)
+        } catch {
+            try file.requireReadable()
+            throw error
+        }
+        if role == .writer { try file.requireWritable(handle) }
+        return handle
     }
 
     /// A journal or log of another page size was never this file's, since a store's page size does

@@ -88,6 +88,21 @@ struct RawPages: ~Copyable {
         return foreignCount
     }
 
+    /// Bytes behind the end of the database if they are not pages under the key, which a change
+    /// that was cut short may leave there; else 0.
+    ///
+    /// - Complexity: O(*pages behind the end*).
+    borrowing func foreignByteCount(behind pageCount: Int) throws(StoreError) -> Int {
+        let surplus = try handle.rawByteCount() - pageCount * byteCount
+        guard surplus > 0 else { return 0 }
+        var isForeign = surplus % byteCount != 0
+        for number in stride(from: pageCount + 1, through: try count(), by: 1)
+        where !isForeign && number != lockPage {
+            isForeign = try !isAuthentic(number)
+        }
+        return isForeign ? surplus : 0
+    }
+
     /// Numbers of the first pages that fail, stale ones left out whose frame in the log is
     /// authentic.
     ///

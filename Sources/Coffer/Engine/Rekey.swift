@@ -57,7 +57,7 @@ struct Rekey: ~Copyable {
             try file.requireOneName()
             let key = try Self.derive(newKey, from: state.key, profile: profile)
             try requireRoom(state.handle)
-            try begin(state.handle)
+            try begin(state.handle, key: state.key)
             return key
         } catch {
             throw RekeyFailure(error)
@@ -83,13 +83,13 @@ struct Rekey: ~Copyable {
     }
 
     /// Takes the lock, for a commit that a power loss cannot undo.
-    private func begin(_ handle: Handle) throws(StoreError) {
+    private func begin(_ handle: Handle, key: borrowing RawKey) throws(StoreError) {
         let synchronous = try handle.firstInteger("PRAGMA synchronous")
         // In WAL it is FULL, and without it FULL that also makes the end of the journal durable.
         try handle.run("PRAGMA synchronous = EXTRA")
         do throws(StoreError) {
             try handle.run(.beginExclusive)
-            try requireNothingBehind(handle)
+            try requireNothingBehind(handle, key: key)
         } catch {
             if handle.isInTransaction { try? handle.run(.rollback) }
             try? handle.run("PRAGMA synchronous = \(synchronous)")
@@ -99,10 +99,14 @@ struct Rekey: ~Copyable {
 
     /// The engine takes what is behind the end of the database for pages, which fail. With a log
     /// the file may be longer until a checkpoint cuts it off, and the engine asks the log.
-    private func requireNothingBehind(_ handle: Handle) throws(StoreError) {
-        guard file.companionByteCount("-wal") <= WriteAheadLog.headerByteCount else { return }
-        let pageCount = try handle.firstInteger("PRAGMA page_count")
-        let surplus = try handle.rawByteCount() - pageCount * profile.pageByteCount
+    private func requireNothingBehind(
+        _ handle: Handle, key: borrowing RawKey
+    ) throws(StoreError) {
+        guard file.companionByteCount("-wal") <= WriteAheadLog.headerByteCount,
+            let pageCount = handle.databasePageCount
+        else { return }
+        let pages = RawPages(handle, key: key, profile: profile)
+        let surplus = try pages.foreignByteCount(behind: pageCount)
         if surplus > 0 { throw Self.surplus(surplus, file) }
     }
 
@@ -204,7 +208,8 @@ struct Rekey: ~Copyable {
         let byteCount = try handle.rawByteCount()
         let kept = "the key of \(file.path) was not changed and the old one still holds"
         let pages = RawPages(handle, key: key, profile: profile)
-        let damaged = try pages.damaged(countMax: 16)
+        let damaged = try pages.damaged(
+            countMax: 16, of: handle.databasePageCount ?? .max)
         if !damaged.isEmpty {
             return StoreError(
                 .damaged, "\(kept): pages fail authentication",
@@ -320,7 +325,10 @@ extension Connection {
         guard report.isLogMoved, !report.isWholeFile else { return report }
         let pages = RawPages(open.handle, key: open.key, profile: open.profile)
         let damaged = try pages.damaged(countMax: 16, of: report.pageCount)
-        guard !damaged.isEmpty else { return report }
+        guard !damaged.isEmpty else {
+            // They were being written.
+            return RekeyedLog(open: open).report(since: .now, isCounted: true)
+        }
         throw StoreError(
             .damaged,
             "the key of \(open.file.path) was changed, and pages fail authentication under it",

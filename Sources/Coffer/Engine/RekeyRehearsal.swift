@@ -28,8 +28,6 @@ package struct RekeyRehearsal {
     package let freeByteCount: Int?
     /// Bytes of a log that is there and may be used again.
     package let logByteCount: Int
-    /// Whether a rollback journal is there: somebody writes, or a crash has left it.
-    package let hasJournal: Bool
     /// Whether this user may write the file, and make a journal beside it.
     package let isWritable: Bool
     /// Whether the file has no other name (hard link).
@@ -57,7 +55,8 @@ package struct RekeyRehearsal {
         guard case .file = try file.status() else {
             throw StoreError(.notFound, "there is no file at \(file.path)")
         }
-        try file.requireReadable()
+        // Page 1 is not what counts, under whatever key it is.
+        guard !file.hasJournal else { throw Self.journal(beside: file) }
         let handle = try Handle(path: file.path, flags: SQLITE_OPEN_READONLY)
         let log = file.committedLog()
         let start = try opening.readSalt(handle)
@@ -87,20 +86,26 @@ package struct RekeyRehearsal {
         oldPageCount =
             isChanged && !log.pages.isEmpty ? try pages.foreignCount(of: pageCount) : 0
         damagedPages = try pages.damaged(countMax: 16, of: pageCount, except: log.pages)
-        isCutShort =
-            filePageCount < pageCount
-            && !log.pages.isSuperset(of: filePageCount + 1...pageCount)
+        isCutShort = (filePageCount + 1..<max(filePageCount, pageCount) + 1).contains { number in
+            number != pages.lockPage && !log.pages.contains(number)
+        }
         surplusByteCount =
-            log.pages.isEmpty ? max(0, byteCount - pageCount * profile.pageByteCount) : 0
+            log.pages.isEmpty ? try pages.foreignByteCount(behind: pageCount) : 0
         (self.profile, self.pageCount) = (profile, pageCount)
         journalMode = found.page.isWAL ? .wal : .delete
         neededByteCount = Rekey.neededByteCount(pageCount: pageCount, profile: profile)
         self.path = file.path
         freeByteCount = file.freeByteCount()
         logByteCount = file.companionByteCount("-wal")
-        hasJournal = file.hasJournal
         isWritable = access(file.path, W_OK) == 0 && access(file.folder, W_OK) == 0
         hasOneName = (try? file.requireOneName()) != nil
+    }
+
+    private static func journal(beside file: FileLocation) -> StoreError {
+        StoreError(
+            .busy, "which key holds cannot be told: a journal is beside \(file.path)",
+            hint: "Wait for the program that writes. If there is none, a crash has left it, and "
+                + "any verb that reads the store plays it back, such as status with the key.")
     }
 
     /// Why neither key can be said to open the file.
@@ -108,13 +113,6 @@ package struct RekeyRehearsal {
         of file: FileLocation, _ diagnosis: Diagnosis, _ key: borrowing StoreKey,
         _ newKey: borrowing StoreKey
     ) throws(StoreError) -> StoreError {
-        if file.hasJournal {
-            return StoreError(
-                .busy,
-                "the keys cannot be told: a journal beside \(file.path) has to be played "
-                    + "back first",
-                hint: "Any verb that reads the store plays it back, such as status with the key.")
-        }
         for error in [try diagnosis.error(key: key), try diagnosis.error(key: newKey)]
         where error.code != .wrongKey {
             return error

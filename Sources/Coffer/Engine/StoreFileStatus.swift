@@ -68,8 +68,13 @@ public struct StoreFileStatus: Sendable, Equatable {
     ) throws(StoreError) -> Format {
         guard byteCount > 0 else { return .empty }
         guard byteCount >= FirstBytes.count else { return .notAStore }
-        try file.requireReadable()
-        let handle = try Handle(path: file.path, flags: SQLITE_OPEN_READONLY)
+        let handle: Handle
+        do throws(StoreError) {
+            handle = try Handle(path: file.path, flags: SQLITE_OPEN_READONLY)
+        } catch {
+            try file.requireReadable()
+            throw error
+        }
         guard let start = try handle.rawBytes(at: 0, count: FirstBytes.count) else {
             return .notAStore
         }

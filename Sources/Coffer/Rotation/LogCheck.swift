@@ -34,7 +34,8 @@ struct LogCheck {
             if attempt > 0 { sleepBriefly() }
             guard let before = try log.index() else { return Result() }
             didReadIndex()
-            result = check(pages, committed: before.committedFrameCount)
+            result = check(
+                pages, committed: before.committedFrameCount, pageCount: before.pageCount)
             if isLocked || result.isGood { break }
             // Before a log is started anew its index gets other salts, so committed frames of an
             // index that stayed the same were not overwritten. Those behind may just be written.
@@ -45,7 +46,10 @@ struct LogCheck {
         return result
     }
 
-    private func check(_ pages: borrowing RawPages, committed: Int) -> Result {
+    /// - Parameter pageCount: Of the database, as last committed.
+    private func check(
+        _ pages: borrowing RawPages, committed: Int, pageCount: Int
+    ) -> Result {
         var result = Result()
         let slotCount = log.frameSlotCount(pageByteCount: pages.byteCount)
         let header = log.bytes(at: 0, count: WriteAheadLog.headerByteCount)
@@ -64,7 +68,7 @@ struct LogCheck {
             }
             return result
         }
-        var newest = NewestFrames()
+        var newest = NewestFrames(pageCount: pageCount)
         for index in 0..<committed {
             let frame = log.bytes(
                 at: state.offset(ofFrame: index), count: state.frameByteCount)
@@ -83,13 +87,18 @@ struct LogCheck {
         return result
     }
 
-    /// The frames that count: each page's last one.
+    /// The frames that count: the last one of each page of the database.
     ///
-    /// An earlier frame may be under the key before a rekey. The chain of checksums shows that it
+    /// Another frame may be under the key before a rekey. The chain of checksums shows that it
     /// is as it was written, and nobody reads it any more.
     private struct NewestFrames {
+        let pageCount: Int
         private var newest: [Int: Int] = [:]
         private var failed: [(frame: Int, page: Int)] = []
+
+        init(pageCount: Int) {
+            self.pageCount = pageCount
+        }
 
         mutating func add(_ frame: Int, _ page: Int, isSound: Bool) {
             newest[page] = frame
@@ -97,7 +106,9 @@ struct LogCheck {
         }
 
         /// Pages whose last frame fails, in the order of the log.
-        var failing: [Int] { failed.filter { newest[$0.page] == $0.frame }.map(\.page) }
+        var failing: [Int] {
+            failed.filter { $0.page <= pageCount && newest[$0.page] == $0.frame }.map(\.page)
+        }
     }
 
     // MARK: Behind the committed frames

@@ -132,9 +132,20 @@ struct Verification {
         if surplus >= 0 {
             // The next checkpoint cuts the file off where the log says that it ends.
             report.surplusByteCount = newest.map { $0.stalePageCount > 0 } ?? false ? 0 : surplus
-        } else if !(newest?.isStale(try pages.count() + 1) ?? false) {
+            return
+        }
+        let fileCount = try pages.count()
+        if !(newest?.isStale(fileCount + 1) ?? false) {
             // Otherwise a checkpoint that was cut short has left a part of a page of the log.
             report.trailingByteCount = byteCount % pages.byteCount
+        }
+        guard let pageCount = handle.databasePageCount, pageCount > fileCount else { return }
+        let missing = (fileCount + 1...pageCount).filter { number in
+            number != pages.lockPage && !(newest?.isStale(number) ?? false)
+        }
+        if let first = missing.first {
+            report.problems.append(
+                "the file is cut short: \(missing.count) pages from page \(first) on are missing")
         }
     }
 

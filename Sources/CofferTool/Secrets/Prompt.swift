@@ -53,9 +53,7 @@ enum Prompt {
             throw ToolError(.secretSource, "the terminal cannot be set not to show the passphrase")
         }
         let before = settings
-        settings.c_lflag &= ~tcflag_t(ECHO)
-        // Ctrl-Z would leave the terminal to the shell without echo.
-        withUnsafeMutableBytes(of: &settings.c_cc) { $0[Int(VSUSP)] = disabledCharacter }
+        hide(&settings)
         let restore = { @Sendable [before] in
             var before = before
             _ = tcsetattr(number, TCSAFLUSH, &before)
@@ -67,6 +65,12 @@ enum Prompt {
             }
             return try work()
         }
+    }
+
+    fileprivate static func hide(_ settings: inout termios) {
+        settings.c_lflag &= ~tcflag_t(ECHO)
+        // Ctrl-Z would leave the terminal to the shell without echo.
+        withUnsafeMutableBytes(of: &settings.c_cc) { $0[Int(VSUSP)] = disabledCharacter }
     }
 
     /// Reads up to the newline, which is not part of the answer.
@@ -112,7 +116,7 @@ final class HiddenTyping {
             _ = tcsetattr(terminal.rawValue, TCSAFLUSH, &before)
             try? terminal.close()
         }
-        settings.c_lflag &= ~tcflag_t(ECHO)
+        Prompt.hide(&settings)
         _ = tcsetattr(terminal.rawValue, TCSANOW, &settings)
     }
 

@@ -91,7 +91,9 @@ enum Interruption {
 
     /// Takes back the last change of the terminal.
     static func restore() {
-        state.withLock { $0.restores.popLast() }?()
+        // A signal may come while it runs: what it does again does no harm.
+        state.withLock { $0.restores.last }?()
+        state.withLock { _ = $0.restores.popLast() }
     }
 
     private static func interrupted() {

@@ -28,7 +28,8 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
             130 interrupted, or not proven: one of the two holds, run it again; 12 neither secret \
             opens it; 14 damaged: verify tells where, with the secret that opens it. Any other: \
             this run has changed nothing. After a 130 or 18 that is no proof that the old key \
-            holds: keep both until a run ends with 0. --dry-run exits as the change would
+            holds: keep both until a run ends with 0. --dry-run exits as the change would, but with 0 \
+            where a reader would make it 18
             """)
 
     @OptionGroup var store: StoreOptions
@@ -90,7 +91,7 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         let newSource = try newSecret.source(apartFrom: try secret.source())
         guard !dryRun else { return try rehearse(newSource) }
         Interruption.note("nothing was changed")
-        let typing = newSource == .prompt ? HiddenTyping() : nil
+        let typing = try newSource == .prompt && secret.source() == .prompt ? HiddenTyping() : nil
         let key = try store.key(secret)
         let opened: Store
         do {
@@ -173,6 +174,8 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         let counted: RekeyReport
         do {
             counted = try await opened.finishRekey()
+        } catch let error as StoreError where error.code == .damaged {
+            throw error
         } catch {
             Terminal.warn("the pages could not be counted again: \(Failure(error).message)")
             counted = report

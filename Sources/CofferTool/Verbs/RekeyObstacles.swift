@@ -46,6 +46,10 @@ struct RekeyObstacles: Report {
         _ found: RekeyRehearsal, _ locks: LockHolders
     ) -> [(status: ExitStatus, text: String)] {
         var obstacles: [(ExitStatus, String)] = []
+        // First: who writes meanwhile may make the rest of it wrong.
+        if !found.isChanged, let holder = found.journalMode == .wal ? locks.writer : locks.user {
+            obstacles.append((.busy, "process \(holder) has a lock on the store"))
+        }
         if !found.isWritable {
             obstacles.append((.notWritable, "this user may not write the file and in its folder"))
         }
@@ -63,9 +67,6 @@ struct RekeyObstacles: Report {
             let text = "\(found.surplusByteCount) bytes are behind the end of the database"
             obstacles.append((.damaged, text + ": change the key of a copy made by backup"))
         }
-        if let holder = found.journalMode == .wal ? locks.writer : locks.user {
-            obstacles.append((.busy, "process \(holder) has a lock on the store"))
-        }
         if !found.hasRoom {
             obstacles.append((.noSpaceOrIO, "the disk has not enough room"))
         }
@@ -74,9 +75,6 @@ struct RekeyObstacles: Report {
 
     private static func notes(_ found: RekeyRehearsal, _ locks: LockHolders) -> [String] {
         var notes: [String] = []
-        if found.hasJournal, !found.isChanged {
-            notes.append("a journal is there: opening the store plays it back first")
-        }
         if let reader = locks.reader, found.journalMode == .wal {
             notes.append(
                 "process \(reader) reads: until it ends, the main file alone keeps the old key")

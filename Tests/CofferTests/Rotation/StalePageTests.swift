@@ -127,6 +127,44 @@ import Testing
         #expect(peer.finish() == ["released"])
     }
 
+    @Test func `frames of pages that the database does not have any more are not damage`() throws {
+        try make()
+        let peer = try Peer(["hold-read", "wal", path, "1"])
+        try #require(peer.line() == "ready")
+        let connection = try Connection(
+            path: path, key: .numbered(1), configuration: impatient)
+        for sql: SQL in [
+            "UPDATE t SET v = randomblob(900)", "DELETE FROM t WHERE id > 50", "VACUUM",
+        ] {
+            try connection.execute(sql)
+        }
+        connection.close()
+        let store = try Store(path: path, key: .numbered(1), configuration: impatient)
+        try store.rekey(to: .numbered(2))
+        let report = try store.verify()
+        #expect(report.isGood, "\(report)")
+        peer.goOn()
+        #expect(peer.finish() == ["released"])
+    }
+
+    @Test func `a store cut at a page's end is damaged, though its log has committed frames`()
+        throws
+    {
+        try make()
+        let peer = try Peer(["hold-read", "wal", path, "1"])
+        try #require(peer.line() == "ready")
+        let store = try Store(path: path, key: .numbered(1), configuration: impatient)
+        try store.write { try $0.execute("UPDATE t SET v = 1 WHERE id = 1") }
+        let byteCount = try Damage.byteCount(path)
+        let cut = try Tool.runProgram(["truncate", "-s", "\(byteCount - 2 * pageByteCount)", path])
+        try #require(cut.exitCode == 0)
+        for scope in [VerificationScope.everything, .sample(pageCountMax: 5)] {
+            #expect(try !store.verify(scope).isGood)
+        }
+        peer.goOn()
+        _ = peer.finish()
+    }
+
     @Test func `a store whose rekey was killed between commit and checkpoint is sound`() throws {
         try make()
         let reader = try Peer(["hold-read", "wal", path, "1"])

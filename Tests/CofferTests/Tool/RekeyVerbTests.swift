@@ -232,6 +232,8 @@ import Testing
         let whole = try Data(contentsOf: URL(filePath: path))
         let size = try Engine.capabilities.defaultProfile.pageByteCount
         for flaw in Flaw.allCases {
+            // What a change that failed has left beside it belongs to the file before.
+            removeStore(path)
             try whole.write(to: URL(filePath: path))
             switch flaw {
             case .damagedPage: try Damage.flip(path, at: 5 * size + 100)
