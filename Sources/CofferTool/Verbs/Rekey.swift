@@ -28,8 +28,8 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
             130 interrupted, or not proven: one of the two holds, run it again; 12 neither secret \
             opens it; 14 damaged: verify tells where, with the secret that opens it. Any other: \
             this run has changed nothing. After a 130 or 18 that is no proof that the old key \
-            holds: keep both until a run ends with 0. --dry-run exits as the change would, but with 0 \
-            where a reader would make it 18
+            holds: keep both until a run ends with 0. --dry-run exits as the change would, but \
+            with 0 where a reader would make it 18
             """)
 
     @OptionGroup var store: StoreOptions
