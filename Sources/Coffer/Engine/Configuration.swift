@@ -153,6 +153,9 @@ public struct Configuration: Sendable {
     /// What the stores of the process share.
     var cacheBudget = PageCacheBudget.shared
 
+    /// Where asynchronous bodies run; those of the process.
+    var threads = WorkThreads.shared
+
     /// Most compiled statements kept by each connection, least recently used out first.
     public var statementCountMax = 64
 

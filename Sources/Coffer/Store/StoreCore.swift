@@ -168,7 +168,8 @@ final class StoreCore: Sendable {
         let returned = Returned<T>()
         let beginning = pool.metrics.beginning()
         try await gate.admitted(
-            timeout: timeout ?? configuration.waitTimeout, for: "a free connection"
+            timeout: timeout ?? configuration.waitTimeout, for: "a free connection",
+            on: configuration.threads
         ) { cancellation, done in
             let result = Result {
                 returned.keep(

@@ -55,7 +55,8 @@ public final class StoreSnapshot: Sendable {
         _ body: @escaping @Sendable (inout ReadTransaction) throws -> T
     ) async throws -> T {
         try await turns.admitted(
-            timeout: core.configuration.waitTimeout, for: "the snapshot"
+            timeout: core.configuration.waitTimeout, for: "the snapshot",
+            on: core.configuration.threads
         ) { [self] cancellation, done in
             let result = Result { try run(cancellation: cancellation, body) }
             WorkThread.willEnd()
@@ -160,7 +161,7 @@ extension StoreCore {
     fileprivate func snapshot() async throws -> StoreSnapshot {
         try requireLog()
         return try await readGate.admitted(
-            timeout: configuration.waitTimeout, for: "a free connection"
+            timeout: configuration.waitTimeout, for: "a free connection", on: configuration.threads
         ) { _, done in
             done(Result { try self.takeSnapshot() })
         }

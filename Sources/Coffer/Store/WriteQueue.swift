@@ -155,7 +155,8 @@ final class WriteQueue: Sendable {
     ) async throws {
         let beginning = ContinuousClock.now
         let afterCommit = try await gate.admitted(
-            timeout: request.timeout, for: "the write queue", isSharing: request.sharesTurns
+            timeout: request.timeout, for: "the write queue", isSharing: request.sharesTurns,
+            on: pool.configuration.threads
         ) { (cancellation, done: @escaping Gate.Done<AfterCommit>) in
             let ending = self.run(
                 request, waitingSince: beginning, cancellation: cancellation, body)

@@ -7,6 +7,16 @@ import Testing
 
 /// Bodies of many stores use one store: all come to their end, and others have their threads.
 @Suite(.againstHanging) struct ManyStoresTests {
+    /// As many as the process has, but apart: the tests beside these need threads meanwhile.
+    private static let threads = WorkThreads(
+        runningMax: 256, threadMax: 1024, idleDuration: .seconds(5))
+
+    private static var configuration: Configuration {
+        var configuration = Configuration.testing()
+        configuration.threads = threads
+        return configuration
+    }
+
     /// The store that all bodies write to, with a body in it that the test lets go.
     private struct Held {
         let store: Store
@@ -14,7 +24,7 @@ import Testing
         private let body: Task<Void, any Error>
 
         init() async throws {
-            let store = try await Store(.memory)
+            let store = try await Store(.memory, configuration: configuration)
             try await store.write { tx in try tx.execute("CREATE TABLE t(v)") }
             self.store = store
             body = onThread { [hold] in try store.write { _ in hold.stay() } }
@@ -50,7 +60,8 @@ import Testing
         while held.store.waitingWriteCount < 1 { await Task.yield() }
         let stores = try make(65) { number in
             try Store(
-                path: folder.path("\(number).db"), key: .numbered(1), configuration: .testing())
+                path: folder.path("\(number).db"), key: .numbered(1),
+                configuration: Self.configuration)
         }
         let bodies = stores.flatMap { store in
             (0..<4).map { _ in Task { try await store.read { _ in try held.insert() } } }
@@ -64,7 +75,7 @@ import Testing
 
     @Test func `300 bodies that wait for a store leave Dispatch its threads`() async throws {
         let held = try await Held()
-        let stores = try make(300) { _ in try Store(.memory) }
+        let stores = try make(300) { _ in try Store(.memory, configuration: Self.configuration) }
         let bodies = stores.map { store in
             Task { try await store.write { _ in try held.insert() } }
         }
