@@ -154,7 +154,9 @@ extension Connection {
         guard !statement.wasAbandoned else {
             statement.wasAbandoned = false
             throw StoreError(
-                .cancelled, "an interrupt ended the statement at its row", hint: "Run it again.",
+                .cancelled,
+                "the statement ended at its row, as its transaction did: an interrupt "
+                    + "or a failure ended that", hint: "Run it again.",
                 sql: statement.sql)
         }
         // SQLite has undone the transaction of the body: nothing may run as if outside one.

@@ -72,6 +72,12 @@ struct Diagnosis {
             if FirstBytes.isText(start) {
                 return StoreError(.notAStore, "\(file.path) is a text file")
             }
+            let byteCount = try handle.rawByteCount()
+            if byteCount < 2 * FirstBytes.count, byteCount != FirstBytes.count {
+                return StoreError(
+                    .notAStore, "\(file.path) has \(byteCount) bytes: no whole number of pages",
+                    hint: "It is no store, or the rest of one: then restore it from a backup.")
+            }
         }
         return StoreError(
             .wrongKey, "the key does not open \(file.path)",

@@ -15,14 +15,19 @@ extension FileLocation {
     ///
     /// The other name that a maker had it under is not counted, see `adopt`: one that a killed
     /// process has left there is removed.
-    func nameCount() throws(StoreError) -> Int {
+    ///
+    /// - Parameter removesLeft: Whether that one goes, which only a writer does. Otherwise it is
+    ///   not counted either.
+    func nameCount(removesLeft: Bool = false) throws(StoreError) -> Int {
         guard let found = try Self.information(path), found.st_nlink > 1 else { return 1 }
         let twins = UnfinishedFile.all(of: self).filter { twin in
             var other = stat()
             return lstat(twin.path, &other) == 0
                 && (other.st_dev, other.st_ino) == (found.st_dev, found.st_ino)
         }
-        let ours = twins.count { $0.removeIfLeft() || $0.state == .held }
+        let ours = twins.count {
+            removesLeft ? $0.removeIfLeft() || $0.state == .held : $0.state != .unknown
+        }
         return Int(found.st_nlink) - ours
     }
 
@@ -30,7 +35,7 @@ extension FileLocation {
     ///
     /// - Throws: `.readOnly`.
     func requireOneName() throws(StoreError) {
-        let count = try nameCount()
+        let count = try nameCount(removesLeft: true)
         guard count == 1 else { throw severalNames(count) }
     }
 
@@ -38,7 +43,7 @@ extension FileLocation {
     ///
     /// - Throws: `.readOnly`.
     func judgeNames(_ configuration: Configuration, isWriter: Bool) throws(StoreError) {
-        let count = try nameCount()
+        let count = try nameCount(removesLeft: isWriter)
         guard count > 1 else { return }
         if isWriter, configuration.hardLinks == .refused { throw severalNames(count) }
         configuration.logger?.warning(

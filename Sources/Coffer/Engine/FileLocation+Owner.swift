@@ -19,7 +19,7 @@ extension FileLocation {
     var notWritable: StoreError {
         StoreError(
             .readOnly, "\(path) cannot be written",
-            hint: "Open it with mode .readOnly, or allow writing to the file and its folder.")
+            hint: "Allow writing to the file and its folder, or open it for reading only.")
     }
 
     /// Refuses a writer before the engine makes files beside the store: they would have its

@@ -9,8 +9,9 @@ import CSQLCipher
 /// | a journal | for writing, since a hot one has to be played back first |
 /// | a log with content | for reading: who may write would move the log into the file |
 ///
-/// In each case `query_only` keeps it from being changed. Where a log and its index cannot be made,
-/// or would lock the owner out, a file without either is read at rest (`FileAtRest`).
+/// In each case `query_only` keeps it from being changed. Where a log and its index cannot be made
+/// (the disk is full, or the folder may not be written), or would lock the owner out, a file
+/// without either is read at rest (`FileAtRest`).
 extension PhysicalOpen {
     /// Keys, proves and configures a handle that has seen no key, or opens another in its place.
     ///
@@ -38,7 +39,9 @@ extension PhysicalOpen {
             try prepare(handle, key: key)
             return handle
         } catch  where error.isAboutWriting {
-            if let refusal = refusal(isLockOut: false, cause: error) { throw refusal }
+            if let refusal = refusal(isLockOut: false, cause: error) {
+                throw error.code == .full ? error : refusal
+            }
             return try openAtRest(in: journalMode(handle, key: key), key: key)
         }
     }
@@ -122,6 +125,7 @@ extension FileLocation {
 extension StoreError {
     /// Whether the engine could not make or change what it had to.
     fileprivate var isAboutWriting: Bool {
-        [SQLITE_CANTOPEN, SQLITE_READONLY, SQLITE_PERM].contains((resultCode ?? 0) & 0xff)
+        let code = (resultCode ?? 0) & 0xff
+        return [SQLITE_CANTOPEN, SQLITE_READONLY, SQLITE_PERM].contains(code) || self.code == .full
     }
 }

@@ -126,6 +126,38 @@ import Testing
         #expect(refused.stdout.isEmpty)
     }
 
+    /// Runs a command where a copy of the store is on a disk with no byte left.
+    private func onFullDisk(_ files: String) -> [String] {
+        let script = """
+            mount -t tmpfs -o size=1m tmpfs "$1" && cd "$2" \
+            && cp --preserve=timestamps \(files) "$1" \
+            && { cat /dev/zero >"$1/rest" 2>/dev/null; shift 2; "$@"; }
+            """
+        return ["unshare", "-Urm", "sh", "-c", script, "sh", mount, folder.url.path]
+    }
+
+    private var mount: String { folder.path("mount") }
+
+    @Test(.onSmallDisk, arguments: journalModes)
+    func `a full disk keeps nobody from reading`(mode: Configuration.JournalMode) throws {
+        try ReadingVerbs.make(path, mode)
+        try FileManager.default.createDirectory(atPath: mount, withIntermediateDirectories: true)
+        for verb in ["status", "sql", "export", "verify"] {
+            let output = try ReadingVerbs.run(
+                verb, mount + "/store.db", under: onFullDisk("store.db"))
+            #expect(output.exitCode == 0, "\(verb): \(output.errorText)")
+        }
+    }
+
+    @Test(.onSmallDisk) func `a full disk keeps a log from being read, and is named`() throws {
+        try makeWithLog()
+        try FileManager.default.createDirectory(atPath: mount, withIntermediateDirectories: true)
+        let output = try ReadingVerbs.run(
+            "sql", mount + "/store.db", under: onFullDisk("store.db store.db-wal"))
+        #expect(output.exitCode == 17, "\(output.errorText)")
+        #expect(output.errorText.contains("No space left"))
+    }
+
     @Test(.onSmallDisk, arguments: journalModes)
     func `a medium that cannot be written is enough`(mode: Configuration.JournalMode) throws {
         try ReadingVerbs.make(path, mode)
