@@ -322,6 +322,13 @@ static inline int64_t coffer_core_limit(void) {
     return limit.rlim_cur == RLIM_INFINITY ? -1 : (int64_t)limit.rlim_cur;
 }
 
+/// See coffer_core_limit: of one file that this process writes.
+static inline int64_t coffer_file_size_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return -2;
+    return limit.rlim_cur == RLIM_INFINITY ? -1 : (int64_t)limit.rlim_cur;
+}
+
 /// See coffer_core_limit.
 static inline int64_t coffer_lock_limit(void) {
     struct rlimit limit;

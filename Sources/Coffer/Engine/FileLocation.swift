@@ -163,11 +163,14 @@ struct FileLocation: Sendable {
     }
 
     /// The file's name in its folder.
-    var name: String { path.split(separator: "/").last.map(String.init) ?? path }
+    var name: String {
+        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return path }
+        return String(path[path.utf8.index(after: slash)...])
+    }
 
     /// The folder that holds the file.
     var folder: String {
-        let end = path.lastIndex(of: "/") ?? path.startIndex
+        let end = path.utf8.lastIndex(of: UInt8(ascii: "/")) ?? path.startIndex
         return end == path.startIndex ? "/" : String(path[..<end])
     }
 
@@ -176,6 +179,12 @@ struct FileLocation: Sendable {
         var found = statvfs()
         guard statvfs(path, &found) == 0 else { return nil }
         return Int(found.f_bavail) * Int(found.f_frsize)
+    }
+
+    /// Bytes that this process may write to one file at most; `nil` without a limit.
+    static var writableByteCountMax: Int? {
+        let limit = coffer_file_size_limit()
+        return limit < 0 ? nil : Int(limit)
     }
 
     /// Makes a name in the folder durable.

@@ -73,6 +73,13 @@ struct Rekey: ~Copyable {
     private func requireRoom(_ handle: Handle) throws(StoreError) {
         let pageCount = try handle.firstInteger("PRAGMA page_count")
         let needed = Self.neededByteCount(pageCount: pageCount, profile: profile)
+        if let limit = FileLocation.writableByteCountMax, limit < needed {
+            throw StoreError(
+                .io,
+                "a change of the key of \(file.path) writes \(needed) bytes, and this process may "
+                    + "write no file of more than \(limit)",
+                hint: "Raise the limit (ulimit -f) and try again: nothing was changed.")
+        }
         guard let free = file.freeByteCount(), free + file.companionByteCount("-wal") < needed
         else { return }
         throw StoreError(

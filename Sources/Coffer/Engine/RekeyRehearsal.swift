@@ -26,6 +26,8 @@ package struct RekeyRehearsal {
     package let neededByteCount: Int
     /// `nil` if the file system does not tell.
     package let freeByteCount: Int?
+    /// Bytes that this process may write to one file; `nil` without a limit (`ulimit -f`).
+    package let writableByteCountMax: Int?
     /// Bytes of a log that is there and may be used again.
     package let logByteCount: Int
     /// Whether this user may write the file, and make a journal beside it.
@@ -96,9 +98,10 @@ package struct RekeyRehearsal {
         neededByteCount = Rekey.neededByteCount(pageCount: pageCount, profile: profile)
         self.path = file.path
         freeByteCount = file.freeByteCount()
+        writableByteCountMax = FileLocation.writableByteCountMax
         logByteCount = file.companionByteCount("-wal")
         isWritable = access(file.path, W_OK) == 0 && access(file.folder, W_OK) == 0
-        hasOneName = (try? file.requireOneName()) != nil
+        hasOneName = (try? file.nameCount()) == 1
     }
 
     private static func journal(beside file: FileLocation) -> StoreError {

@@ -65,6 +65,18 @@ extension Store {
         try await Self.offPool { [core] () throws(StoreError) in try core.finishRekey() }
     }
 
+    /// Whether the main file alone, without its log, opens with the key.
+    ///
+    /// It does not after a change of the key whose log was not moved yet.
+    ///
+    /// - Complexity: O(1).
+    package func opensWithoutLog() throws -> Bool {
+        try read { tx in
+            let open = try tx.connection().fileState()
+            return try RawPages(open.handle, key: open.key, profile: open.profile).isAuthentic(1)
+        }
+    }
+
     /// Opens every connection anew with another key, after another process has changed it.
     ///
     /// Until then reads and writes throw `.wrongKey`.

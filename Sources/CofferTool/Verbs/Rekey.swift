@@ -117,7 +117,7 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
                 return done
             }
         } catch let failure as RekeyFailure {
-            throw Self.told(failure)
+            throw failure.told
         } catch {
             // Closing failed, and the key is changed.
             guard let result else { throw error }
@@ -126,25 +126,8 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         }
     }
 
-    /// An error whose exit code says which key holds.
-    private static func told(_ failure: RekeyFailure) -> any Error {
-        switch failure.key {
-        // Another program has changed the key since the store was opened.
-        case .old where failure.error.code == .wrongKey:
-            ToolError(
-                .interrupted, "the key was changed by another program meanwhile",
-                hint: "Run the same command again: it tells whether the new one opens the store.")
-        case .old, .neither: failure.error
-        case .new: unfinished(failure.error)
-        case .unproven:
-            ToolError(
-                .interrupted, Failure(failure.error).message,
-                hint: "One of the two keys holds. Run the same command again.")
-        }
-    }
-
     /// An error after the change.
-    private static func unfinished(_ error: any Error) -> ToolError {
+    fileprivate static func unfinished(_ error: any Error) -> ToolError {
         ToolError(
             .unfinished, Failure(error).message,
             hint: "The new key holds. Run the same command again, which finishes.")
@@ -155,6 +138,7 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
 
     private func rekey(_ opened: Store, to newKey: KeyHolder) async throws -> Result {
         let status = try StoreFileStatus(path: store.path)
+        if status.logByteCount > 0 { await Self.warnOfCutOffCommits(opened) }
         let progress = RekeyProgress.watch(status, output.reporter("rekey", unit: "bytes"))
         let start = ContinuousClock.now
         let report: RekeyReport
@@ -181,6 +165,13 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
             counted = report
         }
         return Result(opened, counted, changed: true, took: ContinuousClock.now - start)
+    }
+
+    /// A change of the key ends with an empty log: what damage has cut off there goes.
+    private static func warnOfCutOffCommits(_ opened: Store) async {
+        // A sample covers the whole log. What keeps it from the log keeps the change from it too.
+        guard let report = try? await opened.verify(.sample(pageCountMax: 1)) else { return }
+        for problem in report.problems { Terminal.warn(problem) }
     }
 
     /// The current secret does not open the store. If the new one does, the key was changed before,
@@ -224,6 +215,25 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         let report = RekeyObstacles(rehearsal, LockHolders(of: rehearsal.path))
         try output.print(report)
         if let status = report.exitStatus { throw ExitCode(status.rawValue) }
+    }
+}
+
+extension RekeyFailure {
+    /// An error whose exit code says which key holds.
+    var told: any Error {
+        switch key {
+        // Another program has changed the key since the store was opened.
+        case .old where error.code == .wrongKey:
+            ToolError(
+                .interrupted, "the key was changed by another program meanwhile",
+                hint: "Run the same command again: it tells whether the new one opens the store.")
+        case .old, .neither: error
+        case .new: Rekey.unfinished(error)
+        case .unproven:
+            ToolError(
+                .interrupted, Failure(error).message,
+                hint: "One of the two keys holds. Run the same command again.")
+        }
     }
 }
 

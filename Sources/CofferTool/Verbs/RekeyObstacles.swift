@@ -67,6 +67,10 @@ struct RekeyObstacles: Report {
             let text = "\(found.surplusByteCount) bytes are behind the end of the database"
             obstacles.append((.damaged, text + ": change the key of a copy made by backup"))
         }
+        if let limit = found.writableByteCountMax, limit < found.neededByteCount {
+            let text = "this process may write no file of more than \(limit) bytes (ulimit -f)"
+            obstacles.append((.noSpaceOrIO, text))
+        }
         if !found.hasRoom {
             obstacles.append((.noSpaceOrIO, "the disk has not enough room"))
         }

@@ -52,6 +52,8 @@ struct StatusReport: Report {
         let pageByteCount: Int
         let pageCount: Int
         let freePageCount: Int
+        /// Whether the main file alone opens with the key; not between a rekey and its checkpoint.
+        let opensWithoutLog: Bool
         let tables: [Table]
 
         struct Table: Encodable {
@@ -63,6 +65,7 @@ struct StatusReport: Report {
             profile = store.profile.description
             pageByteCount = store.profile.pageByteCount
             journalMode = store.journalMode.description
+            opensWithoutLog = try store.opensWithoutLog()
             (pageCount, freePageCount, tables) = try store.read { tx in
                 let pages: Int = try tx.firstRow("PRAGMA page_count")?.get(0) ?? 0
                 let free: Int = try tx.firstRow("PRAGMA freelist_count")?.get(0) ?? 0
@@ -107,6 +110,10 @@ struct StatusReport: Report {
                 ),
                 ("tables", "\(content.tables.count)"),
             ]
+            if !content.opensWithoutLog {
+                let text = "does not open with this key without its log: if the key was changed, "
+                lines.append(("main file", text + "run the same rekey again"))
+            }
             lines += content.tables.map { ("  \($0.name)", "\($0.rowCount) rows") }
         }
         lines.append(("engine", engine))

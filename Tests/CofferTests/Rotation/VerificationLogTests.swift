@@ -93,6 +93,18 @@ import Workload
         }
     }
 
+    @Test func `a change of the key warns of the commits that it takes along`() throws {
+        let connection = try makeOpen()
+        try crash()
+        connection.close()
+        try Damage.flip(path + "-wal", at: offset(ofFrame: 2) + 500)
+        let output = try Tool.run(
+            ["rekey", path, "--raw-key-fd", "3", "--new-raw-key-fd", "4"],
+            descriptors: [3: Tool.key(1), 4: Tool.key(2)])
+        #expect(output.exitCode == 0, "\(output.errorText)")
+        #expect(output.errorText.contains("cut off"))
+    }
+
     @Test func `a sound log of a crash is good, and the tool leaves it`() throws {
         let connection = try makeOpen()
         try crash()

@@ -81,6 +81,9 @@ import Testing
             path: alone, key: .numbered(1), mode: .mustExist, configuration: .testing(.existing)
         ).close()
 
+        let status = try ReadingVerbs.run("status", path, key: 2)
+        #expect(status.text.contains("without its log"), "\(status.text)")
+
         let second = try rekey("--json")
         #expect(second.exitCode == 18)
         #expect(try self.said(second)["changed"] as? Bool == false)
@@ -93,6 +96,7 @@ import Testing
         #expect(try self.said(third)["isWholeFile"] as? Bool == true)
         #expect(try FileLocation(path).hasPendingChanges == false)
         #expect(opens(2) && !opens(1))
+        #expect(!(try ReadingVerbs.run("status", path, key: 2).text.contains("without its log")))
     }
 
     // MARK: Again
@@ -139,6 +143,21 @@ import Testing
             let words = option == "--dry-run" ? "not enough room" : "free bytes beside"
             #expect((output.text + output.errorText).contains(words))
         }
+    }
+
+    @Test(arguments: journalModes)
+    func `a limit on file sizes is told before anything begins`(
+        mode: Configuration.JournalMode
+    ) throws {
+        try make(mode, rowCount: 200)
+        let before = try Data(contentsOf: URL(filePath: path))
+        for option in ["--quiet", "--dry-run"] {
+            let output = try rekey(
+                option, under: ["sh", "-c", "ulimit -f 64; exec \"$@\"", "sh"])
+            #expect(output.exitCode == 17, "\(output.errorText)")
+            #expect((output.text + output.errorText).contains("ulimit -f"), "\(option)")
+        }
+        #expect(try Data(contentsOf: URL(filePath: path)) == before)
     }
 
     // MARK: Rehearsal
@@ -215,6 +234,17 @@ import Testing
         peer.goOn()
         _ = peer.finish()
         #expect((try expectRehearsal()["obstacles"] as? [String])?.isEmpty == true)
+    }
+
+    @Test func `a rehearsal leaves the name that a killed maker has left`() throws {
+        try make()
+        let twin = path + ".new-0123456789abcdef"
+        try FileManager.default.linkItem(atPath: path, toPath: twin)
+        try Data().write(to: URL(filePath: twin + "-lock"))
+        #expect((try expectRehearsal()["obstacles"] as? [String])?.isEmpty == true)
+        #expect(FileManager.default.fileExists(atPath: twin))
+        #expect(try rekey().exitCode == 0)
+        #expect(!FileManager.default.fileExists(atPath: twin))
     }
 
     // MARK: A store that is not whole
