@@ -8,27 +8,6 @@ import Glibc
 import Musl
 #endif
 
-/// A key with the settings that it encrypts a file with.
-final class FileCipher: Sendable {
-    let key: RawKey
-    let profile: CipherProfile
-
-    init(key: consuming RawKey, profile: CipherProfile) {
-        self.key = key
-        self.profile = profile
-    }
-
-    /// The cipher of a new file; a key without a salt gets a random one.
-    convenience init(
-        new key: borrowing StoreKey, profile: CipherProfile
-    ) throws(StoreError) {
-        let salt = key.salt ?? KeyDerivation.randomSalt()
-        self.init(
-            key: try KeyDerivation.rawKey(from: key, salt: salt, profile: profile),
-            profile: profile)
-    }
-}
-
 /// The new file that a copy is written to: it appears under its name when it was checked.
 struct CopyTarget: ~Copyable {
     private let new: NewFile

@@ -41,19 +41,10 @@ extension Store {
         to newPath: String, key: consuming StoreKey? = nil,
         progress: (@Sendable (CopyProgress) -> Void)? = nil
     ) async throws -> CopyReport {
-        let key = OptionalKeyBox(key)
+        let key = KeyBox(key)
         return try await Self.cancellable(progress) { [core] monitor in
             try Conversion(configuration: core.configuration, monitor: monitor)
                 .backUp(core, to: newPath, key: key.key)
         }
-    }
-}
-
-/// Carries a key, or none, to another thread; the key is wiped when the last holder lets go.
-final class OptionalKeyBox: Sendable {
-    let key: StoreKey?
-
-    init(_ key: consuming StoreKey?) {
-        self.key = key
     }
 }

@@ -2,7 +2,7 @@
 ///
 /// It does not fail the write that it looks at: what could not be written down counts for
 /// everything. Only an error for which SQLite ends the whole transaction is that of the write too.
-final class CommitRecording: TouchObserver {
+final class CommitRecording: CommitRecorder, TouchObserver {
     private let connection: Connection
     /// Those who began to observe later find this too small.
     let generation: Int

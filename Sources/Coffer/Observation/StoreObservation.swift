@@ -6,7 +6,7 @@ import Synchronization
 /// right after BEGIN, `CommitRecording.finish` right before COMMIT, `committed` right after it.
 /// So events come in the order of the commits. While nobody observes, the first step is
 /// one look at an atomic, and there are no others.
-final class StoreObservation: Sendable {
+final class StoreObservation: CommitObserver {
     private struct State {
         var reads: [ObjectIdentifier: ObservedRead] = [:]
         var queues: [ObjectIdentifier: ChangeQueue] = [:]
@@ -102,7 +102,7 @@ final class StoreObservation: Sendable {
 
     /// Begins to look at the transaction that was just begun on the writer; `nil` if nobody
     /// observes.
-    func begin(_ connection: Connection) -> CommitRecording? {
+    func begin(_ connection: Connection) -> (any CommitRecorder)? {
         guard isAwake.load(ordering: .sequentiallyConsistent) else { return nil }
         noticeForeignCommits(connection)
         let (wanted, generation) = state.withLock { ($0.wanted, $0.generation) }
@@ -112,10 +112,11 @@ final class StoreObservation: Sendable {
     /// Tells everybody of a commit.
     ///
     /// - Parameters:
-    ///   - recording: What its transaction touched; `nil` if nobody observed when it began.
+    ///   - recorder: What its transaction touched; `nil` if nobody observed when it began.
     ///   - connection: The writer.
-    func committed(_ recording: CommitRecording?, on connection: Connection) {
+    func committed(_ recorder: (any CommitRecorder)?, on connection: Connection) {
         guard isAwake.load(ordering: .sequentiallyConsistent) else { return }
+        let recording = recorder as? CommitRecording
         // Those who began meanwhile are told that anything may have changed.
         if recording == nil { _ = connection.hasForeignCommit() }
         let writes = recording?.writes ?? .everything
@@ -160,4 +161,9 @@ final class StoreObservation: Sendable {
             }
         }
     }
+}
+
+extension StoreCore {
+    /// Those who observe the store.
+    var observation: StoreObservation { commitObservers.observer { StoreObservation() } }
 }

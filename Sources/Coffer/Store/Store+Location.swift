@@ -51,7 +51,7 @@ extension Store {
         _ location: Location, key: consuming StoreKey? = nil, mode: OpenMode? = nil,
         configuration: Configuration = .init()
     ) async throws {
-        let key = OptionalKeyBox(key)
+        let key = KeyBox(key)
         self.init(
             core: try await Self.offPool { () throws(StoreError) in
                 try StoreCore.at(location, key: key.key, mode: mode, configuration: configuration)

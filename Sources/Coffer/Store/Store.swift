@@ -204,12 +204,3 @@ private final class HeldWork<T: Sendable, E: Error>: Sendable {
         }
     }
 }
-
-/// Carries a key to another thread; the key is wiped when the last holder lets go.
-final class KeyBox: Sendable {
-    let key: StoreKey
-
-    init(_ key: consuming StoreKey) {
-        self.key = key
-    }
-}

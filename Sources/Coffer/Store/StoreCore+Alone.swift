@@ -119,7 +119,7 @@ extension StoreCore {
                 admit()
             } else {
                 try alone { () throws(StoreError) in try pool.reopen(with: key) }
-                observation.didMissCommits()
+                commitObservers.didMissCommits()
             }
             pool.events.reopened()
         }
@@ -197,7 +197,7 @@ extension StoreCore {
         queue.gate.open()
         readGate.open()
         // Nobody has asked meanwhile.
-        observation.didMissCommits()
+        commitObservers.didMissCommits()
     }
 
     // MARK: End
@@ -217,7 +217,7 @@ extension StoreCore {
     private static var closed: StoreError { StoreError(.closed, "the store was closed") }
 
     private func shut() {
-        observation.close(Self.closed)
+        commitObservers.close(Self.closed)
         queue.gate.close(Self.closed)
         readGate.close(Self.closed)
         pool.closeConnections()

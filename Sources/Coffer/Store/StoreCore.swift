@@ -16,8 +16,7 @@ final class StoreCore: Sendable {
     let life = Mutex(Life.open)
     /// Who changes it.
     let lifeGate = Gate(permitCount: 1)
-    /// Who is told of commits.
-    let observation = StoreObservation()
+    let commitObservers = CommitObservers()
 
     convenience init(
         path: String, key: borrowing StoreKey, mode: OpenMode, configuration: Configuration
@@ -54,7 +53,7 @@ final class StoreCore: Sendable {
         let turns = Gate(permitCount: 1)
         checkpointer = try Checkpointer(pool, turns: turns)
         queue = WriteQueue(
-            pool: pool, turns: turns, checkpointer: checkpointer, observation: observation)
+            pool: pool, turns: turns, checkpointer: checkpointer, observers: commitObservers)
         readGate = Gate(permitCount: configuration.readerCountMax)
         pool.metrics.derivation.recordNanoseconds(derivationDuration.nanoseconds)
         try EngineNotice.log(to: configuration.logger)
@@ -141,7 +140,7 @@ final class StoreCore: Sendable {
     func askForForeignCommits() {
         guard (try? queue.gate.wait(timeout: .zero, for: "the writer")) != nil else { return }
         defer { queue.gate.leave() }
-        observation.noticeForeignCommits(pool.writer)
+        commitObservers.noticeForeignCommits(pool.writer)
     }
 
     // MARK: Reading

@@ -30,7 +30,7 @@ struct LogCheck {
     ) throws(StoreError) -> Result {
         var result = Result()
         var unchangedCount = 0
-        for attempt in 0..<Verification.tryCount {
+        for attempt in 0..<LogFile.tryCount {
             if attempt > 0 { sleepBriefly() }
             guard let before = try log.index() else { return Result() }
             didReadIndex()

@@ -16,8 +16,6 @@ struct Verification {
     let isCancelled: () -> Bool
 
     private static let pagesPerStep = 256
-    /// A checkpoint of another process writes a page in far less time than all tries take.
-    static let tryCount = 20
 
     static let cancelled = StoreError(.cancelled, "the task was cancelled while it verified")
 
@@ -156,7 +154,7 @@ struct Verification {
         isLocked: Bool
     ) throws -> [Int] {
         var damaged = suspects
-        for attempt in 0..<(log == nil ? 1 : Self.tryCount) where !damaged.isEmpty {
+        for attempt in 0..<(log == nil ? 1 : LogFile.tryCount) where !damaged.isEmpty {
             if attempt > 0 {
                 sleepBriefly()
                 // Without the lock commits and checkpoints go on.

@@ -93,18 +93,6 @@ import Testing
         }
     }
 
-    @Test func `only the engine room calls sqlite3_`() throws {
-        let others = ["Keys", "Pages", "Store", "Records", "Buckets", "Observation"]
-        let allowed = ["Records"]  // binds and steps its prepared statements, for speed
-        for source in try Self.sources(below: others.map { "Sources/Coffer/\($0)" }) {
-            if allowed.contains(where: { source.name.contains("/\($0)/") }) { continue }
-            for (number, line) in source.lines.enumerated()
-            where line.contains("sqlite3_") && !line.drop(while: { $0 == " " }).hasPrefix("//") {
-                Issue.record("\(source.name):\(number + 1): \(line)")
-            }
-        }
-    }
-
     private static func isPublic(_ line: String) -> Bool {
         let text = line.drop { $0 == " " }
         guard text.hasPrefix("public ") || text.hasPrefix("@inlinable public ") else {

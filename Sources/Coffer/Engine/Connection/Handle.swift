@@ -64,8 +64,8 @@ final class Handle {
     var knowsLists = false
     /// What `PRAGMA data_version` said when it was asked last.
     var knownDataVersion: Int?
-    /// The tokenizers of this handle. The engine has pointers into it until every table is closed.
-    let tokenizers = TokenizerRegistry()
+    /// What other rooms keep for the handle. It outlives the file that the engine has open.
+    private var attachments: [ObjectIdentifier: AnyObject] = [:]
     /// BEGIN, COMMIT and ROLLBACK, compiled once: every transaction runs two of them.
     private var controls = [OpaquePointer?](repeating: nil, count: Control.allCases.count)
 
@@ -122,6 +122,14 @@ final class Handle {
         close()
     }
 
+    /// What another room keeps for the handle, one value of each type; made when it is first used.
+    func attachment<T: AnyObject>(_ make: () -> T) -> T {
+        if let kept = attachments[ObjectIdentifier(T.self)] as? T { return kept }
+        let made = make()
+        attachments[ObjectIdentifier(T.self)] = made
+        return made
+    }
+
     /// Keeps a statement that may be in the middle of a step until the file is closed.
     func finalizeLater(_ statement: OpaquePointer) {
         leftovers.append(statement)
@@ -171,7 +179,7 @@ final class Handle {
         let error = namingPages(StoreError.of(db, code: code, sql: sql))
         guard let cause = callbackError else { return error }
         callbackError = nil
-        if let failure = cause as? TokenizerFailure, failure.explains(code) {
+        if let failure = cause as? CallbackFailure, failure.explains(code) {
             return namingPages(failure.error.with(sql: sql))
         }
         return error.with(cause: cause)

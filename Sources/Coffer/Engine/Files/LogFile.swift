@@ -3,6 +3,8 @@ import CSQLCipher
 /// The write-ahead log of an open connection, read through the engine's own descriptor.
 struct LogFile {
     let handle: Handle
+    /// A checkpoint of another process writes a page in far less time than all tries take.
+    static let tryCount = 20
 
     /// The header of the WAL index: which part of which log is committed.
     struct Index: Equatable {
@@ -52,7 +54,7 @@ struct LogFile {
     ///
     /// - Throws: `.busy` if they never do, `.io`.
     func index() throws(StoreError) -> Index? {
-        for attempt in 0..<Verification.tryCount {
+        for attempt in 0..<Self.tryCount {
             if attempt > 0 { sleepBriefly() }
             var copies = [UInt8](repeating: 0, count: 2 * Index.byteCount)
             let code = coffer_read_log_index(handle.db, &copies)

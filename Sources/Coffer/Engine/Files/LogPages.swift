@@ -27,7 +27,7 @@ struct LogPages {
     /// - Returns: `nil` if the log has no index.
     /// - Throws: `.busy`, `.io` if the index cannot be read.
     init?(_ log: LogFile, pageByteCount: Int) throws(StoreError) {
-        for attempt in 0..<Verification.tryCount {
+        for attempt in 0..<LogFile.tryCount {
             if attempt > 0 { sleepBriefly() }
             guard let index = try log.index() else { return nil }
             let moved = try log.movedFrameCount()

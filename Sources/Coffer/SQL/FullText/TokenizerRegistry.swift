@@ -114,24 +114,10 @@ final class TokenRun {
     func fail(_ error: StoreError) -> Int32 { error.failStatement(of: handle) }
 }
 
-/// An error of a tokenizer of Coffer's making, which is the statement's own.
-struct TokenizerFailure: Error {
-    let error: StoreError
-
-    /// Whether the engine's code can be due to it: not busy, say, which came between.
-    func explains(_ code: Int32) -> Bool {
-        [SQLITE_ERROR, SQLITE_CORRUPT].contains(code & 0xff)
-    }
-}
-
-extension StoreError {
-    func failStatement(of handle: Handle?) -> Int32 {
-        handle?.callbackError = TokenizerFailure(error: self)
-        return code == .damaged ? SQLITE_CORRUPT : SQLITE_ERROR
-    }
-}
-
 extension Handle {
+    /// The tokenizers of this handle. The engine has pointers into it until every table is closed.
+    var tokenizers: TokenizerRegistry { attachment { TokenizerRegistry() } }
+
     /// Makes FTS3 know modules, as long as it can be told: the way there is closed right after.
     ///
     /// An engine without FTS3 has no modules.

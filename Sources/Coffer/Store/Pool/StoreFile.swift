@@ -10,7 +10,7 @@ final class StoreFile: Sendable {
     /// What its connections may keep of decrypted pages.
     let cache: PageCacheBudget.Share
     /// The key of all connections. It changes only while nothing else uses the store.
-    private let key: Mutex<RawKeyBox>
+    private let current: Mutex<FileCipher>
 
     /// - Throws: `.alreadyOpen` if a store has the file, `.notFound` if it was removed.
     init(
@@ -24,7 +24,7 @@ final class StoreFile: Sendable {
             throw StoreError(.notFound, "the file \(location.path) was removed")
         }
         claim = try OpenFiles.Claim(identity, path: location.path)
-        key = Mutex(RawKeyBox(opened.key.copy()))
+        current = Mutex(FileCipher(key: opened.key.copy(), profile: opened.profile))
         cache = configuration.cacheBudget.join(
             byteCount: configuration.cacheByteCountMax,
             connectionCount: configuration.readerCountMax + 1)
@@ -35,9 +35,7 @@ final class StoreFile: Sendable {
     }
 
     /// What all pages are encrypted with now.
-    var cipher: FileCipher {
-        FileCipher(key: key.withLock { $0 }.key.copy(), profile: profile)
-    }
+    var cipher: FileCipher { current.withLock { $0 } }
 
     /// Opens it once more under the store's key: no derivation.
     func openReader(cacheByteCount: Int) throws(StoreError) -> Connection.FileState {
@@ -57,13 +55,13 @@ final class StoreFile: Sendable {
                 .notFound, "there is no file at \(location.path) any more",
                 hint: "Put it back, or close the store.")
         }
-        let key = key.withLock { $0 }
+        let cipher = cipher
         let physical = PhysicalOpen(
             file: location, profile: profile, configuration: configuration, role: role,
             cacheByteCount: cacheByteCount)
-        let handle = try physical.open(key: key.key)
+        let handle = try physical.open(key: cipher.key)
         return Connection.FileState(
-            handle: handle, key: key.key.copy(), file: location, profile: profile)
+            handle: handle, key: cipher.key.copy(), file: location, profile: profile)
     }
 
     /// Opens it with another key, for a cache of that size.
@@ -87,22 +85,13 @@ final class StoreFile: Sendable {
 
     /// Opens new connections with the key of this one from now on.
     func rememberKey(of state: Connection.FileState) {
-        let box = RawKeyBox(state.key.copy())
-        key.withLock { $0 = box }
+        let cipher = FileCipher(key: state.key.copy(), profile: profile)
+        current.withLock { $0 = cipher }
     }
 
     /// Lets another store have the file.
     func release() {
         configuration.cacheBudget.leave(cache)
         claim.release()
-    }
-}
-
-/// Carries a derived key; wiped when the last holder lets go.
-private final class RawKeyBox: Sendable {
-    let key: RawKey
-
-    init(_ key: consuming RawKey) {
-        self.key = key
     }
 }

@@ -108,8 +108,8 @@ final class WriteQueue: Sendable {
     /// What the open transaction touches, for those who observe.
     ///
     /// Proof that it is safe: only who has the turn uses it.
-    private nonisolated(unsafe) var recording: CommitRecording?
-    private let observation: StoreObservation
+    private nonisolated(unsafe) var recording: (any CommitRecorder)?
+    private let observers: CommitObservers
     private let pool: ConnectionPool
     private let checkpointer: Checkpointer
     private let limits: Configuration.GroupCommit
@@ -117,10 +117,10 @@ final class WriteQueue: Sendable {
     /// - Parameter turns: Has one place.
     init(
         pool: ConnectionPool, turns: Gate, checkpointer: Checkpointer,
-        observation: StoreObservation
+        observers: CommitObservers
     ) {
         gate = turns
-        self.observation = observation
+        self.observers = observers
         counters = WriteCounters(pool.metrics)
         self.pool = pool
         self.checkpointer = checkpointer
@@ -206,7 +206,7 @@ final class WriteQueue: Sendable {
         if isFirst {
             try pool.openWriter().beginShared(
                 request.mode, pausesForeignKeys: request.pausesForeignKeys)
-            recording = observation.begin(pool.writer)
+            recording = observers.begin(pool.writer)
             try requireTransaction()
             let beginning = ContinuousClock.now
             group.withLock { $0.beginning = beginning }
@@ -272,12 +272,12 @@ final class WriteQueue: Sendable {
             failure = error
         }
         // Before the next write begins: events come in the order of the commits.
-        if failure == nil { observation.committed(recording, on: pool.writer) }
+        if failure == nil { observers.committed(recording, on: pool.writer) }
         recording = nil
         let members = takeGroup()
         count(members + [own], since: beginning, failure)
         if let failure { pool.events.commitFailed(count: members.count + 1, failure) }
-        if let loss = pool.loss { observation.close(loss) }
+        if let loss = pool.loss { observers.close(loss) }
         let need = checkpointer.need(after: pool.writer.logFrameCount)
         let cacheByteCount = pool.fitCache(of: pool.writer)
         // The turn stays taken until the log is moved; nobody but the next write waits for it.
@@ -306,7 +306,7 @@ final class WriteQueue: Sendable {
         recording = nil
         let members = takeGroup()
         counters.didAbandon(members.count)
-        if let loss = pool.loss { observation.close(loss) }
+        if let loss = pool.loss { observers.close(loss) }
         gate.leave()
         guard !members.isEmpty else { return nil }
         pool.events.groupUndone(count: members.count, error)

@@ -1,22 +1,5 @@
 import CSQLCipher
 
-/// Where a blob stands: one column of one row.
-struct BlobCell: Sendable {
-    let schema: String
-    let table: String
-    let column: String
-    let row: Int64
-
-    /// The table as SQL names it.
-    func tableName() throws(StoreError) -> String {
-        try schema.quotedIdentifier() + "." + table.quotedIdentifier()
-    }
-
-    func error(_ code: StoreError.Code, _ message: String, hint: String? = nil) -> StoreError {
-        StoreError(code, message, hint: hint).with(table: table, column: column)
-    }
-}
-
 extension Connection {
     /// How the value of one cell is stored: an empty blob, NULL and no row told apart.
     ///

@@ -1,0 +1,31 @@
+// The public types of Coffer, floor by floor: from what a program meets first down to SQLite. Each
+// stands in the folder that the line names; `RoomTests` compares this page with the sources.
+//
+// ── What a program uses ────────────────────────────────────────────────────────────────────────
+// Store          Store  Configuration  OpenMode  Location  StoreKey  StoreError
+//                ReadTransaction  WriteTransaction  Reading  TransactionMode  TransactionScope
+//                StoreSnapshot  Migration  MigrationProgress  VersionStep  BlobChunks
+//                StoreStatistics  WriteStatistics  CheckpointStatistics  RunningWrite
+// Records        Record  RecordAccess  RecordAccessReport  ColumnEncoding  DateEncoding
+//                Index  Default  Reference  SchemaDifference
+//                Query  QueryOrder  Condition  Join  TextMatch  RecordUpdate  RecordStream
+// Buckets        Bucket  BucketKey  PrefixedBucketKey  BucketEntry
+// Observation    ObservedValues  ObservedChanges  ChangeEvent  ChangedRow  ChangeBatch  ChangeToken
+//
+// ── What an operator uses ──────────────────────────────────────────────────────────────────────
+// Verification   VerificationScope  VerificationProgress  VerificationReport  DamagedPage
+//                PageContent  PageRole
+// Copies         CopyProgress  CopyReport
+// Rotation       RekeyReport
+// Files          StoreFileStatus  CipherProfile  CipherInformation  CipherLogLevel  Engine  Release
+//
+// ── SQL, one floor down ────────────────────────────────────────────────────────────────────────
+// Connection     Connection  CheckpointMode  CheckpointResult  BusyPolicy  InterruptHandle  Limit
+//                TraceEvent
+// Statements     SQL  Statement  Cursor  Row  RowChange  RowFilter  RowOrder  ScriptControl
+// Values         Value  ValueConvertible  StorageClass  CoercedValue  CoercedRow
+// Tables         ColumnDefinition  ColumnInformation  ForeignKeyInformation  IndexInformation
+//                SchemaObject  FourCharacterCode
+// Functions      FunctionArguments  FunctionOptions  FunctionError  Aggregate  WindowFunction
+// Full text      FullTextCommand  Tokenizer  TextToken  WordTokenizer  StopWordTokenizer
+// Blobs          BlobReader  BlobWriter

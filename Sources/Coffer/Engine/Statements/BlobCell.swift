@@ -1,0 +1,16 @@
+/// Where a blob stands: one column of one row.
+struct BlobCell: Sendable {
+    let schema: String
+    let table: String
+    let column: String
+    let row: Int64
+
+    /// The table as SQL names it.
+    func tableName() throws(StoreError) -> String {
+        try schema.quotedIdentifier() + "." + table.quotedIdentifier()
+    }
+
+    func error(_ code: StoreError.Code, _ message: String, hint: String? = nil) -> StoreError {
+        StoreError(code, message, hint: hint).with(table: table, column: column)
+    }
+}
