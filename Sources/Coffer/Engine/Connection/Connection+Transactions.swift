@@ -221,6 +221,7 @@ extension Connection {
             // COMMIT and ROLLBACK as text.
             if statement.transactionVerb != nil, let handle {
                 handle.isBegun = handle.isInTransaction
+                if statement.transactionVerb == "ROLLBACK" { handle.dropRestoredPages() }
                 continueCursors(handle)
             }
             return

@@ -245,6 +245,7 @@ final class Handle {
         }
         if control.rawValue <= Control.rollback.rawValue, code == SQLITE_OK {
             isBegun = control.isBegin
+            if control == .rollback { dropRestoredPages() }
             if !control.isBegin, hasChangedSchema { hasChangedSchema = false }
         }
         guard code == SQLITE_OK else {

@@ -56,6 +56,7 @@ extension Handle {
         // Set also after a transaction that the engine has ended by itself, without a probe.
         isSchemaSuspect = true
         isBegun = false
+        dropRestoredPages()
         try forgetSchema()
         isSchemaSuspect = false
         do throws(StoreError) {
