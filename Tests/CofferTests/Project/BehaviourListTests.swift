@@ -14,7 +14,7 @@ import Testing
 
     private static let pitfalls = 1...37
 
-    /// Pitfalls that no test can pin: DESIGN.md says why they cannot happen.
+    /// Pitfalls that no test can pin: the article ComingFromFMDB says why they cannot happen.
     private static let untestable: Set = [37]
 
     /// The numbers after a letter at the beginning of tests' names.
@@ -39,9 +39,8 @@ import Testing
         for number in Self.pitfalls where !Self.untestable.contains(number) {
             #expect(found.contains(number), "P\(number) has no test")
         }
-        let design = try String(
-            contentsOf: Repository.root.appending(path: "DESIGN.md"), encoding: .utf8)
-        let named = design.split(separator: "\n").filter { $0.hasPrefix("| P") }
+        let article = try Repository.text("Sources/Coffer/Coffer.docc/ComingFromFMDB.md")
+        let named = article.split(separator: "\n").filter { $0.hasPrefix("| P") }
             .flatMap { $0.dropFirst(2).prefix { $0 != "|" }.split(separator: ",") }
             .compactMap { part in Int(part.filter(\.isNumber)) }
         #expect(Set(named).isSuperset(of: Self.pitfalls))

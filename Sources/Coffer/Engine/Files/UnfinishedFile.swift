@@ -20,8 +20,8 @@ import Musl
 ///     notes.db.new-0123456789abcdef-journal
 ///     notes.db.new-0123456789abcdef-lock
 ///
-/// A file whose lock nobody holds was left by a process that was killed. DESIGN.md says why nobody
-/// removes one that is being made.
+/// A file whose lock nobody holds was left by a process that was killed. No file that is being made
+/// is removed: see `Documentation/design/opening.md`.
 package struct UnfinishedFile: Sendable, Equatable {
     /// Whether somebody is making the file.
     package enum State: String, Sendable, Encodable {
