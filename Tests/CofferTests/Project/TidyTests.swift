@@ -33,12 +33,6 @@ import Testing
         }
     }
 
-    @Test func `no file of the library is longer than 400 lines`() throws {
-        for source in try Self.sources(below: ["Sources"]) where source.lines.count > 400 {
-            Issue.record("\(source.name) has \(source.lines.count) lines: split it by reason")
-        }
-    }
-
     @Test func `no function of the library is longer than 70 lines`() throws {
         for source in try Self.sources(below: ["Sources"]) {
             for (start, length) in Self.functions(source.lines) where length > 70 {
