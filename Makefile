@@ -21,7 +21,7 @@ sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports 
 	Benchmarks/Package.swift Benchmarks/Sources \
 	Benchmarks/Micro/Package.swift Benchmarks/Micro/Sources Benchmarks/Micro/Benchmarks
 
-.PHONY: help setup data build test demo lint format manual clean tsan proof guards bench bench-quick \
+.PHONY: help setup data build test demo lint format pictures manual clean tsan proof guards bench bench-quick \
 	bench-check bench-micro bench-micro-check
 
 help: ## this list
@@ -66,6 +66,9 @@ lint: ## check the format of all Swift sources
 
 format: ## format all Swift sources
 	@swift format --in-place --recursive --parallel $(sources)
+
+pictures: ## draw Documentation/pictures/*.svg from their text
+	@Scripts/pictures
 
 manual: setup ## write Documentation/coffer.1 from the tool's own help
 	@$(select) swift package $(scratch) plugin --allow-writing-to-package-directory \
