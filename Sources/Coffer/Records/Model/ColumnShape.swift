@@ -15,14 +15,13 @@ enum ColumnCoding: UInt8, Sendable {
     case bytes
     case url
     case decimal
-    /// What the type encodes in its single-value container.
+    /// The value that the type encodes in its single-value container.
     case single
-    /// Whatever the type encodes, as JSON text.
+    /// Any other encoding, as JSON text.
     case json
 }
 
-/// What a value is made of at the bottom of its wrappers: a type that Coffer knows by name, or a
-/// container of values.
+/// The kind of value inside all wrappers: a type that Coffer knows by name, or a container.
 struct ValueKind: Hashable, Sendable {
     private enum Keyed {}
     private enum Unkeyed {}
@@ -36,13 +35,13 @@ struct ValueKind: Hashable, Sendable {
     static let keyed = Self(Keyed.self)
     static let unkeyed = Self(Unkeyed.self)
 
-    /// Whether the stored values order as Swift's do.
+    /// Whether stored values sort as the Swift values do.
     var isOrdered: Bool {
         self != .keyed && self != .unkeyed && self != Self(Decimal.self)
     }
 }
 
-/// What a column must hold for a Swift type.
+/// The column that a Swift type needs.
 struct ColumnShape: Sendable, Equatable {
     var storage: Storage
     var coding: ColumnCoding
@@ -53,17 +52,17 @@ struct ColumnShape: Sendable, Equatable {
         (self.storage, self.coding, self.kind) = (storage, coding, kind)
     }
 
-    /// Of a type that encodes a value of this shape as its own only one.
+    /// The shape of a type that encodes a single value of this shape.
     var wrapped: ColumnShape {
         var shape = self
         shape.coding = .single
         return shape
     }
 
-    /// Of what a type encodes piece by piece, by containers of its own.
+    /// The shape of a value that a type encodes piece by piece, in nested containers.
     static let tree = Self(.keyed)
 
-    /// A container of values.
+    /// The shape of a container of values.
     init(_ kind: ValueKind) {
         self.init(storage: .text, coding: .json, kind: kind)
     }
@@ -96,12 +95,12 @@ struct ColumnShape: Sendable, Equatable {
         }
     }
 
-    /// The shape of any type: an unknown one is asked, by its own `init(from:)`, which container
-    /// it wants. `nil` if it gives up before it wants one.
+    /// The shape of any type. An unknown type's own `init(from:)` runs, to see which container it
+    /// requests. `nil` if it throws before it requests one.
     static func of<T: Decodable>(_ type: T.Type) -> ColumnShape? {
         if let known = known(type) { return known }
         let probe = ShapeProbe(variant: .first)
-        // Whether it can be made of placeholders is another question.
+        // An error does not matter here: only the requested container counts.
         _ = try? T(from: probe)
         guard var shape = probe.shape else { return nil }
         shape.isNullable = shape.isNullable || probe.askedForNil

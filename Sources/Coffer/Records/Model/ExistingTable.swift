@@ -1,4 +1,4 @@
-/// A table of a file, as SQLite tells it.
+/// A table in a file, as SQLite's pragmas describe it.
 struct ExistingTable {
     /// In the order of the table.
     let columns: [ExistingColumn]
@@ -17,7 +17,7 @@ struct ExistingTable {
             let terms = try connection.rows(
                 "PRAGMA index_xinfo(\(identifier: index))", isReadOnly: false)
             let isOfKey = try row.read("origin", as: String.self) == "pk"
-            // Behind the columns of an index comes the row id, if there is one.
+            // If the table has row ids, an index's row id (cid -1) is listed after its columns.
             if isOfKey, !terms.contains(where: { $0["cid"] == .integer(-1) }) {
                 isWithoutRowID = true
             }
@@ -56,7 +56,7 @@ struct ExistingTable {
         of name: String, _ connection: Connection
     ) throws(StoreError) -> [ExistingForeignKey] {
         var keys: [Int: ExistingForeignKey] = [:]
-        // One row for each column.
+        // The pragma returns one row per column of a key.
         for row in try connection.rows(
             "PRAGMA foreign_key_list(\(identifier: name))", isReadOnly: false)
         {
@@ -75,12 +75,12 @@ struct ExistingTable {
     }
 }
 
-/// A column as PRAGMA table_info tells it.
+/// A column as `PRAGMA table_info` describes it.
 struct ExistingColumn {
     let name: String
     let type: String
     let isNotNull: Bool
-    /// Position in the primary key, from 1; 0 outside.
+    /// Position in the primary key, from 1; 0 for a column outside the key.
     let keyRank: Int
 
     var affinity: Affinity { Affinity(type) }
@@ -116,11 +116,11 @@ struct ExistingIndex {
     }
 }
 
-/// A foreign key, in the words of PRAGMA foreign_key_list.
+/// A foreign key, with the terms of `PRAGMA foreign_key_list`.
 struct ExistingForeignKey {
     var columns: [String] = []
     let parent: String
-    /// Empty where the parent's primary key is meant.
+    /// Empty if the key refers to the parent's primary key.
     var parentColumns: [String] = []
     let onDelete: String
     let onUpdate: String
@@ -156,7 +156,7 @@ struct ExistingForeignKey {
     }
 }
 
-/// What a column does to values; see section 3.1 of <https://www.sqlite.org/datatype3.html>.
+/// A column's effect on stored values; see section 3.1 of <https://www.sqlite.org/datatype3.html>.
 enum Affinity {
     case integer
     case text
@@ -165,7 +165,7 @@ enum Affinity {
     case numeric
 
     init(_ type: String) {
-        // By bytes: `String.contains` takes 16 000 instructions for each type.
+        // Compares bytes, because `String.contains` takes 16 000 instructions for each type.
         let type = Array(type.asciiLowercased.utf8)
         func names(_ parts: String...) -> Bool {
             parts.contains { part in
@@ -186,12 +186,13 @@ enum Affinity {
             }
     }
 
-    /// Whether values of a storage class come back as they went in.
+    /// Whether values of a storage class are read back as they were stored.
     func keeps(_ storage: Storage) -> Bool {
         switch (self, storage) {
         case (.blob, _), (_, .blob): true
         case (.integer, .integer), (.numeric, .integer): true
-        // An integral real becomes an integer, and is taken for a real again where that is exact.
+        // SQLite may store an integral real as an integer. Reading converts it back where that is
+        // exact.
         case (.real, .real), (.numeric, .real), (.integer, .real): true
         case (.text, .text): true
         default: false

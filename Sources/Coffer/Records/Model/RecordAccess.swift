@@ -1,24 +1,24 @@
-/// How the values of a record type get into rows and out of them.
+/// How Coffer moves the values of a record type into and out of rows.
 public enum RecordAccess: Sendable, Hashable {
-    /// By the type's own `encode(to:)` and `init(from:)`: right for every type.
+    /// The type's own `encode(to:)` and `init(from:)`, which are right for every type.
     case codable
-    /// By the stored properties, each read and written where it lies in the struct, as C would.
+    /// The stored properties, read and written directly in the struct's memory, as C would.
     ///
-    /// **The type's own `encode(to:)` and `init(from:)` are not called** for rows, nor are
-    /// initialisers or property observers. So it is for structs whose coding is what the compiler
-    /// makes of them. Coffer tries out once whether that is so, with samples for every column, and
-    /// goes by `codable` where it is not; ``Record/accessReport()`` says why. The samples have the
-    /// ends of ranges: an `init(from:)` that traps on these ends the program then.
+    /// **Coffer does not call the type's own `encode(to:)` and `init(from:)`** for rows, nor
+    /// initialisers or property observers. So use it for structs whose coding the compiler
+    /// synthesises. Coffer checks that once, with samples for every column. If the check fails, it
+    /// uses `codable`, and ``Record/accessReport()`` gives the reason. The samples include the ends
+    /// of ranges, so an `init(from:)` that traps on these ends the program.
     ///
     /// It gives the same rows and refuses the same values as `codable`, with fewer instructions.
     case storedProperties
 }
 
-/// How a record type is really read and written.
+/// The access that Coffer actually uses for a record type.
 public struct RecordAccessReport: Sendable, Hashable {
-    /// What is used.
+    /// The access in use.
     public let access: RecordAccess
-    /// Why stored properties are not used; `nil` if they are.
+    /// Why Coffer does not use stored properties; `nil` if it does.
     public let reason: String?
 }
 
@@ -26,15 +26,15 @@ extension Record {
     /// The type's own coding.
     public static var access: RecordAccess { .codable }
 
-    /// How the type is really read and written, and why it is not by its stored properties.
+    /// The access that Coffer actually uses for the type, and why it is not the stored properties.
     ///
     /// ```swift
     /// #expect(try Note.accessReport().reason == nil)    // in a test of yours
     /// ```
     ///
-    /// - Throws: `StoreError` `.misuse` for a type that cannot be reflected, saying what to
-    ///   declare.
-    /// - Complexity: The first time some calls of the type's coding for each column; then O(1).
+    /// - Throws: `StoreError` `.misuse` for a type that cannot be reflected; the error names the
+    ///   declaration that is missing.
+    /// - Complexity: The first call runs the type's coding a few times per column; then O(1).
     public static func accessReport() throws -> RecordAccessReport {
         switch try StoredProperties.of(self, RecordPlan.of(self)) {
         case .usable: RecordAccessReport(access: .storedProperties, reason: nil)

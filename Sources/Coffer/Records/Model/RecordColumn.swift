@@ -6,7 +6,7 @@ struct RecordColumn: Sendable {
     var storage: Storage
     var coding: ColumnCoding
     var isNullable: Bool
-    /// What its type decodes first.
+    /// The kind of value that its type decodes first.
     let kind: ValueKind
     /// The form of the stored values, where the type declares one.
     var encoding: ColumnEncoding?
@@ -23,10 +23,10 @@ struct ColumnCollector {
 
     private var entries: [Entry] = []
     private var positions: [String: Int] = [:]
-    /// The last name that was mentioned: the one to blame when the type gives up.
+    /// The last mentioned name, for the error if the type's coding fails.
     private(set) var lastName: String?
 
-    /// Notes that a column exists; one that is only looked for may be NULL.
+    /// Notes that a column exists. It is nullable if the type tests for its presence.
     mutating func mention(_ name: String, isNullable: Bool = false) {
         lastName = name
         let position = positions[name] ?? entries.count
@@ -47,7 +47,7 @@ struct ColumnCollector {
         entries[position].shape = shape
     }
 
-    /// The columns; one that was looked for but never read has no type and is none.
+    /// The columns. A name that the type tested for but never decoded has no type and is left out.
     var columns: [RecordColumn] {
         entries.compactMap { entry in
             guard let type = entry.type, let shape = entry.shape else { return nil }

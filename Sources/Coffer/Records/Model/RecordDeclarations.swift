@@ -1,4 +1,4 @@
-/// An index of a record's table: its rows in the order of columns, so that they are found by them.
+/// An index of a record's table, for finding and sorting rows by its columns.
 ///
 /// ```swift
 /// static var indexes: [Index<Self>] {
@@ -6,7 +6,7 @@
 /// }
 /// ```
 ///
-/// The primary key has one by itself.
+/// The primary key is always indexed.
 public struct Index<R: Record>: Sendable {
     let paths: [PartialKeyPath<R> & Sendable]
     let isUnique: Bool
@@ -15,11 +15,12 @@ public struct Index<R: Record>: Sendable {
     /// Describes an index.
     ///
     /// - Parameters:
-    ///   - paths: The properties, in order. One at least.
-    ///   - isUnique: Whether a combination of values may stand in one row only. NULL may stand in
-    ///     many.
-    ///   - name: Its name in the file, which no other index has, of whatever table; `nil` for
-    ///     `index_`, the table and the columns, joined by `_`, and a number if that is taken.
+    ///   - paths: The properties, in order; at least one.
+    ///   - isUnique: Whether at most one row may have a combination of values. Any number of rows
+    ///     may have NULL.
+    ///   - name: Its name in the file, which no table and no other index may have. `nil` for
+    ///     `index_`, the table and the columns, joined by `_`, with a number added if that is
+    ///     taken.
     public init(
         _ paths: (PartialKeyPath<R> & Sendable)..., isUnique: Bool = false, name: String? = nil
     ) {
@@ -37,9 +38,9 @@ public struct Index<R: Record>: Sendable {
 /// }
 /// ```
 ///
-/// To delete rows of the other table fast, declare an index of the same columns.
+/// Declare an index of the same columns to make deleting rows of the other table fast.
 public struct Reference<R: Record>: Sendable {
-    /// What happens to a row when the one that it refers to goes, or changes its key.
+    /// The effect on a row when the row that it refers to is deleted, or changes its key.
     public typealias Action = ColumnDefinition.Reference.Action
 
     let paths: [PartialKeyPath<R> & Sendable]
@@ -53,9 +54,9 @@ public struct Reference<R: Record>: Sendable {
     /// - Parameters:
     ///   - paths: The properties, as many and in the order as the other type's key.
     ///   - parent: The other type.
-    ///   - onDelete: When the row goes that is referred to.
-    ///   - onUpdate: When its key changes.
-    ///   - isDeferred: Whether a missing row is an error at the end of the transaction only.
+    ///   - onDelete: The action when the other row is deleted.
+    ///   - onUpdate: The action when its key changes.
+    ///   - isDeferred: Whether a missing row is an error only at the end of the transaction.
     public init<Parent: Record>(
         _ paths: (PartialKeyPath<R> & Sendable)..., to parent: Parent.Type,
         onDelete: Action = .noAction, onUpdate: Action = .noAction, isDeferred: Bool = false
@@ -69,14 +70,14 @@ public struct Reference<R: Record>: Sendable {
         (self.onDelete, self.onUpdate, self.isDeferred) = (onDelete, onUpdate, isDeferred)
     }
 
-    /// Refers to another property than the key, for which the other type declares a unique index.
+    /// Refers to a property other than the key. The other type must declare a unique index for it.
     ///
     /// - Parameters:
     ///   - path: The property.
     ///   - parent: The other type's property: `\Download.url`.
-    ///   - onDelete: When the row goes that is referred to.
-    ///   - onUpdate: When its property changes.
-    ///   - isDeferred: Whether a missing row is an error at the end of the transaction only.
+    ///   - onDelete: The action when the other row is deleted.
+    ///   - onUpdate: The action when its property changes.
+    ///   - isDeferred: Whether a missing row is an error only at the end of the transaction.
     public init<Parent: Record>(
         _ path: PartialKeyPath<R> & Sendable, to parent: PartialKeyPath<Parent> & Sendable,
         onDelete: Action = .noAction, onUpdate: Action = .noAction, isDeferred: Bool = false
@@ -92,14 +93,14 @@ public struct Reference<R: Record>: Sendable {
     }
 }
 
-/// What the rows that are there get in a column that a record type has gained.
+/// The value that existing rows get in a column that a record type has gained.
 ///
 /// ```swift
 /// static var defaults: [Default<Self>] { [Default(\.pinned, false)] }
 /// ```
 ///
-/// It becomes the column's DEFAULT, so rows of other programs' INSERTs get it too. A record always
-/// has a value of its own. A column that is there already keeps the default it has.
+/// It becomes the column's DEFAULT, so rows that other programs INSERT without the column get it
+/// too. A record always writes its own value. An existing column keeps the default it has.
 public struct Default<R: Record>: Sendable {
     let path: PartialKeyPath<R> & Sendable
     let value: @Sendable (ConditionColumn) throws(StoreError) -> Value
@@ -108,8 +109,8 @@ public struct Default<R: Record>: Sendable {
     ///
     /// - Parameters:
     ///   - path: The property.
-    ///   - value: A value that can be written as SQL text and read back exactly: not a text with
-    ///     NUL, and not a real of more than 15 digits that the engine would round.
+    ///   - value: A value that can be written as SQL text and read back exactly. A text must not
+    ///     contain NUL. A real must not have more than 15 digits if SQLite would round it.
     public init<V: Encodable & Sendable>(_ path: KeyPath<R, V> & Sendable, _ value: V) {
         self.path = path
         self.value = { column throws(StoreError) in try column.value(value) }
@@ -117,13 +118,13 @@ public struct Default<R: Record>: Sendable {
 }
 
 extension Record {
-    /// None but that of the key.
+    /// No indexes besides the key's.
     public static var indexes: [Index<Self>] { [] }
 
-    /// None.
+    /// No foreign keys.
     public static var references: [Reference<Self>] { [] }
 
-    /// None.
+    /// No defaults.
     public static var defaults: [Default<Self>] { [] }
 
     /// False: the table has row ids.

@@ -1,9 +1,10 @@
-/// Where the stored properties of a record type lie, and which column each of them is.
+/// The memory layout of a record type's stored properties, and the column of each of them.
 ///
-/// The properties come from a value's mirror, in the order of their declaration, and the layout
-/// rule of Swift structs gives their offsets: each starts at the next multiple of its alignment.
-/// The sum is checked against the type's size. Which column belongs to a property is tried out: a
-/// value is made of placeholders with one column changed, and the property that differs is it.
+/// A value's mirror lists the properties in the order of their declaration. The layout rule of
+/// Swift structs gives their offsets: each starts at the next multiple of its alignment. The sum is
+/// checked against the type's size. A trial finds a property's column: with one column's
+/// placeholder changed, exactly the property of that column differs. Where the trial finds none,
+/// the column of the same name is taken.
 struct RecordLayout: Sendable {
     struct Property: Sendable {
         let label: String?
@@ -12,12 +13,12 @@ struct RecordLayout: Sendable {
         var column: Int?
     }
 
-    /// In the order of their declaration; none where the layout cannot be told.
+    /// In the order of their declaration; empty if the layout cannot be determined.
     private(set) var properties: [Property] = []
 
     /// The column of the stored property with this offset and type, if there is exactly one.
     ///
-    /// The type is compared since a key path into a nested struct may have the same offset.
+    /// The type must match too, because a key path into a nested struct may have the same offset.
     func column(offset: Int, type: Any.Type) -> Int? {
         let found = properties.filter { $0.offset == offset && $0.type == type }
         return found.count == 1 ? found[0].column : nil
@@ -31,7 +32,7 @@ struct RecordLayout: Sendable {
         assignByLabel(columns)
     }
 
-    /// `nil` where the layout rule does not give the size that the type has: a class, or a
+    /// `nil` if the layout rule does not yield the type's size. That is so for a class, or for a
     /// property whose mirror does not show its declared type.
     private static func properties<R: Record>(of value: R) -> [Property]? {
         let mirror = Mirror(reflecting: value)
@@ -41,7 +42,7 @@ struct RecordLayout: Sendable {
         for child in mirror.children {
             let type = Swift.type(of: child.value)
             let (size, alignment) = sizeAndAlignment(of: type)
-            // What has no size lies nowhere, and Swift says 0.
+            // A property of size 0 takes no memory, and Swift reports offset 0 for it.
             let offset = size == 0 ? 0 : (end + alignment - 1) / alignment * alignment
             properties.append(Property(label: child.label, type: type, offset: offset))
             end = max(end, offset + size)
@@ -56,9 +57,9 @@ struct RecordLayout: Sendable {
         return _openExistential(type, do: measure)
     }
 
-    /// Changes one column at a time and looks which property followed.
+    /// Changes one column at a time and notes which property changed with it.
     private mutating func assignByTrial<R: Record>(_ dummy: R, _ columns: [RecordColumn]) {
-        // An example's own values are no placeholders: nothing to compare with.
+        // An example's values are not placeholders, so there is nothing to compare with.
         guard R.example == nil else { return }
         let before = Mirror(reflecting: dummy).children.map(\.value)
         for (position, column) in columns.enumerated() {
@@ -66,14 +67,14 @@ struct RecordLayout: Sendable {
             guard let changed = try? R(from: decoder), decoder.isAlternated else { continue }
             let after = Mirror(reflecting: changed).children.map(\.value)
             guard after.count == before.count else { continue }
-            // One that cannot be compared may have changed.
+            // A property that cannot be compared counts as changed.
             let differing = before.indices.filter { Self.areEqual(before[$0], after[$0]) != true }
             guard differing.count == 1 else { continue }
             properties[differing[0]].column = position
         }
     }
 
-    /// For what the trial could not show: the property is named as the column.
+    /// Gives a property that the trial did not resolve the column of the same name.
     private mutating func assignByLabel(_ columns: [RecordColumn]) {
         let taken = Set(properties.compactMap(\.column))
         for index in properties.indices where properties[index].column == nil {
@@ -85,7 +86,7 @@ struct RecordLayout: Sendable {
         }
     }
 
-    /// `nil` for values that cannot be compared, not even by what they encode.
+    /// `nil` for values that cannot be compared, even by their encoded form.
     private static func areEqual(_ first: Any, _ second: Any) -> Bool? {
         func compare<E: Equatable>(_ first: E) -> Bool { (second as? E) == first }
         func encoded<E: Encodable>(_ value: E) -> Value? {
@@ -126,7 +127,7 @@ extension RecordPlan {
 
     private func currentLayout<R: Record>(_ type: R.Type) throws(StoreError) -> RecordLayout {
         if let known = layout.withLock({ $0 }) { return known }
-        // Not under the lock: the type's own code runs.
+        // Made outside the lock, because this runs the type's own code.
         let made = try RecordLayout(type, columns: columns)
         layout.withLock { $0 = made }
         return made

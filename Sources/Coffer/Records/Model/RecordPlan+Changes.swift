@@ -1,14 +1,16 @@
 extension RecordPlan {
-    /// What the type declares of its table beyond its columns.
+    /// The type's declarations about its table, beyond the columns.
     func declaration() throws(StoreError) -> TableDeclaration {
         if let known = knownDeclaration.withLock({ $0 }) { return known }
-        // Not under the lock: the type's own code runs, and may refer to the type itself.
+        // Made outside the lock, because this runs the type's own code, which may refer to the
+        // type.
         let made = try declare(self)
         knownDeclaration.withLock { $0 = made }
         return made
     }
 
-    /// The key's only column, if it is the row id itself: an insert without it is given one.
+    /// The key's only column, if it is the row id: SQLite chooses its value for an insert without
+    /// one.
     var rowIDPosition: Int? {
         guard !isWithoutRowID, keyPositions.count == 1,
             columns[keyPositions[0]].storage == .integer
@@ -16,8 +18,10 @@ extension RecordPlan {
         return keyPositions[0]
     }
 
-    /// What names a row in SQL: the row id, under a name that no column has, or the key. With the
-    /// table's name: SQLite takes an unknown `"name"` alone for a text.
+    /// The SQL columns that identify a row: the key of a WITHOUT ROWID table, else the row id. The
+    /// row id has a name that no column has, or `rowid` if the columns take all its names. Names
+    /// must be qualified by the table, because SQLite takes an unqualified unknown `"name"` for a
+    /// text.
     var rowNames: String {
         guard !isWithoutRowID else {
             return keyPositions.map { qualifiedColumns[$0] }.joined(separator: ", ")
@@ -27,7 +31,7 @@ extension RecordPlan {
         return "\(quotedTable).\(name)"
     }
 
-    /// - Throws: `.misuse` for a table without row ids whose key does not say which row it is.
+    /// - Throws: `.misuse` if the type has no key, or an optional property in it.
     func requireKeyOfOwn() throws(StoreError) {
         try requireKey(for: "static var isWithoutRowID")
         guard let position = keyPositions.first(where: { columns[$0].isNullable }) else { return }
@@ -36,9 +40,10 @@ extension RecordPlan {
             hint: "Make the property not optional.", table: table, column: columns[position].name)
     }
 
-    /// Sets columns of the rows in which others have certain values. All are parameters of a whole
-    /// record; the engine refuses to bind one beyond the last that the text names, so that one is
-    /// named where it is never looked at.
+    /// An UPDATE of the columns `setting` in rows where the columns `condition` have given values.
+    /// Parameters are numbered as for a whole record. SQLite refuses to bind a parameter beyond the
+    /// last one in the text. If no column needs the record's last parameter, the text names it
+    /// inside a `coalesce` that never evaluates it.
     func updateSQL(setting: [Int], where condition: [Int], orFail: Bool) -> String {
         let assignments = setting.map { "\(quotedColumns[$0]) = ?\($0 + 1)" }
         let terms = condition.map { "\(qualifiedColumns[$0]) = ?\($0 + 1)" }

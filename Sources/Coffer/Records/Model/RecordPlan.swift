@@ -1,9 +1,9 @@
 import Synchronization
 
-/// What Coffer knows of a record type: its columns, and the SQL for them. Made once per type.
+/// Coffer's description of a record type: its columns, and the SQL for them. Made once per type.
 ///
-/// Parameters are numbered by column, so that one way of binding serves INSERT and UPDATE. Names
-/// of columns are qualified by the table: SQLite takes an unknown `"name"` for a text.
+/// Parameters are numbered by column, so that one way of binding serves INSERT and UPDATE. Column
+/// names must be qualified by the table, because SQLite takes an unknown `"name"` for a text.
 /// See <https://www.sqlite.org/quirks.html#dblquote>.
 final class RecordPlan: Sendable {
     let typeName: String
@@ -18,13 +18,13 @@ final class RecordPlan: Sendable {
     let qualifiedColumns: [String]
     /// `"column"`, in the order of the columns.
     let quotedColumns: [String]
-    /// How key paths are resolved; made when the first one is.
+    /// The layout that resolves key paths; made when it is first needed.
     let layout = Mutex<RecordLayout?>(nil)
-    /// Resolves what the type declares of its table.
+    /// Resolves the type's declarations about its table.
     let declare: @Sendable (RecordPlan) throws(StoreError) -> TableDeclaration
     let knownDeclaration = Mutex<TableDeclaration?>(nil)
 
-    /// Stands for "`id`, if there is such a column"; no name of a column.
+    /// Means "`id`, if there is such a column". It is not a usable column name.
     static let defaultKey = ["\u{0}id"]
 
     init(
@@ -82,7 +82,7 @@ final class RecordPlan: Sendable {
         }
     }
 
-    /// SQLite compares the names of columns without regard to case.
+    /// SQLite compares column names without regard to case.
     private static func requireDistinct(
         _ columns: [RecordColumn], _ typeName: String
     ) throws(StoreError) {
@@ -99,7 +99,7 @@ extension RecordPlan {
     /// The plan of a type, from the process-wide cache.
     static func of<R: Record>(_ type: R.Type) throws(StoreError) -> RecordPlan {
         if let plan = plans.withLock({ $0[ObjectIdentifier(type)] }) { return plan }
-        // Not under the lock: the type's own code runs.
+        // Made outside the lock, because this runs the type's own code.
         let plan = try RecordPlan(
             typeName: String(describing: type), table: R.table,
             columns: try encode(Reflection.columns(of: type), as: type), key: R.key,
@@ -122,18 +122,18 @@ extension RecordPlan {
         return "INSERT INTO \(quotedTable) (\(names)) VALUES (\(parameters))"
     }
 
-    /// Sets every column that is no part of the key; a record that is all key sets the key to
-    /// itself, so that the row is found or not.
+    /// Sets every column outside the key. For a record that is all key it sets the key to itself,
+    /// so that the statement still shows whether the row exists.
     func updateSQL(orFail: Bool) -> String {
         let others = columns.indices.filter { !keyPositions.contains($0) }
         return updateSQL(
             setting: others.isEmpty ? keyPositions : others, where: keyPositions, orFail: orFail)
     }
 
-    /// Takes a whole record, or the values of its key alone.
+    /// Takes the parameters of a whole record, or of its key only.
     ///
-    /// The engine refuses to bind a parameter beyond the last that the text names, so the last
-    /// column's is named where it is never looked at.
+    /// SQLite refuses to bind a parameter beyond the last one in the text. So the text names the
+    /// last column's parameter inside a `coalesce` that never evaluates it.
     var deleteSQL: String {
         "DELETE FROM \(quotedTable) WHERE \(keyCondition) AND coalesce(1, ?\(columns.count))"
     }
@@ -145,7 +145,7 @@ extension RecordPlan {
         "SELECT \(qualifiedColumns.joined(separator: ", ")) FROM \(quotedTable)"
     }
 
-    /// Hands the columns to the collector.
+    /// Passes the columns to `RowCollector`.
     var collectSQL: String {
         let columns = qualifiedColumns.joined(separator: ", ")
         return "SELECT \(RowCollector.functionName)(\(columns)) FROM \(quotedTable)"
@@ -179,7 +179,7 @@ extension RecordPlan {
 }
 
 extension String {
-    /// Lower case as SQLite understands it: A to Z only.
+    /// Lower case as SQLite defines it: A to Z only.
     var asciiLowercased: String {
         String(decoding: utf8.map { 0x41...0x5a ~= $0 ? $0 + 0x20 : $0 }, as: UTF8.self)
     }

@@ -1,4 +1,4 @@
-/// The table of a record type in a file: made, compared and extended.
+/// Creates, compares and extends a record type's table in a file.
 struct RecordSchema {
     private let plan: RecordPlan
     private let connection: Connection
@@ -8,7 +8,7 @@ struct RecordSchema {
         self.connection = connection
     }
 
-    /// What the file has under the name of a table.
+    /// The schema object that has the table's name.
     enum Kind: Equatable {
         case nothing
         case table
@@ -31,11 +31,12 @@ struct RecordSchema {
 
     // MARK: Making
 
-    /// Makes the table, or adds the columns and indexes that it lacks; any other difference is an
+    /// Makes the table, or adds the columns and indexes that it lacks. Any other difference is an
     /// error.
     func create() throws(StoreError) {
         do {
-            // All of it or nothing, also for those who catch the error and go on.
+            // A savepoint undoes a partial change, even if the caller catches the error and goes
+            // on.
             try connection.savepoint { try createParts() }
         } catch let error as StoreError {
             throw error
@@ -51,7 +52,7 @@ struct RecordSchema {
         case .table: try extend()
         }
         for reference in try plan.declaration().references {
-            // The engine changes no row of a table that refers to a missing one.
+            // SQLite rejects inserts and deletes in a table that refers to a missing one.
             let parent = RecordSchema(reference.parent, connection)
             if try parent.kind() == .nothing { try parent.create() }
         }
@@ -92,8 +93,8 @@ struct RecordSchema {
         try run(index.sql(plan, name: try freeName(for: index)))
     }
 
-    /// The names of indexes are those of the whole file: `b_c` of the table `a` and `c` of `a_b`
-    /// would have the same one.
+    /// Index names are unique in the whole file, but `b_c` of the table `a` and `c` of `a_b` would
+    /// get the same name.
     private func freeName(
         for index: TableDeclaration.ResolvedIndex
     ) throws(StoreError) -> String {
@@ -111,7 +112,7 @@ struct RecordSchema {
         return "\(index.name)_\(number)"
     }
 
-    /// The table that has a name or has an index with it.
+    /// The table of this name, or the table whose index has this name.
     private func table(thatHas name: String) throws(StoreError) -> String? {
         let row = try connection.firstRow(
             "SELECT tbl_name FROM sqlite_master WHERE name = \(name) COLLATE NOCASE",
@@ -124,8 +125,8 @@ struct RecordSchema {
     ) throws(StoreError) -> String {
         let column = plan.columns[position]
         var text = "\(plan.quotedColumns[position]) \(column.storage.sqlType)"
-        // In SQLite a key may be NULL unless it is told not to; a single INTEGER is the row id,
-        // which is never NULL: the engine chooses one.
+        // A key column in SQLite may be NULL unless it is declared NOT NULL. A single INTEGER key
+        // is the row id, which is never NULL: SQLite chooses a value.
         if plan.keyPositions == [position] { text += " PRIMARY KEY" }
         if plan.isNotNull(position) { text += " NOT NULL" }
         guard let value = declaration.defaults[position] else { return text }
@@ -146,7 +147,7 @@ struct RecordSchema {
 
     // MARK: Comparing
 
-    /// What `create` would not bring in line; empty if there is no table yet.
+    /// The differences that `create` cannot resolve; empty if there is no table yet.
     func differences() throws(StoreError) -> [SchemaDifference] {
         switch try kind() {
         case .nothing: []
@@ -159,12 +160,12 @@ struct RecordSchema {
         try SchemaComparison(plan, try ExistingTable(plan.table, connection))
     }
 
-    /// Whether the table as it is has row ids, whatever the type declares.
+    /// Whether the existing table has row ids, whatever the type declares.
     func hasRowIDs() throws(StoreError) -> Bool {
         try !ExistingTable(plan.table, connection).isWithoutRowID
     }
 
-    /// Whether the table lets a combination of values of these columns stand in one row only.
+    /// Whether the table allows each combination of values of these columns in one row only.
     func isUnique(_ names: [String]) throws(StoreError) -> Bool {
         let wanted = Set(names.map(\.asciiLowercased))
         let table = try ExistingTable(plan.table, connection)
@@ -176,7 +177,7 @@ struct RecordSchema {
             }
     }
 
-    /// Refuses a table into which a value of the type would go changed, or not at all.
+    /// Throws if the table lacks a column of the type, or would change a value on storing it.
     func requireWritable() throws(StoreError) {
         let found = try ExistingTable.columns(of: plan.table, connection)
         for column in plan.columns {
@@ -192,7 +193,7 @@ struct RecordSchema {
         }
     }
 
-    /// The error for a table that lacks a column of the type, if it does.
+    /// The error for a table that lacks a column of the type; `nil` if it has them all.
     func missingColumn() throws(StoreError) -> StoreError? {
         let found = try ExistingTable.columns(of: plan.table, connection)
         let column = plan.columns.first { column in
@@ -202,10 +203,10 @@ struct RecordSchema {
         return try missing(column)
     }
 
-    /// Whether an UPDATE by key changes one row at most and starts nothing else, so that `OR FAIL`
-    /// leaves nothing half done that `OR ABORT` would have undone.
+    /// Whether an UPDATE by key changes at most one row and fires no trigger. Then `OR FAIL` leaves
+    /// no partial change that `OR ABORT` would undo.
     ///
-    /// An `ON CONFLICT` clause of the table's own, which `OR FAIL` would override, says no as well.
+    /// False too if the table itself has an `ON CONFLICT` clause, which `OR FAIL` would override.
     func updatesOneRowAlone() throws(StoreError) -> Bool {
         let found = try ExistingTable.columns(of: plan.table, connection)
         let keyNames = Set(plan.keyPositions.map { plan.columns[$0].name.asciiLowercased })

@@ -15,7 +15,7 @@ enum Reflection {
         return columns
     }
 
-    /// A value made of placeholders, in which the layout of the type can be seen.
+    /// A value made of placeholders, or the type's example, that shows the layout of the type.
     static func dummy<R: Record>(_ type: R.Type) throws(StoreError) -> R {
         if let example = R.example { return example }
         return try make(type, RecordingDecoder())

@@ -1,10 +1,11 @@
-/// A difference between a record type and its table that `create(_:)` cannot bring in line.
+/// A difference between a record type and its table that `create(_:)` cannot resolve.
 public struct SchemaDifference: Sendable, Hashable, CustomStringConvertible {
-    /// The column; of an index or foreign key the first one. `nil` if the table as a whole differs.
+    /// The column, or the first column of an index or foreign key. `nil` if the table itself
+    /// differs.
     public let column: String?
-    /// What the type says, in the words of SQL.
+    /// The type's declaration, in SQL terms.
     public let expected: String
-    /// What the table has.
+    /// The table's actual definition.
     public let found: String
 
     /// Column, expected and found in one line.
@@ -14,14 +15,14 @@ public struct SchemaDifference: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Reading where Self: ~Copyable {
-    /// What differs between a record type and its table, and `create(_:)` cannot bring in line.
+    /// The differences between a record type and its table that `create(_:)` cannot resolve.
     ///
-    /// Empty if there is no table yet. Not compared are defaults, CHECK, COLLATE, ON CONFLICT, the
-    /// order of columns, whether a foreign key is deferred, triggers, indexes that are neither
-    /// unique nor declared, and indexes on a part of the rows or on an expression.
+    /// Empty if there is no table yet. The comparison ignores defaults, CHECK, COLLATE, ON
+    /// CONFLICT, the order of columns, whether a foreign key is deferred, triggers, indexes that
+    /// are neither unique nor declared, partial indexes, and indexes on an expression.
     ///
-    /// - Throws: `StoreError` `.misuse` for a type that cannot be reflected, saying what to
-    ///   declare; `.damaged`.
+    /// - Throws: `StoreError` `.misuse` for a type that cannot be reflected, where the error names
+    ///   the declaration that is missing; `.damaged`.
     public func schemaDifferences<R: Record>(of type: R.Type) throws -> [SchemaDifference] {
         try RecordSchema(try RecordPlan.of(type), connection()).differences()
     }
@@ -29,15 +30,16 @@ extension Reading where Self: ~Copyable {
 
 /// Compares a record type with its table.
 ///
-/// Not compared are defaults, CHECK, COLLATE, ON CONFLICT, the order of columns, whether a foreign
-/// key is deferred, triggers, indexes that are not unique and not declared, and those on a part of
-/// the rows or on an expression.
+/// It ignores defaults, CHECK, COLLATE, ON CONFLICT, the order of columns, whether a foreign key is
+/// deferred, triggers, indexes that are neither unique nor declared, partial indexes, and indexes
+/// on an expression.
 struct SchemaComparison {
     private let plan: RecordPlan
     private let declaration: TableDeclaration
     private let table: ExistingTable
 
-    /// What keeps the table from being what the type says, in the order of its columns.
+    /// Differences that `create(_:)` cannot resolve: row ids first, then columns, indexes and
+    /// foreign keys.
     private(set) var differences: [SchemaDifference] = []
     /// Positions of columns that ALTER TABLE can add.
     private(set) var addableColumns: [Int] = []
@@ -90,7 +92,7 @@ struct SchemaComparison {
     private mutating func compare(_ position: Int, _ existing: ExistingColumn) {
         let expected = plan.expected(position)
         let isRowID = plan.rowIDPosition == position
-        // The row id is never NULL, whether the table says so or not; and only INTEGER makes it.
+        // The row id is never NULL, with or without NOT NULL. Only the type INTEGER makes a row id.
         let fits =
             existing.affinity == expected.affinity && existing.keyRank == expected.keyRank
             && (existing.isNotNull == expected.isNotNull || isRowID)
@@ -109,7 +111,7 @@ struct SchemaComparison {
             {
                 continue
             }
-            // One that is declared too is not in the way: see `RecordSchema.freeName(for:)`.
+            // A declared index of this name is not a difference: see `RecordSchema.freeName(for:)`.
             let namesake = table.indexes.first { existing in
                 existing.name.isSameIdentifier(as: index.name) && !isDeclared(existing)
             }
@@ -121,7 +123,8 @@ struct SchemaComparison {
         }
         for existing in table.indexes where existing.isUnique && existing.isPlain {
             let isDeclared = declaration.indexes.contains { index in
-                // One of the same name was told of above.
+                // An index with a declared index's name is left to the loop above, which ignores it
+                // if another index fits.
                 index.name.isSameIdentifier(as: existing.name)
                     || index.isUnique
                         && existing.covers(index.positions.map { plan.columns[$0].name })
@@ -175,7 +178,7 @@ struct SchemaComparison {
 }
 
 extension RecordPlan {
-    /// The column as the type wants it.
+    /// The column as the type declares it.
     func expected(_ position: Int) -> ExistingColumn {
         ExistingColumn(
             name: columns[position].name, type: columns[position].storage.sqlType,
@@ -196,8 +199,9 @@ extension RecordPlan {
             onDelete: reference.onDelete.rawValue, onUpdate: reference.onUpdate.rawValue)
     }
 
-    /// Whether ALTER TABLE can add the column: rows that are there need a value for it, a key
-    /// cannot grow, and what refers to another table has to begin as NULL.
+    /// Whether ALTER TABLE can add the column. A key cannot gain columns. Existing rows need NULL
+    /// or a default. A foreign key column must start as NULL and be the only column of its only
+    /// reference.
     func isAddable(_ position: Int, _ declaration: TableDeclaration) -> Bool {
         guard !keyPositions.contains(position) else { return false }
         let hasDefault = declaration.defaults[position] != nil

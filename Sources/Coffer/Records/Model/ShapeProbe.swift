@@ -2,7 +2,7 @@
 final class ShapeProbe: Decoder {
     let variant: Placeholder.Variant
     private(set) var shape: ColumnShape?
-    /// Whether the type looks for nil by itself, as `Optional` does.
+    /// Whether the type itself calls `decodeNil()`, as `Optional` does.
     private(set) var askedForNil = false
 
     var codingPath: [any CodingKey] { [] }
@@ -39,26 +39,28 @@ final class ShapeProbe: Decoder {
 
         // One generic method meets all requirements of the protocol: nothing here is hot.
         func decode<T: Decodable>(_ type: T.Type) throws -> T {
-            // The wrapper's own init(from:) runs, so its coding is its own.
+            // The wrapper's coding is `single`, because its own init(from:) must run.
             if probe.shape == nil { probe.shape = ColumnShape.of(type)?.wrapped }
             return try Placeholder.make(type, probe.variant)
         }
     }
 }
 
-/// The keyed container of a nested value: every key is there for who insists, none for who asks.
+/// The keyed container of a nested value: `contains` is false for every key, yet decoding any key
+/// succeeds.
 private struct PlaceholderKeyed<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let variant: Placeholder.Variant
     var codingPath: [any CodingKey] { [] }
-    /// A dictionary takes any key; an enum with payloads takes none that is not its own.
+    /// The second variant has the key "1". A dictionary accepts it; an enum with payloads accepts
+    /// only its cases' names.
     var allKeys: [Key] { variant == .first ? [] : Key(stringValue: "1").map { [$0] } ?? [] }
 
     func contains(_ key: Key) -> Bool { false }
     func decodeNil(forKey key: Key) -> Bool { true }
 
     func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
-        // An element of a dictionary is always the first variant, so that a type which holds a
-        // dictionary of itself comes to an end.
+        // Dictionary elements start with the first variant, which is an empty container, so that
+        // the recursion ends for a type that holds a dictionary of itself.
         let variant = allKeys.isEmpty ? variant : .first
         // A nested enum may lack the variant asked for.
         if let value = try? Placeholder.make(type, variant) { return value }
@@ -79,8 +81,8 @@ private struct PlaceholderKeyed<Key: CodingKey>: KeyedDecodingContainerProtocol 
     func superDecoder(forKey key: Key) -> any Decoder { ShapeProbe(variant: variant) }
 }
 
-/// The unkeyed container of a nested value: empty, or of one element, which is of the first
-/// variant, so that a type which holds an array of itself comes to an end.
+/// The unkeyed container of a nested value. It is empty, or has one element of the first variant
+/// that can be made, so that the recursion ends for a type that holds an array of itself.
 private struct PlaceholderUnkeyed: UnkeyedDecodingContainer {
     let variant: Placeholder.Variant
     var currentIndex = 0

@@ -11,12 +11,12 @@ extension StoredProperties {
         }
     }
 
-    /// What was found about a type, from the process-wide cache.
+    /// The finding about a type, from the process-wide cache.
     static func of<R: Record>(
         _ type: R.Type, _ plan: RecordPlan
     ) throws(StoreError) -> Finding {
         if let known = findings.withLock({ $0[ObjectIdentifier(type)] }) { return known }
-        // Not under the lock: the type's own code runs.
+        // Made outside the lock, because this runs the type's own code.
         let found = try find(type, plan)
         findings.withLock { $0[ObjectIdentifier(type)] = found }
         return found
@@ -50,7 +50,7 @@ extension StoredProperties {
         }
     }
 
-    /// What can be said without a value.
+    /// An obstacle that shows without a value of the type; `nil` if there is none.
     private static func obstacle<R: Record>(_ type: R.Type) -> String? {
         if type is AnyClass { return "it is a class" }
         if type is any CustomReflectable.Type { return "it has a mirror of its own" }

@@ -1,16 +1,16 @@
 import CSQLCipher
 
-/// The stored properties of a record type, in the order of their places: how its values are bound
-/// and made without its own coding.
+/// The stored properties of a record type, in the order of declaration. They bind and make its
+/// values without the type's own coding.
 final class StoredProperties: Sendable {
     let properties: [StoredProperty]
     /// For the properties that need one.
     private let coders: [(any StoredCoder)?]
     private let columnNames: [String]
-    /// Whether every property has a kind of its own: no code of the user's runs then.
+    /// Whether no property needs a coder. Then no user code runs.
     let isPlain: Bool
 
-    /// - Parameter columnNames: Those of the plan, by which `entry` counts.
+    /// - Parameter columnNames: The plan's column names, which `entry` numbers.
     init(
         _ properties: [StoredProperty], _ coders: [(any StoredCoder)?], columnNames: [String]
     ) {
@@ -20,7 +20,7 @@ final class StoredProperties: Sendable {
         isPlain = coders.allSatisfy { $0 == nil }
     }
 
-    /// The same for rows with columns in other places, or without some.
+    /// The same properties for rows whose columns have other positions or are partly missing.
     func moved(_ position: (String) -> Int32) -> StoredProperties {
         let moved = properties.map { property in
             var moved = property
@@ -39,7 +39,7 @@ final class StoredProperties: Sendable {
 
     // MARK: Writing
 
-    /// Binds all properties of a record; those that are `nil` get no value.
+    /// Binds all properties of a record, except properties that are `nil`.
     ///
     /// - Parameter record: A value of the type that this was made for.
     func bind(
@@ -60,7 +60,7 @@ final class StoredProperties: Sendable {
 
     // MARK: Reading
 
-    /// Makes a record of a statement's row in uninitialised memory; if that throws, it is
+    /// Initialises a record from a statement's current row. If this throws, the memory is
     /// uninitialised again.
     ///
     /// - Parameter record: Memory for a value of the type that this was made for.
@@ -70,8 +70,8 @@ final class StoredProperties: Sendable {
         try initialize(record, state) { state.pointee.raw($0) }
     }
 
-    /// The same of the values that the engine hands out in the middle of a step, one for each
-    /// column. The type is plain.
+    /// The same, from the values that SQLite passes to a function during a step, one per column.
+    /// `isPlain` must be true.
     func initialize(
         _ record: UnsafeMutableRawPointer, _ state: UnsafePointer<RowState>,
         values: UnsafeMutablePointer<OpaquePointer?>

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A stored property of a record that is read and written where it lies.
+/// A stored property of a record that is read and written directly in memory.
 struct StoredProperty: Sendable {
     /// The types whose values need no coder.
     enum Kind: UInt8, Sendable {
@@ -14,7 +14,7 @@ struct StoredProperty: Sendable {
         case uint, uint8, uint16, uint32, uint64
         case bool, double, float
         case string, data, bytes, date, uuid
-        /// Any other `Codable`, by way of its coding.
+        /// Any other `Codable`, which a coder encodes and decodes.
         case coded
     }
 
@@ -23,9 +23,9 @@ struct StoredProperty: Sendable {
     let isOptional: Bool
     /// Bytes from the beginning of the record.
     let offset: Int
-    /// The column of the row that is read; negative if it has none.
+    /// The position of its column in the row that is read; negative if the row lacks it.
     var column: Int32
-    /// The column that is bound, and its storage, in one number.
+    /// The position of the bound column and its storage, as `position << 2 | storage`.
     let entry: Int32
 
     static func kind(of type: Any.Type) -> Kind {
@@ -52,12 +52,12 @@ struct StoredProperty: Sendable {
         }
     }
 
-    // In all of these the place is that of a property of this kind: `StoredProperties` was made
-    // from the type's own layout, which adds up to its size.
+    // All these methods require that `place` points to a property of this kind. `StoredProperties`
+    // ensures that: it was made from the type's own layout, which adds up to the type's size.
 
     // MARK: Writing
 
-    /// The value; `nil` binds nothing, and a column without a value becomes NULL in the end.
+    /// The value, or `nil`, for which nothing is bound. Columns without a value become NULL.
     @inline(__always)
     private func load<T>(_ type: T.Type, _ place: UnsafeRawPointer) -> T? {
         isOptional
@@ -167,7 +167,7 @@ struct StoredProperty: Sendable {
         }
     }
 
-    /// A value of `nil`, of a column that the row does not have.
+    /// Initialises the property to `nil`, for a column that the row lacks.
     func initializeToNil(_ place: UnsafeMutableRawPointer) {
         func set<T>(_ type: T.Type) {
             place.assumingMemoryBound(to: T?.self).initialize(to: nil)
@@ -195,7 +195,7 @@ struct StoredProperty: Sendable {
         }
     }
 
-    /// Ends the property's value.
+    /// Deinitialises the property's value.
     func deinitialize(_ place: UnsafeMutableRawPointer) {
         func end<T>(_ type: T.Type) {
             if isOptional {
@@ -208,7 +208,7 @@ struct StoredProperty: Sendable {
         case .string: end(String.self)
         case .data: end(Data.self)
         case .bytes: end([UInt8].self)
-        // The others are bits alone.
+        // Values of the other kinds are trivial; a coder deinitialises `coded` ones.
         default: break
         }
     }

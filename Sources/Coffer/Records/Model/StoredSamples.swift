@@ -4,9 +4,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Rows of values with which a record type is tried: the ends of ranges, zeros, texts and bytes of
-/// several lengths, NULL wherever it may be, and no two columns alike in all rows, so that an
-/// exchange shows.
+/// Rows of sample values for the trial of a record type. They hold the ends of ranges, zeros, texts
+/// and bytes of several lengths, and NULL wherever it is allowed. In up to 64 columns without a
+/// coder, no two are alike in all rows, so that an exchange shows.
 struct StoredSamples {
     private(set) var rows: [[Value]] = []
     /// Rows that every type has to refuse: NULL where a property cannot hold it.
@@ -14,7 +14,7 @@ struct StoredSamples {
 
     /// - Parameter coded: A value for each column whose property has a coder.
     init(_ stored: StoredProperties, _ columnCount: Int, coded: [Value]) {
-        // The last rows have the bits of the columns' numbers, so that no two Bools are alike.
+        // In the last rows a Bool holds one bit of its column's number, so no two Bools are alike.
         for round in 0..<3 + (Int.bitWidth - columnCount.leadingZeroBitCount) {
             var row = coded
             for property in stored.properties where property.kind != .coded {
@@ -69,7 +69,7 @@ struct StoredSamples {
         case .uint32: integer(UInt32.self, round, column)
         case .bool: .integer(Int64(round < 3 ? round & 1 : column >> (round - 3) & 1))
         case .double: .real(round == 0 ? 1e300 : (Double(column) + 0.1) / 3 - Double(round))
-        // Fractions that they hold exactly; those of the date below a microsecond.
+        // The types hold these fractions exactly. A date's fraction goes below a microsecond.
         case .float: .real(Double(column) * 4 + Double(round) - 1.25)
         case .date: .real(Double(column) * 4 + Double(round) - 1.25 + 1 / 1_048_576)
         case .string: .text(text(round, column))

@@ -1,10 +1,10 @@
 import CSQLCipher
 
-/// Tries whether a record type's stored properties give the same rows as its own coding.
+/// Checks whether a record type's stored properties give the same rows as its own coding.
 ///
-/// Samples for every column go through an engine without a file: made a record by the type's own
-/// coding and bound by its properties, and made by its properties and bound by its own coding. Both
-/// have to give the samples back.
+/// Samples for every column go through an in-memory database in both directions. The type's own
+/// coding makes a record that its properties bind. Then its properties make a record that its own
+/// coding binds. Both must return the samples.
 struct StoredTrial<R: Record> {
     private let plan: RecordPlan
     private let stored: StoredProperties
@@ -23,7 +23,7 @@ struct StoredTrial<R: Record> {
         storedDecoder = RowDecoder(plan, names: names, stored: stored)
     }
 
-    /// Why the properties cannot be used; `nil` if nothing speaks against it.
+    /// Why the properties cannot be used; `nil` if they can.
     func obstacle() -> String? {
         do {
             let handle = try Handle(
@@ -81,7 +81,7 @@ struct StoredTrial<R: Record> {
             .map { plan.columns[$0.offset].name }
     }
 
-    /// What a column holds of a record whose property has its other placeholder.
+    /// The column's value in a record whose property for it has its other placeholder.
     private func alternate(_ position: Int, _ statement: Statement) throws -> Value {
         let record = try R(from: RecordingDecoder(alternate: plan.columns[position].name))
         return try values(of: record, ownEncoder, statement)[position]
@@ -111,7 +111,7 @@ struct StoredTrial<R: Record> {
 }
 
 extension Value {
-    /// Texts are compared byte by byte: Swift counts some as equal that SQLite does not.
+    /// Compares texts byte by byte, because Swift regards some texts as equal that SQLite does not.
     fileprivate func isIdentical(to other: Value) -> Bool {
         guard case .text(let text) = self, case .text(let otherText) = other else {
             return self == other

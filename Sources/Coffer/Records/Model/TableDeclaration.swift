@@ -1,9 +1,9 @@
-/// What a record type declares of its table beyond its columns, with positions of columns in place
-/// of key paths. Made once per type, when the table is first made or compared.
+/// A record type's declarations about its table beyond the columns, with column positions in place
+/// of key paths. Made once per type, when it is first needed.
 struct TableDeclaration: Sendable {
     struct ResolvedIndex: Sendable {
         let name: String
-        /// Whether the type gives the name, so that no other will do.
+        /// Whether the type declares the name, so that no other name may replace it.
         let isNamed: Bool
         let positions: [Int]
         let isUnique: Bool
@@ -20,7 +20,7 @@ struct TableDeclaration: Sendable {
 
     private(set) var indexes: [ResolvedIndex] = []
     private(set) var references: [ResolvedReference] = []
-    /// By the position of the column; never NULL.
+    /// Keyed by the column's position; never NULL.
     private(set) var defaults: [Int: Value] = [:]
 
     init<R: Record>(_ type: R.Type, _ plan: RecordPlan) throws(StoreError) {
@@ -79,14 +79,15 @@ struct TableDeclaration: Sendable {
             isDeferred: reference.isDeferred)
     }
 
-    /// Whether no two rows have the same values in these columns, in whatever order.
+    /// Whether the type declares these columns unique together, in any order.
     func isUnique(_ positions: [Int], _ plan: RecordPlan) -> Bool {
         let wanted = Set(positions)
         return Set(plan.keyPositions) == wanted
             || indexes.contains { $0.isUnique && Set($0.positions) == wanted }
     }
 
-    /// - Throws: `.misuse` unless no two rows have the same value in the column.
+    /// - Throws: `.misuse` unless the type declares that no two rows have the same value in the
+    ///   column.
     static func requireUnique<R: Record>(
         _ position: Int, of type: R.Type, _ plan: RecordPlan
     ) throws(StoreError) {
@@ -113,13 +114,13 @@ extension TableDeclaration.ResolvedIndex {
 }
 
 extension TableDeclaration.ResolvedReference {
-    /// The constraint of a table.
+    /// The table constraint.
     func sql(_ plan: RecordPlan) -> String {
         let names = positions.map { plan.quotedColumns[$0] }.joined(separator: ", ")
         return "FOREIGN KEY (\(names)) \(clause)"
     }
 
-    /// The constraint of a column, behind its name and type.
+    /// The column constraint, which follows the column's name and type.
     var clause: String {
         let names = parentPositions.map { parent.quotedColumns[$0] }.joined(separator: ", ")
         return "REFERENCES \(parent.quotedTable) (\(names)) ON DELETE \(onDelete.rawValue) "
