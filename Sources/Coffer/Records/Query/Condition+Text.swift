@@ -6,8 +6,8 @@ import Foundation
 
 /// Conditions on texts.
 ///
-/// They compare as Swift's `utf8` does, scalar by scalar: `é` and `e` with an accent of its own are
-/// two texts. Without regard to case means that of A to Z, as the engine knows it.
+/// They compare Unicode scalars, as Swift's `utf8` views do: `é` and `e` with a combining accent
+/// are two texts. Case-insensitive means that the case of A to Z is ignored, as in SQLite.
 extension Condition {
     /// True where the text begins with another one; false for NULL.
     ///
@@ -15,8 +15,8 @@ extension Condition {
     /// Note.where(.hasPrefix(\.title, "Re: ") && \.pinned == true)
     /// ```
     ///
-    /// - Complexity: With regard to case an index of the column answers it, O(log *rows* + found);
-    ///   not in a file of UTF-16.
+    /// - Complexity: A case-sensitive prefix can use an index of the column, O(log *rows* + found),
+    ///   except in a UTF-16 file.
     public static func hasPrefix(
         _ path: KeyPath<R, String>, _ prefix: String, isCaseSensitive: Bool = true
     ) -> Condition {
@@ -58,15 +58,15 @@ extension Condition {
         Condition(path) { $0.contains(text, isCaseSensitive) }
     }
 
-    /// True where the text is like a pattern, in which `%` stands for any text, `_` for one
-    /// character and `\` takes the next sign as it is. A to Z are without case; false for NULL.
+    /// True where the text matches a pattern. `%` matches any text, `_` matches one character, and
+    /// `\` makes the next character literal. The case of A to Z is ignored; false for NULL.
     ///
     /// - Note: The corresponding SQL is `LIKE … ESCAPE '\'`.
     public static func like(_ path: KeyPath<R, String>, _ pattern: String) -> Condition {
         Condition(path) { $0.like(pattern) }
     }
 
-    /// True where the text is like a pattern; false for NULL.
+    /// True where the text matches a pattern; false for NULL.
     public static func like(_ path: KeyPath<R, String?>, _ pattern: String) -> Condition {
         Condition(path) { $0.like(pattern) }
     }
@@ -79,8 +79,8 @@ extension ConditionColumn {
 
     fileprivate func hasPrefix(_ prefix: String, _ isCaseSensitive: Bool) -> SQL {
         guard isCaseSensitive else { return like(prefix.escapedForLike + "%") }
-        // Whatever collation the column of a foreign table has. BINARY compares the bytes as the
-        // file keeps them, and those of UTF-16 do not order as texts do.
+        // COLLATE BINARY overrides the collation of a column that another program declared. It
+        // compares the bytes in the file, and UTF-16 bytes do not sort as texts do.
         let isUTF8 = "CAST('a' AS BLOB) = x'61'"
         // Every text is less than any blob.
         let end = prefix.firstTextBehindPrefix.map { Value.text($0) } ?? .blob(Data())
@@ -94,7 +94,7 @@ extension ConditionColumn {
     fileprivate func hasSuffix(_ suffix: String, _ isCaseSensitive: Bool) -> SQL {
         guard isCaseSensitive else { return like("%" + suffix.escapedForLike) }
         if suffix.isEmpty { return SQL(text: "\(name) IS NOT NULL") }
-        // As bytes: SQLite's functions of texts end at the first NUL.
+        // Compares bytes, because `length` and `substr` of a text stop at the first NUL.
         return SQL(
             text: "substr(CAST(\(name) AS BLOB), -length(CAST(? AS BLOB))) = CAST(? AS BLOB)",
             arguments: [.text(suffix), .text(suffix)])
@@ -107,7 +107,7 @@ extension ConditionColumn {
 }
 
 extension String {
-    /// The text as LIKE finds it, with `\` for ESCAPE.
+    /// The text escaped so that LIKE matches it literally, with `\` as the ESCAPE character.
     var escapedForLike: String {
         var escaped = ""
         for scalar in unicodeScalars {
@@ -119,11 +119,11 @@ extension String {
 
     /// The first text that is greater than every text with this prefix; `nil` if there is none.
     ///
-    /// UTF-8 orders as its scalars do.
+    /// UTF-8 bytes sort as the scalars do.
     var firstTextBehindPrefix: String? {
         var scalars = Array(unicodeScalars)
         while let last = scalars.popLast() {
-            // Behind U+D7FF come the surrogates, which are no scalars.
+            // After U+D7FF come the surrogates, which are not scalars.
             guard let next = Unicode.Scalar(last.value + 1) ?? Unicode.Scalar(0xE000),
                 last.value < 0x10FFFF
             else { continue }

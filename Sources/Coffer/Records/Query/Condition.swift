@@ -1,24 +1,24 @@
-/// What rows of a record type must fulfil; made by comparing key paths with values.
+/// A condition on rows of a record type, made by comparing key paths with values.
 ///
 /// ```swift
 /// Note.where(\.pinned == true && (\.title != "x" || [1, 2].contains(\.rank)))
 /// ```
 ///
-/// Values are always bound, never part of the SQL text. Conditions know true and false only, as
-/// Swift does: `\.note == nil` is true for NULL, `\.note != "x"` is true for NULL too, `<` and its
-/// kin are false for NULL, and `!` turns every one of them around.
+/// Values are always bound, never part of the SQL text. Conditions are only true or false, as in
+/// Swift. `\.note == nil` and `\.note != "x"` are true for NULL; `<`, `<=`, `>` and `>=` are false
+/// for NULL. `!` inverts each of them.
 ///
-/// Texts compare by their UTF-8 bytes, UUIDs and blobs by theirs; in a table of another program's
-/// making by the collation that it gives the column.
+/// Texts, UUIDs and blobs compare by their bytes. A text's bytes are UTF-8, except in a UTF-16
+/// file. In a table that another program made, the collation that it gives the column applies.
 public struct Condition<R: Record>: Sendable {
-    /// The fragment; in parentheses where it is more than a term.
+    /// The fragment, in parentheses if it has more than one term.
     let sql: SQL
 
     init(_ sql: SQL) {
         self.sql = sql
     }
 
-    /// A fragment of SQL, for what key paths cannot say.
+    /// A fragment of SQL, for conditions that key paths cannot express.
     ///
     /// ```swift
     /// Note.where(.sql("length(title) > \(count)") && \.pinned == true)
@@ -29,17 +29,17 @@ public struct Condition<R: Record>: Sendable {
         Condition("(\(fragment))")
     }
 
-    /// True where both are.
+    /// True where both conditions are true.
     public static func && (left: Condition, right: Condition) -> Condition {
         Condition("(\(left.sql) AND \(right.sql))")
     }
 
-    /// True where one of them is.
+    /// True where at least one of the conditions is true.
     public static func || (left: Condition, right: Condition) -> Condition {
         Condition("(\(left.sql) OR \(right.sql))")
     }
 
-    /// True where the condition is not: also where SQL would not know because of a NULL.
+    /// True where the condition is not true, including where SQL's result is NULL.
     public static prefix func ! (condition: Condition) -> Condition {
         Condition("NOT ifnull(\(condition.sql), 0)")
     }
@@ -50,7 +50,7 @@ public struct Condition<R: Record>: Sendable {
 /// True where the column has the value; `nil` is NULL.
 public func == <R: Record, V: Encodable>(path: KeyPath<R, V>, value: V) -> Condition<R> {
     Condition(path) { column throws(StoreError) in
-        // IS takes an index as = does, and is never NULL; it is needed only where NULL may be.
+        // IS can use an index like =, and never yields NULL. Only nullable columns need it.
         column.sql(column.isNullable ? "IS" : "=", try column.value(value))
     }
 }
@@ -89,7 +89,7 @@ extension Sequence where Element: Encodable {
     /// Note.where(["a", "b"].contains(\.title))
     /// ```
     ///
-    /// Any number of values, on both engines; an index of the column is used.
+    /// Any number of values is allowed, on both engines; an index of the column is used.
     public func contains<R: Record>(_ path: KeyPath<R, Element>) -> Condition<R> {
         Condition(path) { column throws(StoreError) in try column.sql(isIn: self) }
     }
@@ -103,7 +103,7 @@ extension Sequence where Element: Encodable {
 // MARK: Inside
 
 extension Condition {
-    /// A failing key path or value is kept, and thrown by the verb that uses the condition.
+    /// Keeps the error of a failing key path or value; the verb that uses the condition throws it.
     init<V>(
         _ path: KeyPath<R, V>, _ make: (ConditionColumn) throws(StoreError) -> SQL
     ) {
@@ -116,7 +116,7 @@ extension Condition {
     }
 }
 
-/// The column in a condition.
+/// A column in a condition.
 struct ConditionColumn {
     private let plan: RecordPlan
     private let position: Int
@@ -142,18 +142,18 @@ struct ConditionColumn {
         let others = wanted.filter { $0 != .null }
         let isIn: SQL = "\(SQL(text: name)) IN (\(Self.list(others)))"
         guard others.count < wanted.count else { return isIn }
-        // NULL is in a list where `nil` is an element.
+        // A `nil` in the sequence matches NULL.
         return "(\(isIn) OR \(SQL(text: name)) IS NULL)"
     }
 
-    /// Few values are arguments of their own, many are one.
+    /// Up to 100 values are bound one by one; more are bound as one packed blob.
     private static func list(_ values: [Value]) -> SQL {
         guard values.count <= 100 else { return ValueList.select(values) }
         let places = repeatElement("?", count: values.count).joined(separator: ", ")
         return SQL(text: places, arguments: values)
     }
 
-    /// The value as the column holds it.
+    /// The value in the form that the column stores.
     func value<V: Encodable>(_ value: V) throws(StoreError) -> Value {
         let encoded: Value
         do {
@@ -175,7 +175,7 @@ struct ConditionColumn {
         return encoded
     }
 
-    /// A value that has an order.
+    /// The value for a comparison by order; `.misuse` for `nil` or a column without an order.
     func ordered<V: Encodable>(_ value: V) throws(StoreError) -> Value {
         try plan.requireOrder(of: position)
         let encoded = try self.value(value)
@@ -189,7 +189,7 @@ struct ConditionColumn {
 }
 
 extension SQL {
-    /// SQL that cannot be used, and why.
+    /// Unusable SQL, with the error that explains why.
     init(failure: StoreError) {
         self.init(text: "")
         self.failure = failure

@@ -5,8 +5,7 @@
 /// for (article, author) in try tx.fetch(join) { … }
 /// ```
 ///
-/// It is a value and asks nothing by itself. What is wrong with it is thrown by the verb that uses
-/// it.
+/// A join is a value and runs nothing by itself. The verb that uses it throws its errors.
 public struct Join<Child: Record, Parent: Record>: Sendable {
     private let children: Query<Child>
     private let parents: Query<Parent>
@@ -31,7 +30,7 @@ public struct Join<Child: Record, Parent: Record>: Sendable {
                 table: reference.parent.table)
         }
         var rows = children
-        // Columns are named with their table, so a condition holds for both as it stands.
+        // Columns are qualified by their table, so the parents' condition needs no change.
         if let condition = parents.condition { rows = rows.where(Condition(condition.sql)) }
         rows.order = parents.order + rows.order
         let (child, parent) = (reference.child, reference.parent)
@@ -43,10 +42,9 @@ public struct Join<Child: Record, Parent: Record>: Sendable {
     }
 }
 
-/// The SQL of a join, as a person reads it: `?` stands for each value.
+/// The SQL of a join in readable form, with `?` for each value.
 extension Join: CustomStringConvertible {
-    /// The SELECT of its rows, without any value; what is wrong with the join, if it
-    /// cannot be run.
+    /// The SELECT of its rows, without any values; or the error, if the join cannot be run.
     public var description: String {
         do throws(StoreError) {
             return try selectSQL().checked().text
@@ -57,28 +55,30 @@ extension Join: CustomStringConvertible {
 }
 
 extension Query {
-    /// Each row together with the row that it refers to; a row that refers to none is left out.
+    /// Each row together with the row that it refers to; a row whose reference finds no row is left
+    /// out.
     ///
     /// ```swift
     /// try tx.fetch(Article.order(by: \.created).limit(20).joining(\.author, to: Author.all))
     /// ```
     ///
-    /// Conditions of both queries hold. The rows stand in the order of `parents`, then in that of
-    /// this query, whose limit counts pairs. In a fragment of SQL, name the table of a column that
-    /// both have.
+    /// The conditions of both queries apply. The rows are in the order of `parents`, then in that
+    /// of this query, whose limit counts pairs. In a fragment of SQL, qualify a column that both
+    /// tables have.
     ///
     /// - Parameters:
     ///   - paths: The properties of one of `static var references`, in its order.
-    ///   - parents: Which rows may be referred to, without a limit; of another type than this.
-    /// - Note: `.misuse` for what is not declared is thrown by the verb that uses the join.
+    ///   - parents: A query for the rows that may be referred to, without a limit; its type has
+    ///     another table.
+    /// - Note: The verb that uses the join throws `.misuse` for a reference that is not declared.
     public func joining<Parent: Record>(
         _ paths: PartialKeyPath<R>..., to parents: Query<Parent>
     ) -> Join<R, Parent> {
         Join(self, parents, by: paths)
     }
 
-    /// True where a row refers to one of the rows of this query; never for NULL. Texts are compared
-    /// by the collation of the column that refers.
+    /// True where a row refers to one of the rows of this query; never for NULL. Texts compare by
+    /// the collation of the referring column.
     ///
     /// ```swift
     /// Article.where(Author.where(\.name == "Ada").contains(\.author) && \.created > date)
@@ -86,7 +86,8 @@ extension Query {
     ///
     /// - Parameter paths: The properties of one of the other type's `static var references`, in
     ///   its order.
-    /// - Note: `.misuse` for what is not declared is thrown by the verb that uses the condition.
+    /// - Note: The verb that uses the condition throws `.misuse` for a reference that is not
+    ///   declared.
     public func contains<Child: Record>(_ paths: PartialKeyPath<Child>...) -> Condition<Child> {
         do throws(StoreError) {
             let reference = try JoinedColumns(of: paths, to: R.self)
@@ -100,7 +101,7 @@ extension Query {
     }
 }
 
-/// The columns of a declared reference, and those that they refer to.
+/// The columns of a declared reference, and the columns that they refer to.
 private struct JoinedColumns: Sendable {
     let child: RecordPlan
     let parent: RecordPlan
@@ -131,12 +132,12 @@ private struct JoinedColumns: Sendable {
         parentColumns = declared.parentPositions.map { parent.qualifiedColumns[$0] }
     }
 
-    /// The parent comes first: a foreign key compares by its collation.
+    /// The parent column comes first, because a foreign key compares by the parent's collation.
     var equality: String {
         zip(parentColumns, childColumns).map { "\($0) = \($1)" }.joined(separator: " AND ")
     }
 
-    /// - Throws: `.misuse` for a table that refers to itself: one name would stand for two rows.
+    /// - Throws: `.misuse` for a table that refers to itself, because one name would mean two rows.
     func requireTwoTables() throws(StoreError) {
         guard child.table.asciiLowercased == parent.table.asciiLowercased else { return }
         throw StoreError(
@@ -149,8 +150,8 @@ private struct JoinedColumns: Sendable {
 extension Reading where Self: ~Copyable {
     /// The rows of a join: each record with the one that it refers to.
     ///
-    /// - Throws: As `fetch(_:)` of a query, for both tables; `StoreError` `.misuse` if the
-    ///   reference is not declared.
+    /// - Throws: The errors of a query's `fetch(_:)`, for both tables; `StoreError` `.misuse` if
+    ///   the reference is not declared.
     /// - Complexity: O(*rows*) memory.
     public func fetch<Child: Record, Parent: Record>(
         _ join: Join<Child, Parent>
@@ -168,11 +169,11 @@ extension Reading where Self: ~Copyable {
 }
 
 extension RecordTable {
-    /// The rows of a SELECT of all columns of this table and then of the other one.
+    /// The rows of a SELECT that lists all columns of this table, then all columns of the other.
     fileprivate func pairs<Child: Record, Parent: Record>(
         _ sql: SQL, with parents: RecordTable, _ connection: Connection
     ) throws(StoreError) -> [(Child, Parent)] {
-        // No coding key finds a column of this table: no column has an empty name.
+        // Empty names hide this table's columns from the second decoder, because no column has one.
         let before = Array(repeating: "", count: plan.columns.count)
         let second = RowDecoder(
             parents.plan, names: before + parents.decoder.names, key: parents.decoder.key,

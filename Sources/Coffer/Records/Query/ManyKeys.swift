@@ -1,7 +1,7 @@
 // Looking up many keys in the order in which the file has them.
 
 extension RecordTable {
-    /// The records with these keys, in their order, looked up in that of the file.
+    /// The records with these keys, in the order of the keys. Lookups are in the file's order.
     func find<R: Record>(
         _ type: R.Type, keys: [Value], _ connection: Connection
     ) throws -> [R] {
@@ -9,7 +9,7 @@ extension RecordTable {
         let found = try [R](unsafeUninitializedCapacity: keys.count) { memory, count in
             guard let start = memory.baseAddress else { return }
             var isFound = [Bool](repeating: false, count: keys.count)
-            // After an error too: the array frees what was made.
+            // Must run after an error too, so that the array frees the records made so far.
             defer { count = memory.closeUp(isFound) }
             for index in keys.orderInIndex() {
                 try bind(key: keys[index], to: statement)
@@ -21,7 +21,7 @@ extension RecordTable {
                 }
             }
         }
-        // Where most keys have none, memory for all of them is not kept.
+        // If most keys have no record, a copy frees the memory reserved for all of them.
         return found.count < keys.count / 2 ? found.map { $0 } : found
     }
 }
@@ -34,7 +34,7 @@ extension [Value] {
         let integers = compactMap { key -> Int64? in
             if case .integer(let integer) = key { integer } else { nil }
         }
-        // Most keys are integers, which are compared many times faster.
+        // Most keys are integers, and comparing integers alone is many times faster.
         guard integers.count == count else {
             return indices.sorted { self[$0].isStored(before: self[$1]) }
         }
@@ -43,10 +43,10 @@ extension [Value] {
 }
 
 extension UnsafeMutableBufferPointer {
-    /// Moves what is initialised to the front, in its order.
+    /// Moves the initialised elements to the front, in their order.
     ///
-    /// - Parameter isInitialized: Of each place, whether something is there.
-    /// - Returns: How much that is.
+    /// - Parameter isInitialized: Whether each element is initialised.
+    /// - Returns: The number of initialised elements.
     func closeUp(_ isInitialized: [Bool]) -> Int {
         var count = 0
         for (index, isHere) in isInitialized.enumerated() where isHere {
@@ -58,7 +58,7 @@ extension UnsafeMutableBufferPointer {
 }
 
 extension Value {
-    /// The order of SQLite's indexes: numbers, texts by their UTF-8, blobs.
+    /// The order of SQLite's indexes: NULL, numbers, texts by their UTF-8, blobs.
     fileprivate func isStored(before other: Value) -> Bool {
         switch (self, other) {
         case (.integer(let left), .integer(let right)): left < right

@@ -2,7 +2,8 @@
 struct OrderTerm: Sendable {
     let column: SQL
     let order: QueryOrder
-    /// Among the columns of its record; `nil` if the key path names none: `column` tells why.
+    /// The column's position in its record. `nil` if the key path has no column or no order; then
+    /// `column` holds the error.
     let position: Int?
 
     init<R: Record>(_ path: PartialKeyPath<R>, _ order: QueryOrder) {
@@ -30,7 +31,7 @@ struct OrderTerm: Sendable {
 }
 
 extension RecordPlan {
-    /// - Throws: `.misuse` for a column whose text does not order as its values do.
+    /// - Throws: `.misuse` for a column whose stored text does not sort as its values do.
     func requireOrder(of position: Int) throws(StoreError) {
         let column = columns[position]
         guard !column.kind.isOrdered || column.encoding?.isOrdered == false else { return }

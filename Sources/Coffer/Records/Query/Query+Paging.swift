@@ -1,6 +1,6 @@
 extension Query {
-    /// The rows behind a record in the order of the query, with the key as its last part: the next
-    /// page of many, which costs no more than the first.
+    /// The rows after a record, in the order of the query and then of the key: the next page, at
+    /// the cost of the first.
     ///
     /// ```swift
     /// let query = Note.order(by: \.created, .descending).inOrderOfKey().limit(20)
@@ -8,15 +8,15 @@ extension Query {
     /// let second = try tx.fetch(query.after(first[19]))
     /// ```
     ///
-    /// The first page needs ``inOrderOfKey()`` where two rows may compare equal: their order is the
-    /// engine's choice otherwise. Without an index of the columns of the order every page sorts;
-    /// where the order begins with an optional property, descending, it reads the index from its
-    /// beginning.
+    /// The first page needs ``inOrderOfKey()`` where two rows may compare equal, because their
+    /// order is otherwise SQLite's choice. Without an index of the columns of the order, every page
+    /// sorts. Where the order begins with an optional property, descending, each page reads the
+    /// index from its beginning.
     ///
-    /// - Parameter record: The last one of the page before; it need not be there any more. Its
+    /// - Parameter record: The last record of the page before; its row may have been deleted. Its
     ///   values are compared as they are stored: see <doc:Queries>.
-    /// - Note: What is wrong, `.misuse` for a type or a record without a key or a column without
-    ///   an order, is thrown by the verb that uses the query.
+    /// - Note: The verb that uses the query throws its errors: `.misuse` for a type or a record
+    ///   without a key, or for a column without an order.
     public func after(_ record: R) -> Query {
         var query = inOrderOfKey()
         query.offset = 0
@@ -30,9 +30,10 @@ extension Query {
         }
     }
 
-    /// The same with the key behind the orders given before, so that no two rows compare equal.
+    /// The same query with the key after the orders given so far, so that no two rows compare
+    /// equal.
     ///
-    /// - Note: `.misuse` for a type without a key is thrown by the verb that uses the query.
+    /// - Note: The verb that uses the query throws `.misuse` for a type without a key.
     public func inOrderOfKey() -> Query {
         var query = self
         do throws(StoreError) {
@@ -50,18 +51,18 @@ extension Query {
     }
 }
 
-/// Where a page has ended, as values of columns.
+/// The end of a page, as values of columns.
 private struct PageEnd {
     let plan: RecordPlan
     let values: [Value]
 
-    /// Behind in the first term, or equal there and behind in the rest.
+    /// True for rows that come later by the first term, or are equal by it and later by the rest.
     func behind(_ terms: ArraySlice<OrderTerm>) throws(StoreError) -> SQL {
         guard let term = terms.first else { return "0" }
         guard let position = term.position else { return term.column }
         try plan.requireOrder(of: position)
         let (column, value) = (term.column, values[position])
-        // The row id is optional in a record only that is not stored yet.
+        // A row id property is only `nil` in a record that is not stored yet.
         let isNullable = plan.columns[position].isNullable && position != plan.rowIDPosition
         guard value != .null || isNullable else {
             throw StoreError(
@@ -69,10 +70,10 @@ private struct PageEnd {
                 hint: "Give a record that was fetched.", table: plan.table,
                 column: plan.columns[position].name)
         }
-        // IS takes NULL for a value.
+        // IS also compares with NULL.
         let isTied: SQL = "(\(column) IS \(value) AND \(try behind(terms.dropFirst())))"
         switch (term.order, value) {
-        // NULL comes before all others.
+        // NULL sorts before all other values.
         case (.ascending, .null): return "(\(column) IS NOT NULL OR \(isTied))"
         case (.descending, .null): return isTied
         case (.descending, _) where isNullable:
@@ -81,7 +82,7 @@ private struct PageEnd {
             let sign = SQL(text: term.order == .ascending ? ">" : "<")
             guard terms.count > 1 else { return "\(column) \(sign) \(value)" }
             let isBehind: SQL = "(\(column) \(sign) \(value) OR \(isTied))"
-            // Says no more than the other, but an index can answer it.
+            // The first comparison is redundant, but an index can answer it.
             return "(\(column) \(sign)= \(value) AND \(isBehind))"
         }
     }

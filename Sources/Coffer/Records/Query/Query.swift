@@ -13,15 +13,15 @@ public enum QueryOrder: Sendable {
     }
 }
 
-/// Which rows of a record type, in which order, and how many of them.
+/// A selection of a record type's rows, with their order and number.
 ///
 /// ```swift
 /// let recent = Note.where(\.pinned == true).order(by: \.created, .descending).limit(20)
 /// let notes = try store.read { tx in try tx.fetch(recent) }
 /// ```
 ///
-/// It is a value and asks nothing by itself. What is wrong with it, such as a key path that names
-/// no column, is thrown by the verb that uses it.
+/// A query is a value and runs nothing by itself. The verb that uses it throws its errors, such as
+/// for a key path without a column.
 public struct Query<R: Record>: Sendable {
     private(set) var condition: Condition<R>?
     var order: [OrderTerm] = []
@@ -30,22 +30,22 @@ public struct Query<R: Record>: Sendable {
 
     init() {}
 
-    /// The rows that fulfil this condition too.
+    /// The rows that also fulfil this condition.
     public func `where`(_ condition: Condition<R>) -> Query {
         var query = self
         query.condition = self.condition.map { $0 && condition } ?? condition
         return query
     }
 
-    /// The rows in the order of a column; after the orders given before.
+    /// The rows in the order of a column; orders given earlier take precedence.
     ///
-    /// Without any, the order is the engine's.
+    /// Without any order, SQLite chooses one.
     ///
     /// - Parameters:
     ///   - path: A property with a column.
-    ///   - order: Which end comes first.
-    /// - Note: `.misuse` for a column whose text does not order as its values do, of JSON or a
-    ///   `Decimal`, is thrown by the verb that uses the query.
+    ///   - order: Whether the smallest or the greatest value comes first.
+    /// - Note: The verb that uses the query throws `.misuse` for a column whose stored text does
+    ///   not sort as its values do, such as JSON or a `Decimal`.
     public func order<V>(by path: KeyPath<R, V>, _ order: QueryOrder = .ascending) -> Query {
         var query = self
         query.order.append(OrderTerm(path, order))
@@ -55,10 +55,10 @@ public struct Query<R: Record>: Sendable {
     /// The first rows only.
     ///
     /// - Parameters:
-    ///   - countMax: How many rows at most; a negative number counts as 0.
-    ///   - offset: How many rows to leave out before them; a negative number counts as 0.
-    /// - Complexity: O(*offset* + *countMax*) rows are looked at. To go through many pages, ask
-    ///   for the rows ``after(_:)`` the last one.
+    ///   - countMax: The maximum number of rows; a negative number counts as 0.
+    ///   - offset: The number of rows to skip before them; a negative number counts as 0.
+    /// - Complexity: O(*offset* + *countMax*) rows of the result are read. To go through many
+    ///   pages, fetch the rows ``after(_:)`` the last one instead.
     public func limit(_ countMax: Int, offset: Int = 0) -> Query {
         var query = self
         query.countMax = max(0, countMax)
@@ -70,9 +70,10 @@ public struct Query<R: Record>: Sendable {
 
     func selectSQL(_ plan: RecordPlan) -> SQL { SQL(text: plan.selectSQL).appending(clauses) }
 
-    /// The same for the collector: one column, the call of its function. `nil` where the rows have
-    /// an order, in which an aggregate function need not get them, or where LIMIT would count its
-    /// single row. See <https://www.sqlite.org/lang_aggfunc.html>.
+    /// The same for `RowCollector`: one column, the call of its function. `nil` if the query has an
+    /// order, because SQLite need not pass rows to an aggregate function in that order. `nil` if it
+    /// has a limit, because LIMIT would count the aggregate's single row. See
+    /// <https://www.sqlite.org/lang_aggfunc.html>.
     func collectSQL(_ plan: RecordPlan) -> SQL? {
         guard order.isEmpty, countMax == nil else { return nil }
         return SQL(text: plan.collectSQL).appending(filter)
@@ -101,7 +102,8 @@ public struct Query<R: Record>: Sendable {
 
     /// The values of a column, each once.
     func distinctSQL(_ plan: RecordPlan, _ position: Int) -> SQL {
-        // By bytes, whatever the column's own collation is: that is when two of Swift's are equal.
+        // COLLATE BINARY compares bytes, whatever the column's own collation. Texts with different
+        // bytes stay separate.
         """
         SELECT DISTINCT value COLLATE BINARY FROM (\(rows(plan, position)))
         ORDER BY value COLLATE BINARY
@@ -115,7 +117,7 @@ public struct Query<R: Record>: Sendable {
         """
     }
 
-    /// - Parameter aggregates: The SQL of aggregates of an expression.
+    /// - Parameter aggregates: Makes the SQL of the aggregates of an expression.
     func aggregateSQL(
         _ plan: RecordPlan, _ position: Int, _ aggregates: (_ value: String) -> String
     ) -> SQL {
@@ -130,7 +132,7 @@ public struct Query<R: Record>: Sendable {
         select("\(plan.qualifiedColumns[position]) AS value", plan)
     }
 
-    /// - Parameter columns: The SQL of what is wanted of each row.
+    /// - Parameter columns: The SQL of the result columns.
     func select(_ columns: String, _ plan: RecordPlan) -> SQL {
         SQL(text: "SELECT \(columns) FROM \(plan.quotedTable)").appending(clauses)
     }
@@ -150,10 +152,9 @@ public struct Query<R: Record>: Sendable {
     }
 }
 
-/// The SQL of a query, as a person reads it: `?` stands for each value.
+/// The SQL of a query in readable form, with `?` for each value.
 extension Query: CustomStringConvertible {
-    /// The SELECT of its rows, without any value; what is wrong with the query, if it
-    /// cannot be run.
+    /// The SELECT of its rows, without any values; or the error, if the query cannot be run.
     public var description: String {
         do throws(StoreError) {
             return try selectSQL(try RecordPlan.of(R.self)).checked().text
@@ -188,18 +189,18 @@ extension Record {
     ///
     /// - Parameters:
     ///   - path: A property with a column.
-    ///   - order: Which end comes first.
+    ///   - order: Whether the smallest or the greatest value comes first.
     public static func order<V>(
         by path: KeyPath<Self, V>, _ order: QueryOrder = .ascending
     ) -> Query<Self> {
         Query().order(by: path, order)
     }
 
-    /// The first rows, in the engine's order.
+    /// The first rows, in SQLite's order.
     ///
     /// - Parameters:
-    ///   - countMax: How many rows at most; a negative number counts as 0.
-    ///   - offset: How many rows to leave out before them; a negative number counts as 0.
+    ///   - countMax: The maximum number of rows; a negative number counts as 0.
+    ///   - offset: The number of rows to skip before them; a negative number counts as 0.
     public static func limit(_ countMax: Int, offset: Int = 0) -> Query<Self> {
         Query().limit(countMax, offset: offset)
     }
