@@ -1,22 +1,22 @@
-/// Whole databases from one place to another: between connections, into memory and out of it.
+/// Copies of whole databases: between connections, into memory and out of it.
 ///
-/// The pages are copied as they are, each under the key of its own connection, out of one snapshot.
-/// For another profile, and from or to plaintext, there are `Store.migrate`, `encrypt`, `decrypt`.
+/// Pages are copied unchanged out of one snapshot; each connection encrypts them with its own key.
+/// For another profile, and from or to plaintext, use `Store.migrate`, `encrypt` and `decrypt`.
 extension Connection {
-    /// Copies everything into another open connection, in place of what it holds.
+    /// Copies everything into another open connection, replacing its content.
     ///
-    /// The target keeps its key. If anything fails, it holds what it held. Statements that were
-    /// prepared on a target without a file end.
+    /// The target keeps its key. If anything fails, its content is unchanged. If the target has no
+    /// file, its prepared statements are finalized.
     ///
     /// - Parameters:
-    ///   - target: Not this connection. One to a file must have the same profile.
+    ///   - target: Not this connection. If it has a file, it must have this connection's profile.
     ///   - progress: Called about once for every 256 pages.
     /// - Throws: `StoreError` `.damaged` if a page of this database fails authentication; `.busy`,
     ///   `.full`, `.io`, `.readOnly`; `.mismatch` for another profile; `.misuse` inside a
-    ///   transaction, or while a statement of either connection is at a row.
-    /// - Complexity: O(*pages*) time; O(1) memory if the target's own is not counted. Between two
-    ///   files O(*pages*) memory, since a page is known to be authentic only when all were read:
-    ///   for large ones use `save(to:key:progress:)`.
+    ///   transaction, or while a statement of either connection has a current row.
+    /// - Complexity: O(*pages*) time; O(1) memory besides the target's content. Between two files
+    ///   O(*pages*) memory, because pages are known to be authentic only once all were read: for
+    ///   large files use `save(to:key:progress:)`.
     /// - Note: The corresponding C functions are `sqlite3_backup_*`.
     public func backup(
         to target: Connection, progress: ((CopyProgress) -> Void)? = nil
@@ -30,17 +30,17 @@ extension Connection {
         try target.receive(origin, CopyMonitor(progress: progress) { false })
     }
 
-    /// Takes everything from a file, in place of what this connection holds.
+    /// Replaces this connection's content with the content of a file.
     ///
-    /// The file is left as it is, and is never made. If anything fails, this connection holds what
-    /// it held.
+    /// The file is left as it is, and is never created. If anything fails, this connection's
+    /// content is unchanged.
     ///
     /// - Parameters:
-    ///   - path: The file. For a connection to a file both must have the same profile.
+    ///   - path: The file. If this connection has a file, both must have the same profile.
     ///   - key: The file's key.
     ///   - progress: Called about once for every 256 pages.
-    /// - Throws: `StoreError` `.notFound` if there is no such file; what opening it throws; as
-    ///   `backup(to:progress:)`.
+    /// - Throws: `StoreError` `.notFound` if there is no such file; the errors of opening it;
+    ///   otherwise as `backup(to:progress:)`.
     /// - Complexity: As `backup(to:progress:)`.
     /// - Note: The corresponding C functions are `sqlite3_backup_*`.
     public func load(
@@ -56,7 +56,7 @@ extension Connection {
         try receive(origin, CopyMonitor(progress: progress) { false })
     }
 
-    /// Copies everything into a new file, which appears when all its pages were checked.
+    /// Copies everything into a new file, which appears after all its pages are checked.
     ///
     /// - Parameters:
     ///   - path: The new file, at which there is nothing yet. It gets this database's profile.
@@ -64,7 +64,7 @@ extension Connection {
     ///   - progress: Called about once for every 256 pages.
     /// - Throws: `StoreError` `.alreadyExists`; `.notFound` for a missing folder; `.damaged` if a
     ///   page of this database fails authentication; `.full`, `.io`; `.misuse` inside a
-    ///   transaction, while a statement is at a row, or for an empty key.
+    ///   transaction, while a statement has a current row, or for an empty key.
     /// - Complexity: O(*pages*) time; O(1) memory.
     /// - Note: The corresponding C functions are `sqlite3_backup_*`.
     public func save(
@@ -106,7 +106,7 @@ extension Connection {
             target.cleanMissCount = nil
         }
         guard origin.isFile else { return try origin.copy(into: target, monitor) }
-        // What is written to a file cannot be taken back: first everything is read and proven.
+        // A write to a file cannot be undone: first read everything and prove it authentic.
         let staged = try privateCopy(of: origin, monitor)
         defer { staged.close() }
         try CopyOrigin(handle: staged, profile: origin.profile, isFile: false)
@@ -129,23 +129,23 @@ extension Connection {
     }
 }
 
-/// Where pages are copied from.
+/// The source of a copy.
 private struct CopyOrigin {
     /// In no transaction.
     let handle: Handle
     let profile: CipherProfile
     let isFile: Bool
 
-    /// Copies one snapshot. When this returns, all that was read is known to be authentic.
+    /// Copies one snapshot. When this returns, everything read is known to be authentic.
     func copy(into target: Handle, _ monitor: CopyMonitor) throws(StoreError) {
         try handle.run(.begin)
         defer { try? handle.run(.rollback) }
-        // Takes the snapshot: without it the probe sees nothing of what the copy reads.
+        // Takes the snapshot. Without it the probe cannot see the pages that the copy reads.
         _ = try handle.firstText(Probe.sql)
         try PageCopy(source: handle, target: target, monitor: monitor).run()
     }
 
-    /// The same into a new file.
+    /// Copies one snapshot into a new file.
     func copy(into target: borrowing CopyTarget, _ monitor: CopyMonitor) throws(StoreError) {
         let handle = try target.openEmpty()
         defer { handle.close() }

@@ -1,11 +1,11 @@
-/// One copy of a whole database into a new file: reads, writes, checks, and then gives the name.
+/// One copy of a whole database into a new file: reads, writes, checks, then names the file.
 ///
-/// Whatever fails, the source is as it was, and nothing stands at the path of the copy.
+/// If anything fails, the source is unchanged and nothing exists at the copy's path.
 struct Conversion {
     let configuration: Configuration
     let monitor: CopyMonitor
 
-    /// A plaintext database into a store.
+    /// Copies a plaintext database into a new store.
     func encrypt(
         plaintextAt path: String, to newPath: String, key: borrowing StoreKey
     ) throws(StoreError) -> CopyReport {
@@ -23,7 +23,7 @@ struct Conversion {
         return try finish(target, content, profile: profile)
     }
 
-    /// An encrypted database in whatever format into a store.
+    /// Copies an encrypted database of any supported format into a new store.
     func migrate(
         from path: String, key: borrowing StoreKey, to newPath: String,
         newKey: borrowing StoreKey
@@ -46,7 +46,7 @@ struct Conversion {
         return try finish(target, content, profile: profile)
     }
 
-    /// A store, in a read transaction of its own, into a plaintext database.
+    /// Copies a store into a plaintext database, in a single read transaction.
     func decrypt(_ core: StoreCore, to newPath: String) throws -> CopyReport {
         try core.requireOutside()
         let location = try CopyTarget.location(newPath)
@@ -58,7 +58,8 @@ struct Conversion {
         return try finish(target, content, profile: nil)
     }
 
-    /// A store, in a read transaction of its own, into a store of the same profile, page by page.
+    /// Copies a store page by page into a new one of the same profile, in a single read
+    /// transaction.
     func backUp(
         _ core: StoreCore, to newPath: String, key: borrowing StoreKey?
     ) throws -> CopyReport {
@@ -117,7 +118,7 @@ struct Conversion {
     private func fill(
         _ target: borrowing CopyTarget, from source: Handle, cipher: FileCipher?
     ) throws(StoreError) -> DatabaseCopy.Content {
-        // The rows' own statements may be compiled again while they run.
+        // SQLite may recompile the row statements while they run, so keep Coffer's rights in force.
         let wasCoffer = source.authorizer.isCoffer
         source.authorizer.isCoffer = true
         defer { source.authorizer.isCoffer = wasCoffer }
@@ -126,8 +127,8 @@ struct Conversion {
         let content = try namingPages(of: source, cipher) { () throws(StoreError) in
             try DatabaseCopy(source: source, target: handle, monitor: monitor).run()
         }
-        // Nothing but the structure tells whether pages without a MAC are as they were. Last,
-        // because an index that this process cannot read is reported better by the copy.
+        // Pages without a MAC can only be checked by their structure. This check comes last,
+        // because the copy gives a better error for an index that this process cannot read.
         if cipher == nil || cipher?.profile.pageMAC == CipherProfile.PageMAC.none {
             try CopyCheck.requireSound(source, "the source")
         }
@@ -142,7 +143,7 @@ struct Conversion {
         return CopyReport(result, profile: profile)
     }
 
-    /// Adds to an error about damage which pages of the main file it is.
+    /// Adds the numbers of the main file's damaged pages to a damage error.
     private func namingPages<T>(
         of source: Handle, _ cipher: FileCipher?, _ work: () throws(StoreError) -> T
     ) throws(StoreError) -> T {

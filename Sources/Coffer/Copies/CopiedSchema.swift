@@ -1,6 +1,6 @@
 import CSQLCipher
 
-/// What a database consists of, as far as a copy row by row has to know.
+/// The schema of a database, as far as a copy row by row needs it.
 struct CopiedSchema: Equatable {
     /// A row of `sqlite_master`, without the root page, which differs between copies.
     struct Entry: Hashable {
@@ -10,7 +10,7 @@ struct CopiedSchema: Equatable {
         /// `nil` for an index that a constraint makes.
         let sql: String?
 
-        /// Byte by byte: `String` counts texts as equal that differ in normalisation.
+        /// Compared byte by byte: `String` treats texts that differ in normalisation as equal.
         private var bytes: [[UInt8]?] {
             [Array(type.utf8), Array(name.utf8), Array(table.utf8), sql.map { Array($0.utf8) }]
         }
@@ -20,47 +20,48 @@ struct CopiedSchema: Equatable {
         func hash(into hasher: inout Hasher) { hasher.combine(bytes) }
     }
 
-    /// A table that has pages of its own: no view and no virtual table.
+    /// A table with its own pages: neither a view nor a virtual table.
     struct Table: Equatable {
         let entry: Entry
-        /// What is selected and inserted: an alias of the row id if there is one, then every
-        /// column that can be written. Ready for SQL.
+        /// The columns to select and insert, ready for SQL: an alias of the row id if there is one,
+        /// then every writable column.
         let columns: [String]
 
         var name: String { entry.name }
         var quotedName: String { name.inDoubleQuotes }
 
-        /// `NOT INDEXED`, so that rows come from the table itself and in its own order. Columns are
-        /// qualified, since SQLite takes an unknown `"name"` alone for a text:
+        /// `NOT INDEXED` makes SQLite read rows from the table itself, in its own order. Columns
+        /// are qualified, because SQLite treats an unknown, unqualified `"name"` as a text:
         /// <https://www.sqlite.org/quirks.html#dblquote>.
         var select: String {
             let columns = columns.map { "\(quotedName).\($0)" }.joined(separator: ", ")
             return "SELECT \(columns) FROM \(quotedName) NOT INDEXED"
         }
 
-        /// `OR ABORT` overrides what a constraint says of conflicts: no row is dropped or replaced.
+        /// `OR ABORT` overrides a constraint's ON CONFLICT clause, so no row is dropped or
+        /// replaced.
         var insert: String {
             let values = columns.map { _ in "?" }.joined(separator: ", ")
             return "INSERT OR ABORT INTO \(quotedName)(\(columns.joined(separator: ", "))) "
                 + "VALUES (\(values))"
         }
 
-        /// Whether SQLite keeps it for itself: `sqlite_sequence`, `sqlite_stat1`.
+        /// Whether the table is internal to SQLite, such as `sqlite_sequence` or `sqlite_stat1`.
         var isInternal: Bool { name.hasPrefix("sqlite_") }
     }
 
-    /// Everything in `sqlite_master`, in its order.
+    /// All rows of `sqlite_master`, in row id order.
     let entries: [Entry]
-    /// `sqlite_sequence` comes last: making rows of other tables changes it.
+    /// `sqlite_sequence` comes last, because inserting rows into other tables changes it.
     let tables: [Table]
-    /// Made again from their SQL when the rows are there.
+    /// Created from their SQL after the rows are copied.
     let indexes: [Entry]
-    /// Views, triggers and virtual tables: rows of `sqlite_master` and nothing else.
+    /// Views, triggers and virtual tables, which are rows of `sqlite_master` and nothing else.
     let textOnly: [Entry]
 
-    /// Reads the schema; in a transaction, so that it stays as it is.
+    /// Reads the schema. Must run in a transaction, so that the schema cannot change.
     ///
-    /// - Parameter withColumns: Whether rows will be selected, or only counted.
+    /// - Parameter withColumns: `true` if rows will be selected, `false` if they are only counted.
     /// - Throws: `.unsupported` for a table whose row ids cannot be named; `.damaged`.
     init(of handle: Handle, withColumns: Bool = true) throws(StoreError) {
         let rows = try CopyStatement(
@@ -113,7 +114,8 @@ struct CopiedSchema: Equatable {
                 .unsupported, "\(table) has columns named rowid, _rowid_ and oid",
                 hint: "Rename one of them: the row ids cannot be copied otherwise.", table: table)
         }
-        // A table WITHOUT ROWID has no such column. The name is not quoted: that might be a text.
+        // A table WITHOUT ROWID has no such column. The name is not quoted, because SQLite might
+        // read a quoted one as a text.
         let rowID = "SELECT \(free) FROM \(table.inDoubleQuotes) NOT INDEXED"
         return try CopyStatement.compiles(handle, rowID) ? [free] + columns : columns
     }

@@ -11,7 +11,7 @@ struct CopyCheck {
         let pageCount: Int
     }
 
-    /// - Parameter content: What the source holds; `nil` where the pages were copied as they are.
+    /// - Parameter content: The source's content; `nil` if its pages were copied unchanged.
     /// - Throws: `.damaged`, `.cancelled`.
     func run(_ content: DatabaseCopy.Content?) throws(StoreError) -> Result {
         try requireAuthenticPages()
@@ -36,7 +36,7 @@ struct CopyCheck {
             pageCount: try handle.firstInteger("PRAGMA page_count"))
     }
 
-    /// Every page of the file, through the descriptor that the engine has it open with.
+    /// Authenticates every page of the file, through the engine's own file descriptor.
     private func requireAuthenticPages() throws(StoreError) {
         guard let cipher else { return }
         let pages = RawPages(handle, key: cipher.key, profile: cipher.profile)
@@ -55,8 +55,8 @@ struct CopyCheck {
         try monitor.report(.verifyingPages, pageCount, of: pageCount)
     }
 
-    /// - Throws: `.damaged` with the first things that `integrity_check` says.
-    ///   Nothing if all pages are authentic and it cannot run, because the schema needs a collation
+    /// - Throws: `.damaged` with the first problem that `integrity_check` reports. Throws nothing
+    ///   if all pages are authentic and the check cannot run, because the schema needs a collation
     ///   or a function that this program does not have.
     static func requireSound(
         _ handle: Handle, _ what: String, isAuthentic: Bool = false
@@ -70,7 +70,7 @@ struct CopyCheck {
         } catch  where isAuthentic && error.isInability && handle.probeFailure() == nil {
             return
         } catch  where error.code == .sql || error.code == .damaged {
-            // SQLCipher 4 fails the pragma itself.
+            // On SQLCipher 4 the pragma itself fails.
             problems.append(error.message)
         }
         guard let first = problems.first else { return }

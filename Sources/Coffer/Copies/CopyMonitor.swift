@@ -1,6 +1,6 @@
 /// How far a copy has come.
 public struct CopyProgress: Sendable {
-    /// What is being counted.
+    /// A kind of work whose rows or pages are counted.
     public enum Step: Sendable {
         /// Rows that were written to the copy.
         case copyingRows
@@ -12,20 +12,20 @@ public struct CopyProgress: Sendable {
         case verifyingRows
     }
 
-    /// What the copy is at.
+    /// The current step.
     public let step: Step
     /// Rows or pages done in this step.
     public let count: Int
-    /// Rows or pages of this step in all.
+    /// The total of rows or pages in this step.
     public let countTotal: Int
 }
 
-/// Tells the caller of a copy how far it is, and the copy whether to go on.
+/// Reports progress to the caller of a copy, and stops the copy when it is cancelled.
 struct CopyMonitor {
     let progress: ((CopyProgress) -> Void)?
     let isCancelled: () -> Bool
 
-    /// How many rows or pages are done between two calls.
+    /// The number of rows or pages between two reports.
     static let interval = 256
 
     /// - Throws: `.cancelled`.

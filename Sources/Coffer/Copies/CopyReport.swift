@@ -1,6 +1,7 @@
-/// What a copy consists of, after it was checked.
+/// The content of a copy that was checked.
 public struct CopyReport: Sendable, Equatable {
-    /// Tables with rows of their own: those of virtual tables count, SQLite's own do not.
+    /// Tables that store rows: a virtual table's shadow tables count, SQLite's internal tables do
+    /// not.
     public let tableCount: Int
     /// Rows of these tables.
     public let rowCount: Int

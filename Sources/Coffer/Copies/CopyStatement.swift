@@ -1,6 +1,6 @@
 import CSQLCipher
 
-/// A statement of Coffer's own on a handle without a `Connection`, under Coffer's rights.
+/// An internal statement on a handle without a `Connection`, compiled with Coffer's rights.
 final class CopyStatement {
     let raw: OpaquePointer
     private let handle: Handle
@@ -19,7 +19,7 @@ final class CopyStatement {
         sqlite3_finalize(raw)
     }
 
-    /// Whether SQL that names what may not be there can be compiled.
+    /// Whether SQL that names a possibly missing object can be compiled.
     static func compiles(_ handle: Handle, _ sql: String) throws(StoreError) -> Bool {
         var raw: OpaquePointer?
         let code = try handle.compilingAsCoffer(sql, &raw)
@@ -28,8 +28,8 @@ final class CopyStatement {
         return code == SQLITE_OK
     }
 
-    /// Moves to the next row; `false` at the end. A statement that a schema change compiles again
-    /// in here is still Coffer's.
+    /// Moves to the next row; `false` at the end. The statement keeps Coffer's rights if a schema
+    /// change makes SQLite recompile it here.
     func step() throws(StoreError) -> Bool {
         let code = handle.guardingSchema(pageCount: 1) {
             handle.authorizer.asCoffer { sqlite3_step(raw) }
@@ -44,7 +44,7 @@ final class CopyStatement {
         }
     }
 
-    /// Runs a statement that returns no row, and makes it ready for the next run.
+    /// Runs a statement that returns no row, and resets it for the next run.
     func run() throws(StoreError) {
         while try step() {}
         sqlite3_reset(raw)
@@ -52,10 +52,10 @@ final class CopyStatement {
 
     var columnCount: Int32 { sqlite3_column_count(raw) }
 
-    /// A text as it is, to be written elsewhere.
+    /// The text of a column unchanged, to be written elsewhere.
     ///
-    /// - Throws: `.unsupported` for one that is not UTF-8 or holds a NUL: repaired or cut short it
-    ///   would be another one.
+    /// - Throws: `.unsupported` for a text that is not UTF-8 or holds a NUL: repairing or cutting
+    ///   it would change it.
     func text(_ column: Int32) throws(StoreError) -> String? {
         guard let start = sqlite3_column_text(raw, column) else { return nil }
         let bytes = UnsafeBufferPointer(
@@ -78,7 +78,7 @@ final class CopyStatement {
         guard code == SQLITE_OK else { throw handle.error(code, sql: sql) }
     }
 
-    /// Binds the columns of the row that the other statement stands at, as they are stored.
+    /// Binds the columns of the other statement's current row, as they are stored.
     func bindRow(of other: CopyStatement) throws(StoreError) {
         for column in 0..<other.columnCount {
             let code = sqlite3_bind_value(raw, column + 1, sqlite3_column_value(other.raw, column))
@@ -87,7 +87,7 @@ final class CopyStatement {
     }
 }
 
-/// What the rows of a table come down to: equal for equal rows in equal order, in one process.
+/// A digest of a table's rows: equal for equal rows in equal order, in one process.
 struct RowDigest: Equatable {
     private(set) var rowCount = 0
     private var hasher = Hasher()
@@ -103,11 +103,11 @@ struct RowDigest: Equatable {
         one.rowCount == other.rowCount && one.value == other.value
     }
 
-    /// Adds storage class and bytes of every column of the row that the statement stands at.
+    /// Adds storage class and bytes of every column in the statement's current row.
     ///
-    /// Texts are read in the encoding of the database (or of the machine for UTF-16): a conversion
-    /// could make two texts equal that are not. It may change the row's own value, so a row is
-    /// bound elsewhere before it is added.
+    /// Texts are read in the encoding of the database (or of the machine for UTF-16), because a
+    /// conversion could make two different texts equal. Reading may change the row's own value, so
+    /// bind a row elsewhere before adding it.
     mutating func add(_ row: CopyStatement) {
         rowCount += 1
         for column in 0..<row.columnCount {

@@ -8,22 +8,22 @@ import Glibc
 import Musl
 #endif
 
-/// The new file that a copy is written to: it appears under its name when it was checked.
+/// The new file that a copy is written to; it gets its name after it is checked.
 struct CopyTarget: ~Copyable {
     private let new: NewFile
     /// `nil` for a plaintext database.
     private let cipher: FileCipher?
     private let configuration: Configuration
 
-    /// The file's permissions once it has its name: those of the source, and 0600 for a plaintext
-    /// copy.
+    /// The permissions of the named file: those of the source; 0600 for a plaintext copy or a
+    /// source without a file.
     private let permissions: mode_t
 
     init(
         at file: FileLocation, of source: FileLocation?, cipher: FileCipher?,
         configuration: Configuration
     ) throws(StoreError) {
-        // A database without a file was its owner's alone.
+        // A database without a file was private to its owner.
         let permissions = cipher == nil ? 0o600 : try source?.permissions() ?? 0o600
         new = try NewFile(at: file)
         self.permissions = permissions
@@ -31,7 +31,7 @@ struct CopyTarget: ~Copyable {
         self.configuration = configuration
     }
 
-    /// Refuses a path that something stands at, before any work is done.
+    /// Refuses a path where something exists, before any work is done.
     ///
     /// - Throws: `.alreadyExists`; `.notFound` if the folder is missing; `.misuse`.
     static func location(_ path: String) throws(StoreError) -> FileLocation {
@@ -52,8 +52,8 @@ struct CopyTarget: ~Copyable {
 
     /// Opens the file to be filled in one transaction.
     ///
-    /// Without a journal: on any failure the file is removed. COMMIT syncs it. Until it has its
-    /// name nobody else may read it, since it may be plaintext.
+    /// It has no journal, because the file is removed after any failure. COMMIT syncs it. Until it
+    /// has its name only its owner may read it, because it may be plaintext.
     borrowing func openEmpty() throws(StoreError) -> Handle {
         try new.temporary.createPrivate()
         let handle = try Handle(
@@ -67,10 +67,10 @@ struct CopyTarget: ~Copyable {
         return handle
     }
 
-    /// Checks what was written over a connection that has not seen it before.
+    /// Checks the copy over a connection that has not seen it before.
     ///
-    /// - Parameter content: What it must hold; `nil` where the pages were copied as they are.
-    /// - Throws: `.damaged` if the copy is not sound, or not the same.
+    /// - Parameter content: The expected content; `nil` if the pages were copied unchanged.
+    /// - Throws: `.damaged` if the copy is not sound, or differs from `content`.
     borrowing func check(
         against content: DatabaseCopy.Content?, _ monitor: CopyMonitor
     ) throws(StoreError) -> CopyCheck.Result {
@@ -81,13 +81,13 @@ struct CopyTarget: ~Copyable {
 
     /// Gives the checked file its name.
     ///
-    /// - Throws: `.alreadyExists` if something has got the name meanwhile; `.io`.
+    /// - Throws: `.alreadyExists` if something has taken the name in the meantime; `.io`.
     borrowing func adopt() throws(StoreError) {
         try new.temporary.setPermissions(permissions)
         guard try new.adopt() else { throw Self.alreadyExists(new.file) }
     }
 
-    /// In the journal mode of the configuration; a plaintext file stays without a log.
+    /// Opens an encrypted copy in the configured journal mode; a plaintext copy never uses WAL.
     private borrowing func openWhole() throws(StoreError) -> Handle {
         guard let cipher else {
             let handle = try Handle(
@@ -106,6 +106,6 @@ struct CopyTarget: ~Copyable {
             role: .writer, cacheByteCount: Self.cacheByteCount)
     }
 
-    /// Enough for the inner pages of any table: rows come in order.
+    /// Holds the interior pages of any table, because rows arrive in order.
     static let cacheByteCount = 32 << 20
 }

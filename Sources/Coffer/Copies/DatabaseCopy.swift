@@ -2,17 +2,17 @@ import CSQLCipher
 
 /// Copies a whole database row by row into an empty one, over two connections.
 ///
-/// Row by row, because the two may differ in encryption, page size and reserved bytes:
-/// `sqlite3_backup` from plaintext to an encrypted file reports success on SQLCipher 3 and leaves
-/// a file that nobody can read. Not by `sqlcipher_export`, which needs a key in SQL text and loses
-/// the row ids of tables without INTEGER PRIMARY KEY, `user_version`, `application_id` and
-/// `auto_vacuum`. The order is that of SQLite's VACUUM:
+/// It copies rows, because the databases may differ in encryption, page size and reserved bytes.
+/// `sqlite3_backup` from plaintext to an encrypted file reports success on SQLCipher 3 and leaves a
+/// file that nobody can read. `sqlcipher_export` needs a key in SQL text and loses the row ids of
+/// tables without INTEGER PRIMARY KEY, `user_version`, `application_id` and `auto_vacuum`. The
+/// order is that of SQLite's VACUUM:
 ///
-/// 1. The settings of the file that can only be made while it is empty.
+/// 1. The settings that a file accepts only while it is empty.
 /// 2. Tables, then their rows. There are no triggers yet, and foreign keys are off.
 /// 3. Indexes.
-/// 4. Views, triggers and virtual tables, as the rows of `sqlite_master` that they are. What a
-///    virtual table stores are ordinary tables, copied in step 2: its module is not needed.
+/// 4. Views, triggers and virtual tables, as rows of `sqlite_master`. A virtual table's data is in
+///    ordinary tables, copied in step 2: its module is not needed.
 struct DatabaseCopy {
     /// In a read transaction, which the caller ends.
     let source: Handle
@@ -20,14 +20,14 @@ struct DatabaseCopy {
     let target: Handle
     let monitor: CopyMonitor
 
-    /// What was read, to compare the copy with.
+    /// The content that was read, to compare the copy with.
     struct Content {
         let schema: CopiedSchema
         let digests: [RowDigest]
         let settings: [String: String]
     }
 
-    /// - Returns: What the source holds; proven authentic as far as its pages can be.
+    /// - Returns: The source's content, proven authentic as far as its pages can be.
     /// - Throws: `.damaged` if the source is; `.unsupported` naming what cannot be copied;
     ///   `.full`, `.io`, `.cancelled`.
     func run() throws(StoreError) -> Content {
@@ -44,7 +44,7 @@ struct DatabaseCopy {
         for name in ["user_version", "application_id"] {
             try target.run("PRAGMA \(name) = \(settings[name] ?? "0")")
         }
-        // Before anything is kept: every page that was read was authentic.
+        // Before COMMIT: every page that was read must be authentic.
         if let failure = source.probeFailure() { throw failure }
         try target.run(.commit)
         return Content(schema: schema, digests: digests, settings: settings)
@@ -62,18 +62,19 @@ struct DatabaseCopy {
 
     private func prepareTarget(_ settings: [String: String]) throws(StoreError) {
         try target.run("PRAGMA foreign_keys = OFF")
-        // Rows that were let in once are copied, and `integrity_check` tells of them.
+        // Rows that violate a CHECK constraint are copied too, and `integrity_check` reports them.
         try target.run("PRAGMA ignore_check_constraints = ON")
         try target.run("PRAGMA encoding = \"\(settings["encoding"] ?? "UTF-8")\"")
         try target.run("PRAGMA auto_vacuum = \(settings["auto_vacuum"] ?? "0")")
-        // Lets tables be made whose names are SQLite's own, and the schema be written as rows.
+        // Allows creating tables with names reserved by SQLite, and writing the schema as rows.
         try target.run("PRAGMA writable_schema = ON")
     }
 
     // MARK: Schema
 
     private func create(_ entry: CopiedSchema.Entry) throws(StoreError) {
-        // Only the first statement of the text is compiled, and only CREATE is one of a schema.
+        // Only the first statement of the text is compiled, and a schema holds only CREATE
+        // statements.
         guard let sql = entry.sql, sql.prefix(6).uppercased() == "CREATE" else {
             throw StoreError(
                 .damaged, "the schema says of \(entry.name) what no schema says",
@@ -127,7 +128,7 @@ struct DatabaseCopy {
         for table in schema.tables {
             if table.name == "sqlite_sequence" { try prepareSequence(table) }
             let digest = try copy(table, isUTF16: isUTF16, &count, of: countTotal)
-            // All pages of one table, so that the error can name it.
+            // Probes after each table, so that the error can name the table.
             if let failure = source.probeFailure() { throw failure.with(table: table.name) }
             digests.append(digest)
         }
@@ -140,8 +141,7 @@ struct DatabaseCopy {
         return digests
     }
 
-    /// Counted over the tables themselves: an index may need a collation that is not here, which
-    /// `create` reports better.
+    /// Counts without indexes: one may need a missing collation, which `create` reports better.
     private func countRows(_ schema: CopiedSchema) throws(StoreError) -> Int {
         try reading { () throws(StoreError) in
             var count = 0
@@ -153,7 +153,8 @@ struct DatabaseCopy {
         }
     }
 
-    /// Making a table with AUTOINCREMENT makes this one, and making rows fills it.
+    /// Ensures an empty `sqlite_sequence`. SQLite creates it with the first table with
+    /// AUTOINCREMENT, and inserting rows fills it.
     private func prepareSequence(_ table: CopiedSchema.Table) throws(StoreError) {
         let made = try target.firstInteger(
             "SELECT count(*) FROM sqlite_master WHERE name = 'sqlite_sequence'")
@@ -175,7 +176,7 @@ struct DatabaseCopy {
             do throws(StoreError) {
                 try insert.run()
             } catch  where error.code == .constraint {
-                // Values that a damaged page gave must not be blamed on the constraint.
+                // The constraint must not be blamed for values that a damaged page gave.
                 throw source.probeFailure() ?? Self.contradiction(table.name, cause: error)
             }
             count += 1
@@ -195,7 +196,8 @@ struct DatabaseCopy {
         }
     }
 
-    /// Reading our own SQL fails only if the file is damaged, whatever the engine calls it.
+    /// Reading Coffer's own SQL fails only if the file is damaged, whatever code the engine
+    /// returns.
     private func reading<T>(_ work: () throws(StoreError) -> T) throws(StoreError) -> T {
         do throws(StoreError) {
             return try work()

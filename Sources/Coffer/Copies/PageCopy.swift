@@ -1,12 +1,12 @@
 import CSQLCipher
 
-/// Copies all pages of a database into an empty one of the same profile, each under the key of its
-/// own connection. The corresponding C functions are `sqlite3_backup_*`.
+/// Copies all pages of a database into an empty one of the same profile. Each connection encrypts
+/// them with its own key. The corresponding C functions are `sqlite3_backup_*`.
 ///
-/// The source stands in a read transaction: its snapshot cannot change, so commits of others do
-/// not start the copy anew, as they would for ever beside a busy writer. Both sides must be
-/// encrypted: to plaintext SQLCipher 3 writes plaintext, and from plaintext a file that nobody
-/// can read.
+/// The source is in a read transaction, so its snapshot cannot change. Otherwise commits of other
+/// connections would restart the copy, next to a busy writer indefinitely. Both sides must be
+/// encrypted: with a plaintext target SQLCipher 3 writes plaintext, and with a plaintext source it
+/// writes a file that nobody can read.
 struct PageCopy {
     let source: Handle
     let target: Handle
@@ -14,7 +14,7 @@ struct PageCopy {
 
     /// - Throws: `.damaged` if the source is; `.full`, `.io`, `.cancelled`.
     func run() throws(StoreError) {
-        // The cipher of an empty file is set up when the file is looked at first.
+        // SQLCipher sets up the cipher of an empty file on the first access.
         _ = try target.firstText("SELECT count(*) FROM sqlite_master")
         guard let backup = sqlite3_backup_init(target.db, "main", source.db, "main") else {
             throw target.error(sqlite3_errcode(target.db))

@@ -1,10 +1,10 @@
 import CSQLCipher
 
-/// A SQLite database without encryption: where a store's content comes from or goes to.
+/// A SQLite database without encryption: the source or target of a copy.
 enum PlaintextFile {
     /// Opens an existing one, to be read and left as it is.
     ///
-    /// - Throws: `.notFound`, `.truncated`; `.notAStore` if it is encrypted or no database,
+    /// - Throws: `.notFound`, `.truncated`; `.notAStore` if it is encrypted or not a database,
     ///   `.unsupported` if it is encrypted behind a plaintext header; `.damaged`, `.busy`, `.io`.
     static func openSource(
         _ file: FileLocation, _ configuration: Configuration
@@ -42,7 +42,7 @@ enum PlaintextFile {
         return handle
     }
 
-    /// The settings that concern reading, then a read of the schema.
+    /// Applies the settings that concern reading, then reads the schema.
     static func configure(_ handle: Handle, _ configuration: Configuration) throws(StoreError) {
         sqlite3_busy_timeout(handle.db, Int32(clamping: configuration.busyTimeout.milliseconds))
         try handle.run("PRAGMA temp_store = MEMORY")
@@ -52,8 +52,10 @@ enum PlaintextFile {
         _ = try handle.firstText("SELECT count(*) FROM sqlite_master")
     }
 
-    /// SQLite fills what is missing of the last page with zeros, and not even `integrity_check`
-    /// says anything. Beside a log or journal the file may be behind for good reason.
+    /// Refuses a file that is shorter than its header says.
+    ///
+    /// SQLite fills a missing part of the last page with zeros, and not even `integrity_check`
+    /// reports it. With a WAL or journal next to it, the file may lag behind for good reason.
     ///
     /// - Throws: `.truncated`.
     private static func requireWhole(
@@ -63,8 +65,8 @@ enum PlaintextFile {
         func integer(_ offset: Int, _ count: Int) -> Int {
             header[offset..<offset + count].reduce(0) { $0 << 8 | Int($1) }
         }
-        // "or the value 1 representing a page size of 65536"; the page count counts if "the 4-byte
-        // change counter at offset 24 exactly matches the 4-byte version-valid-for number at
+        // "or the value 1 representing a page size of 65536"; the page count is valid if "the
+        // 4-byte change counter at offset 24 exactly matches the 4-byte version-valid-for number at
         // offset 92": https://www.sqlite.org/fileformat2.html#the_database_header
         let size = integer(16, 2) == 1 ? 65536 : integer(16, 2)
         let pageCount = integer(24, 4) == integer(92, 4) ? integer(28, 4) : 0

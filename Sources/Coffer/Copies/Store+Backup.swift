@@ -1,21 +1,22 @@
 extension Store {
     /// Copies the store into a new one, while reads and writes go on.
     ///
-    /// One snapshot is copied, page by page, in a single read transaction, so that commits of
-    /// others do not start it anew; without WAL writes wait meanwhile. Then every page of the copy
-    /// is authenticated and its structure checked, and only then it appears at `to`.
+    /// One snapshot is copied, page by page, in a single read transaction, so commits of others do
+    /// not restart the copy; without WAL, writes wait for that transaction. Then every page of the
+    /// copy is authenticated and its structure checked. Only then the copy appears at `newPath`.
     ///
     /// - Parameters:
     ///   - newPath: The path of the copy, at which there is nothing yet.
-    ///   - key: The key of the copy; `nil` for key and salt of the store. With another key the
-    ///     copy has another salt as well. A store without a file has no key that anybody knows.
+    ///   - key: The key of the copy; `nil` for the store's key and salt. With another key the copy
+    ///     gets that key's salt, or a random one. Nobody knows the key of a store without a file.
     ///   - progress: Called on the working thread, about once for every 256 pages.
-    /// - Returns: What was copied and checked. The copy has the store's profile.
+    /// - Returns: The report of the checked copy. The copy has the store's profile.
     /// - Throws: `StoreError` `.alreadyExists`; `.notFound` for a missing folder; `.damaged` with
-    ///   page numbers where they are known, if a page of the store fails authentication or the
-    ///   copy is not sound; `.busy`, `.full`, `.io`, `.closed`; `.misuse` inside a body, for an
-    ///   empty key, or for none if the store has no file.
-    /// - Complexity: O(*pages*) time; O(1) memory. In WAL mode the log grows meanwhile.
+    ///   page numbers where they are known, if a page of the store fails authentication or the copy
+    ///   is not sound; `.busy`, `.full`, `.io`, `.closed`; `.misuse` inside a body, for an empty
+    ///   key, or without a key if the store has no file.
+    /// - Complexity: O(*pages*) time; O(1) memory. In WAL mode the WAL grows until the snapshot is
+    ///   copied.
     /// - Note: The corresponding C functions are `sqlite3_backup_*`.
     @discardableResult
     public func backup(
@@ -31,9 +32,9 @@ extension Store {
     ///
     /// - Parameters:
     ///   - newPath: The path of the copy, at which there is nothing yet.
-    ///   - key: The key of the copy; `nil` for key and salt of the store.
+    ///   - key: The key of the copy; `nil` for the store's key and salt.
     ///   - progress: Called on the working thread, about once for every 256 pages.
-    /// - Returns: What was copied and checked. The copy has the store's profile.
+    /// - Returns: The report of the checked copy. The copy has the store's profile.
     /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task is cancelled, and
     ///   then there is nothing at `newPath`.
     @discardableResult

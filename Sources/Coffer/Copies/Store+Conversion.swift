@@ -4,20 +4,21 @@ extension Store {
     /// Copies a plaintext SQLite database into a new store.
     ///
     /// Everything is copied: tables with their row ids, indexes, triggers, views, virtual tables
-    /// with what they store, `user_version`, `application_id`, `auto_vacuum` and the encoding. The
-    /// copy is compared with the source row by row, every page is authenticated and the structure
-    /// checked before it appears at `to`; until then there is nothing. The source is not changed,
-    /// but for a hot journal, which SQLite rolls back as for any reader. It stays plaintext: delete
-    /// it when you have opened the copy.
+    /// with their data, `user_version`, `application_id`, `auto_vacuum` and the encoding. The copy
+    /// is compared with the source row by row, every page is authenticated and the structure
+    /// checked before it appears at `newPath`; until then nothing is there. The source is not
+    /// changed, except that SQLite rolls back a hot journal, as it does for any reader. The source
+    /// stays plaintext: delete it when you have opened the copy.
     ///
     /// - Parameters:
-    ///   - path: The plaintext database. Others may read it meanwhile, and in WAL mode write it.
+    ///   - path: The plaintext database. During the copy others may read it, and in WAL mode write
+    ///     it.
     ///   - newPath: The path of the new store, at which there is nothing yet.
     ///   - key: The key of the new store. Never empty.
     ///   - configuration: Its `profile` is that of the new store, the engine's default if `nil`.
     ///   - progress: Called on the working thread, about once for every 256 rows or pages.
-    /// - Returns: What was copied and checked.
-    /// - Throws: `StoreError` `.alreadyExists`; `.notFound`; `.notAStore` if the source is no
+    /// - Returns: The report of the checked copy.
+    /// - Throws: `StoreError` `.alreadyExists`; `.notFound`; `.notAStore` if the source is not a
     ///   plaintext database; `.damaged` if its structure is not sound; `.unsupported` naming what
     ///   cannot be copied; `.needsNewerEngine`, `.truncated`, `.busy`, `.full`, `.io`; `.misuse`
     ///   for an empty key.
@@ -40,7 +41,7 @@ extension Store {
     ///   - key: The key of the new store. Never empty.
     ///   - configuration: Its `profile` is that of the new store, the engine's default if `nil`.
     ///   - progress: Called on the working thread, about once for every 256 rows or pages.
-    /// - Returns: What was copied and checked.
+    /// - Returns: The report of the checked copy.
     /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task is cancelled, and
     ///   then there is nothing at `newPath`.
     @discardableResult
@@ -58,21 +59,21 @@ extension Store {
 
     // MARK: Other formats to store
 
-    /// Copies an encrypted database of another format into a new store of today's.
+    /// Copies an encrypted database of another format into a new store in the current format.
     ///
     /// Reads the formats of SQLCipher 1, 2 and 3 and, where the engine can, 4, with pages of any
     /// size. Copies and checks as ``encrypt(plaintextAt:to:key:configuration:progress:)`` does.
-    /// The source is kept as it is. What SQLCipher 1 wrote has no MAC: there only the structure
-    /// can be checked, not whether a value was changed on the disk.
+    /// The source is kept as it is. Files of SQLCipher 1 have no MAC: there only the structure can
+    /// be checked, not whether a value was changed on the disk.
     ///
     /// - Parameters:
-    ///   - path: The file to read. Others may read it meanwhile, and in WAL mode write it.
+    ///   - path: The file to read. During the copy others may read it, and in WAL mode write it.
     ///   - key: The key of that file.
     ///   - newPath: The path of the new store, at which there is nothing yet.
     ///   - newKey: The key of the new store; `nil` for the same key.
     ///   - configuration: Its `profile` is that of the new store, the engine's default if `nil`.
     ///   - progress: Called on the working thread, about once for every 256 rows or pages.
-    /// - Returns: What was copied and checked.
+    /// - Returns: The report of the checked copy.
     /// - Throws: `StoreError` `.alreadyExists`; `.notFound`; `.wrongKey`, `.notEncrypted`,
     ///   `.notAStore`, `.truncated`, `.needsNewerEngine` for the source; `.damaged` with page
     ///   numbers where they are known; `.unsupported` naming what cannot be copied; `.busy`,
@@ -90,8 +91,8 @@ extension Store {
             .migrate(from: path, key: key, to: newPath, newKey: newKey)
     }
 
-    /// Copies an encrypted database of another format into a new store of today's, off the
-    /// cooperative pool.
+    /// Copies an encrypted database of another format into a new store in the current format, off
+    /// the cooperative pool.
     ///
     /// - Parameters:
     ///   - path: The file to read.
@@ -100,7 +101,7 @@ extension Store {
     ///   - newKey: The key of the new store; `nil` for the same key.
     ///   - configuration: Its `profile` is that of the new store, the engine's default if `nil`.
     ///   - progress: Called on the working thread, about once for every 256 rows or pages.
-    /// - Returns: What was copied and checked.
+    /// - Returns: The report of the checked copy.
     /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task is cancelled, and
     ///   then there is nothing at `newPath`.
     @discardableResult
@@ -121,17 +122,17 @@ extension Store {
 
     /// Copies the store into a new plaintext SQLite database.
     ///
-    /// - Warning: Whoever can read that file, or the disk after it was deleted, can read all of the
-    ///   store. Write it to a place that you would trust with the key.
+    /// - Warning: Anyone who can read that file, or the disk after it was deleted, can read all of
+    ///   the store. Write it to a place that you would trust with the key.
     ///
-    /// One snapshot is copied; reads, and in WAL mode writes, go on meanwhile. The copy is compared
-    /// with the store row by row and its structure checked before it appears at `to`. The store
-    /// stays as it is.
+    /// One snapshot is copied; reads, and in WAL mode writes, go on during the copy. The copy is
+    /// compared with the store row by row and its structure checked before it appears at `newPath`.
+    /// The store stays as it is.
     ///
     /// - Parameters:
     ///   - newPath: The path of the new file, at which there is nothing yet.
     ///   - progress: Called on the working thread, about once for every 256 rows.
-    /// - Returns: What was copied and checked; its `profile` is `nil`.
+    /// - Returns: The report of the checked copy; its `profile` is `nil`.
     /// - Throws: `StoreError` `.alreadyExists`; `.notFound` for a missing folder; `.damaged` with
     ///   page numbers where they are known; `.unsupported` naming what cannot be copied; `.busy`,
     ///   `.full`, `.io`, `.closed`; `.misuse` inside a body.
@@ -147,12 +148,12 @@ extension Store {
 
     /// Copies the store into a new plaintext SQLite database, off the cooperative pool.
     ///
-    /// - Warning: Whoever can read that file, or the disk after it was deleted, can read all of the
-    ///   store. Write it to a place that you would trust with the key.
+    /// - Warning: Anyone who can read that file, or the disk after it was deleted, can read all of
+    ///   the store. Write it to a place that you would trust with the key.
     /// - Parameters:
     ///   - newPath: The path of the new file, at which there is nothing yet.
     ///   - progress: Called on the working thread, about once for every 256 rows.
-    /// - Returns: What was copied and checked; its `profile` is `nil`.
+    /// - Returns: The report of the checked copy; its `profile` is `nil`.
     /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task is cancelled, and
     ///   then there is nothing at `newPath`.
     @discardableResult
@@ -167,7 +168,8 @@ extension Store {
 
     // MARK: Inside
 
-    /// Runs a copy on a thread that may block; the task's cancellation stops it between two rows.
+    /// Runs a copy on a thread that may block. The task's cancellation stops it at the next
+    /// progress report: one is made every `CopyMonitor.interval` rows or pages.
     static func cancellable(
         _ progress: (@Sendable (CopyProgress) -> Void)?,
         _ work: @escaping @Sendable (CopyMonitor) throws -> CopyReport

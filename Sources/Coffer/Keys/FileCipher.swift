@@ -1,4 +1,4 @@
-/// A key with the settings that it encrypts a file with.
+/// A key and the cipher settings of the file that it encrypts.
 final class FileCipher: Sendable {
     let key: RawKey
     let profile: CipherProfile
