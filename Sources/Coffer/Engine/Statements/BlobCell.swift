@@ -1,11 +1,11 @@
-/// Where a blob stands: one column of one row.
+/// The location of a blob: one column of one row.
 struct BlobCell: Sendable {
     let schema: String
     let table: String
     let column: String
     let row: Int64
 
-    /// The table as SQL names it.
+    /// The name of the table with its schema, quoted for SQL.
     func tableName() throws(StoreError) -> String {
         try schema.quotedIdentifier() + "." + table.quotedIdentifier()
     }

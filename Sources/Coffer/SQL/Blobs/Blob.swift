@@ -8,9 +8,9 @@ import Foundation
 
 /// A blob that is open for reading, piece by piece, whatever its size.
 ///
-/// It lives inside the closure of `withBlob` only, and so inside one transaction. No byte is handed
-/// out before the pages that it came from are known to be authentic. The corresponding C type is
-/// `sqlite3_blob`.
+/// It is valid only inside the closure of `withBlob`, and so inside one transaction. It hands out
+/// no byte before the pages that the byte came from are known to be authentic. The corresponding C
+/// type is `sqlite3_blob`.
 public struct BlobReader: ~Copyable {
     private let blob: OpenBlob
 
@@ -26,16 +26,16 @@ public struct BlobReader: ~Copyable {
     /// - Throws: `StoreError` `.damaged` if a page of it failed authentication; `.misuse` for a
     ///   range outside the value, or if the row was changed since the blob was opened;
     ///   `.rolledBack` if the transaction has ended; `.closed`.
-    /// - Complexity: O(*range*) memory, and time for the pages from the value's first to the last
-    ///   of the range.
+    /// - Complexity: O(*range*) memory, and time for the pages from the value's first page to the
+    ///   last page of the range.
     /// - Note: The corresponding C function is `sqlite3_blob_read`.
     public func bytes(in range: Range<Int>) throws -> Data {
         try blob.bytes(in: range)
     }
 
-    /// Fills a buffer with the bytes from an offset on.
+    /// Fills a buffer with the bytes that start at an offset.
     ///
-    /// After an error the buffer holds nothing to be used: it is filled with zeros.
+    /// After an error the buffer holds no usable bytes: a failed read fills it with zeros.
     ///
     /// - Throws: As `bytes(in:)`.
     /// - Note: The corresponding C function is `sqlite3_blob_read`.
@@ -43,11 +43,11 @@ public struct BlobReader: ~Copyable {
         try blob.read(at: offset, into: buffer)
     }
 
-    /// Gives the value to `body` from its begin to its end, in chunks; not at all if it is empty.
+    /// Passes the value to `body` in chunks, from start to end; an empty value makes no call.
     ///
     /// - Parameters:
-    ///   - byteCountMax: Bytes of each chunk but the last, which may have fewer; at least 1.
-    ///   - body: Gets each chunk, valid until it returns.
+    ///   - byteCountMax: Bytes of each chunk except the last, which may have fewer; at least 1.
+    ///   - body: Receives each chunk, which is valid until `body` returns.
     /// - Throws: As `bytes(in:)`, and what `body` throws.
     /// - Complexity: O(*byteCount*) time, O(*byteCountMax*) memory.
     public func forEachChunk(
@@ -65,9 +65,9 @@ public struct BlobReader: ~Copyable {
     }
 }
 
-/// A blob that is open for writing, piece by piece. Its size stays as it is.
+/// A blob that is open for writing, piece by piece. Its size cannot change.
 ///
-/// It lives inside the closure of `withWritableBlob` only. The corresponding C type is
+/// It is valid only inside the closure of `withWritableBlob`. The corresponding C type is
 /// `sqlite3_blob`.
 public struct BlobWriter: ~Copyable {
     private let blob: OpenBlob
@@ -79,12 +79,12 @@ public struct BlobWriter: ~Copyable {
     /// Byte count of the value. The corresponding C function is `sqlite3_blob_bytes`.
     public var byteCount: Int { blob.byteCount }
 
-    /// Overwrites the bytes from an offset on.
+    /// Overwrites the bytes that start at an offset.
     ///
     /// - Throws: `StoreError` `.misuse` for bytes beyond the end of the value, or if the row was
     ///   changed since the blob was opened; `.damaged`, `.full`, `.io`, `.rolledBack`, `.closed`.
-    /// - Complexity: O(*bytes*), and time for the pages from the value's first to the last that
-    ///   is written.
+    /// - Complexity: O(*bytes*), and time for the pages from the value's first page to the last
+    ///   page that is written.
     /// - Note: The corresponding C function is `sqlite3_blob_write`.
     public func write(_ bytes: some ContiguousBytes, at offset: Int) throws {
         try bytes.withUnsafeBytes { try blob.write($0, at: offset) }
@@ -100,7 +100,7 @@ extension Connection {
     /// }
     /// ```
     ///
-    /// Outside a transaction it runs in one of its own.
+    /// Outside a transaction, `body` runs in an implicit one.
     ///
     /// - Parameters:
     ///   - column: The column.
@@ -108,11 +108,11 @@ extension Connection {
     ///   - row: The row's id.
     ///   - schema: The name of the database, `main` unless you say otherwise.
     ///   - body: The work. An empty blob is opened too; it has 0 bytes.
-    /// - Returns: What `body` returns.
+    /// - Returns: The result of `body`.
     /// - Throws: What `body` throws; `StoreError` `.notFound` if there is no such row, `.mismatch`
-    ///   if the value is not a blob (NULL among them: see `storageClass(of:in:row:schema:)`),
-    ///   `.sql` if there is no such table or column, `.unsupported` for a view, a virtual table or
-    ///   a table WITHOUT ROWID, `.damaged`.
+    ///   if the value is not a blob (NULL included: see `storageClass(of:in:row:schema:)`), `.sql`
+    ///   if there is no such table or column, `.unsupported` for a view, a virtual table or a table
+    ///   WITHOUT ROWID, `.damaged`.
     /// - Note: The corresponding C functions are `sqlite3_blob_open` and `sqlite3_blob_close`.
     public func withBlob<T>(
         _ column: String, in table: String, row: Int64, schema: String = "main",
@@ -127,19 +127,19 @@ extension Connection {
 
     /// Opens one blob for writing while `body` runs.
     ///
-    /// Its size cannot change: make it by `zeroblob(byteCount)` in SQL, best in the table's last
-    /// column, since the engine keeps it in memory as a whole if another value follows. Triggers
-    /// do not see what is written, and a column of an index or a foreign key is refused.
+    /// Its size cannot change: create it with `zeroblob(byteCount)` in SQL. Prefer the table's last
+    /// column, because the engine keeps the whole value in memory if another value follows.
+    /// Triggers do not see the writes. A column in an index or a foreign key is refused.
     ///
     /// - Parameters:
     ///   - column: The column.
     ///   - table: The table, which has row ids.
     ///   - row: The row's id.
     ///   - schema: The name of the database, `main` unless you say otherwise.
-    ///   - body: The work. Outside a transaction it is one: what it throws undoes it.
-    /// - Returns: What `body` returns.
+    ///   - body: The work. Outside a transaction it runs in a new one, which an error rolls back.
+    /// - Returns: The result of `body`.
     /// - Throws: As `withBlob`; `StoreError` `.readOnly`, `.busy`, `.full`, `.io`; `.misuse` while
-    ///   a statement outside a transaction stands at a row.
+    ///   a statement outside a transaction has a current row.
     /// - Note: The corresponding C functions are `sqlite3_blob_open` and `sqlite3_blob_close`.
     public func withWritableBlob<T>(
         _ column: String, in table: String, row: Int64, schema: String = "main",
@@ -152,7 +152,7 @@ extension Connection {
         }
     }
 
-    /// Opens the blob in a transaction that nobody can end before it is closed.
+    /// Opens the blob in a transaction that cannot end before the blob is closed.
     private func withOpenBlob<T>(
         _ cell: BlobCell, isWritable: Bool, _ body: (OpenBlob) throws -> T
     ) throws -> T {
@@ -163,13 +163,13 @@ extension Connection {
             return try body(blob)
         }
         if isInTransaction {
-            // Its end, as SQL text, is refused while the blob is open.
+            // SQL that would end the transaction is refused while the blob is open.
             let wasInBody = isInBody
             isInBody = true
             defer { isInBody = wasInBody }
             return try run()
         }
-        // Beside a cursor the blob counts as another one.
+        // Next to an open cursor, the blob counts as one more cursor.
         guard implicit.isOpen, !isWritable else {
             return try transaction(isWritable ? .immediate : .deferred, run)
         }

@@ -1,7 +1,7 @@
 import CSQLCipher
 
 extension Connection {
-    /// How the value of one cell is stored: an empty blob, NULL and no row told apart.
+    /// The storage class of one cell; distinguishes an empty blob, NULL and a missing row.
     ///
     /// - Parameters:
     ///   - column: The column.
@@ -19,7 +19,7 @@ extension Connection {
     }
 
     func storageClass(_ cell: BlobCell) throws(StoreError) -> StorageClass? {
-        // Qualified: a name in quotes that is no column would be taken for a text.
+        // Qualified, because SQLite would treat an unknown name in quotes as a text.
         let sql = SQL(
             text: "SELECT upper(typeof(cell.\(try cell.column.quotedIdentifier()))) "
                 + "FROM \(try cell.tableName()) AS cell WHERE cell.\(try rowIDName(cell)) = ?",
@@ -48,7 +48,7 @@ extension Connection {
     private func columnNames(of cell: BlobCell) throws(StoreError) -> [String] {
         let statement = try cached("SELECT * FROM \(try cell.tableName()) LIMIT 0")
         defer { release(statement) }
-        // Only a statement that runs notices that another connection has changed the schema.
+        // Only a running statement notices that another connection has changed the schema.
         try statementWillStep(statement)
         do throws(StoreError) {
             try statement.runToEnd()

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// One open `sqlite3_blob *`: the owner of the pointer.
+/// Owns one open `sqlite3_blob *`.
 final class OpenBlob {
     let byteCount: Int
     private let handle: Handle
@@ -23,7 +23,7 @@ final class OpenBlob {
             let error = handle.error(code).with(table: cell.table, column: cell.column)
             if let damage = handle.probeFailure() { throw damage }
             guard code & 0xff == SQLITE_ERROR else { throw error }
-            // Row and value are there: it is the kind of table or column that cannot be.
+            // Row and value exist, so the engine refuses the kind of table or column.
             throw cell.error(.unsupported, error.message, hint: "Use SQL for this value.")
         }
         byteCount = Int(sqlite3_blob_bytes(raw))
@@ -33,7 +33,7 @@ final class OpenBlob {
         close()
     }
 
-    /// Closes the blob; safe to call twice. Inside a transaction its result says nothing new.
+    /// Closes the blob; safe to call twice. Inside a transaction the result code says nothing new.
     func close() {
         sqlite3_blob_close(raw)
         raw = nil
@@ -54,8 +54,8 @@ final class OpenBlob {
         return bytes
     }
 
-    /// Reads, and looks whether what was read is authentic: a page that is not comes as zeros,
-    /// with success.
+    /// Reads, then checks that the bytes are authentic: for a page that is not, the engine returns
+    /// zeros and success.
     func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(StoreError) {
         try require(offset, buffer.count)
         guard buffer.count > 0 else { return }
