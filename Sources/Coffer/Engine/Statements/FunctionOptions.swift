@@ -1,24 +1,24 @@
 import CSQLCipher
 
-/// What the engine may assume of a function.
+/// Properties of a function that the engine may rely on.
 /// See <https://www.sqlite.org/c3ref/c_deterministic.html>.
 public struct FunctionOptions: OptionSet, Sendable {
-    /// The bits, Coffer's own.
+    /// The bits, which are Coffer's and not SQLite's.
     public let rawValue: Int
 
     /// Makes a set of the bits.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// The result depends on the arguments alone: the engine may call the function once for many
+    /// The result depends only on the arguments: the engine may call the function once for many
     /// rows, and indexes may use it.
     public static let deterministic = FunctionOptions(rawValue: 1)
-    /// Views, triggers, indexes and CHECK constraints may call the function, so whoever wrote the
-    /// file may. Without it SQLCipher 4 refuses them; SQLCipher 3 knows no such rule, so there a
-    /// function with side effects has to look at its arguments.
+    /// Views, triggers, indexes and CHECK constraints may call the function, and so may the author
+    /// of the file. Without this option SQLCipher 4 refuses such calls. SQLCipher 3 has no such
+    /// rule: there a function with side effects must check its arguments.
     public static let schema = FunctionOptions(rawValue: 2)
 
-    /// The text encoding and flags of `sqlite3_create_function_v2`; the older engine ignores
-    /// those that it does not know.
+    /// The text encoding and flags of `sqlite3_create_function_v2`; the older engine ignores flags
+    /// that it does not know.
     var flags: Int32 {
         var flags = SQLITE_UTF8
         if contains(.deterministic) { flags |= SQLITE_DETERMINISTIC }

@@ -7,20 +7,21 @@ import Foundation
 #endif
 
 extension Connection {
-    /// Registers an order of texts, for `COLLATE`, `ORDER BY` and indexes.
+    /// Registers a collation: an order of texts, for `COLLATE`, `ORDER BY` and indexes.
     ///
     /// ```swift
     /// try connection.register(collation: "finder") { $0.localizedStandardCompare($1) }
     /// ```
     ///
-    /// It lives as a function does. An index that was made with one order is wrong for another:
-    /// give a changed order a new name. Texts that are not UTF-8 are compared with their wrong
-    /// bytes replaced.
+    /// It lives as long as a registered function does. An index that was made with one order is
+    /// wrong for another: give a changed order a new name. Texts that are not UTF-8 are compared
+    /// with their invalid bytes replaced.
     ///
     /// - Parameters:
-    ///   - name: The name, in any case of its ASCII letters.
-    ///   - compare: A total order: always the same answer for the same texts.
-    /// - Throws: `StoreError` `.busy` while a statement is at a row and the collation exists.
+    ///   - name: The name, without regard to the case of ASCII letters.
+    ///   - compare: A total order that always gives the same result for the same texts.
+    /// - Throws: `StoreError` `.busy` if the collation exists and a statement has a current row;
+    ///   `.misuse` for an empty name or one with NUL.
     /// - Note: The corresponding C function is `sqlite3_create_collation_v2`.
     public func register(
         collation name: String, _ compare: @escaping (String, String) -> ComparisonResult
@@ -32,7 +33,8 @@ extension Connection {
                 handle.db, name, SQLITE_UTF8, box.toOpaque(), compareTexts
             ) { $0.map { Unmanaged<CollationBox>.fromOpaque($0).release() } }
             guard code == SQLITE_OK else {
-                // Unlike functions: a refused collation stays the caller's.
+                // Unlike with functions, the engine does not release the box of a refused
+                // collation.
                 box.release()
                 throw handle.error(code)
             }
@@ -41,7 +43,7 @@ extension Connection {
 
     /// Removes a collation; tables and indexes that use it cannot be used without it.
     ///
-    /// - Throws: `StoreError` `.busy` while a statement is at a row.
+    /// - Throws: `StoreError` `.busy` while a statement has a current row.
     public func removeCollation(_ name: String) throws {
         if let handle {
             let code = sqlite3_create_collation_v2(handle.db, name, SQLITE_UTF8, nil, nil, nil)
@@ -52,7 +54,7 @@ extension Connection {
 }
 
 private final class CollationBox {
-    /// Gone once an adopted database has been given back while it still knows the collation.
+    /// `nil` once an adopted database went back to its owner with the collation still registered.
     weak var handle: Handle?
     let compare: (String, String) -> ComparisonResult
 

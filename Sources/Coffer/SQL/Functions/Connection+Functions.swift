@@ -9,19 +9,19 @@ extension Connection {
     /// }
     /// ```
     ///
-    /// It lives until it is removed or the connection closes, and over a change of the key. In a
-    /// store, register it in `Configuration.prepare`. Before `body` sees arguments that come from
-    /// pages, these are known to be authentic. It gets the arguments only: using its connection is
-    /// `.misuse`.
+    /// It lives until it is removed or the connection closes; a change of the key keeps it. In a
+    /// store, register it in `Configuration.prepare`. Arguments that come from pages are known to
+    /// be authentic before `body` gets them. `body` must use its arguments only: using its
+    /// connection is `.misuse`.
     ///
     /// - Parameters:
-    ///   - name: At most 255 bytes of UTF-8; a function of the same name and number of arguments is
-    ///     replaced, also one of the engine's own.
+    ///   - name: At most 255 bytes of UTF-8. A function of the same name and number of arguments is
+    ///     replaced, even a built-in one.
     ///   - argumentCount: How many arguments it takes, at most 100; `nil` for any number.
     ///   - options: What the engine may assume.
-    ///   - body: The work. What it throws fails the statement.
-    /// - Throws: `StoreError` `.misuse` for a name or count that the engine refuses, `.busy` while
-    ///   a statement is at a row and the function exists.
+    ///   - body: The work. An error that it throws fails the statement.
+    /// - Throws: `StoreError` `.misuse` for a name or count that the engine refuses, `.busy` if the
+    ///   function exists and a statement has a current row.
     /// - Note: The corresponding C function is `sqlite3_create_function_v2`.
     public func register(
         function name: String, argumentCount: Int? = nil, options: FunctionOptions = [],
@@ -59,9 +59,9 @@ extension Connection {
 
     /// Removes a function or aggregate that was registered with this name and number of arguments.
     ///
-    /// A function of the engine's own that it stood in for does not come back on this connection.
+    /// A built-in function that it replaced does not come back on this connection.
     ///
-    /// - Throws: `StoreError` `.busy` while a statement is at a row; `.misuse` as `register`.
+    /// - Throws: `StoreError` `.busy` while a statement has a current row; `.misuse` as `register`.
     public func removeFunction(_ name: String, argumentCount: Int? = nil) throws {
         try Self.requireFunctionName(name)
         if let handle {
@@ -71,7 +71,7 @@ extension Connection {
         settings.remove(Self.functionSetting(name, argumentCount))
     }
 
-    /// The engine would take a name with NUL for its beginning.
+    /// Refuses unusable names. The engine would cut a name at its first NUL.
     static func requireFunctionName(_ name: String) throws(StoreError) {
         guard !name.isEmpty, !name.utf8.contains(0) else {
             throw StoreError(.misuse, "the name of a function is neither empty nor contains NUL")
@@ -92,13 +92,13 @@ extension Connection {
 public protocol Aggregate {
     /// Takes the arguments of one row.
     mutating func step(_ arguments: FunctionArguments) throws
-    /// The value of the group; asked once, also for a group without rows.
+    /// The value of the group; called once, even for a group without rows.
     func result() throws -> Value
 }
 
-/// What a function's pointer points to. It goes with the function.
+/// The object behind a function's pointer. The engine releases it with the function.
 private final class FunctionBox {
-    /// Gone once an adopted database has been given back while it still knows the function.
+    /// `nil` once an adopted database went back to its owner with the function still registered.
     weak var handle: Handle?
     let body: (FunctionArguments) throws -> Value
 
@@ -139,7 +139,7 @@ extension Handle {
         _ name: String, _ argumentCount: Int?, _ options: FunctionOptions, _ box: AnyObject?,
         call: Call?, step: Call?, final: (@convention(c) (OpaquePointer?) -> Void)?
     ) throws(StoreError) {
-        // The engine releases the box, also if it refuses the function.
+        // The engine releases the box, even if it refuses the function.
         let code = sqlite3_create_function_v2(
             db, name, Int32(clamping: argumentCount ?? -1), options.flags,
             box.map { Unmanaged.passRetained($0).toOpaque() }, call, step, final
@@ -157,7 +157,7 @@ extension Handle {
             : failure
     }
 
-    /// Runs what SQL has called, and answers with its value or its error.
+    /// Runs a function's work and passes its value or its error to the engine.
     func answer(
         _ context: OpaquePointer, _ work: () throws -> Value
     ) {
@@ -168,7 +168,7 @@ extension Handle {
         }
     }
 
-    /// Runs code of the user's in the middle of a statement, on authentic values only.
+    /// Runs the user's code in the middle of a statement, on authentic values only.
     func inCallback<T>(_ work: () throws -> T) throws -> T {
         if let failure = probeFailure() { throw failure }
         let was = isInCallback
@@ -221,7 +221,7 @@ extension Handle {
 }
 
 extension Value {
-    /// The value itself; NaN, which SQLite would make NULL, is an error.
+    /// The value itself. Throws for NaN, which SQLite would turn into NULL.
     fileprivate func bindable() throws(StoreError) -> Value {
         guard case .real(let real) = self, real.isNaN else { return self }
         throw StoreError(.mismatch, "a function returned NaN: SQLite makes it NULL")
@@ -237,11 +237,11 @@ private func callFunction(
     handle.answer(context) { try box.body(try FunctionArguments(count, arguments)) }
 }
 
-/// The group of the call; made at its first row, `nil` without memory.
+/// The group of the call, created at its first row; `nil` if memory is exhausted.
 func group<Group: AnyObject>(_ context: OpaquePointer, _ make: () -> Group) -> Group? {
     let byteCount = Int32(MemoryLayout<UnsafeMutableRawPointer?>.size)
     guard let memory = sqlite3_aggregate_context(context, byteCount) else { return nil }
-    // The engine gives zeros at first, which are the null pointer.
+    // The engine zeroes new memory, which then reads as the null pointer.
     let slot = memory.assumingMemoryBound(to: UnsafeMutableRawPointer?.self)
     if let known = slot.pointee {
         return Unmanaged<Group>.fromOpaque(known).takeUnretainedValue()
@@ -274,14 +274,14 @@ private func finishAggregate(context: OpaquePointer?) {
     guard let group = group(context, { AggregateGroup(box.make()) }) else {
         return sqlite3_result_error_nomem(context)
     }
-    // Called exactly once for each group, also for one that failed: here the group's memory goes.
+    // Called exactly once for each group, even after a failure, so it frees the group's memory.
     defer { Unmanaged.passUnretained(group).release() }
     guard !group.hasFailed else { return }
     guard let handle = box.handle else { return refuse(context) }
     handle.answer(context) { try group.state.result() }
 }
 
-/// The connection that registered the function was closed before the database.
+/// Fails a call whose connection was closed before the database.
 func refuse(_ context: OpaquePointer) {
     sqlite3_result_error(context, "the connection of this function was closed", -1)
 }

@@ -1,13 +1,14 @@
 extension Connection {
     /// Makes the operator `REGEXP` work: `title REGEXP '^[A-Z]'`, with Swift's regular expressions.
     ///
-    /// The operator is there in SQLite, but without a function behind it. The pattern may match
-    /// anywhere in the text. NULL on either side is NULL.
+    /// SQLite has the operator, but no function behind it. The pattern may match anywhere in the
+    /// text. NULL on either side gives NULL.
     ///
     /// - Warning: Swift's `Regex` has no bound on its work: `(a+)+$` takes exponential time on some
-    ///   texts. Register it only where patterns come from the program, never from its users, or
-    ///   run such statements where `interrupt` may end them: it does so between two rows.
-    /// - Throws: As `register(function:)`. A pattern that is none fails the statement.
+    ///   texts. Register it only where patterns come from the program, never from its users.
+    ///   Otherwise run such statements where `interrupt` may end them, which it does only between
+    ///   two rows.
+    /// - Throws: As `register(function:)`. An invalid pattern fails the statement.
     public func registerRegexp() throws {
         // The pattern is nearly always the same for all rows of a statement.
         var last: (pattern: String, regex: Regex<AnyRegexOutput>)?

@@ -34,7 +34,7 @@ extension Connection {
         window name: String, argumentCount: Int? = nil, options: FunctionOptions = [],
         _ make: @escaping () -> any WindowFunction
     ) throws {
-        // Also before the key is set: it would fail only when the file opens.
+        // Checked even before the key is set: otherwise it would fail only when the file opens.
         guard coffer_has_window_functions() else {
             throw StoreError(
                 .unsupported, "a window function needs SQLCipher 4, with SQLite 3.25 or later",
@@ -42,7 +42,7 @@ extension Connection {
         }
         try set(Self.functionSetting(name, argumentCount)) { handle throws(StoreError) in
             let box = WindowBox(handle, make)
-            // The engine releases the box, also if it refuses the function.
+            // The engine releases the box, even if it refuses the function.
             let code = coffer_create_window_function(
                 handle.db, name, Int32(clamping: argumentCount ?? -1), options.flags,
                 Unmanaged.passRetained(box).toOpaque(), stepWindow, finishWindow, valueOfWindow,
@@ -56,20 +56,19 @@ extension Connection {
 /// The state of an aggregate function that SQL can also call over a window of rows, which loses
 /// rows at its start as it gains others at its end.
 public protocol WindowFunction: Aggregate {
-    /// Takes back the arguments of the row that was given to `step(_:)` first and is still in.
+    /// Removes the arguments of the window's oldest row, which `step(_:)` has added.
     mutating func inverse(_ arguments: FunctionArguments) throws
-    /// The value of the rows that are in now; asked for any number of times. `result()` unless you
-    /// say otherwise.
+    /// The value of the rows in the window; called any number of times. Defaults to `result()`.
     func value() throws -> Value
 }
 
 extension WindowFunction {
-    /// The value of the rows that are in now.
+    /// The value of the rows in the window: `result()`.
     public func value() throws -> Value { try result() }
 }
 
 private final class WindowBox {
-    /// Gone once an adopted database has been given back while it still knows the function.
+    /// `nil` once an adopted database went back to its owner with the function still registered.
     weak var handle: Handle?
     let make: () -> any WindowFunction
 
@@ -90,7 +89,7 @@ private final class Window {
     }
 }
 
-/// What a call is about; `nil` after it was answered with an error.
+/// The context, box and window of a call; `nil` if the engine passed none or memory is exhausted.
 private func call(_ context: OpaquePointer?) -> (OpaquePointer, WindowBox, Window)? {
     guard let context, let pointer = sqlite3_user_data(context) else { return nil }
     let box = Unmanaged<WindowBox>.fromOpaque(pointer).takeUnretainedValue()
@@ -132,7 +131,7 @@ private func valueOfWindow(context: OpaquePointer?) {
 
 private func finishWindow(context: OpaquePointer?) {
     guard let (context, box, window) = call(context) else { return }
-    // Called exactly once for each window, also for one that failed: here its memory goes.
+    // Called exactly once for each window, even after a failure, so it frees the window's memory.
     defer { Unmanaged.passUnretained(window).release() }
     guard !window.hasFailed else { return }
     guard let handle = box.handle else { return refuse(context) }

@@ -1,6 +1,6 @@
 import CSQLCipher
 
-/// The arguments of one call of a function that SQL calls.
+/// The arguments of one call of a registered function.
 public struct FunctionArguments: Sendable {
     /// The arguments, in order, each with its own copy of the value.
     public let values: [Value]
@@ -23,7 +23,7 @@ public struct FunctionArguments: Sendable {
     /// The argument by position, as a Swift type; an optional type takes NULL.
     ///
     /// - Throws: `StoreError` `.notFound` if there is no such argument, `.mismatch` if it does not
-    ///   fit the type: thrown on by the function's body, that is the statement's error.
+    ///   fit the type. If the function's body does not catch it, it becomes the statement's error.
     public func get<T: ValueConvertible>(_ index: Int, as type: T.Type = T.self) throws -> T {
         guard let value = self[index] else {
             throw StoreError(.notFound, "the function was called without argument \(index)")
@@ -55,13 +55,13 @@ public struct FunctionArguments: Sendable {
     private static let outOfMemory = StoreError(.io, "out of memory")
 }
 
-/// What a function can throw to choose the message and result code of the statement's error.
+/// An error that lets a function choose the message and result code of the statement's error.
 ///
 /// Any other error becomes the statement's `cause`; only a `StoreError` passes on its message.
 public struct FunctionError: Error, Sendable {
     /// The statement's message.
     public let message: String
-    /// SQLite's result code, `SQLITE_ERROR` (1) if nothing else is said.
+    /// SQLite's result code; `SQLITE_ERROR` (1) by default.
     public let resultCode: Int32
 
     /// Makes an error.
