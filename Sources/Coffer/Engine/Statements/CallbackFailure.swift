@@ -4,7 +4,7 @@ import CSQLCipher
 struct CallbackFailure: Error {
     let error: StoreError
 
-    /// Whether the engine's code can be due to it: not busy, say, which came between.
+    /// Whether that code may have caused the engine's code; `SQLITE_BUSY`, say, has another cause.
     func explains(_ code: Int32) -> Bool {
         [SQLITE_ERROR, SQLITE_CORRUPT].contains(code & 0xff)
     }

@@ -1,9 +1,8 @@
-/// Letters without the marks that are part of them, for the scripts whose marks are accents: Latin,
-/// Greek and Cyrillic.
+/// Removes marks from letters of the scripts whose marks are accents: Latin, Greek and Cyrillic.
 ///
 /// Swift's standard library does not decompose text, and Foundation on Linux brings all of ICU.
 enum Diacritics {
-    /// The letter without its accent; `nil` for an accent that stands by itself.
+    /// The letter without its accent; `nil` for a combining accent.
     static func strip(_ scalar: Unicode.Scalar) -> Unicode.Scalar? {
         if scalar.value < 0xc0 { return scalar }
         if 0x300...0x36f ~= scalar.value { return nil }
@@ -19,9 +18,9 @@ enum Diacritics {
         return bases
     }()
 
-    /// A letter, then every one that Unicode decomposes into it and marks of U+0300 to U+036F: from
-    /// UnicodeData.txt (<https://www.unicode.org/Public/UCD/latest/ucd/UnicodeData.txt>), up to
-    /// U+1FFF.
+    /// Each group is a letter, then every letter that Unicode decomposes into it and marks of
+    /// U+0300 to U+036F: from UnicodeData.txt
+    /// (<https://www.unicode.org/Public/UCD/latest/ucd/UnicodeData.txt>), up to U+1FFF.
     private static let table = """
         AÀÁÂÃÄÅĀĂĄǍǞǠǺȀȂȦḀẠẢẤẦẨẪẬẮẰẲẴẶ BḂḄḆ CÇĆĈĊČḈ DĎḊḌḎḐḒ EÈÉÊËĒĔĖĘĚȄȆȨḔḖḘḚḜẸẺẼẾỀỂỄỆ FḞ
         GĜĞĠĢǦǴḠ HĤȞḢḤḦḨḪ IÌÍÎÏĨĪĬĮİǏȈȊḬḮỈỊ JĴ KĶǨḰḲḴ LĹĻĽḶḸḺḼ MḾṀṂ NÑŃŅŇǸṄṆṈṊ OÒÓÔÕÖŌŎŐƠǑǪǬ

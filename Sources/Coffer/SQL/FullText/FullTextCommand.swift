@@ -1,21 +1,21 @@
 import CSQLCipher
 
-/// What a full-text table does to its own index.
+/// A command that a full-text table runs on its own index.
 ///
 /// See <https://www.sqlite.org/fts3.html#commands> and
 /// <https://www.sqlite.org/fts5.html#special_insert_commands>.
 public enum FullTextCommand: Sendable, Hashable {
-    /// Merges the whole index into one piece: faster to search, and smaller.
+    /// Merges the whole index into one segment: faster to search, and smaller.
     case optimize
-    /// Makes the index anew from the texts, as after a change of the tokenizer.
+    /// Rebuilds the index from the texts, as after a change of the tokenizer.
     case rebuild
-    /// Compares the index with the texts; `.damaged` if they do not fit together.
+    /// Compares the index with the texts; `.damaged` if they differ.
     case integrityCheck
-    /// Merges a part of the index, to optimize it little by little: about so many pages at once,
-    /// where at least so many pieces (2 to 16) of one size lie together. FTS5 takes the pages only.
+    /// Merges a part of the index, to optimize it step by step: about `pages` pages at once, where
+    /// a level has at least `segments` segments (2 to 16). FTS5 uses `pages` only.
     case merge(pages: Int, segments: Int = 8)
-    /// Merges by itself with each write, where at least so many pieces lie together: 2 to 16; 0
-    /// switches it off, 1 is the engine's own choice.
+    /// Merges with each write, where a level has at least so many segments (2 to 16). 0 switches it
+    /// off, 1 is the engine's own choice.
     case automerge(Int)
 }
 
@@ -60,15 +60,15 @@ extension Connection {
         }
     }
 
-    /// Where the table is, and which kind it has: told by the tables that it keeps its index in.
+    /// The schema and kind of the table; its shadow tables show the kind.
     private func fullTextTable(
         _ table: String, _ schema: String?
     ) throws -> (place: String, isFTS5: Bool) {
         guard let place = try place(ofTable: table, schema) else {
             throw StoreError(.notFound, "there is no such table", table: table)
         }
-        // Else its name could be that of a column, and the command a row. Only virtual tables have
-        // no page; a view is no table.
+        // Any other table could have a column of its own name, and the command would become a row.
+        // Only virtual tables have no root page; `type` excludes views.
         let isVirtual =
             try firstRow(
                 """
@@ -94,7 +94,7 @@ extension Connection {
 }
 
 extension FullTextCommand {
-    /// The command as the table takes it, and for FTS5 its number.
+    /// The command in the table's syntax; for FTS5 its number is separate.
     fileprivate func words(isFTS5: Bool) throws(StoreError) -> (String, Int?) {
         switch self {
         case .optimize: return ("optimize", nil)
@@ -112,7 +112,7 @@ extension FullTextCommand {
             guard 0...16 ~= segments else {
                 throw StoreError(.misuse, "automerge takes 0 to 16 segments, not \(segments)")
             }
-            // FTS5 takes 1 for "always", and 4 for its own choice.
+            // FTS5 takes 1 for "always", and its own choice is 4.
             guard isFTS5 else { return ("automerge=\(segments)", nil) }
             return ("automerge", segments == 1 ? 4 : segments)
         }

@@ -10,10 +10,10 @@ import Foundation
 /// let tokenizer = StopWordTokenizer(words: ["the", "a", "of"], base: WordTokenizer())
 /// ```
 ///
-/// A text that ends in `*` keeps all words: in a search of FTS3 or FTS4 a beginning such as `the*`
-/// may be a stop word itself.
+/// A text that ends in `*` keeps all words: in a search of FTS3 or FTS4 a prefix such as `the*` may
+/// be a stop word itself.
 public struct StopWordTokenizer<Base: Tokenizer>: Tokenizer {
-    /// What is left out, as `base` folds it.
+    /// The words to leave out, as `base` folds them.
     public let words: Set<String>
     /// Finds the words.
     public let base: Base
@@ -21,8 +21,8 @@ public struct StopWordTokenizer<Base: Tokenizer>: Tokenizer {
     /// Makes a tokenizer.
     ///
     /// - Parameters:
-    ///   - words: What to leave out, in any form that `base` folds to the same. What is not exactly
-    ///     one word to it is never found in a text, and ignored.
+    ///   - words: The words to leave out, in any form that `base` folds to the same. An entry that
+    ///     `base` does not split into exactly one word is ignored.
     ///   - base: Finds the words.
     public init(words: some Sequence<String>, base: Base) {
         self.base = base
@@ -57,7 +57,8 @@ public struct StopWordTokenizer<Base: Tokenizer>: Tokenizer {
         }
         let text = data.withUnsafeBytes { String(exactly: $0.assumingMemoryBound(to: UInt8.self)) }
         guard let text else { throw StoreError(.mismatch, "the file \(path) is not UTF-8") }
-        // By scalars: CR and LF are one `Character`. A byte order mark is no part of a word.
+        // Splits scalars, because CR and LF are one `Character`. A byte order mark does not belong
+        // to a word.
         let lines = text.unicodeScalars.split { $0 == "\n" || $0 == "\r" || $0 == "\u{feff}" }
         self.init(words: lines.lazy.map { String($0) }, base: base)
     }

@@ -12,40 +12,40 @@
 /// }
 /// ```
 ///
-/// The same text has to give the same tokens for as long as an index lives: one that was made with
-/// other tokens finds the wrong rows, until `fullText(.rebuild, on:)`. `WordTokenizer` and
-/// `StopWordTokenizer` are there already.
+/// The same text must give the same tokens for as long as an index lives. An index made with other
+/// tokens finds the wrong rows, until `fullText(.rebuild, on:)`. Coffer provides `WordTokenizer`
+/// and `StopWordTokenizer`.
 public protocol Tokenizer: Sendable {
-    /// What `tokens(in:)` gives: an array, or a sequence that finds them as they are asked for.
+    /// The result of `tokens(in:)`: an array, or a sequence that finds tokens as they are asked
+    /// for.
     associatedtype Tokens: Sequence<TextToken>
 
     /// The tokens of a text, in order.
     ///
-    /// It is called for every text that is indexed or deleted, and for what is searched for. On
-    /// FTS3 and FTS4 the latter ends in `*` where words are meant by their beginnings; FTS5
-    /// takes the `*` away.
+    /// Called for every text that is indexed or deleted, and for search terms. On FTS3 and FTS4 a
+    /// search term ends in `*` if it is a prefix; FTS5 removes the `*`.
     ///
-    /// - Parameter text: The text. Bytes that are not UTF-8 are spaces in it, one for each, so that
-    ///   they part words and all ranges are right.
+    /// - Parameter text: The text. Each byte that is not UTF-8 is a space in it, so such bytes
+    ///   separate words and all ranges are right.
     func tokens(in text: String) -> Tokens
 }
 
 /// A word of a text, as full-text search compares it.
 public struct TextToken: Sendable, Hashable {
-    /// What is compared, byte by byte: fold case here. Of any length; FTS5 keeps the first 32 KiB.
-    /// A token without text is left out.
+    /// The text to compare, byte by byte: fold case here. It may have any length; FTS5 keeps the
+    /// first 32 KiB. A token with empty text is left out.
     public var text: String
-    /// Where the word stands in its text, in UTF-8 bytes.
+    /// The range of the word in its text, in UTF-8 bytes.
     ///
-    /// Inside the text, and not before the one of the token before it; else the statement is
-    /// `.misuse`.
+    /// Must lie inside the text and not start before the previous token's range; otherwise the
+    /// statement fails with `.misuse`.
     public var range: Range<Int>
 
     /// Makes a token.
     ///
     /// - Parameters:
-    ///   - text: What is compared.
-    ///   - range: Where it stands, in UTF-8 bytes.
+    ///   - text: The text to compare.
+    ///   - range: The range of the word in its text, in UTF-8 bytes.
     public init(_ text: String, at range: Range<Int>) {
         self.text = text
         self.range = range
@@ -61,20 +61,21 @@ extension Connection {
     /// ```
     ///
     /// FTS3 and FTS4 find it as `tokenize=coffer words`, FTS5 (SQLCipher 4) as `tokenize='words'`.
-    /// It lives until the connection closes, and over a change of the key. In a store, register it
-    /// in `Configuration.prepare`. Like a function it sees authentic texts only, and may not use
-    /// its connection. Another one of the same name takes its place at once.
+    /// It lives until the connection closes; a change of the key keeps it. In a store, register it
+    /// in `Configuration.prepare`. Like a function it sees only authentic texts and must not use
+    /// its connection. Registering another tokenizer under its name replaces it at once.
     ///
-    /// A table of FTS3 or FTS4 whose tokenizer is not registered cannot be made. One that is in the
-    /// file already can be read by row id or as a whole, and dropped; what needs words is
-    /// `.notFound`. FTS5 refuses it altogether.
+    /// A table of FTS3 or FTS4 whose tokenizer is not registered cannot be created. An existing one
+    /// can be dropped, and read by row id or as a whole; anything that needs words fails with
+    /// `.notFound`. FTS5 refuses an existing table altogether.
     ///
     /// - Parameters:
-    ///   - tokenizer: The tokenizer; kept.
-    ///   - name: In any case of its ASCII letters. Neither empty nor with a NUL.
-    /// - Throws: `StoreError` `.misuse` for such a name; `.unsupported` if the engine has neither
-    ///   FTS3 nor FTS5, or on a handle of another owner's. Before the key is set `setKey(_:)`
-    ///   throws it.
+    ///   - tokenizer: The tokenizer; the connection keeps it.
+    ///   - name: The name, without regard to the case of ASCII letters. Neither empty nor with a
+    ///     NUL.
+    /// - Throws: `StoreError` `.misuse` for an empty name or one with a NUL; `.unsupported` if the
+    ///   engine has neither FTS3 nor FTS5, or on a handle owned by someone else. If no key is set
+    ///   yet, `setKey(_:)` throws `.unsupported` instead.
     /// - Note: The corresponding SQL is `fts3_tokenizer`, the C function
     ///   `fts5_api.xCreateTokenizer`.
     public func register(tokenizer: some Tokenizer, named name: String) throws {
@@ -88,7 +89,7 @@ extension Connection {
     }
 }
 
-/// A tokenizer whose type is forgotten.
+/// A type-erased tokenizer.
 struct AnyTokenizer: Sendable {
     private let make: @Sendable (String) -> AnyIterator<TextToken>
 

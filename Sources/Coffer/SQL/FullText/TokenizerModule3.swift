@@ -3,7 +3,7 @@ import CSQLCipher
 /// A module of FTS3 and FTS4 (`tokenize=coffer name`): the pointers that the engine calls.
 final class TokenizerModule3 {
     let name: String
-    /// It owns the module.
+    /// Owns this module.
     private unowned let registry: TokenizerRegistry
     private let pointer: UnsafeMutablePointer<coffer_tokenizer_module>
 
@@ -16,7 +16,7 @@ final class TokenizerModule3 {
                 version: 0, create: createTokenizer, destroy: destroyTokenizer,
                 open: openCursor, close: closeCursor, next: nextToken, language: nil,
                 context: nil))
-        // Unretained: the module frees what the engine points to.
+        // Unretained: the module owns and frees the memory that the engine points to.
         pointer.pointee.context = Unmanaged.passUnretained(self).toOpaque()
     }
 
@@ -38,16 +38,17 @@ final class TokenizerModule3 {
 
     fileprivate func fail(_ error: any Error) -> Int32 { registry.fail(error) }
 
-    /// The address, as FTS3 takes it.
+    /// The module's address in the form that FTS3 takes.
     fileprivate var address: [UInt8] {
         withUnsafeBytes(of: UnsafeRawPointer(pointer)) { Array($0) }
     }
 }
 
 extension Handle {
-    /// Tells FTS3 of a module, by the function that is there for it, bound and not as text.
+    /// Registers a module with FTS3 by calling `fts3_tokenizer`; its address is bound, not SQL
+    /// text.
     ///
-    /// - Returns: Whether it knows the module now: `false` if the engine has no such function.
+    /// - Returns: Whether FTS3 now knows the module: `false` if the engine has no such function.
     func announce(_ module: TokenizerModule3) throws(StoreError) -> Bool {
         _ = coffer_set_option(db, Int32(coffer_option_fts3_tokenizer), 1)
         var raw: OpaquePointer?
@@ -65,7 +66,7 @@ extension Handle {
     }
 }
 
-/// What a table says of its tokenizer.
+/// The arguments that a table gives its tokenizer.
 private final class TokenizedTable {
     private let arguments: [String]
 
@@ -73,7 +74,7 @@ private final class TokenizedTable {
         self.arguments = arguments
     }
 
-    /// The tokenizer's name; `nil` for that of the module.
+    /// The tokenizer's name; `nil` if the module's own name applies.
     var name: String? {
         get throws(StoreError) {
             guard arguments.count < 2 else {
@@ -99,7 +100,7 @@ private final class OpenText {
         memory.deallocate()
     }
 
-    /// A copy that stays until the next one, of any length.
+    /// Copies a text of any length; the copy is valid until the next call.
     func keep(_ text: String) -> UnsafeRawBufferPointer {
         var text = text
         return text.withUTF8 { bytes in

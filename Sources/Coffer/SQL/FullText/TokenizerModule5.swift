@@ -18,7 +18,7 @@ enum TokenizerModule5 {
     }
 }
 
-/// What the engine's pointer points to: for the name, and once more for each table.
+/// The context that the engine points to: retained once for the name, and again for each table.
 private final class Entry {
     let name: String
     private weak var registry: TokenizerRegistry?
@@ -28,7 +28,7 @@ private final class Entry {
         self.registry = registry
     }
 
-    /// Gives the tokens to the engine, until it wants no more.
+    /// Passes tokens to the engine until it accepts no more.
     func tokenize(
         _ text: UnsafePointer<CChar>?, _ byteCount: Int32,
         _ give: (UnsafeRawBufferPointer, Range<Int>) -> Int32

@@ -1,16 +1,16 @@
 import CSQLCipher
 
-/// The tokenizers of one handle, by name, and what the engine points to.
+/// The tokenizers of one handle, by name, and the modules that the engine points to.
 ///
-/// It goes with its handle, which every statement keeps: so no table is left that could ask.
+/// It lives as long as its handle, which every statement retains, so no table can outlive it.
 final class TokenizerRegistry {
-    /// Set before the engine learns of anything here.
+    /// Set before the engine learns of any tokenizer or module.
     private weak var handle: Handle?
     private var tokenizers: [String: AnyTokenizer] = [:]
     private var modules: [TokenizerModule3] = []
     private var namesInFTS5: Set<String> = []
 
-    /// Makes FTS3 know a module.
+    /// Registers a module with FTS3.
     fileprivate func install(module name: String, on handle: Handle) throws(StoreError) {
         self.handle = handle
         let module = TokenizerModule3(name: name, registry: self)
@@ -46,14 +46,14 @@ final class TokenizerRegistry {
         return tokenizer
     }
 
-    /// Whether `tokenize=module` without more may mean something: which module is asked for FTS3
-    /// does not tell before the first text.
+    /// Refuses `tokenize=module` without an argument if no module's own name is a registered
+    /// tokenizer. Before the first text, FTS3 does not say which module it means.
     func requireDefault() throws(StoreError) {
         if modules.contains(where: { tokenizers[$0.name.asciiLowercased] != nil }) { return }
         _ = try find(modules.first?.name ?? "")
     }
 
-    /// The tokens of a text of the engine's.
+    /// The tokens of a text that the engine passes.
     func run(
         _ name: String, _ text: UnsafePointer<CChar>?, byteCount: Int32
     ) throws -> TokenRun {
@@ -76,7 +76,7 @@ final class TokenizerRegistry {
     }
 }
 
-/// The tokens of one text, one by one, checked.
+/// The tokens of one text, each checked when it is asked for.
 final class TokenRun {
     private let handle: Handle
     private let tokens: AnyIterator<TextToken>
@@ -90,7 +90,8 @@ final class TokenRun {
         self.byteCount = byteCount
     }
 
-    /// - Throws: `.misuse` for a range outside the text.
+    /// - Throws: `.misuse` for a range outside the text, or one that starts before the previous
+    ///   range.
     func next() throws(StoreError) -> TextToken? {
         let was = handle.isInCallback
         handle.isInCallback = true
@@ -118,9 +119,10 @@ extension Handle {
     /// The tokenizers of this handle. The engine has pointers into it until every table is closed.
     var tokenizers: TokenizerRegistry { attachment { TokenizerRegistry() } }
 
-    /// Makes FTS3 know modules, as long as it can be told: the way there is closed right after.
+    /// Registers modules with FTS3 while `fts3_tokenizer` is allowed; `HostileDefence` turns it off
+    /// afterwards.
     ///
-    /// An engine without FTS3 has no modules.
+    /// An engine without FTS3 gets no modules.
     func installTokenizerModules(named names: [String]) throws(StoreError) {
         for name in names {
             guard !name.isEmpty, !name.utf8.contains(0) else {
@@ -145,7 +147,7 @@ extension Handle {
 }
 
 extension String {
-    /// A text of as many bytes, in which those that are not UTF-8 are spaces.
+    /// Decodes UTF-8 with each invalid byte replaced by a space, so the byte count stays the same.
     init(separatingAtBadBytes bytes: UnsafeBufferPointer<UInt8>) {
         if let text = String(exactly: bytes) {
             self = text

@@ -1,13 +1,13 @@
-/// Finds the words of a text in any language that puts something between them.
+/// Finds the words of a text in any language that separates words.
 ///
-/// A word is a run, as long as possible, of letters, marks and numbers, as Unicode classifies them.
-/// An apostrophe (`'` or `’`, which are the same) belongs to a word that it stands inside of:
-/// `don't` is one. Joiners (U+200C, U+200D) inside a word are left out of it. Each ideograph is a
-/// word by itself, since nothing parts them: search for several as a phrase. Languages that are
-/// written without spaces in letters, such as Thai, are not taken apart.
+/// A word is the longest possible run of letters, marks and numbers, as Unicode classifies them. An
+/// apostrophe (`'` or `’`, which are the same) inside a word belongs to it: `don't` is one word.
+/// Joiners (U+200C, U+200D) inside a word are left out of it. Each ideograph is a word by itself,
+/// because nothing separates them: search for several as a phrase. Languages that are written in
+/// letters without spaces, such as Thai, are not split into words.
 ///
-/// Words are compared without regard to case unless you say so, and scalar by scalar: `é` and
-/// `e` with an accent behind it are two, unless `removesDiacritics`.
+/// Words are compared without regard to case by default, and scalar by scalar: `é` and `e` with a
+/// combining accent are different, unless `removesDiacritics`.
 ///
 /// - Complexity: O(*bytes*); words are found as they are asked for.
 public struct WordTokenizer: Tokenizer, Hashable {
@@ -36,9 +36,9 @@ public struct WordTokenizer: Tokenizer, Hashable {
     public struct Words: Sequence, IteratorProtocol {
         fileprivate var scalars: String.UnicodeScalarView.Iterator
         fileprivate let tokenizer: WordTokenizer
-        /// Where the scalar after `ahead` stands, in UTF-8 bytes.
+        /// The position of the next scalar that `read()` returns, in UTF-8 bytes.
         private var offset = 0
-        /// A scalar that was read already, and its kind.
+        /// A scalar that was read and put back, with its kind.
         private var ahead: (scalar: Unicode.Scalar, kind: Kind)?
 
         fileprivate init(
@@ -48,7 +48,7 @@ public struct WordTokenizer: Tokenizer, Hashable {
             self.tokenizer = tokenizer
         }
 
-        /// The next word, `nil` behind the last one.
+        /// The next word, `nil` after the last one.
         public mutating func next() -> TextToken? {
             while let (scalar, kind) = read() {
                 if kind == .part || kind == .whole { return word(from: scalar, kind) }
@@ -112,7 +112,7 @@ public struct WordTokenizer: Tokenizer, Hashable {
             appendStripped(scalar, to: &text)
             return
         }
-        // By way of the capitals, since two small letters may share one: σ and ς, or ſ and s.
+        // Folds by way of capitals, because two small letters may share one: σ and ς, or ſ and s.
         for capital in scalar.properties.uppercaseMapping.unicodeScalars {
             for small in capital.properties.lowercaseMapping.unicodeScalars {
                 appendStripped(small, to: &text)
@@ -126,17 +126,17 @@ public struct WordTokenizer: Tokenizer, Hashable {
     }
 }
 
-/// What a scalar does to the words around it.
+/// The role of a scalar in the words around it.
 private enum Kind {
-    /// Makes a word with its neighbours.
+    /// Joins its neighbours in a word.
     case part
-    /// Makes a word by itself.
+    /// Is a word by itself.
     case whole
-    /// Belongs to a word if it stands inside of it.
+    /// Belongs to a word if it is inside it.
     case apostrophe
-    /// The same, but is left out.
+    /// Like `apostrophe`, but left out of the word.
     case joiner
-    /// Parts words.
+    /// Separates words.
     case other
 
     init(_ scalar: Unicode.Scalar) {
