@@ -4,7 +4,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A column of a table to be made.
+/// A column of a table to be created.
 ///
 /// ```swift
 /// try connection.createTable("note", [
@@ -14,8 +14,8 @@ import Foundation
 /// ], ifNotExists: true)
 /// ```
 public struct ColumnDefinition: Sendable, Hashable {
-    /// What a column makes of the values it gets. SQLite keeps what does not fit as it is.
-    /// See <https://www.sqlite.org/datatype3.html#type_affinity>.
+    /// The type affinity of a column. SQLite stores a value that does not fit as it is. See
+    /// <https://www.sqlite.org/datatype3.html#type_affinity>.
     public enum Kind: String, Sendable, CaseIterable {
         /// Whole numbers of 64 bits; also `Bool`.
         case integer = "INTEGER"
@@ -31,7 +31,7 @@ public struct ColumnDefinition: Sendable, Hashable {
 
     /// The column of another table that a column refers to.
     public struct Reference: Sendable, Hashable {
-        /// What happens to a row when the one that it refers to goes, or changes its key.
+        /// The effect on a row when the row that it refers to is deleted or changes its key.
         public enum Action: String, Sendable, CaseIterable {
             /// The change is refused, at the end of the statement or transaction.
             case noAction = "NO ACTION"
@@ -41,17 +41,17 @@ public struct ColumnDefinition: Sendable, Hashable {
             case setNull = "SET NULL"
             /// The column gets its default.
             case setDefault = "SET DEFAULT"
-            /// The row goes, or changes, too.
+            /// The row is deleted, or changed, too.
             case cascade = "CASCADE"
         }
 
-        /// The table that is referred to.
+        /// The referenced table.
         public var table: String
         /// Its column; `nil` for its primary key.
         public var column: String?
-        /// When the row goes that is referred to.
+        /// The effect when the referenced row is deleted.
         public var onDelete: Action
-        /// When its key changes.
+        /// The effect when the referenced key changes.
         public var onUpdate: Action
 
         /// Refers to a column of another table, or to its primary key.
@@ -68,20 +68,20 @@ public struct ColumnDefinition: Sendable, Hashable {
 
     /// Its name.
     public var name: String
-    /// What it makes of values.
+    /// Its type affinity.
     public var kind: Kind
-    /// Whether it is the primary key, or with others that say so a part of it, in this order.
+    /// Whether it is the primary key. Several such columns form the key together, in their order.
     ///
-    /// A key that is one `.integer` is the row id: an insert without it is given a new one. Any
-    /// other key is also NOT NULL, which SQLite would leave open.
+    /// A key that is one `.integer` is the row id: an insert without it gets a new one. Any other
+    /// key is also NOT NULL, which SQLite does not require.
     public var isPrimaryKey: Bool
     /// Whether NULL is refused.
     public var isNotNull: Bool
-    /// Whether each value may stand in one row only. NULL may stand in many.
+    /// Whether each value may occur in one row only. NULL may occur in many.
     public var isUnique: Bool
-    /// What a row gets that is added without a value for the column; NULL unless you say otherwise.
+    /// The value of the column in a row that is inserted without one; NULL by default.
     public var defaultValue: Value
-    /// What the column refers to.
+    /// The referenced column; `nil` if there is none.
     public var references: Reference?
 
     /// Describes a column.
@@ -103,7 +103,7 @@ public struct ColumnDefinition: Sendable, Hashable {
 
     /// - Parameters:
     ///   - defaultText: The default as SQL; `nil` for NULL.
-    ///   - isWholeKey: Whether the column alone is the primary key.
+    ///   - isWholeKey: Whether this column is the entire primary key.
     func sql(defaultText: String?, isWholeKey: Bool) throws(StoreError) -> String {
         var text = "\(try name.quotedIdentifier()) \(kind.rawValue)"
         let isRowID = isWholeKey && kind == .integer
@@ -124,7 +124,8 @@ public struct ColumnDefinition: Sendable, Hashable {
 extension Connection {
     /// A default as SQL text, since a table's definition takes no bound values; `nil` for NULL.
     ///
-    /// A number is read back by the engine first, which does not round every decimal correctly.
+    /// The engine must read a number back unchanged, because it does not round every decimal
+    /// correctly.
     func literal(_ value: Value) throws(StoreError) -> String? {
         let text: String
         switch value {

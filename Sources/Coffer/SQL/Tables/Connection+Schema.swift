@@ -1,10 +1,11 @@
-/// What the database consists of. Names are compared as SQLite does: without regard to case in
-/// ASCII, and exactly beyond it.
+/// Queries of the schema. Names are compared as SQLite does: without regard to case in ASCII, and
+/// exactly beyond it.
 ///
-/// `schema` is `main`, `temp` or the name of an attached file; `nil` stands for all of them, in the
-/// order in which SQLite looks a name up: temp, main, then what was attached.
+/// `schema` is `main`, `temp` or the name of an attached file; `nil` means all of them, in the
+/// order in which SQLite looks a name up: temp, main, then attached files.
 extension Connection {
-    /// All tables, indexes, views and triggers but SQLite's own, whose names begin with `sqlite_`.
+    /// All tables, indexes, views and triggers except SQLite's own, whose names begin with
+    /// `sqlite_`.
     ///
     /// - Returns: Ordered by schema and table; a table before its indexes and triggers.
     /// - Throws: `StoreError` `.notFound` if there is no such schema; `.damaged`, `.busy`, `.io`.
@@ -78,7 +79,7 @@ extension Connection {
         return columns
     }
 
-    /// The indexes of a table, those of its constraints too.
+    /// The indexes of a table, including those of its constraints.
     ///
     /// - Throws: `StoreError` `.notFound` if there is no such table or schema; `.damaged`.
     /// - Note: The corresponding SQL is `PRAGMA index_list` and `PRAGMA index_info`.
@@ -111,7 +112,7 @@ extension Connection {
             let rows = try pragma("foreign_key_list", table, place)
             var keys: [ForeignKeyInformation] = []
             var first = rows[...]
-            // One row for each column; those of one key stand together.
+            // One row for each column; the rows of one key are adjacent.
             while let row = first.first {
                 let id: Int = try row.read("id")
                 var references: [ForeignKeyInformation.Reference] = []
@@ -132,13 +133,13 @@ extension Connection {
 
     // MARK: Inside
 
-    /// A schema of the connection: its name, and its table of contents as SQL.
+    /// A schema of the connection: its name, and its `sqlite_master` table as SQL.
     struct Place {
         let name: String
         let master: String
     }
 
-    /// Runs reads of several statements in one transaction, probed at its end.
+    /// Runs several reading statements in one transaction, which is probed at its end.
     private func inRead<T>(_ body: () throws(StoreError) -> T) throws -> T {
         let handle = try current()
         guard !handle.isInTransaction else {
@@ -179,7 +180,7 @@ extension Connection {
         }
     }
 
-    /// The first schema that has something of this kind and name.
+    /// The first schema that has an object of one of these kinds and this name.
     private func find(
         _ kinds: [SchemaObject.Kind], _ name: String, in schema: String?
     ) throws(StoreError) -> Place? {
@@ -195,7 +196,7 @@ extension Connection {
         return nil
     }
 
-    /// Where a table or view is, if there is one.
+    /// The schema of a table or view; `nil` if there is no such table or view.
     func place(ofTable table: String, _ schema: String?) throws -> Place? {
         try inRead { () throws(StoreError) in try find([.table, .view], table, in: schema) }
     }
@@ -226,7 +227,7 @@ extension Connection {
         return columns
     }
 
-    /// A pragma takes no bound values, and SQLite 3.15 has no functions for them.
+    /// Runs a pragma as text: it takes no bound values, and SQLite 3.15 has no pragma functions.
     private func pragma(
         _ pragma: String, _ name: String, _ place: Place
     ) throws(StoreError) -> [Row] {
@@ -237,7 +238,7 @@ extension Connection {
 }
 
 extension SchemaObject {
-    /// `nil` for a kind that this SQLite does not tell of.
+    /// `nil` for a kind that Coffer does not know.
     fileprivate init?(_ row: Row, schema: String) throws(StoreError) {
         guard let kind = Kind(rawValue: try row.read("type")) else { return nil }
         self.init(
@@ -258,7 +259,7 @@ extension ColumnInformation {
 }
 
 extension String {
-    /// Whether SQLite takes both for the same name: without regard to case in ASCII only.
+    /// Whether SQLite treats both as the same name: without regard to case in ASCII only.
     func isSameIdentifier(as other: String) -> Bool {
         utf8.elementsEqual(other.utf8) { $0.asciiLowercased == $1.asciiLowercased }
     }

@@ -1,13 +1,13 @@
-/// Tables and indexes from descriptions. What these do not say (CHECK, COLLATE, WITHOUT ROWID,
-/// expressions) is written as SQL, with `execute(_:)`.
+/// Tables and indexes from descriptions. Write what descriptions cannot express (CHECK, COLLATE,
+/// WITHOUT ROWID, expressions) as SQL, with `execute(_:)`.
 extension Connection {
     /// Makes a table.
     ///
     /// - Parameters:
     ///   - table: Its name; any text without NUL.
     ///   - columns: Its columns, in order. Never empty.
-    ///   - ifNotExists: Whether a table of this name, whatever its columns, is left as it is
-    ///     instead of being an error. `addColumnIfMissing(_:to:)` adds what it lacks.
+    ///   - ifNotExists: Whether an existing table of this name, whatever its columns, is left as it
+    ///     is instead of being an error. `addColumnIfMissing(_:to:)` adds missing columns.
     /// - Throws: `StoreError` `.sql` if the table exists, or for what SQLite refuses, such as two
     ///   columns of one name; `.misuse` without columns; `.mismatch` for a default that cannot be
     ///   written exactly; `.damaged`, `.busy`, `.full`, `.io`.
@@ -43,9 +43,9 @@ extension Connection {
     ///
     /// - Parameters:
     ///   - table: Its name.
-    ///   - ifExists: Whether it is no error if there is no such table.
+    ///   - ifExists: Whether a missing table is not an error.
     /// - Throws: `StoreError` `.notFound` if there is no such table, `.constraint` if rows of
-    ///   another table refer to its rows, `.busy` while a statement stands at a row; `.damaged`,
+    ///   another table refer to its rows, `.busy` while a statement has a current row; `.damaged`,
     ///   `.full`, `.io`.
     /// - Note: The corresponding SQL is `DROP TABLE`.
     public func dropTable(_ table: String, ifExists: Bool = false) throws {
@@ -64,16 +64,16 @@ extension Connection {
     /// - Parameters:
     ///   - table: The table.
     ///   - columns: Its columns, in order. Never empty.
-    ///   - isUnique: Whether a combination of values may stand in one row only.
-    ///   - ifNotExists: Whether the same index under the same name is no error. One of that name on
-    ///     other columns always is: a name alone says nothing of what is indexed.
+    ///   - isUnique: Whether a combination of values may occur in one row only.
+    ///   - ifNotExists: Whether the same index under the same name is not an error. A different
+    ///     index of that name always is, because a name does not say what is indexed.
     ///   - name: Its name; `nil` for `index_`, the table and the columns, joined by `_`.
     /// - Returns: Its name.
-    /// - Throws: `StoreError` `.notFound` if there is no such table or column; `.mismatch` if the
-    ///   index of that name is another one; `.sql` if the name is taken by something else;
-    ///   `.constraint` if a unique index finds the same values in two rows; `.misuse` without
-    ///   columns, or while a statement stands at a row outside a transaction; `.damaged`, `.busy`,
-    ///   `.full`, `.io`.
+    /// - Throws: `StoreError` `.notFound` if there is no such table or column; `.mismatch` if, with
+    ///   `ifNotExists`, the index of that name is a different one; `.sql` if the name is taken
+    ///   otherwise; `.constraint` if a unique index finds the same values in two rows; `.misuse`
+    ///   without columns, or while a statement outside a transaction has a current row; `.damaged`,
+    ///   `.busy`, `.full`, `.io`.
     /// - Complexity: O(*rows* log *rows*).
     /// - Note: The corresponding SQL is `CREATE INDEX`.
     @discardableResult
@@ -90,7 +90,7 @@ extension Connection {
             text: "CREATE \(isUnique ? "UNIQUE " : "")INDEX \(try name.quotedIdentifier()) "
                 + "ON \(try table.quotedIdentifier()) (\(terms))")
         try asWhole {
-            // SQLite would index the text of a name in quotes that is no column.
+            // SQLite would treat an unknown column name in quotes as a text, and index that.
             let known = try self.columns(of: table)
             for column in columns where !known.contains(where: { $0.isNamed(column) }) {
                 throw StoreError(.notFound, "there is no such column", table: table, column: column)
@@ -113,9 +113,9 @@ extension Connection {
     ///
     /// - Parameters:
     ///   - name: Its name.
-    ///   - ifExists: Whether it is no error if there is no such index.
+    ///   - ifExists: Whether a missing index is not an error.
     /// - Throws: `StoreError` `.notFound` if there is no such index, `.sql` if a constraint of the
-    ///   table needs it, `.busy` while a statement stands at a row; `.damaged`, `.full`, `.io`.
+    ///   table needs it, `.busy` while a statement has a current row; `.damaged`, `.full`, `.io`.
     /// - Note: The corresponding SQL is `DROP INDEX`.
     public func dropIndex(_ name: String, ifExists: Bool = false) throws {
         let sql = "DROP INDEX \(ifExists ? "IF EXISTS " : "")\(try name.quotedIdentifier())"
@@ -130,7 +130,7 @@ extension Connection {
 
     /// Adds a column to a table, unless it has one of this name, which stays as it is.
     ///
-    /// Rows that are there get the default.
+    /// Existing rows get the default.
     ///
     /// - Parameters:
     ///   - column: The column.
@@ -138,7 +138,7 @@ extension Connection {
     /// - Returns: Whether it was added.
     /// - Throws: `StoreError` `.notFound` if there is no such table; `.sql` for what SQLite cannot
     ///   add: a key, a unique column, NOT NULL without a default (in SQLCipher 4 only if there are
-    ///   rows); `.misuse` while a statement stands at a row outside a transaction; `.mismatch`,
+    ///   rows); `.misuse` while a statement outside a transaction has a current row; `.mismatch`,
     ///   `.damaged`, `.busy`, `.full`, `.io`.
     /// - Complexity: O(1), whatever the number of rows.
     /// - Note: The corresponding SQL is `ALTER TABLE … ADD COLUMN`.

@@ -12,7 +12,7 @@ extension Connection {
     ///
     /// - Parameters:
     ///   - table: The table.
-    ///   - values: By the name of the column; `nil` is NULL. A column that is not named gets its
+    ///   - values: The values by column name; `nil` is NULL. A column that is not named gets its
     ///     default.
     /// - Returns: How many rows were added, and the row id.
     /// - Throws: `StoreError` `.constraint`, `.notFound` if there is no such table, `.sql` if there
@@ -29,7 +29,7 @@ extension Connection {
         }
     }
 
-    /// Sets columns of the rows that a filter names.
+    /// Sets columns of the rows that match a filter.
     ///
     /// ```swift
     /// try connection.update("note", set: ["title": title], where: ["id": id])
@@ -37,9 +37,9 @@ extension Connection {
     ///
     /// - Parameters:
     ///   - table: The table.
-    ///   - values: By the name of the column; `nil` is NULL.
-    ///   - filter: Which rows; `.all` has to be said.
-    /// - Returns: How many rows there were; none is no error.
+    ///   - values: The values by column name; `nil` is NULL.
+    ///   - filter: The rows to update; pass `.all` for every row.
+    /// - Returns: The number of affected rows; zero is not an error.
     /// - Throws: As `insert(into:_:)`; `StoreError` `.misuse` for a filter without columns.
     @discardableResult
     public func update(
@@ -51,7 +51,7 @@ extension Connection {
         }
     }
 
-    /// Removes the rows that a filter names.
+    /// Removes the rows that match a filter.
     ///
     /// ```swift
     /// try connection.delete(from: "note", where: ["author": 7])
@@ -59,8 +59,8 @@ extension Connection {
     ///
     /// - Parameters:
     ///   - table: The table.
-    ///   - filter: Which rows; `.all` has to be said.
-    /// - Returns: How many rows there were; none is no error.
+    ///   - filter: The rows to remove; pass `.all` for every row.
+    /// - Returns: The number of affected rows; zero is not an error.
     /// - Throws: As `insert(into:_:)`; `StoreError` `.misuse` for a filter without columns.
     @discardableResult
     public func delete(from table: String, where filter: RowFilter) throws -> Int {
@@ -72,7 +72,7 @@ extension Connection {
         }
     }
 
-    /// The rows of a table, or those that a filter names, with all columns.
+    /// The rows of a table, or those that match a filter, with all columns.
     ///
     /// ```swift
     /// let rows = try connection.rows(
@@ -81,9 +81,9 @@ extension Connection {
     ///
     /// - Parameters:
     ///   - table: The table or view.
-    ///   - filter: Which rows.
+    ///   - filter: The rows to return.
     ///   - order: The columns to order by; without any, the order is the engine's.
-    ///   - limit: How many rows at most; `nil` for all.
+    ///   - limit: The maximum number of rows; `nil` for all.
     /// - Throws: `StoreError` `.notFound` if there is no such table, `.sql` if there is no such
     ///   column, `.misuse` for a negative limit or a filter without columns; otherwise as
     ///   `rows(_:)`.
@@ -110,7 +110,7 @@ extension Connection {
                 sql.append(SQL(text: try column.term(table: name)))
             }
             if let limit {
-                // SQLite would take a negative number for no limit.
+                // SQLite would treat a negative number as no limit.
                 guard limit >= 0 else { throw StoreError(.misuse, "the limit is negative") }
                 sql.append(" LIMIT \(limit)")
             }
@@ -121,14 +121,14 @@ extension Connection {
     /// Runs an INSERT of one row.
     func add(_ sql: SQL, to table: String) throws(StoreError) -> RowChange {
         var rowID: Int64 = 0
-        // Full-text search of SQLCipher 3 writes a row of its own in the commit.
+        // Read before COMMIT, in which full-text search of SQLCipher 3 inserts a row of its own.
         let count = try perform(try sql.requireFewArguments()) { rowID = lastInsertedRowID }
         let hasRowID = count > 0 && hasRowIDs(table)
         return RowChange(rowCount: count, insertedRowID: hasRowID ? rowID : nil)
     }
 
-    /// A table with row ids has all three names, as columns or for the row id. Any other does
-    /// not, unless it has columns of all three.
+    /// Whether a table has row ids. Such a table has all three names, as columns or for the row id.
+    /// Any other has them only if it has columns of all three names.
     private func hasRowIDs(_ table: String) -> Bool {
         guard let db = handle?.db else { return false }
         return RowIDName.all.allSatisfy { name in
@@ -137,7 +137,7 @@ extension Connection {
         }
     }
 
-    /// Names the table in an error, and says so if there is no such table.
+    /// Adds the table's name to an error, and reports `.notFound` if there is no such table.
     func onTable<T>(
         _ table: String, _ work: () throws(StoreError) -> T
     ) throws(StoreError) -> T {
@@ -153,11 +153,11 @@ extension Connection {
         }
     }
 
-    /// Runs work of several statements as a whole: as a part of the open transaction, or in one of
-    /// its own.
+    /// Runs several statements as a whole: in a savepoint of the open transaction, or in a new
+    /// transaction.
     ///
-    /// - Throws: What `body` throws, after its part is undone; `.misuse` while a statement stands
-    ///   at a row outside a transaction.
+    /// - Throws: What `body` throws, after its work is rolled back; `.misuse` while a statement
+    ///   outside a transaction has a current row.
     func asWhole<T>(_ body: () throws -> T) throws -> T {
         _ = try current()
         return try isInTransaction ? savepoint(body) : transaction(.immediate, body)

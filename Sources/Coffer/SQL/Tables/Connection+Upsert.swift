@@ -6,23 +6,23 @@ extension Connection {
     ///     into: "word", ["text": word, "count": count], onConflict: ["text"])
     /// ```
     ///
-    /// The row stays the same row: it is never deleted and made anew as `INSERT OR REPLACE` does,
-    /// so columns that are not named keep their values, and foreign keys and triggers see an
+    /// The row is updated in place, never deleted and inserted again as with `INSERT OR REPLACE`.
+    /// So columns that are not named keep their values, and foreign keys and triggers see an
     /// update. On both engines it is an UPDATE, and an INSERT if that found no row, in one
-    /// transaction: SQLCipher 3.4.1 has no `ON CONFLICT DO UPDATE`. So an update never fires
-    /// triggers of INSERT. If only the unique columns have values, a row that is there stays as it
-    /// is.
+    /// transaction: SQLCipher 3.4.1 has no `ON CONFLICT DO UPDATE`. So an update never fires INSERT
+    /// triggers. If only the unique columns have values, an existing row stays as it is.
     ///
     /// - Parameters:
     ///   - table: The table.
-    ///   - values: By the name of the column; `nil` is NULL, which in a unique column conflicts
+    ///   - values: The values by column name; `nil` is NULL, which in a unique column conflicts
     ///     with nothing.
-    ///   - columns: The columns of the primary key or of one UNIQUE constraint or index, all of
-    ///     them, each with a value.
-    /// - Returns: 1 row and its row id if it was added, 1 without if it was updated.
+    ///   - columns: All columns of the primary key, or of one UNIQUE constraint or index, each with
+    ///     a value.
+    /// - Returns: 1 row and its row id if it was added, 1 without if it was updated, 0 if it stayed
+    ///   as it is.
     /// - Throws: `StoreError` `.constraint` if a *further* constraint refuses the row; `.misuse` if
-    ///   the columns are not unique together, or while a statement stands at a row outside a
-    ///   transaction; otherwise as `insert(into:_:)`. Nothing has changed then.
+    ///   the columns are not unique together, or while a statement outside a transaction has a
+    ///   current row; otherwise as `insert(into:_:)`. Nothing has changed then.
     /// - Complexity: O(log *rows*).
     @discardableResult
     public func upsert(
@@ -44,7 +44,7 @@ extension Connection {
                 let count = try perform(
                     try .update(table, parts.rest) { parts.key.condition(table: $0) })
                 guard count <= 1 else {
-                    // The index may tell texts apart that the column takes for the same.
+                    // The index may distinguish texts that the column treats as equal.
                     throw StoreError(.misuse, "the columns that could conflict name several rows")
                 }
                 if count == 1 { return RowChange(rowCount: 1, insertedRowID: nil) }
@@ -53,7 +53,7 @@ extension Connection {
         }
     }
 
-    /// An UPDATE without anything to set is no SQL.
+    /// Inserts the row unless it exists. An UPDATE without anything to set is not valid SQL.
     private func addIfMissing(
         _ key: ColumnValues, to table: String
     ) throws(StoreError) -> RowChange {
@@ -66,7 +66,8 @@ extension Connection {
         return try add(sql, to: table)
     }
 
-    /// An UPDATE would change every row that fits, where an INSERT would conflict with none.
+    /// Refuses columns that are not unique together: an UPDATE would change every matching row,
+    /// where an INSERT would conflict with none.
     private func requireUnique(_ names: [String], of table: String) throws {
         // The owner of an adopted handle may have begun the transaction.
         if try current().isAdopted { isSchemaChecked = false }
@@ -92,14 +93,14 @@ extension Connection {
     }
 }
 
-/// The columns that were found to be unique, each text a table and its columns. They are kept as
-/// long as the schema stays what it is.
+/// The columns that were found to be unique; each text is a table and its columns. They are kept as
+/// long as the schema does not change.
 private final class UniqueColumns {
     var texts: Set<SQLText> = []
 }
 
 extension ColumnValues {
-    /// Always `=`, as a unique index compares: NULL is equal to nothing.
+    /// Always compares with `=`, as a unique index does: NULL equals nothing.
     fileprivate func condition(table quotedTable: String) -> SQL {
         let terms = columns.map { "\(quotedTable).\($0.quotedName) = ?" }
         return SQL(text: " WHERE \(terms.joined(separator: " AND "))", arguments: values)

@@ -1,10 +1,10 @@
 /// A table, index, view or trigger, as `sqlite_master` lists it.
 public struct SchemaObject: Sendable, Hashable {
-    /// What a schema consists of.
+    /// The kind of an object in a schema.
     public enum Kind: String, Sendable, CaseIterable {
-        /// A table, also a virtual one.
+        /// A table, including a virtual one.
         case table
-        /// An index that has a name of its own.
+        /// An index that was created by name, and not by a constraint.
         case index
         /// A view.
         case view
@@ -12,7 +12,7 @@ public struct SchemaObject: Sendable, Hashable {
         case trigger
     }
 
-    /// What it is.
+    /// Its kind.
     public let kind: Kind
     /// Its name, as it was given.
     public let name: String
@@ -20,34 +20,34 @@ public struct SchemaObject: Sendable, Hashable {
     public let table: String
     /// The schema: `main`, `temp`, or the name of an attached file.
     public let schema: String
-    /// The page that it begins at; 0 for views, triggers and virtual tables.
+    /// Its root page; 0 for views, triggers and virtual tables.
     public let rootPage: Int
-    /// The text that made it; `nil` for an index that a constraint made.
+    /// The SQL text that created it; `nil` if `sqlite_master` has none.
     public let sql: String?
 }
 
 /// A column of a table or view.
 public struct ColumnInformation: Sendable, Hashable {
-    /// Its place, from 0.
+    /// Its position, from 0.
     public let position: Int
     /// Its name.
     public let name: String
-    /// The type as declared; empty if there is none. SQLCipher 4 may write the usual ones in
+    /// The type as declared; empty if there is none. SQLCipher 4 may return the usual ones in
     /// capitals.
     public let declaredType: String
     /// Whether it is declared NOT NULL.
     public let isNotNull: Bool
     /// The default as an SQL expression; `nil` if there is none.
     public let defaultExpression: String?
-    /// Its place in the primary key, from 1; 0 if it is no part of it.
+    /// Its position in the primary key, from 1; 0 if it does not belong to the key.
     public let primaryKeyPosition: Int
 }
 
-/// An index of a table, also one that a constraint made.
+/// An index of a table, including one that a constraint made.
 public struct IndexInformation: Sendable, Hashable {
     /// Its name.
     public let name: String
-    /// Whether it allows a combination of values once only.
+    /// Whether a combination of values may occur only once.
     public let isUnique: Bool
     /// Whether it has a WHERE clause.
     public let isPartial: Bool
@@ -63,7 +63,7 @@ public struct ForeignKeyInformation: Sendable, Hashable {
     public struct Reference: Sendable, Hashable {
         /// The column of this table.
         public let column: String
-        /// The column of the parent; `nil` where its primary key is meant.
+        /// The column of the parent; `nil` for its primary key.
         public let parentColumn: String?
     }
 
@@ -71,8 +71,8 @@ public struct ForeignKeyInformation: Sendable, Hashable {
     public let parentTable: String
     /// The columns, in order.
     public let references: [Reference]
-    /// What happens when the parent's key changes, such as `CASCADE`.
+    /// The effect when the parent's key changes, such as `CASCADE`.
     public let onUpdate: String
-    /// What happens when the parent goes, such as `SET NULL`.
+    /// The effect when the parent's row is deleted, such as `SET NULL`.
     public let onDelete: String
 }
