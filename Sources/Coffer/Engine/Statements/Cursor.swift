@@ -5,8 +5,8 @@
 /// while let row = try cursor.next() { print(try row.get("title", as: String.self)) }
 /// ```
 ///
-/// Each row is known to be authentic before it is handed out. Outside a transaction the cursor
-/// reads in one of its own, from its first row until it comes to its end, is closed, or is let go.
+/// A row is handed out only if it is authentic. Outside a transaction the cursor reads in its own
+/// transaction, from its first row until it reaches its end, is closed or is released.
 /// The corresponding C type is `sqlite3_stmt`.
 public final class Cursor {
     private let statement: Statement
@@ -32,10 +32,10 @@ public final class Cursor {
     /// Position of a column by name, as `Statement.columnIndex(of:)`.
     public func columnIndex(of name: String) -> Int? { statement.columnIndex(of: name) }
 
-    /// Whether it stands at a row, which `value(at:)` and the like read.
+    /// Whether it has a current row, which `value(at:)` and the like read.
     public var isOnRow: Bool { statement.isRunning }
 
-    /// The next row, with a copy of its values; `nil` at the end, and ever after.
+    /// The next row, with a copy of its values; `nil` at the end and on every later call.
     ///
     /// - Throws: As `step()`.
     /// - Complexity: O(*bytes of the row*).
@@ -43,10 +43,10 @@ public final class Cursor {
         try step() ? try statement.row() : nil
     }
 
-    /// Goes to the next row without reading it: `false` at the end, and ever after.
+    /// Advances to the next row without reading it: `false` at the end and on every later call.
     ///
     /// - Throws: `StoreError` `.damaged` if a page failed authentication, `.busy`, `.sql`, `.io`;
-    ///   the cursor is then closed, so that an error cannot be taken for the end. `.closed` once
+    ///   the cursor is then closed, so that an error cannot be mistaken for the end. `.closed` once
     ///   it is closed.
     /// - Note: The corresponding C function is `sqlite3_step`.
     public func step() throws -> Bool {
@@ -59,7 +59,7 @@ public final class Cursor {
         do {
             if try statement.step() { return true }
         } catch let error as StoreError where error.code == .misuse && statement.isRunning {
-            // The row is being looked at: nothing has moved.
+            // A closure is reading the row: the cursor has not moved.
             throw error
         } catch {
             phase = .closed(cause: error)
@@ -73,19 +73,19 @@ public final class Cursor {
 
     /// The current row's value in a column.
     ///
-    /// - Throws: As `Statement.value(at:)`; `.closed` if there is no row any more.
+    /// - Throws: As `Statement.value(at:)`; `.closed` once the cursor has ended.
     public func value(at index: Int) throws -> Value { try statement.column(index) }
 
     /// The current row's value in a column, as a Swift type.
     ///
-    /// - Throws: As `Statement.value(at:as:)`; `.closed` if there is no row any more.
+    /// - Throws: As `Statement.value(at:as:)`; `.closed` once the cursor has ended.
     public func value<T: ValueConvertible>(at index: Int, as type: T.Type) throws -> T {
         try statement.column(index, as: type)
     }
 
     /// Lends the UTF-8 bytes of a text in the current row, as `Statement.withUTF8(at:_:)`.
     ///
-    /// - Throws: As `Statement.withUTF8(at:_:)`; `.closed` if there is no row any more.
+    /// - Throws: As `Statement.withUTF8(at:_:)`; `.closed` once the cursor has ended.
     @discardableResult
     public func withUTF8<T>(
         at index: Int, _ body: (UnsafeBufferPointer<UInt8>) throws -> T
@@ -95,7 +95,7 @@ public final class Cursor {
 
     /// Lends the bytes of a blob in the current row, as `Statement.withBytes(at:_:)`.
     ///
-    /// - Throws: As `Statement.withBytes(at:_:)`; `.closed` if there is no row any more.
+    /// - Throws: As `Statement.withBytes(at:_:)`; `.closed` once the cursor has ended.
     @discardableResult
     public func withBytes<T>(
         at index: Int, _ body: (UnsafeRawBufferPointer) throws -> T
@@ -105,8 +105,8 @@ public final class Cursor {
 
     /// Ends the cursor and its transaction, if it has one; safe to call twice.
     ///
-    /// - Throws: `StoreError` `.misuse` while a closure looks at bytes of its row, and it stays
-    ///   open; else as `Statement.reset()`, and it is closed all the same.
+    /// - Throws: `StoreError` `.misuse` while a closure reads bytes of its row; it then stays open.
+    ///   Otherwise as `Statement.reset()`; it is closed even so.
     /// - Note: The corresponding C function is `sqlite3_finalize`.
     public func close() throws {
         if case .closed = phase { return }
@@ -118,9 +118,9 @@ public final class Cursor {
 }
 
 extension Connection {
-    /// Opens a cursor over the rows of one statement, before its first row.
+    /// Opens a cursor over the rows of one statement, positioned before its first row.
     ///
-    /// It has a statement of its own: cursors over the same SQL do not disturb each other.
+    /// Each cursor has a separate statement: cursors over the same SQL do not disturb each other.
     ///
     /// - Throws: As `prepare(_:)`, and `.misuse` if an argument is missing.
     /// - Note: The corresponding C function is `sqlite3_prepare_v2`.
@@ -131,14 +131,14 @@ extension Connection {
         return Cursor(statement)
     }
 
-    /// Whether a cursor is open, or a prepared statement stands at a row.
+    /// Whether a cursor is open, or a prepared statement is positioned on a row.
     public var hasOpenCursors: Bool { !openStatements.isEmpty }
 
-    /// Closes all cursors, whose next step is then `.closed`, and resets all prepared statements
-    /// that stand at a row.
+    /// Closes all cursors and resets all prepared statements that are positioned on a row. The next
+    /// step of a closed cursor throws `.closed`.
     ///
-    /// - Throws: The first error of `Statement.reset()`; all of them are closed all the same, but
-    ///   those whose bytes a closure looks at, `.misuse`.
+    /// - Throws: The first error of `Statement.reset()`; the statement is closed or reset even so.
+    ///   `.misuse` if a closure reads bytes of a statement's row; that statement stays open.
     public func closeCursors() throws {
         var failure: StoreError?
         for statement in openStatements {
@@ -158,7 +158,7 @@ extension Connection {
         if let failure { throw failure }
     }
 
-    /// Those that the user holds; Coffer's own end with the verb that uses them.
+    /// The statements that the user holds; internal ones end with the call that uses them.
     private var openStatements: [Statement] {
         statements.values.compactMap(\.statement).filter { statement in
             !statement.isTaken && (statement.isRunning || statement.isOpenCursor)

@@ -1,7 +1,7 @@
 /// The names of a result's columns, shared by its rows.
 final class ColumnNames: Sendable {
     let names: [String]
-    /// Whether all names are UTF-8 in the file; a repaired one could be taken for another.
+    /// Whether all names in the file are UTF-8; a repaired name could be mistaken for another.
     let isExact: Bool
 
     init(_ names: [String], isExact: Bool = true) {
@@ -9,8 +9,8 @@ final class ColumnNames: Sendable {
         self.isExact = isExact
     }
 
-    /// Position of a name: as it is written, else with ASCII letters of any case, as SQL compares
-    /// names. Of equal names the first one counts.
+    /// Position of a name: an exact match, else one that differs only in the case of ASCII
+    /// letters, as SQL compares names. The first of several matches counts.
     func index(of name: String) -> Int? {
         // Texts that differ in Unicode normalisation only are equal to Swift, not to SQLite.
         let exact = SQLText(name)
@@ -45,14 +45,14 @@ public struct Row: Sendable {
 
     /// The value in a column by position; `nil` if there is no such column.
     public subscript(index: Int) -> Value? {
-        // Written out: of `Value` and `nil` Swift makes a `Value`, which is then NULL.
+        // No `?:` here: of `Value` and `nil` it would make a `Value`, and its `nil` is NULL.
         guard values.indices.contains(index) else { return Optional.none }
         return values[index]
     }
 
     /// The value in a column by name; `nil` if there is no such column.
     ///
-    /// The name as it is written, else with ASCII letters of any case; of equal names the first.
+    /// An exact match comes before one in another ASCII case; the first of several counts.
     ///
     /// - Complexity: O(*columns*).
     public subscript(name: String) -> Value? { columns.index(of: name).map { values[$0] } }
@@ -60,12 +60,12 @@ public struct Row: Sendable {
     /// Position of a column by name, as the subscript finds it; `nil` if there is no such column.
     public func columnIndex(of name: String) -> Int? { columns.index(of: name) }
 
-    /// Names and values, in the order of the columns; equal names stay apart.
+    /// Names and values, in the order of the columns; duplicate names are kept.
     public var pairs: [(name: String, value: Value)] {
         Array(zip(columns.names, values)).map { (name: $0, value: $1) }
     }
 
-    /// The values by name. Of equal names the first one counts; `pairs` has them all.
+    /// The values by name. The first of several equal names counts; `pairs` has them all.
     public var dictionary: [String: Value] {
         Dictionary(zip(columns.names, values)) { first, _ in first }
     }

@@ -1,29 +1,29 @@
 import CSQLCipher
 
-/// Takes rows out of the engine in the middle of a step, as the arguments of an aggregate function.
+/// Receives rows in the middle of a step, as the arguments of an aggregate function.
 ///
-/// All values of a row are at hand at once then, and the engine neither returns for each row nor is
-/// asked for each value. It runs no code of the user's.
+/// SQLite then passes all values of a row at once: it does not return for each row, and no call is
+/// needed for each value. The collector runs no user code.
 final class RowCollector {
     static let functionName = "coffer_collect"
 
-    /// Gets the values of one row, as many as the function was called with; `false` ends the query.
+    /// Receives one row's values, as many as the call has arguments; `false` ends the query.
     typealias Take =
         @convention(c) (
             _ target: UnsafeMutableRawPointer, _ values: UnsafeMutablePointer<OpaquePointer?>,
             _ count: Int32
         ) -> Bool
 
-    /// What the function finds by its pointer. The engine holds it as long as it knows the
-    /// function, which another one of its name may end at any time.
+    /// The state that SQLite passes to the function. SQLite keeps it as long as it knows the
+    /// function; registering another function of this name ends that at any time.
     fileprivate final class State {
         var target: UnsafeMutableRawPointer?
         var take: Take?
         /// How many values a row has.
         var columnCount: Int32 = 0
-        /// How many groups of rows the run has begun: a second one is not Coffer's.
+        /// How many groups of rows the run has begun. Coffer's query has only one.
         var groupCount = 0
-        /// Whether the last run came to its end by this function, and not one of the same name.
+        /// Whether this function, and not another of the same name, finished the last run.
         var isFinished = false
     }
 
@@ -33,7 +33,7 @@ final class RowCollector {
 
     fileprivate init(_ handle: Handle) throws(StoreError) {
         columnCountMax = Int(sqlite3_limit(handle.db, SQLITE_LIMIT_FUNCTION_ARG, -1))
-        // The engine lets go of the state, also if it refuses the function.
+        // SQLite releases the state, even if it refuses the function.
         let code = sqlite3_create_function_v2(
             handle.db, Self.functionName, -1, FunctionOptions().flags,
             Unmanaged.passRetained(state).toOpaque(), nil, stepCollector, finishCollector
@@ -41,14 +41,14 @@ final class RowCollector {
         try handle.requireRegistered(code)
     }
 
-    /// Hands the rows of one statement to `take`, until it refuses one.
+    /// Passes the rows of one statement to `take`, until it refuses one.
     ///
     /// - Parameters:
-    ///   - statement: A SELECT of this function alone.
-    ///   - columnCount: How many values the function is called with.
-    ///   - target: What `take` is given.
-    /// - Throws: What stepping throws, also where `take` has refused a row; `.misuse` if there is
-    ///   another function of this name, or if a view or the query calls this one too.
+    ///   - statement: A SELECT whose only column is a call of this function.
+    ///   - columnCount: How many arguments the call has.
+    ///   - target: The first argument of `take`.
+    /// - Throws: The error of a step, also where `take` has refused a row, or where a view or the
+    ///   query calls this function too; `.misuse` if another function has this name.
     func run(
         _ statement: Statement, columnCount: Int, into target: UnsafeMutableRawPointer,
         _ take: @escaping Take
@@ -82,9 +82,10 @@ final class RowCollector {
         }
     }
 
-    /// A view of a hostile file may call the function too, while its rows are collected.
+    /// Whether the call belongs to the first group. A hostile file's view may call the function
+    /// too, while its rows are collected.
     private static func isOnlyGroup(_ context: OpaquePointer, _ state: State) -> Bool {
-        // The engine gives zeros at the first row of a group.
+        // SQLite zeroes this memory at the first row of a group.
         guard let memory = sqlite3_aggregate_context(context, 1) else { return false }
         let isKnown = memory.assumingMemoryBound(to: Bool.self)
         if isKnown.pointee { return true }
@@ -100,7 +101,7 @@ final class RowCollector {
 }
 
 extension Handle {
-    /// The collector of this handle, registered when it is asked for first.
+    /// The collector of this handle, registered on first use.
     func rowCollector() throws(StoreError) -> RowCollector {
         if let collector { return collector }
         let made = try RowCollector(self)

@@ -1,12 +1,12 @@
-/// Which rows of a table a verb is about: those whose columns have these values, or all.
+/// Selects rows of a table: rows whose columns have the given values, or all rows.
 ///
 /// ```swift
 /// try connection.delete(from: "note", where: ["author": 7, "removed": nil])
 /// try connection.delete(from: "note", where: .all)
 /// ```
 ///
-/// Values are bound and compared as the columns compare; `nil` finds NULL. All rows have to be
-/// asked for by name: a filter without columns is `.misuse` where it is used.
+/// Values are bound, and compared by the column's rules; `nil` matches NULL. Every row needs
+/// `.all`: a filter without columns is `.misuse` where it is used.
 public struct RowFilter: Sendable, ExpressibleByDictionaryLiteral {
     /// `nil` for all rows.
     private let columns: Result<ColumnValues, StoreError>?
@@ -16,7 +16,7 @@ public struct RowFilter: Sendable, ExpressibleByDictionaryLiteral {
 
     /// The rows in which each of the columns has its value.
     ///
-    /// - Parameter values: By the name of the column. Never empty.
+    /// - Parameter values: The values by column name. Must not be empty.
     public init(_ values: [String: (any ValueConvertible)?]) {
         self.init(values.map { ($0.key, $0.value) })
     }
@@ -48,7 +48,7 @@ public struct RowFilter: Sendable, ExpressibleByDictionaryLiteral {
         var sql = SQL(text: " WHERE ")
         for (index, column) in columns.columns.enumerated() {
             if index > 0 { sql.append(" AND ") }
-            // Qualified: a name in quotes that is no column would be taken for a text.
+            // Qualified, because SQLite takes a quoted name that is not a column for a text.
             sql.append(SQL(text: "\(quotedTable).\(column.quotedName)"))
             sql.append(column.value == .null ? " IS NULL" : " = \(column.value)")
         }
@@ -65,17 +65,17 @@ public struct RowOrder: Sendable, Hashable, ExpressibleByStringLiteral {
     private let column: String
     private let direction: String
 
-    /// The smallest first; NULL before all.
+    /// Smallest value first, NULL before all others.
     public static func ascending(_ column: String) -> RowOrder {
         RowOrder(column: column, direction: "ASC")
     }
 
-    /// The greatest first; NULL after all.
+    /// Greatest value first, NULL after all others.
     public static func descending(_ column: String) -> RowOrder {
         RowOrder(column: column, direction: "DESC")
     }
 
-    /// The smallest first.
+    /// Smallest value first, NULL before all others.
     public init(stringLiteral column: String) {
         self.init(column: column, direction: "ASC")
     }
@@ -90,17 +90,17 @@ public struct RowOrder: Sendable, Hashable, ExpressibleByStringLiteral {
     }
 }
 
-/// What an insert or upsert did.
+/// The effect of an insert or upsert.
 public struct RowChange: Sendable, Hashable {
-    /// How many rows were added or changed; 0 is no error, but what the table's own ON CONFLICT
-    /// clause or a trigger wanted.
+    /// The number of added or changed rows. Zero is not an error: the table's ON CONFLICT clause
+    /// or a trigger asked for it.
     public let rowCount: Int
     /// The row id of the row that was added; `nil` if none was, or if the table has no row ids.
     public let insertedRowID: Int64?
 }
 
-/// Columns with their values, ordered by name: so the same columns give the same SQL text, which
-/// the statement cache knows.
+/// Columns with their values, ordered by name, so that the same columns give the same SQL text and
+/// the statement cache finds it.
 struct ColumnValues: Sendable {
     struct Column: Sendable {
         let name: String
@@ -108,14 +108,14 @@ struct ColumnValues: Sendable {
         let value: Value
     }
 
-    /// Arguments of one statement that every SQLite takes.
+    /// The number of arguments in one statement that every SQLite accepts.
     /// See <https://www.sqlite.org/limits.html>, number 9.
     static let countMax = 999
 
     let columns: [Column]
 
     /// - Throws: `.misuse` for a column that is named twice, `.mismatch` for a value that cannot
-    ///   be stored, `.sql` for a name that cannot be one.
+    ///   be stored, `.sql` for an invalid name.
     init(_ pairs: [(String, (any ValueConvertible)?)]) throws(StoreError) {
         var columns: [Column] = []
         var seen: Set<SQLText> = []
@@ -140,7 +140,7 @@ struct ColumnValues: Sendable {
 
     /// The values of a row to be written.
     ///
-    /// - Throws: As the other initialiser; `.misuse` without any value.
+    /// - Throws: As the other initialiser; `.misuse` if there are no values.
     init(row values: [String: (any ValueConvertible)?]) throws(StoreError) {
         guard !values.isEmpty else {
             throw StoreError(.misuse, "no value is given", hint: "Name one column at least.")
@@ -152,9 +152,9 @@ struct ColumnValues: Sendable {
         self.columns = columns
     }
 
-    /// The columns of these names, and the others.
+    /// Splits the columns into those with these names and the others.
     ///
-    /// - Throws: `.misuse` for a name that has no value or stands there twice, and without names.
+    /// - Throws: `.misuse` if a name has no value or is listed twice, or if there are no names.
     func split(by names: [String]) throws(StoreError) -> (key: ColumnValues, rest: ColumnValues) {
         guard !names.isEmpty else {
             throw StoreError(.misuse, "no column is named that could conflict")
@@ -186,7 +186,7 @@ struct ColumnValues: Sendable {
 }
 
 extension SQL {
-    /// - Throws: `.tooBig` above the number of arguments that every SQLite takes.
+    /// - Throws: `.tooBig` for more arguments than every SQLite accepts.
     func requireFewArguments() throws(StoreError) -> SQL {
         guard arguments.count <= ColumnValues.countMax else {
             throw StoreError(

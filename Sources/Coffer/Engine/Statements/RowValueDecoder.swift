@@ -5,22 +5,22 @@ import Foundation
 #endif
 
 extension Row {
-    /// Makes a `Decodable` value of the row, each property from the column of its name.
+    /// Decodes a `Decodable` value from the row, each property from the column of its name.
     ///
     /// ```swift
     /// struct Total: Decodable { let author: String; let count: Int }
     /// let totals = try connection.rows("SELECT author, count(*) AS count …", as: Total.self)
     /// ```
     ///
-    /// Values are exact, as with `get(_:as:)`. A column that is NULL or missing is a key that is
-    /// not there. What no single value can hold (a list, another struct) is read from JSON text. A
-    /// type of a single value, such as `Int`, is read from the first column.
+    /// Values are exact, as with `get(_:as:)`. A NULL or missing column counts as a missing key.
+    /// A property that needs more than one value (a list, another struct) is read from JSON text.
+    /// A type of a single value, such as `Int`, is read from the first column.
     ///
     /// - Parameters:
-    ///   - type: The type to make.
+    ///   - type: The type to decode.
     ///   - dates: How dates are written.
-    /// - Throws: `StoreError` `.mismatch` naming the column that is missing or does not fit; with
-    ///   the error of the type's own `init(from:)` as `cause`.
+    /// - Throws: `StoreError` `.mismatch` naming the column that is missing or does not fit. An
+    ///   error of the type's `init(from:)` becomes the `cause`.
     /// - Complexity: O(*columns*) for each property.
     public func decode<T: Decodable>(
         _ type: T.Type = T.self, dates: DateEncoding = .unixSeconds
@@ -43,7 +43,7 @@ private struct RowValueDecoder: Decoder {
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    /// A type that Coffer knows has one value; every other type says itself what it wants.
+    /// A `ValueConvertible` type reads one value; every other type chooses its container.
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
         type is any ValueConvertible.Type ? try first().decode(type) : try T(from: self)
     }
@@ -151,6 +151,6 @@ private struct ColumnDecoder: Decoder, SingleValueDecodingContainer {
         }
     }
 
-    /// Thrown by itself to itself: the type cannot be read from a single value.
+    /// Thrown and caught in this type: a single value is not enough for the type to decode.
     private struct WantsContainer: Error {}
 }

@@ -4,45 +4,46 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// SQL text with its arguments apart from it.
+/// SQL text, and its arguments separate from the text.
 ///
-/// An interpolation binds, it never splices: `"… WHERE name = \(name)"` becomes `name = ?` with the
-/// name as an argument, so a value cannot become SQL.
+/// Interpolating a value binds it, never splices it: `"… WHERE name = \(name)"` becomes `name = ?`
+/// with the name as an argument, so a value cannot become SQL.
 ///
 /// ```swift
 /// let query: SQL = "SELECT title FROM \(identifier: table) WHERE created > \(date)"
 /// ```
 public struct SQL: Sendable, ExpressibleByStringInterpolation {
-    /// The text, with `?` in the place of each argument.
+    /// The text, with `?` in place of each argument.
     public private(set) var text: String
-    /// The arguments of the `?`, in order.
+    /// The arguments for the `?`, in order.
     public private(set) var arguments: [Value]
-    /// The arguments of `:a`, `@a` and `$a`, by their names without the sign; `nil` if all
-    /// placeholders take what `arguments` has, in order.
+    /// The arguments for `:a`, `@a` and `$a`, by name without the sign; `nil` if every
+    /// placeholder takes the next one of `arguments`.
     public private(set) var namedArguments: [String: Value]?
     /// Whether a named argument without a placeholder is an error.
     private(set) var isStrict = false
-    /// Whether it calls Coffer's own function of lists.
+    /// Whether it calls `coffer_value`, the function of `ValueList`.
     var usesLists = false
-    /// A value that no SQL value can hold; thrown when the SQL is used.
+    /// The first error met while the SQL was made, such as a value that cannot be stored or a
+    /// name with two arguments; thrown when the SQL is used.
     var failure: StoreError?
 
-    /// Makes SQL of a text with `?` placeholders and their arguments.
+    /// Makes SQL from a text with `?` placeholders and their arguments.
     ///
-    /// The label says what an interpolation in `text` would do: splice, not bind.
+    /// An interpolation in `text` is spliced, not bound, as the label `text` warns.
     public init(text: String, arguments: [Value] = []) {
         self.text = text
         self.arguments = arguments
     }
 
-    /// Makes SQL of a text with named placeholders: `:a`, `@a` or `$a`.
+    /// Makes SQL from a text with named placeholders: `:a`, `@a` or `$a`.
     ///
     /// ```swift
     /// let sql = SQL(text: "… WHERE author = :author", named: ["author": name])
     /// ```
     ///
     /// - Parameters:
-    ///   - text: The text; every placeholder in it needs an argument, else its use is `.misuse`.
+    ///   - text: The text. Every placeholder needs an argument; use without one is `.misuse`.
     ///   - arguments: By name, with or without the sign.
     ///   - isStrict: Whether an argument that no placeholder takes is `.misuse`, too.
     public init(
@@ -63,12 +64,12 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
         namedArguments = named
     }
 
-    /// Makes SQL of a literal text.
+    /// Makes SQL from a literal text.
     public init(stringLiteral text: String) {
         self.init(text: text)
     }
 
-    /// Makes SQL of an interpolated literal.
+    /// Makes SQL from an interpolated literal.
     public init(stringInterpolation: StringInterpolation) {
         self = stringInterpolation.sql
     }
@@ -100,7 +101,7 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
         }
     }
 
-    /// Text and arguments, or the reason why an argument cannot be bound.
+    /// The SQL itself; throws `failure` if there is one.
     func checked() throws(StoreError) -> SQL {
         if let failure { throw failure.with(sql: text) }
         return self
@@ -116,7 +117,7 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
             sql.text.reserveCapacity(literalCapacity + interpolationCount)
         }
 
-        /// Appends SQL text as it stands in the source.
+        /// Appends SQL text unchanged.
         public mutating func appendLiteral(_ literal: String) {
             sql.text += literal
         }
@@ -126,7 +127,7 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
             sql.append(argument: value)
         }
 
-        /// Binds a date in a form of its own: `\(date, as: .iso8601)`. NULL for `nil`.
+        /// Binds a date in the given encoding: `\(date, as: .iso8601)`. NULL for `nil`.
         public mutating func appendInterpolation(_ date: Date?, as encoding: DateEncoding) {
             do throws(StoreError) {
                 sql.append(argument: try date.map(encoding.encode) ?? .null)
@@ -136,7 +137,7 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
             }
         }
 
-        /// Binds a list of values, in parentheses: `id IN \(ids)`.
+        /// Binds a list of values, in parentheses: `id IN \(list: ids)`.
         public mutating func appendInterpolation<V: ValueConvertible>(list values: [V]) {
             sql.text += "("
             for (index, value) in values.enumerated() {
@@ -169,7 +170,7 @@ extension StoreError {
 }
 
 extension String {
-    /// The name of a placeholder without the sign that it begins with in SQL.
+    /// The name of a placeholder without its leading sign.
     fileprivate var withoutParameterSign: String {
         hasPrefix(":") || hasPrefix("@") || hasPrefix("$") ? String(dropFirst()) : self
     }
@@ -184,8 +185,8 @@ extension String {
         return inDoubleQuotes
     }
 
-    /// In double quotes, with every `"` doubled: scalar by scalar, since a combining mark behind a
-    /// quote makes one `Character` of both.
+    /// In double quotes, with every `"` doubled. Goes scalar by scalar, because a quote and a
+    /// combining mark after it are one `Character`.
     var inDoubleQuotes: String {
         var quoted = "\""
         for scalar in unicodeScalars {

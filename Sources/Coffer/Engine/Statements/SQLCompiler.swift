@@ -27,7 +27,7 @@ enum SQLCompiler {
         return raw
     }
 
-    /// Compiles a pragma without its effect.
+    /// Compiles a pragma without its effect, to check that the text is one statement.
     private static func requireOne(
         _ handle: Handle, _ text: inout String
     ) throws(StoreError) {
@@ -38,7 +38,7 @@ enum SQLCompiler {
                 }
             }
         }.get()
-        // What does not compile is told below.
+        // The compilation that follows reports a text that does not compile.
         if case .success(let raw) = result { sqlite3_finalize(raw) }
         guard isComplete else { throw notOne(text) }
         handle.authorizer.begin()
@@ -63,9 +63,9 @@ enum SQLCompiler {
         }
     }
 
-    /// The statement, and whether nothing but space and comments follows it.
+    /// The statement, and whether only space and comments follow it.
     ///
-    /// - Parameter authorized: Compiles under the rules that hold for the text.
+    /// - Parameter authorized: Compiles under the authorizer's rules for this text.
     private static func compile(
         _ handle: Handle, _ bytes: UnsafeBufferPointer<UInt8>, persistent: Bool, isPragma: Bool,
         _ authorized: (() -> Int32) -> Int32
@@ -109,7 +109,7 @@ enum SQLCompiler {
 }
 
 extension String {
-    /// VACUUM does not run in a transaction, and no authorizer code tells of it.
+    /// VACUUM cannot run in a transaction, and the authorizer has no action code for it.
     var isVacuum: Bool { begins(with: "vacuum") }
 
     var isPragma: Bool { begins(with: "pragma") }

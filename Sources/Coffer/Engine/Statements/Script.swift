@@ -1,36 +1,36 @@
 import CSQLCipher
 
-/// What a script does after a row.
+/// Whether a script continues after a row.
 public enum ScriptControl: Sendable {
-    /// Goes on with the next row.
+    /// Continues with the next row.
     case `continue`
-    /// Ends the script here. What it has done stays done.
+    /// Ends the script here. Statements that have run are not undone.
     case stop
 }
 
 extension Connection {
     /// Runs all statements of a text, one after the other; rows, if any, are dropped.
     ///
-    /// Outside a transaction each statement is one, as if it were run alone: put the script into
-    /// `transaction(_:_:)`, or BEGIN and COMMIT into the script, for all or nothing.
+    /// Outside a transaction each statement runs in its own, as if it were run by itself. For all
+    /// or nothing, run the script in `transaction(_:_:)` or put BEGIN and COMMIT into it.
     ///
     /// - Parameter text: Statements without arguments. Values of your users do not belong here:
     ///   only `execute(_:)` binds them.
-    /// - Throws: As `execute(_:)`, for the first statement that fails; `sqlOffset` tells where it
-    ///   is. Statements before it are done.
+    /// - Throws: As `execute(_:)`, for the first statement that fails; `sqlOffset` is its
+    ///   position. The statements before it have run and are not undone.
     /// - Note: The corresponding C function is `sqlite3_exec`.
     public func executeScript(_ text: String) throws {
         try executeScript(text) { _ in .continue }
     }
 
-    /// Runs all statements of a text and hands out each row, with values of their own types.
+    /// Runs all statements of a text and hands out each row, with values in their storage classes.
     ///
     /// - Parameters:
     ///   - text: Statements without arguments.
-    ///   - onRow: Gets each row, known to be authentic, and says whether the script goes on.
-    /// - Returns: Whether the script came to its end.
-    /// - Throws: What `onRow` throws, after which its statement has done nothing outside a
-    ///   transaction; otherwise as `executeScript(_:)`.
+    ///   - onRow: Receives each authentic row and decides whether the script continues.
+    /// - Returns: Whether the script ran to its end.
+    /// - Throws: Any error of `onRow`; outside a transaction its statement is then rolled back.
+    ///   Otherwise as `executeScript(_:)`.
     /// - Note: The corresponding C function is `sqlite3_exec`.
     @discardableResult
     public func executeScript(
@@ -61,12 +61,12 @@ extension Connection {
 
     /// Compiles all statements of a text and runs none.
     ///
-    /// Each is compiled against the schema as it is now: one that needs a table which an earlier
-    /// one would make is `.sql`.
+    /// Each statement is compiled against the current schema: one that needs a table which an
+    /// earlier statement would create is `.sql`.
     ///
     /// - Throws: `StoreError` `.sql` for a text that does not compile or holds no statement, with
-    ///   `sqlOffset` of the first statement that does not; `.misuse` for what the connection
-    ///   refuses, such as a pragma with a key.
+    ///   `sqlOffset` of the first statement that does not compile; `.misuse` for SQL that the
+    ///   connection refuses, such as a pragma with a key.
     /// - Note: The corresponding C function is `sqlite3_prepare_v2`.
     public func validate(_ sql: String) throws {
         // Many pragmas take effect while they are compiled.
@@ -84,7 +84,7 @@ extension Connection {
 
     /// Compiles one statement after the other, until `body` returns false.
     ///
-    /// - Returns: Whether all were handed out.
+    /// - Returns: Whether `body` accepted every statement.
     @discardableResult
     private func forEachStatement(
         of text: String, _ body: (Statement) throws -> Bool
@@ -111,10 +111,10 @@ extension Connection {
 }
 
 extension StoreError {
-    /// The same error, telling where in the script it is.
+    /// The same error, with its position in the script.
     fileprivate func inScript(_ text: String, at offset: Int) -> StoreError {
         let located = with(sqlOffset: offset + (sqlOffset ?? 0))
-        // The engine quotes what it stumbled over, which may be a key.
+        // SQLite's message quotes the offending text, which may be a key.
         guard let resultCode, StoreError.redacted(text) != text else { return located }
         return StoreError(
             code, String(cString: sqlite3_errstr(resultCode)), hint: hint,

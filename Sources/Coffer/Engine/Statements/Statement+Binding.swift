@@ -22,22 +22,22 @@ extension Statement {
         }
     }
 
-    /// Binds one argument; the others keep theirs, and what was never bound is NULL.
+    /// Binds one argument; the others keep theirs. An argument that was never bound is NULL.
     ///
     /// - Parameters:
     ///   - value: The argument.
-    ///   - index: The placeholder's position, counted from 0 as those of columns and of
-    ///     `bind(_:)`'s array: `?1` is at 0.
+    ///   - index: The placeholder's position, counted from 0 like columns and the array of
+    ///     `bind(_:)`: `?1` is at 0.
     /// - Throws: `StoreError` `.misuse` if there is no such placeholder, `.mismatch` for NaN,
-    ///   `.tooBig` for a value above the engine's limit, after which all arguments are NULL. The
-    ///   statement stays usable.
+    ///   `.tooBig` for a value above SQLite's limit. After `.mismatch` or `.tooBig` bind all
+    ///   arguments again: they may be NULL. The statement stays usable.
     /// - Note: The corresponding C functions are `sqlite3_bind_*`.
     public func bind(_ value: some ValueConvertible, at index: Int) throws {
         let raw = try placeholder(index)
         try bindArgument(try value.asValue(), to: raw, at: Int32(index + 1))
     }
 
-    /// Binds all arguments by name, of placeholders such as `:a`, `@a` and `$a`.
+    /// Binds all arguments by name, to placeholders such as `:a`, `@a` and `$a`.
     ///
     /// - Parameters:
     ///   - arguments: By name, with or without the sign.
@@ -115,7 +115,7 @@ extension Statement {
 
     // MARK: The engine's calls
 
-    /// Binds one argument of a statement that does not run, positions counted from 1.
+    /// Binds one argument of a statement that is not running; positions count from 1.
     @inline(__always)
     func bindArgument(
         _ argument: Value, to raw: OpaquePointer, at index: Int32
@@ -132,7 +132,7 @@ extension Statement {
             : handle.error(code, sql: sql)
     }
 
-    /// Not a code of SQLite's: NaN, which `sqlite3_bind_double` would turn into NULL.
+    /// Not an SQLite result code: stands for NaN, which `sqlite3_bind_double` would make NULL.
     private static let notANumber: Int32 = -1
 
     static func bind(_ value: Value, to raw: OpaquePointer, at index: Int32) -> Int32 {
@@ -149,7 +149,7 @@ extension Statement {
         real.isNaN ? notANumber : sqlite3_bind_double(raw, index, real)
     }
 
-    /// A null pointer would bind NULL; the empty text has an address of its own.
+    /// The empty text needs an address, because SQLite binds a null pointer as NULL.
     @inline(__always)
     static func bind(
         utf8 bytes: UnsafeBufferPointer<UInt8>, to raw: OpaquePointer, at index: Int32

@@ -7,7 +7,7 @@ import Foundation
 #endif
 
 extension Statement {
-    /// Begins anew, steps to the end and drops rows, if any.
+    /// Restarts the statement, steps to the end and drops rows, if any.
     ///
     /// - Returns: The number of rows that an INSERT, UPDATE or DELETE changed; else 0.
     /// - Throws: As `step()`.
@@ -26,7 +26,7 @@ extension Statement {
 
     /// Position of a column by name; `nil` if there is no such column. Known before the first row.
     ///
-    /// The name as it is written, else with ASCII letters of any case; of equal names the first.
+    /// An exact match comes before one in another ASCII case; the first of several counts.
     ///
     /// - Complexity: O(*columns*).
     /// - Note: The corresponding C function is `sqlite3_column_name`.
@@ -83,15 +83,15 @@ extension Statement {
 
     /// Lends the UTF-8 bytes of a text in the current row, without copying them.
     ///
-    /// They are known to be authentic, and to be UTF-8. Inside `body` the statement cannot be
-    /// stepped, bound or reset.
+    /// The bytes are authentic and valid UTF-8. Inside `body` the statement cannot be stepped,
+    /// bound or reset.
     ///
     /// - Parameters:
     ///   - index: The column's position.
     ///   - body: Gets the bytes, which are valid until it returns.
-    /// - Returns: What `body` returns; `nil`, without calling it, for NULL.
-    /// - Throws: What `body` throws; `StoreError` `.mismatch` for a value that is not text or not
-    ///   UTF-8, `.misuse` if there is no row or no such column, `.damaged`.
+    /// - Returns: The result of `body`; `nil`, without calling it, for NULL.
+    /// - Throws: Any error of `body`; `StoreError` `.mismatch` for a value that is not text or not
+    ///   UTF-8, `.misuse` if there is no row or no such column, `.io` if memory runs out.
     /// - Complexity: O(*bytes*).
     /// - Note: The corresponding C function is `sqlite3_column_text`.
     @inlinable @discardableResult
@@ -105,15 +105,14 @@ extension Statement {
 
     /// Lends the bytes of a blob in the current row, without copying them.
     ///
-    /// They are known to be authentic. Inside `body` the statement cannot be stepped, bound or
-    /// reset.
+    /// The bytes are authentic. Inside `body` the statement cannot be stepped, bound or reset.
     ///
     /// - Parameters:
     ///   - index: The column's position.
-    ///   - body: Gets the bytes, which are valid until it returns; none for an empty blob.
-    /// - Returns: What `body` returns; `nil`, without calling it, for NULL.
-    /// - Throws: What `body` throws; `StoreError` `.mismatch` for a value that is not a blob,
-    ///   `.misuse` if there is no row or no such column, `.damaged`.
+    ///   - body: Gets the bytes, valid until it returns; an empty buffer for an empty blob.
+    /// - Returns: The result of `body`; `nil`, without calling it, for NULL.
+    /// - Throws: Any error of `body`; `StoreError` `.mismatch` for a value that is not a blob,
+    ///   `.misuse` if there is no row or no such column, `.io` if memory runs out.
     /// - Complexity: O(1).
     /// - Note: The corresponding C function is `sqlite3_column_blob`.
     @inlinable @discardableResult
@@ -174,7 +173,7 @@ extension Statement {
 // MARK: The engine's values
 
 extension Statement {
-    /// A value of the current row; the index is known to be in range.
+    /// A value of the current row; the index must be in range.
     static func value(of raw: OpaquePointer, at index: Int32) throws(StoreError) -> Value {
         try value(of: sqlite3_column_value(raw, index))
     }
@@ -190,7 +189,7 @@ extension Statement {
         }
     }
 
-    /// Text by its length, so that a NUL inside does not end it.
+    /// Reads text by its length, so that a NUL inside does not end it.
     @inline(__always)
     static func text(of value: OpaquePointer?) throws(StoreError) -> String {
         guard let text = String(exactly: try utf8(of: value)) else {
@@ -206,7 +205,7 @@ extension Statement {
         return bytes.baseAddress.map { Data(bytes: $0, count: bytes.count) } ?? Data()
     }
 
-    // Asking once for the value is half the cost of asking the statement for type, bytes and count.
+    // Fetching the value once costs half as much as asking the statement for type, bytes and count.
     // A statement belongs to one thread, where protected and unprotected values are the same:
     // <https://www.sqlite.org/c3ref/value.html>
 

@@ -78,8 +78,8 @@ extension Statement {
 
     /// Binds a copy of UTF-8 as a text; a buffer without address is an empty one.
     ///
-    /// - Throws: As `bind(_:at:)` of any value; `.mismatch` for bytes that are not UTF-8, after
-    ///   which the arguments are as they were.
+    /// - Throws: As `bind(_:at:)` of any value; `.mismatch` for bytes that are not UTF-8, which
+    ///   leaves the arguments unchanged.
     /// - Complexity: O(*bytes*).
     /// - Note: The corresponding C function is `sqlite3_bind_text64`.
     public func bind(utf8 bytes: UnsafeBufferPointer<UInt8>, at index: Int) throws {
@@ -99,7 +99,7 @@ extension Statement {
         try bound(sqlite3_bind_null(raw, Int32(index + 1)))
     }
 
-    /// The pointer of a statement that does not run and has this placeholder.
+    /// The pointer, if the placeholder exists. Ends a run of the statement first.
     @inline(__always)
     func placeholder(_ index: Int) throws(StoreError) -> OpaquePointer {
         let raw = try pointer()

@@ -19,7 +19,7 @@ import Foundation
 public final class Statement {
     /// The SQL text.
     public let sql: String
-    /// Number of `?` placeholders.
+    /// Number of placeholders, such as `?` and `:a`.
     public let parameterCount: Int
     /// Whether the statement leaves the database as it is.
     /// The corresponding C function is `sqlite3_stmt_readonly`.
@@ -28,44 +28,46 @@ public final class Statement {
     private(set) var raw: OpaquePointer?
     /// Keeps the pointer of the connection valid.
     let handle: Handle
-    /// Begins and ends the transaction around a statement that runs outside one; `nil` once it is
-    /// closed. A weak reference would cost as much as reading three columns.
+    /// Begins and ends the transaction around a statement that runs outside one; `nil` after
+    /// `finalize`. A weak reference would cost as much as reading three columns.
     ///
-    /// Proof that it never dangles: `Connection.adopt` alone sets it and keeps the statement on its
-    /// list; a connection finalizes all of the list when it goes, and `finalize` ends this.
+    /// Proof that it never dangles: only `Connection.adopt` sets it, and adds the statement to the
+    /// connection's list. A connection finalizes its whole list before it goes, and `finalize`
+    /// sets this to `nil`.
     private(set) unowned(unsafe) var connection: Connection?
     let link = StatementLink()
-    /// Set while a caller holds a cached statement: a second caller gets one of its own.
+    /// Set while a caller holds a cached statement: a second caller gets a separate one.
     var isTaken = false
-    /// Whether a cursor owns the statement: it then ends for good when the cursor is closed.
+    /// Whether a cursor owns the statement, which is finalized when the cursor is closed.
     var isOfCursor = false
-    /// How many times it was begun with `step()` or `run()` since it was compiled.
+    /// How many times `step()` or `run()` has begun it since it was compiled.
     public private(set) var useCount = 0
-    /// Whether it stands at a row, and so keeps a transaction open.
+    /// Whether it is positioned on a row, and so keeps a transaction open.
     public var isInUse: Bool { isRunning }
-    /// Whether the statement controls transactions, files or settings, so that it cannot run
-    /// inside a transaction of Coffer's making.
+    /// Whether the statement controls transactions, files or settings, so that Coffer must not
+    /// wrap it in a transaction.
     package let isControl: Bool
     /// The verb of transaction or savepoint SQL; `nil` for other statements.
     package let transactionVerb: String?
-    /// Whether the statement creates, alters or drops something.
+    /// Whether the statement creates, alters or drops a part of the schema.
     let changesSchema: Bool
     /// Set between the first step and the reset.
     private(set) var isRunning = false {
         didSet { if isRunning != oldValue { handle.runningCount += isRunning ? 1 : -1 } }
     }
-    /// The transaction of Coffer's that it counts in; 0 if it counts in none.
+    /// The id of the implicit transaction that counts this statement; 0 if none does.
     var implicitID = 0
     /// How many columns the current row has; 0 if there is no row.
     private var rowColumnCount: Int32 = 0
-    /// Set when the run ended underneath, by an interrupt; the next step says so.
+    /// Set when the connection ended the run along with its transaction, as after an interrupt;
+    /// the next step reports it.
     var wasAbandoned = false
     private var names: ColumnNames?
-    /// Which tables it touches, once somebody who observes has asked.
+    /// The tables that it touches, once an observer has asked for them.
     var knownFootprint: StatementFootprint?
-    /// How many closures look at bytes of the current row: until they return it has to stay.
+    /// How many closures read bytes of the current row, which must stay until they return.
     private var lendingDepth = 0
-    /// What is to be finalized when the last of them returns.
+    /// The pointer to finalize when the last of these closures returns.
     private var lentRaw: OpaquePointer?
 
     convenience init(handle: Handle, sql: String, persistent: Bool) throws(StoreError) {
@@ -74,7 +76,7 @@ public final class Statement {
         self.init(handle: handle, sql: sql, compiled: raw)
     }
 
-    /// Takes over what was compiled right before: the authorizer still knows what it saw.
+    /// Takes over a statement that was just compiled: the authorizer must still know what it saw.
     init(handle: Handle, sql: String, compiled: OpaquePointer) {
         self.handle = handle
         self.sql = sql
@@ -88,23 +90,23 @@ public final class Statement {
         link.statement = self
     }
 
-    /// The statement of a script has no text of its own.
+    /// Whether it is a VACUUM. A script's statement has no `sql`: SQLite's copy of it is read.
     private static func isVacuum(_ sql: String, _ compiled: OpaquePointer) -> Bool {
         guard sql.isEmpty, let text = sqlite3_sql(compiled) else { return sql.isVacuum }
-        // Enough for a comment before the verb, and not the megabytes of an INSERT.
+        // Enough for a comment before the verb, without copying the megabytes of an INSERT.
         let beginning = UnsafeBufferPointer(start: text, count: strnlen(text, 4096))
         return String(decoding: UnsafeRawBufferPointer(beginning), as: UTF8.self).isVacuum
     }
 
     deinit {
-        // One that has ended may be let go on any thread.
+        // A finalized statement may be released on any thread.
         if raw != nil { link.statement = nil }
         sqlite3_finalize(raw)
-        // A cursor that is let go at a row ends its own transaction as well.
+        // A cursor that is released on a row ends its transaction as well.
         guard isRunning else { return }
         handle.runningCount -= 1
         guard let connection, implicitID != 0 else { return }
-        // A write that was let go has not returned: nothing of it may stay.
+        // A write that is released never returned to its caller: it must be undone.
         if isReadOnly {
             try? connection.cursorEnded(in: implicitID, isReadOnly: true)
         } else {
@@ -118,7 +120,7 @@ public final class Statement {
         if lendingDepth > 0, raw != nil {
             lentRaw = raw
         } else if handle.isInCallback, let raw {
-            // It may be the one whose step has called.
+            // It may be the statement whose step called this code.
             handle.finalizeLater(raw)
         } else {
             sqlite3_finalize(raw)
@@ -152,7 +154,7 @@ public final class Statement {
         lentRaw = nil
     }
 
-    /// - Throws: `.misuse` while a closure looks at bytes of the current row, or in code that a
+    /// - Throws: `.misuse` while a closure reads bytes of the current row, or in code that a
     ///   statement has called.
     func requireUnlent() throws(StoreError) {
         guard !handle.isInCallback else { throw Connection.inCallback }
@@ -163,7 +165,7 @@ public final class Statement {
         }
     }
 
-    /// The pointer, or `.closed` once the connection is closed.
+    /// The pointer; `.closed` once it is finalized, as when the connection is closed.
     @inline(__always)
     func pointer() throws(StoreError) -> OpaquePointer {
         guard let raw else { throw closed }
@@ -181,8 +183,8 @@ public final class Statement {
 
     /// Goes to the next row: `true` on a row, `false` at the end.
     ///
-    /// Before a row is handed out, the pages it came from are known to be authentic. Outside a
-    /// transaction the statement runs in one of its own, which its end or `reset` commits.
+    /// A row is handed out only if the pages it came from are authentic. Outside a transaction the
+    /// statement runs in its own, which the end of the rows or `reset` commits.
     ///
     /// - Throws: `StoreError` `.damaged` if a page failed authentication; `.busy`, `.constraint`,
     ///   `.full`, `.io`. The statement is reset and can be used again.
@@ -191,7 +193,7 @@ public final class Statement {
         if !isRunning || lendingDepth > 0 || handle.isInCallback { try begin() }
         do throws(StoreError) {
             let isRow = try advance()
-            // Also at the end: that there is no row may be wrong as well.
+            // Probed at the end too: damage may also be why there is no further row.
             if isRow || !isControl, let failure = handle.probeFailure() { throw failure }
             if isRow { return true }
         } catch {
@@ -205,7 +207,7 @@ public final class Statement {
         return false
     }
 
-    /// Opens the transaction around a statement that runs outside one, if the step may be done now.
+    /// Checks that a step is allowed now, and opens a transaction for a statement outside one.
     @inline(never)
     private func begin() throws(StoreError) {
         guard let connection else { throw closed }
@@ -224,7 +226,7 @@ public final class Statement {
             isRunning = true
             // The first step compiles the text again if the schema has changed.
             names = nil
-            // What nobody asked for belongs to an earlier statement.
+            // An error that nobody asked for belongs to an earlier statement.
             if handle.callbackError != nil { handle.callbackError = nil }
             if handle.touchObserver != nil { try tellObserver() }
         }
@@ -254,16 +256,16 @@ public final class Statement {
     /// Captures the error of a failed step, and resets.
     @inline(never)
     func failure(_ code: Int32) -> StoreError {
-        // Code 1 of a statement that compiled is a failed page or a function's own error: ask
-        // while the statement is still open, since afterwards the failure is forgotten.
+        // Code 1 of a statement that compiled is a failed page or a function's own error. Probe
+        // while the statement is still open, because SQLite then forgets the failure.
         let error = handle.error(code, sql: sql)
         let probed = code & 0xff == SQLITE_ERROR ? handle.probeFailure() ?? undone() : nil
         rewind()
         return probed?.with(sql: sql) ?? error
     }
 
-    /// With code 1 SQLite ends a whole transaction only if it cannot undo the statement alone: if a
-    /// page fails again.
+    /// Damage, if code 1 has ended the whole transaction. SQLite does that only if it cannot roll
+    /// back just the statement, because a page fails again.
     private func undone() -> StoreError? {
         guard !isControl, !handle.isClosed, !handle.isInTransaction else { return nil }
         return handle.namingPages(Probe.damaged(sql: nil))
@@ -271,8 +273,8 @@ public final class Statement {
 
     /// Rewinds the statement and keeps its arguments. Ends its own transaction if it has one.
     ///
-    /// - Throws: `StoreError` `.busy`, `.full`, `.io`, `.damaged` if what the statement changed
-    ///   outside a transaction could not be committed.
+    /// - Throws: `StoreError` `.busy`, `.full`, `.io`, `.damaged` if changes that the statement
+    ///   made outside a transaction could not be committed.
     /// - Note: The corresponding C function is `sqlite3_reset`.
     public func reset() throws {
         try endRun()
@@ -295,7 +297,7 @@ public final class Statement {
     }
 
     func rewind() {
-        // Bytes of the row are lent: they stay until they are given back.
+        // A closure reads bytes of the row: they stay until it returns.
         guard lendingDepth == 0 else { return }
         sqlite3_reset(raw)
         isRunning = false
@@ -304,9 +306,9 @@ public final class Statement {
         names = nil
     }
 
-    /// Lets the arguments go, which may be large.
+    /// Releases the arguments, which may be large.
     func forgetArguments() {
-        // The engine would follow a null pointer: the connection may have been closed meanwhile.
+        // SQLite would follow a null pointer: the connection may have been closed already.
         if let raw { sqlite3_clear_bindings(raw) }
     }
 
@@ -346,17 +348,17 @@ public final class Statement {
         try Self.value(of: try pointer(toColumn: index), at: Int32(index))
     }
 
-    /// The pointer, if it stands at a row that has the column.
+    /// The pointer, if there is a current row and it has the column.
     @inline(__always)
     func pointer(toColumn index: Int) throws(StoreError) -> OpaquePointer {
-        // Of a statement that was finalized the count is 0. A negative index is a huge one.
+        // The count is 0 once the statement is finalized. A negative index becomes a huge one.
         guard UInt(bitPattern: index) < UInt(bitPattern: Int(rowColumnCount)), let raw else {
             throw noColumn(index)
         }
         return raw
     }
 
-    /// The engine's value in a column of the current row.
+    /// SQLite's value (`sqlite3_value`) in a column of the current row.
     @inline(__always)
     func value(ofColumn index: Int) throws(StoreError) -> OpaquePointer? {
         sqlite3_column_value(try pointer(toColumn: index), Int32(truncatingIfNeeded: index))
@@ -369,7 +371,8 @@ public final class Statement {
 
     /// The current row's value in a column, as a Swift type.
     ///
-    /// - Throws: `StoreError` `.mismatch` if the stored value does not fit the type.
+    /// - Throws: `StoreError` `.mismatch` if the stored value does not fit the type; otherwise as
+    ///   `value(at:)`.
     public func value<T: ValueConvertible>(
         at index: Int, as type: T.Type
     ) throws -> T {
@@ -390,7 +393,7 @@ nonisolated(unsafe) let emptyText: UnsafePointer<CChar> = {
 }()
 
 extension Statement: CustomStringConvertible {
-    /// The SQL text and how often it was used; bound values are never told, nor a key in the text.
+    /// The SQL text and how often it was used, without bound values or a key in the text.
     public var description: String {
         let times = useCount == 1 ? "time" : "times"
         return "Statement(used \(useCount) \(times): \(StoreError.redacted(sql)))"

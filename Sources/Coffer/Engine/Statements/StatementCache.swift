@@ -1,9 +1,9 @@
 import CSQLCipher
 
-/// Compiled statements by their SQL text, least recently used out first.
+/// Compiled statements by their SQL text; the least recently used one is evicted first.
 ///
-/// A statement that a caller holds is never handed to a second one: cursors over the same SQL get
-/// a statement each.
+/// A statement that a caller holds is never handed to a second caller: nested queries with the
+/// same SQL get a statement each.
 struct StatementCache {
     private struct Entry {
         let statement: Statement
@@ -20,16 +20,16 @@ struct StatementCache {
 
     var count: Int { entries.count }
 
-    /// A statement for the SQL that nobody uses, compiled if need be.
+    /// A statement for the SQL that is not in use, compiled if necessary.
     ///
-    /// - Complexity: O(1) for a text seen before; compiling otherwise.
+    /// - Complexity: O(1) for a cached text; otherwise the cost of compiling it.
     mutating func take(
         _ sql: String, compile: (_ persistent: Bool) throws(StoreError) -> Statement
     ) throws(StoreError) -> Statement {
         clock += 1
         let key = SQLText(sql)
         if let statement = entries[key]?.statement {
-            // A second cursor on the same text: its own statement, dropped when it ends.
+            // A nested use of the same text gets a separate statement, dropped when it ends.
             if statement.isTaken { return try compile(false) }
             entries[key]?.lastUse = clock
             return statement
@@ -42,7 +42,7 @@ struct StatementCache {
         return statement
     }
 
-    /// Forgets all statements; those in use live until their users end.
+    /// Forgets all statements; those in use live until their users release them.
     mutating func removeAll() {
         entries.removeAll()
     }
@@ -54,7 +54,7 @@ struct StatementCache {
     }
 }
 
-/// A text that is equal to another one byte for byte.
+/// A text that is compared byte for byte.
 ///
 /// `String` counts texts as equal that differ in Unicode normalisation, but `'é'` and `'é'` are
 /// two values to SQL.

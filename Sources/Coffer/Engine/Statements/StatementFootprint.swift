@@ -1,15 +1,15 @@
 import CSQLCipher
 
-/// Which tables a compiled statement reads and writes, as the engine itself tells.
+/// The tables that a compiled statement reads and writes, according to SQLite itself.
 ///
-/// Found by EXPLAIN, and not by the authorizer: SQLite 3.15 does not ask it about a table of which
-/// no column is read, as in `SELECT count(*) FROM note` or the second one of `FROM a, b`. The
-/// program names the root page of every tree that is opened, also behind views, in triggers and in
-/// the actions of foreign keys. See <https://www.sqlite.org/opcode.html>.
+/// Found by EXPLAIN, not by the authorizer: SQLite 3.15 does not ask the authorizer about a table
+/// if no column of it is read. Examples are `SELECT count(*) FROM note` and the second table of
+/// `FROM a, b`. The program names the root page of every tree that it opens, including those
+/// of views, triggers and foreign key actions. See <https://www.sqlite.org/opcode.html>.
 final class StatementFootprint {
     private(set) var reads = TableSet()
     private(set) var writes = TableSet()
-    /// Whether it may delete rows by REPLACE, as far as the text tells.
+    /// Whether it may delete rows by REPLACE, judged by its text and the texts of triggers.
     let mentionsReplace: Bool
     fileprivate let roots: SchemaRoots
 
@@ -19,7 +19,8 @@ final class StatementFootprint {
             roots.hasReplacingTriggers || sql.asciiLowercased.contains("replace")
     }
 
-    /// The schema of the main file; `temp` and attached files belong to the connection alone.
+    /// Database numbers in the program: the main file, and `temp`, which only this connection
+    /// sees. An attached file has a higher number, which counts as every table.
     private static let main = 0
     private static let temp = 1
 
@@ -31,7 +32,7 @@ final class StatementFootprint {
             if let name = table(root: second, in: third) { writes.formUnion(name) }
         case "Clear":
             if let name = table(root: first, in: second) { writes.formUnion(name) }
-        // A virtual table reads and writes others; a pragma reads what has no table.
+        // A virtual table reads and writes other tables; a pragma reads data outside any table.
         case "VOpen", "ReadCookie", "IntegrityCk", "Pagecount": reads.insertEverything()
         case "VUpdate", "SetCookie": writes.insertEverything()
         default: break
@@ -70,7 +71,7 @@ private final class SchemaRoots {
                 """, isReadOnly: true) != nil
     }
 
-    /// Those of the schema as the open transaction sees it.
+    /// The roots in the schema as the open transaction sees it.
     static func of(_ connection: Connection) throws(StoreError) -> SchemaRoots {
         let id = ObjectIdentifier(SchemaRoots.self)
         if let known = try connection.attachment(id) as? SchemaRoots { return known }
@@ -85,7 +86,7 @@ extension Statement {
     ///
     /// - Complexity: O(*objects of the schema* + *program*) the first time, then O(1).
     func footprint(on connection: Connection) throws(StoreError) -> StatementFootprint {
-        // What is asked here is nobody's touch.
+        // The observer must not see the queries made here.
         let observer = handle.touchObserver
         handle.touchObserver = nil
         defer { handle.touchObserver = observer }
@@ -120,7 +121,7 @@ extension Statement {
 }
 
 extension Handle {
-    /// A number that changes when another connection has committed, here or in another process.
+    /// A number that changes when another connection has committed, in this or another process.
     ///
     /// See <https://www.sqlite.org/pragma.html#pragma_data_version>.
     func dataVersion() throws(StoreError) -> Int {
@@ -129,11 +130,11 @@ extension Handle {
 }
 
 extension Connection {
-    /// Whether another connection has committed since this was asked last; also if that cannot be
-    /// told: the first time, and once when the file cannot be read any more, as after a change of
-    /// the key. Asked without waiting for a lock.
+    /// Whether another connection has committed since the last call. Also true if that is unknown:
+    /// on the first call, and once when the file becomes unreadable, as after a change of the key.
+    /// Does not wait for a lock.
     ///
-    /// - Returns: `nil` if a lock was in the way.
+    /// - Returns: `nil` if a lock was in the way, or the connection is closed.
     func hasForeignCommit() -> Bool? {
         guard let handle, !handle.isClosed else { return nil }
         let version: Int

@@ -1,9 +1,10 @@
-/// What a connection has of a statement on its list: the statement, until it ends.
+/// The reference from a connection's list to a statement, until the statement ends.
 ///
-/// It is not a weak reference, since counting the references of what has weak ones takes some
-/// eighty instructions each time, and a lookup by key counts those of its statement.
+/// It is not a weak reference. Counting the references to an object with weak ones takes some
+/// eighty instructions each time, and a lookup by key counts its statement's references.
 final class StatementLink {
-    /// Proof that it never dangles: the statement alone sets it, and ends it when it is finalized
-    /// or in the first line of its deinit; until then all three are of one thread at a time.
+    /// Proof that it never dangles: only the statement sets it. The statement clears it when it is
+    /// finalized or at the start of its deinit. Until then connection, link and statement belong to
+    /// one thread at a time.
     unowned(unsafe) var statement: Statement?
 }

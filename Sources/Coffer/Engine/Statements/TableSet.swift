@@ -1,7 +1,7 @@
 /// Tables of the main file that something reads or writes, by name, in lower case.
 struct TableSet: Sendable, Equatable {
     private(set) var names: Set<String> = []
-    /// Whether it may be any table: what cannot be told counts for all of them.
+    /// Whether it stands for every table, because the actual tables are unknown.
     private(set) var isEverything = false
 
     init(_ names: Set<String> = []) {
@@ -14,7 +14,7 @@ struct TableSet: Sendable, Equatable {
         return set
     }()
 
-    /// The table of contents: a change of the schema is a change of it.
+    /// The schema table, to which every change of the schema writes.
     static let schemaTable = "sqlite_master"
 
     var isEmpty: Bool { names.isEmpty && !isEverything }
@@ -40,22 +40,22 @@ struct TableSet: Sendable, Equatable {
     }
 }
 
-/// Is told what a connection is about to touch, as long as somebody observes.
+/// Learns what a connection is about to touch, while somebody observes the store.
 protocol TouchObserver: AnyObject {
-    /// A statement begins to run.
+    /// Called before a statement begins to run.
     func willRun(_ statement: Statement, on connection: Connection)
-    /// A blob is opened for writing, which neither a statement nor a trigger sees.
+    /// Called before a blob is opened for writing, which no statement or trigger shows.
     func willWrite(_ cell: BlobCell, on connection: Connection)
 }
 
 extension Handle {
     /// Lets the observer look at what is about to run.
     ///
-    /// It asks by statements of its own. EXPLAIN of a statement that writes counts as one: if it is
-    /// interrupted, SQLite undoes the whole transaction, and what then ran would be committed by
-    /// itself.
+    /// The observer runs statements to do so. SQLite counts EXPLAIN of a write as a write: if it is
+    /// interrupted, SQLite rolls back the whole transaction. The observed statement would then run
+    /// outside it, and commit by itself.
     ///
-    /// - Throws: `.rolledBack` if the transaction has ended meanwhile.
+    /// - Throws: `.rolledBack` if the transaction ended while the observer looked.
     func tellObserver(_ tell: (any TouchObserver) -> Void) throws(StoreError) {
         guard let observer = touchObserver else { return }
         let wasInTransaction = isInTransaction

@@ -6,11 +6,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Any number of values as one argument of a statement: the engine takes 999 arguments on
-/// SQLCipher 3, and compiles a text anew for each number of them.
+/// Passes any number of values as one argument of a statement. SQLCipher 3 takes 999 arguments,
+/// and a text would be compiled again for each number of them.
 ///
-/// `coffer_value(list, index)` gives one of them. What a list is, is checked at every access: SQL
-/// may call the function with anything.
+/// `coffer_value(list, index)` returns one of them. The function checks the list at every access,
+/// because SQL may call it with anything.
 enum ValueList {
     /// The values, as a table of one column.
     static func select(_ values: [Value]) -> SQL {
@@ -25,13 +25,13 @@ enum ValueList {
 
     static let function = "coffer_value"
 
-    /// What stands before the bytes of a value.
+    /// The byte before the bytes of a value.
     fileprivate enum Kind: UInt8 {
         case null, integer, real, text, blob
     }
 
-    /// The place of each value and of the end, as 64-bit integers; then the values, each a byte of
-    /// its kind and its bytes.
+    /// The offsets of each value and of the end, as 64-bit integers; then the values, each as a
+    /// byte of its `Kind` and its bytes.
     private static func pack(_ values: [Value]) -> Data {
         var body = Data()
         var places = [Int64(values.count + 1) * 8]
@@ -69,7 +69,7 @@ enum ValueList {
 }
 
 extension Handle {
-    /// Makes `coffer_value` known, once.
+    /// Registers `coffer_value`, once.
     func knowLists() throws(StoreError) {
         guard !knowsLists else { return }
         let code = sqlite3_create_function_v2(
@@ -95,7 +95,7 @@ private func giveValue(
     give(UnsafeRawBufferPointer(rebasing: bytes[1...]), kind, context)
 }
 
-/// The kind and the bytes of a value; `nil` unless all of it is there.
+/// The kind and the bytes of a value; `nil` unless the list holds all of it.
 private func value(in list: UnsafeRawBufferPointer, at index: Int64) -> UnsafeRawBufferPointer? {
     func place(_ index: Int64) -> Int? {
         guard index >= 0, index < Int64(list.count / 8) else { return nil }
