@@ -6,8 +6,8 @@ import Foundation
 
 /// A date's parts in the Gregorian calendar and UTC, exact to the microsecond.
 ///
-/// Computed here, since `DateFormatter` depends on the user's settings where one forgets to fix
-/// them, is slow to make, and brings all of ICU with it.
+/// Computed here, because `DateFormatter` uses the user's settings unless they are overridden, is
+/// slow to make, and brings all of ICU with it.
 struct CivilTime {
     var year = 1970
     var month = 1
@@ -16,12 +16,12 @@ struct CivilTime {
     var minute = 0
     var second = 0
     var microsecond = 0
-    /// East of UTC, in minutes; only what is read has one.
+    /// East of UTC, in minutes; 0 unless a text that was read gave one.
     var offset = 0
 
     init() {}
 
-    /// - Throws: `.mismatch` for a year beyond 0 to 9999, which has no four digits.
+    /// - Throws: `.mismatch` for a year outside 0 to 9999, which does not have four digits.
     init(_ date: Date) throws(StoreError) {
         guard let total = Int(exactly: (date.timeIntervalSince1970 * 1e6).rounded()) else {
             throw Self.outOfRange
@@ -37,7 +37,7 @@ struct CivilTime {
         second = take(1_000_000)
         microsecond = rest
         // See https://howardhinnant.github.io/date_algorithms.html#civil_from_days: a year that
-        // begins in March has its odd day at its end.
+        // begins in March ends with its leap day.
         let shifted = days + 719_468
         let era = Self.quotient(shifted, 146_097)
         let dayOfEra = shifted - era * 146_097

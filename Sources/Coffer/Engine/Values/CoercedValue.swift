@@ -6,10 +6,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A value as SQLite itself converts it when it is asked for another type, never an error.
+/// A value read as another type by SQLite's own conversion rules, which never fail.
 ///
-/// What does not fit becomes 0, `nil` or a part of itself, in silence. This is how FMDB and the C
-/// API read: for code that comes from there. `Row.get(_:as:)` is exact.
+/// A value that does not fit silently becomes 0, `nil` or a part of itself. FMDB and the C API
+/// read this way; use it for code that comes from there. `Row.get(_:as:)` is exact.
 /// See <https://www.sqlite.org/c3ref/column_blob.html>.
 public struct CoercedValue: Sendable {
     /// The value as it is stored.
@@ -18,8 +18,8 @@ public struct CoercedValue: Sendable {
     /// Whether it is NULL.
     public var isNull: Bool { value == .null }
 
-    /// The integer; a real without its fraction, the number that a text or blob begins with. 0 for
-    /// all else. Beyond 64 bits the least or the greatest integer.
+    /// The integer, a real without its fraction, or the integer that a text or blob begins with;
+    /// otherwise 0. A number beyond 64 bits becomes the least or the greatest integer.
     /// The corresponding C function is `sqlite3_column_int64`.
     public var int: Int {
         switch value {
@@ -31,7 +31,7 @@ public struct CoercedValue: Sendable {
         }
     }
 
-    /// The number; the one that a text or blob begins with, else 0.
+    /// The number, or the one that a text or blob begins with; otherwise 0.
     /// The corresponding C function is `sqlite3_column_double`.
     public var double: Double {
         switch value {
@@ -46,8 +46,8 @@ public struct CoercedValue: Sendable {
     /// Whether `int` is not 0. So 0.5 and "yes" are false.
     public var bool: Bool { int != 0 }
 
-    /// The text; a number as SQLite writes it, the UTF-8 bytes of a blob. `nil` for NULL and for
-    /// what is not UTF-8.
+    /// The text, a number as SQLite writes it, or the UTF-8 bytes of a blob. `nil` for NULL and
+    /// for a blob that is not UTF-8.
     /// The corresponding C function is `sqlite3_column_text`.
     public var string: String? {
         switch value {
@@ -62,7 +62,7 @@ public struct CoercedValue: Sendable {
         }
     }
 
-    /// The bytes; those of the text for what is not a blob. Empty stays empty, `nil` for NULL.
+    /// The bytes of a blob; for other values those of `string`. Empty stays empty, `nil` for NULL.
     /// The corresponding C function is `sqlite3_column_blob`.
     public var data: Data? {
         if case .blob(let data) = value { return data }
@@ -74,7 +74,7 @@ public struct CoercedValue: Sendable {
         isNull ? nil : Date(timeIntervalSince1970: double)
     }
 
-    /// See `sqlite3VdbeIntValue`: a real beyond 64 bits is the nearest integer that there is.
+    /// See `sqlite3VdbeIntValue`: a real beyond 64 bits becomes the nearest 64-bit integer.
     private static func truncated(_ real: Double) -> Int {
         Int(exactly: real.rounded(.towardZero)) ?? (real < 0 ? .min : .max)
     }
@@ -88,12 +88,12 @@ public struct CoercedValue: Sendable {
 }
 
 extension Value {
-    /// The value as SQLite converts it, never an error.
+    /// The value under SQLite's conversion rules, which never fail.
     public var coerced: CoercedValue { CoercedValue(value: self) }
 }
 
 extension Row {
-    /// The values as SQLite converts them, never an error: for code that comes from FMDB.
+    /// The values under SQLite's conversion rules, which never fail: for code that comes from FMDB.
     ///
     /// ```swift
     /// let age = row.coerced["age"].int        // 0 for NULL, and for a column that is not there
@@ -101,7 +101,7 @@ extension Row {
     public var coerced: CoercedRow { CoercedRow(row: self) }
 }
 
-/// A row whose values SQLite's rules convert; a column that is not there is NULL.
+/// A row that converts its values by SQLite's rules; a missing column is NULL.
 public struct CoercedRow: Sendable {
     let row: Row
 
@@ -113,7 +113,7 @@ public struct CoercedRow: Sendable {
 }
 
 /// The number at the beginning of a text, as SQLite reads it: spaces, sign, digits, fraction,
-/// exponent; what follows does not count.
+/// exponent. The rest of the text is ignored.
 private struct NumberPrefix {
     private var isNegative = false
     private var digits: [UInt8] = []

@@ -4,16 +4,15 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// How a date is written as an SQL value, and read again.
+/// How a date is written as an SQL value, and read back.
 ///
 /// ```swift
 /// try connection.execute("INSERT INTO log VALUES (\(Date(), as: .iso8601))")
 /// let when = try row.date("time", as: .iso8601)
 /// ```
 ///
-/// All text is UTC, whatever the user's settings. What is read tells by its storage class what it
-/// is: a number is seconds since 1970 (milliseconds for `unixMilliseconds`) also where text is
-/// written.
+/// All text is UTC, whatever the user's settings. Reading depends on the storage class: a number is
+/// seconds since 1970 (milliseconds for `unixMilliseconds`) even if the encoding writes text.
 public struct DateEncoding: Sendable {
     private enum Form {
         case seconds
@@ -26,29 +25,29 @@ public struct DateEncoding: Sendable {
 
     private let form: Form
 
-    /// Seconds since 1970 as a real, which SQL's own date functions read: what Coffer does
-    /// everywhere unless told otherwise.
+    /// Seconds since 1970 as a real, which SQL's own date functions read. Coffer uses this
+    /// encoding unless another is given.
     public static let unixSeconds = DateEncoding(form: .seconds)
 
     /// Milliseconds since 1970 as an integer, as JavaScript and Java count.
     public static let unixMilliseconds = DateEncoding(form: .milliseconds)
 
     /// Text such as `2013-02-20T12:00:00.000Z`, to the millisecond. Other forms of ISO 8601 are
-    /// read as well: without milliseconds, with a difference to UTC, the day only.
+    /// read as well: without milliseconds, with a UTC offset, the day only.
     public static let iso8601 = DateEncoding(isoPattern: "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
 
-    /// As FMDB without a formatter: `unixSeconds`. With one: `format(_:)` of its pattern.
+    /// As FMDB without a formatter: `unixSeconds`. If it had one, use `format(_:)` of its pattern.
     public static let fmdb = unixSeconds
 
     /// As GRDB: text such as `2013-02-20 12:00:00.000`, to the millisecond. Other forms of ISO
     /// 8601 are read as well.
     public static let grdb = DateEncoding(isoPattern: "yyyy-MM-dd HH:mm:ss.SSS")
 
-    /// Text by a pattern, as FMDB's `storeableDateFormat`, but always in UTC and in digits.
+    /// Text by a pattern, like FMDB's `storeableDateFormat`, but always in UTC and in digits.
     ///
-    /// The pattern has `yyyy`, `MM`, `dd`, `HH`, `mm`, `ss`, `S` to `SSSSSS`, `Z` (`+0000`), text
-    /// in single quotes, and signs that are not letters. What it leaves out, such as the
-    /// milliseconds, is lost, as it says. Another pattern is `.unsupported` when it is used.
+    /// The pattern may have `yyyy`, `MM`, `dd`, `HH`, `mm`, `ss`, `S` to `SSSSSS`, `Z` (`+0000`),
+    /// text in single quotes, and ASCII characters that are not letters. Fields that it leaves
+    /// out, such as the milliseconds, are lost. Any other pattern is `.unsupported` when used.
     public static func format(_ pattern: String) -> DateEncoding {
         do throws(StoreError) {
             return DateEncoding(form: .pattern(try DatePattern(pattern)))
@@ -57,7 +56,7 @@ public struct DateEncoding: Sendable {
         }
     }
 
-    /// What its values are in the file.
+    /// The storage class of the values that it writes.
     var storage: Storage {
         switch form {
         case .seconds: .real
@@ -66,7 +65,7 @@ public struct DateEncoding: Sendable {
         }
     }
 
-    /// Whether what it writes orders as time does.
+    /// Whether the values that it writes sort in order of time.
     var isOrdered: Bool {
         switch form {
         case .seconds, .milliseconds, .iso8601: true
@@ -108,10 +107,10 @@ public struct DateEncoding: Sendable {
         }
     }
 
-    /// The date that an SQL value says.
+    /// The date that an SQL value stands for.
     ///
-    /// - Throws: `StoreError` `.mismatch` for NULL, a blob, or a text that is no date in this form;
-    ///   `.unsupported` for a pattern that cannot be used.
+    /// - Throws: `StoreError` `.mismatch` for NULL, a blob, or a text that is not a date in this
+    ///   form; `.unsupported` for a pattern that cannot be used.
     public func date(of value: Value) throws -> Date {
         try decode(value)
     }
@@ -135,7 +134,7 @@ public struct DateEncoding: Sendable {
         return Date(timeIntervalSince1970: number)
     }
 
-    /// A column of type TEXT makes a text of a number: so a number may come as one.
+    /// The text may be a number, because a column of type TEXT makes a text of a number.
     private func date(ofText text: String) -> Date? {
         switch form {
         case .seconds, .milliseconds:
@@ -148,16 +147,16 @@ public struct DateEncoding: Sendable {
 }
 
 extension Row {
-    /// The date in a column by name, written in a form of its own; `nil` for NULL.
+    /// The date in a column by name, read by the given encoding; `nil` for NULL.
     ///
-    /// - Throws: `StoreError` `.notFound` if there is no such column, `.mismatch` for what is no
-    ///   date in this form, `.unsupported` for a pattern that cannot be used.
+    /// - Throws: `StoreError` `.notFound` if there is no such column, `.mismatch` for a value that
+    ///   is not a date in this form, `.unsupported` for a pattern that cannot be used.
     public func date(_ name: String, as encoding: DateEncoding) throws -> Date? {
         let value = try read(name, as: Value.self)
         return value == .null ? nil : try encoding.decode(value)
     }
 
-    /// The date in a column by position, written in a form of its own; `nil` for NULL.
+    /// The date in a column by position, read by the given encoding; `nil` for NULL.
     ///
     /// - Throws: As `date(_:as:)` by name.
     public func date(_ index: Int, as encoding: DateEncoding) throws -> Date? {

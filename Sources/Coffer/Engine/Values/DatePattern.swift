@@ -1,11 +1,12 @@
-/// A pattern such as `yyyy-MM-dd HH:mm:ss`: what of Unicode's date patterns is the same everywhere.
+/// A pattern such as `yyyy-MM-dd HH:mm:ss`: the part of Unicode's date patterns that has the same
+/// meaning in every locale.
 ///
 /// Digits only, UTC, the Gregorian calendar. See
 /// <https://www.unicode.org/reports/tr35/tr35-dates.html#Date_Field_Symbol_Table>.
 struct DatePattern: Sendable {
     private enum Piece {
         case field(Field, digitCount: Int)
-        /// `Z`: the difference to UTC, which is written as `+0000`.
+        /// `Z`: the UTC offset, which is written as `+0000`.
         case offset
         case literal(String)
     }
@@ -42,7 +43,8 @@ struct DatePattern: Sendable {
 
     private var pieces: [Piece] = []
 
-    /// - Throws: `.unsupported` for a pattern with anything else, such as names of months.
+    /// - Throws: `.unsupported` for a pattern with anything else, such as names of months, or with
+    ///   a quote that is not closed.
     init(_ pattern: String) throws(StoreError) {
         var rest = pattern[...]
         while let first = rest.first {
@@ -66,7 +68,7 @@ struct DatePattern: Sendable {
         }
     }
 
-    /// Text in quotes; two quotes are one.
+    /// Takes text in quotes; two quotes with nothing between them are one quote.
     private static func takeQuoted(_ rest: inout Substring) throws(StoreError) -> String {
         rest = rest.dropFirst()
         if rest.first == "'" {
@@ -95,7 +97,7 @@ struct DatePattern: Sendable {
         return text
     }
 
-    /// What a text of this pattern says; `nil` if it is not one.
+    /// The time that a text of this pattern gives; `nil` if the text does not match.
     func time(of text: String) -> CivilTime? {
         var time = CivilTime()
         var rest = text.utf8[...]
@@ -124,7 +126,7 @@ struct DatePattern: Sendable {
 }
 
 extension Substring.UTF8View {
-    /// A number of so many digits.
+    /// Takes a number of exactly so many digits.
     mutating func takeNumber(_ digitCount: Int) -> Int? {
         let digits = prefix(digitCount)
         guard digits.count == digitCount, digits.allSatisfy({ 0x30...0x39 ~= $0 }) else {
@@ -134,7 +136,7 @@ extension Substring.UTF8View {
         return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
     }
 
-    /// `Z`, `+01:00` or `+0100`, in minutes.
+    /// Takes `Z`, `+01:00` or `+0100`, in minutes.
     mutating func takeOffset() -> Int? {
         guard let sign = popFirst() else { return nil }
         if sign == 0x5a { return 0 }
@@ -144,7 +146,7 @@ extension Substring.UTF8View {
         return (hours * 60 + minutes) * (sign == 0x2d ? -1 : 1)
     }
 
-    /// One of these bytes, if it comes next.
+    /// Takes one of these bytes, if it comes next.
     mutating func take(_ bytes: UInt8...) -> Bool {
         guard let first, bytes.contains(first) else { return false }
         self = dropFirst()
@@ -153,8 +155,9 @@ extension Substring.UTF8View {
 }
 
 extension CivilTime {
-    /// What a text says in the forms of ISO 8601 that SQLite's own date functions know, with any
-    /// number of digits behind the second; `nil` if it is in none.
+    /// Reads a text in one of ISO 8601's forms that begin with a date and that SQLite's own date
+    /// functions know. The second may have any number of fraction digits, and the offset may lack
+    /// its colon. `nil` for any other text.
     /// See <https://www.sqlite.org/lang_datefunc.html#time_values>.
     init?(iso8601 text: String) {
         self.init()

@@ -1,8 +1,8 @@
 extension String {
-    /// The text that UTF-8 bytes spell; `nil` if they are not UTF-8.
+    /// The text of UTF-8 bytes; `nil` if they are not UTF-8.
     ///
-    /// What is validated is copied without a second look. `String(validating:as:)` costs twice as
-    /// much and more.
+    /// The bytes are not validated a second time when they are copied. `String(validating:as:)`
+    /// costs twice as much and more.
     @inline(__always)
     init?(exactly bytes: UnsafeBufferPointer<UInt8>) {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else {
@@ -11,7 +11,7 @@ extension String {
         }
         let span = Span(_unsafeElements: bytes)
         if bytes.isASCII {
-            // Seen eight bytes at a time, for half of what the validation costs.
+            // `isASCII` looks at eight bytes at a time, for half of what the validation costs.
             self.init(copying: UTF8Span(unchecked: span, isKnownASCII: true))
         } else if let text = try? UTF8Span(validating: span) {
             self.init(copying: text)
@@ -20,8 +20,8 @@ extension String {
         }
     }
 
-    /// `String(decoding:as:)` repairs what is not UTF-8, so the bytes are the same if and only if
-    /// all was well.
+    /// `String(decoding:as:)` repairs bytes that are not UTF-8, so the bytes are unchanged if and
+    /// only if they were valid.
     @inline(never)
     private init?(repaired bytes: UnsafeBufferPointer<UInt8>) {
         self.init(decoding: bytes, as: UTF8.self)
@@ -58,7 +58,7 @@ extension UnsafeBufferPointer<UInt8> {
         return bits & 0x8080_8080_8080_8080 == 0
     }
 
-    /// All bits of fewer than 8 bytes, in one.
+    /// The bitwise OR of fewer than 8 bytes.
     @inline(never)
     private static func bits(ofFew bytes: UnsafeRawBufferPointer) -> UInt8 {
         var bits: UInt8 = 0

@@ -9,7 +9,7 @@ enum JSONText {
     // Configured here and never again, so that all threads may use them.
     private static let encoder: JSONEncoder = {
         let encoder = JSONEncoder()
-        // Equal values are equal bytes: SQLite then leaves the page clean.
+        // Equal values give equal bytes: SQLite then leaves the page clean.
         encoder.outputFormatting = .sortedKeys
         return encoder
     }()

@@ -1,4 +1,4 @@
-/// Where a word that was searched for stands in a row: one entry of what `offsets()` returns.
+/// One match of a searched word in a row: one entry of the result of `offsets()`.
 ///
 /// ```swift
 /// let row = try connection.firstRow("SELECT body, offsets(mail) AS o FROM mail WHERE …")
@@ -11,7 +11,7 @@ public struct TextMatch: Sendable, Hashable {
     public let column: Int
     /// Which term of the search it is, from 0.
     public let term: Int
-    /// Where it stands in the column's text, in UTF-8 bytes.
+    /// The position in the column's text, in UTF-8 bytes.
     public let range: Range<Int>
 
     /// Makes a match.
@@ -21,10 +21,10 @@ public struct TextMatch: Sendable, Hashable {
         self.range = range
     }
 
-    /// Reads what `offsets()` returned.
+    /// Parses the result of `offsets()`.
     ///
     /// - Parameter offsets: Four numbers for each match; `nil` for NULL.
-    /// - Returns: The matches in order; none for NULL or an empty text.
+    /// - Returns: The matches in order; an empty array for NULL or an empty text.
     /// - Throws: `StoreError` `.mismatch` if the text is something else.
     /// - Complexity: O(*bytes*).
     public static func parse(_ offsets: String?) throws -> [TextMatch] {
@@ -46,10 +46,10 @@ public struct TextMatch: Sendable, Hashable {
         StoreError(.mismatch, "the text is not what offsets() returns: numbers in groups of four")
     }
 
-    /// The same place in the column's text; `nil` if it is outside, or inside a letter's bytes, so
-    /// that the match is one of another text.
+    /// The range of the match in the column's text. `nil` if the range is not inside the text or
+    /// splits a Unicode scalar: the match then belongs to another text.
     ///
-    /// - Complexity: O(1) for a text of Swift's own.
+    /// - Complexity: O(1) for a native Swift text.
     public func range(in text: String) -> Range<String.Index>? {
         let bytes = text.utf8
         guard

@@ -6,22 +6,22 @@ import Foundation
 
 /// A Swift type that is stored as one SQL value.
 ///
-/// Conversions are exact in both directions: what does not fit is `.mismatch`, never clipped,
-/// wrapped or defaulted.
+/// Conversions are exact in both directions: a value that does not fit is `.mismatch`, never
+/// clipped, wrapped or defaulted.
 public protocol ValueConvertible: Sendable {
     /// The SQL value of this Swift value.
     ///
     /// - Throws: `StoreError` `.mismatch` if no SQL value can hold it, such as NaN.
     func asValue() throws(StoreError) -> Value
 
-    /// Makes the Swift value of an SQL value.
+    /// Makes the Swift value from an SQL value.
     ///
     /// - Throws: `StoreError` `.mismatch` if the storage class or the range does not fit.
     init(_ value: Value) throws(StoreError)
 }
 
 extension StoreError {
-    /// A value of one storage class met a Swift type that cannot hold it. Never names the value.
+    /// A value does not fit a Swift type. The message never contains the value.
     static func mismatch(_ value: Value, _ type: Any.Type) -> StoreError {
         StoreError(.mismatch, "expected a value for \(type), found \(value.storageClass)")
     }
@@ -45,7 +45,7 @@ extension ValueConvertible where Self: FixedWidthInteger {
         return .integer(integer)
     }
 
-    /// The integer, if it is one and in range.
+    /// The integer; `.mismatch` for another storage class, or if it is out of range.
     public init(_ value: Value) throws(StoreError) {
         guard case .integer(let integer) = value else { throw .mismatch(value, Self.self) }
         guard let exact = Self(exactly: integer) else { throw .outOfRange(Self.self) }
@@ -88,7 +88,7 @@ extension Double: ValueConvertible {
         return .real(self)
     }
 
-    /// The number; an integer is taken where it is exact.
+    /// The number; an integer is accepted if `Double` can hold it exactly.
     public init(_ value: Value) throws(StoreError) {
         switch value {
         case .real(let real): self = real
@@ -116,7 +116,7 @@ extension String: ValueConvertible {
     /// The text, whatever it contains.
     public func asValue() -> Value { .text(self) }
 
-    /// The text; a number is not turned into one.
+    /// The text; a number is not converted.
     public init(_ value: Value) throws(StoreError) {
         guard case .text(let text) = value else { throw .mismatch(value, String.self) }
         self = text
@@ -155,7 +155,7 @@ extension Date: ValueConvertible {
 }
 
 extension UUID: ValueConvertible {
-    /// The 16 bytes as a blob, which order as UUIDs do.
+    /// The 16 bytes as a blob, which sorts as UUIDs do.
     public func asValue() -> Value { .blob(withUnsafeBytes(of: uuid) { Data($0) }) }
 
     /// The UUID of a blob of 16 bytes.
