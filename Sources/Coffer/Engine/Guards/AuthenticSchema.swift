@@ -1,21 +1,22 @@
 import CSQLCipher
 
-// Nothing of a schema is used that was not authenticated to its last byte.
+// Coffer uses a schema only if it was authenticated to its last byte.
 //
-// SQLite loads the schema while it compiles a statement. Outside a transaction it does so in a
-// transaction of its own, whose end forgets that a page failed. The tail of the last object then
-// reads as zeros, and its text ends there: a view loses its last condition and shows the rows that
-// the condition hides, a partial index loses its own. Hence three rules:
+// SQLite loads the schema while it compiles a statement. Outside a transaction it does so in an
+// internal transaction, and the end of that transaction forgets that a page failed. The tail of
+// the last object then reads as zeros, and its text ends there. A view loses its last condition
+// and shows the rows that the condition hides; a partial index loses its condition. Hence three
+// rules:
 //
 // 1. The schema is loaded in a transaction that holds the read lock already, so the probe of that
 //    transaction sees a page that failed.
 // 2. If that probe fails, or the transaction ends without one, the schema in memory is suspect.
-// 3. A suspect schema is forgotten and loaded again before the next statement or transaction.
+// 3. A suspect schema is discarded and loaded again before the next statement or transaction.
 
-/// A database that SQL calls by a name, with the statements that look at its schema.
+/// An attached database, with the statements that read its schema.
 struct AttachedSchema {
     let name: String
-    /// Reads the schema: fails while a page of the open transaction has failed.
+    /// Reads the schema; fails if a page of the open transaction has failed.
     let probe: OpaquePointer
     /// Takes the read lock without loading the schema.
     let version: OpaquePointer
@@ -29,9 +30,9 @@ struct AttachedSchema {
 extension Handle {
     // MARK: Loading
 
-    /// Loads the schema unless it is in memory, outside a transaction.
+    /// Loads the schema unless it is in memory. Must be called outside a transaction.
     ///
-    /// - Parameter locked: Runs when the read lock is held and nothing was loaded.
+    /// - Parameter locked: Runs when the read lock is held, before anything is loaded.
     /// - Throws: `.damaged` if a page of the schema failed authentication, `.wrongKey`, `.busy`.
     func loadSchema(locked: () throws(StoreError) -> Void = {}) throws(StoreError) {
         try run(.begin)
@@ -47,13 +48,13 @@ extension Handle {
         }
     }
 
-    /// Makes sure that the schema in memory is authentic. Inside a transaction of Coffer's own it
-    /// does nothing: the schema then stays suspect.
+    /// Makes sure that the schema in memory is authentic. On a handle that Coffer opened, it does
+    /// nothing inside a transaction: the schema then stays suspect.
     @inline(never)
     func requireAuthenticSchema() throws(StoreError) {
         if isAdopted { return try verifySchema() }
         guard !isInTransaction else { return }
-        // Set also after a transaction that the engine has ended by itself, without a probe.
+        // Also set after a transaction that SQLite itself has ended, without a probe.
         isSchemaSuspect = true
         isBegun = false
         dropRestoredPages()
@@ -67,12 +68,12 @@ extension Handle {
         }
     }
 
-    /// Reads the schema of all files to its last byte.
+    /// Reads the schemas of all files to their last byte.
     ///
-    /// For an adopted handle, whose owner's statements at a row would end if its schema were
-    /// forgotten. What the owner has loaded before stays in memory.
+    /// Used for an adopted handle: discarding its schema would end the owner's statements that are
+    /// positioned on a row. A schema that the owner has already loaded stays in memory.
     ///
-    /// - Parameter names: Databases whose files may be new, so that `ZeroPageCheck` is missing.
+    /// - Parameter names: Databases whose files may be new and still lack the `ZeroPageCheck`.
     func verifySchema(checkingFilesOf names: [String] = []) throws(StoreError) {
         isBegun = false
         var newNames: [String] = []
@@ -83,7 +84,7 @@ extension Handle {
             try verifySchemaInTransaction()
             for name in newNames { try ZeroPageCheck.removeIfAutoVacuum(on: self, schema: name) }
         } catch {
-            // What the owner reads is the owner's affair. It is installed again the next time.
+            // The owner's reads must not be checked. The next call installs the check again.
             for name in newNames { try? ZeroPageCheck.remove(from: self, schema: name) }
             throw error
         }
@@ -110,7 +111,7 @@ extension Handle {
 
     private func readSchema(of name: String) throws(StoreError) {
         let quoted = try name.quotedIdentifier()
-        // Counting the letters of a text reads all of it.
+        // `length` counts the letters of a text, and so reads all of it.
         let sql = "SELECT sum(length(sql)), sum(length(name)) FROM \(quoted).sqlite_master"
         let (code, failure) = authorizer.asCoffer { () -> (Int32, StoreError?) in
             var raw: OpaquePointer?
@@ -124,14 +125,14 @@ extension Handle {
         throw namingPages(Probe.damaged(sql: nil))
     }
 
-    /// Makes the engine forget the schema that it has in memory.
+    /// Makes SQLite discard the schema that it has in memory.
     ///
-    /// The engine has no call for it. It forgets the schemas of all files when a change of one of
-    /// them is rolled back, and a change of the temporary one writes nothing to any file.
+    /// SQLite has no call for it. It discards the schemas of all files when a change of one of
+    /// them is rolled back, and a change of the `temp` schema writes nothing to any file.
     private func forgetSchema() throws(StoreError) {
         let isQueryOnly = try isQueryOnly()
         if isQueryOnly { try runUnguarded("PRAGMA query_only = OFF") }
-        // A connection for reading that could write is closed instead.
+        // A connection for reading must not be able to write: it is closed instead.
         defer {
             if isQueryOnly, (try? runUnguarded("PRAGMA query_only = ON")) == nil { close() }
         }
@@ -142,7 +143,7 @@ extension Handle {
                 ROLLBACK TO coffer_schema; RELEASE coffer_schema
                 """)
         } catch {
-            // Creating has loaded the schemas. A page of them that failed is the reason then.
+            // CREATE has loaded the schemas. If one of their pages failed, that is the reason.
             let found = isInTransaction ? schemaReadFailure() : nil
             if isInTransaction { try? runUnguarded("ROLLBACK") }
             throw found?.code == .damaged ? found ?? error : error
@@ -172,7 +173,7 @@ extension Handle {
         for schema in attached {
             let code = authorizer.asCoffer { sqlite3_step(schema.version) }
             defer { sqlite3_reset(schema.version) }
-            // The owner of an adopted handle may have let the file go.
+            // The owner of an adopted handle may have detached the file.
             if isAdopted, code & 0xff == SQLITE_ERROR { continue }
             guard code == SQLITE_ROW else { throw error(code) }
         }
@@ -184,9 +185,9 @@ extension Handle {
         if let failure = schemaReadFailure() { throw failure }
     }
 
-    /// The same for what can do without.
+    /// As `readSchemaAgain()`, but ignores every failure except damage.
     ///
-    /// - Throws: `.damaged` alone.
+    /// - Throws: Only `.damaged`.
     func noticeSchemaChange() throws(StoreError) {
         do throws(StoreError) {
             try readSchemaAgain()
@@ -195,11 +196,11 @@ extension Handle {
 
     // MARK: Compiling
 
-    /// Compiles by `prepare`, from a schema that is authentic or that the open transaction probes.
+    /// Runs `prepare` with a schema that is authentic or that the open transaction probes.
     ///
-    /// - Parameter prepare: Compiles into its argument; may run twice.
+    /// - Parameter prepare: Compiles into its argument; may run more than once.
     /// - Returns: The code of `prepare`.
-    /// - Throws: `.damaged` if the schema is; what taking the read lock throws.
+    /// - Throws: `.damaged` if the schema is damaged; any error of taking the read lock.
     func compiling(
         _ raw: inout OpaquePointer?, isPragma: Bool = false,
         _ prepare: (inout OpaquePointer?) -> Int32
@@ -215,7 +216,7 @@ extension Handle {
     }
 
     /// - Returns: `nil` if compiling read pages, as it does to load a schema or a virtual table.
-    ///   The statement is then thrown away, and the schema loaded again.
+    ///   The statement is then finalized, and the schema loaded again.
     private func compilingFromMemory(
         _ raw: inout OpaquePointer?, _ prepare: (inout OpaquePointer?) -> Int32
     ) throws(StoreError) -> Int32? {
@@ -255,7 +256,8 @@ extension Handle {
         }
     }
 
-    /// A pragma may take effect while it is compiled, and some have none inside a transaction.
+    /// Compiles a pragma outside a transaction. It may take effect while it is compiled, and some
+    /// pragmas have no effect inside a transaction.
     private func compilingPragma(
         _ raw: inout OpaquePointer?, _ prepare: (inout OpaquePointer?) -> Int32
     ) throws(StoreError) -> Int32 {
@@ -266,9 +268,10 @@ extension Handle {
             .busy, "another connection changes the schema again and again", hint: "Try again.")
     }
 
-    // MARK: What may have loaded a schema unseen
+    // MARK: Undetected loads of a schema
 
-    /// Runs what may load a schema outside a transaction, and notices if it read pages.
+    /// Runs work that may load a schema, and marks the schema suspect if it read pages outside a
+    /// transaction.
     ///
     /// - Parameter pageCount: How many pages `work` reads without loading a schema.
     func guardingSchema<T>(pageCount: Int32 = 0, _ work: () throws -> T) rethrows -> T {
@@ -282,7 +285,8 @@ extension Handle {
         return try work()
     }
 
-    /// The end of the transaction forgets that a page failed: ask before.
+    /// Marks the schema suspect if it has changed or a probe fails. Must come before a rollback,
+    /// because the end of the transaction forgets that a page failed.
     func judgeSchemaBeforeRollback() {
         if hasChangedSchema { isSchemaSuspect = true }
         guard !isSchemaSuspect, isInTransaction, !isInCallback else { return }

@@ -2,31 +2,31 @@ import CSQLCipher
 
 /// Decides, while SQL is compiled, what the text may do.
 ///
-/// The engine asks for every action of a statement, so no spelling of `COMMIT` or `PRAGMA key`
-/// slips through as it would past a check of the text. See
+/// SQLite asks for every action of a statement. So no spelling of `COMMIT` or `PRAGMA key` slips
+/// through, as it would past a check of the text. See
 /// <https://www.sqlite.org/c3ref/set_authorizer.html>.
 final class Authorizer {
-    /// Whose SQL is compiled under the rules.
+    /// Where the SQL comes from, which selects the rules.
     enum Scope {
-        /// A `Connection` of the user: transactions and most pragmas are theirs.
+        /// A user's `Connection`, which may use transaction SQL and most pragmas.
         case connection
         /// The body of a store's transaction, which Coffer begins and ends.
         case body
     }
 
     var scope = Scope.connection
-    /// Whether the body of a connection's transaction runs: then its end is Coffer's as well.
+    /// Whether the body of a connection's transaction runs: only Coffer may then end it.
     var isInBody = false
-    /// Whether the rules hold: on a handle that has another owner, for Coffer's statements only.
+    /// Whether the rules apply. On an adopted handle they apply only to SQL compiled by Coffer.
     var isActive = true
-    /// Whether SQL has ever asked that foreign keys be checked at COMMIT only.
+    /// Whether SQL has ever set `defer_foreign_keys`, which delays their check until COMMIT.
     private(set) var sawDeferredKeys = false
-    /// Whether SQL is compiled that nobody will run: pragmas must not take effect meanwhile.
+    /// Whether the SQL being compiled will never run: pragmas must then take no effect.
     var isValidating = false
-    /// True while Coffer's own control statements are compiled or run.
+    /// True while Coffer compiles or runs internal statements, which no rule restricts.
     var isCoffer = false
-    /// True once the statement being compiled turned out to control transactions or files, so
-    /// that it must not be wrapped into a transaction.
+    /// True once the statement being compiled turned out to control transactions, files or
+    /// settings, so that it must not be wrapped in a transaction.
     private(set) var sawControl = false
     /// The verb of transaction or savepoint SQL, such as `COMMIT` or `RELEASE`.
     private(set) var transactionVerb: String?
@@ -38,7 +38,7 @@ final class Authorizer {
         sqlite3_set_authorizer(db, authorize, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Runs `body` with Coffer's own rights.
+    /// Runs `body` without the rules.
     func asCoffer<R>(_ body: () -> R) -> R {
         let was = isCoffer
         isCoffer = true
@@ -46,7 +46,7 @@ final class Authorizer {
         return body()
     }
 
-    /// Compiles SQL of Coffer's users under the rules, whoever owns the handle.
+    /// Runs `body` with the rules, for SQL of Coffer's users, whoever owns the handle.
     func whileActive<R>(_ body: () -> R) -> R {
         let was = isActive
         isActive = true
@@ -54,7 +54,7 @@ final class Authorizer {
         return body()
     }
 
-    /// The same, for SQL that will not run.
+    /// As `whileActive(_:)`, for SQL that will not run.
     func whileValidating<R>(_ body: () -> R) -> R {
         let was = isValidating
         isValidating = true
@@ -62,7 +62,7 @@ final class Authorizer {
         return whileActive(body)
     }
 
-    /// Forgets what the last compilation showed.
+    /// Forgets the findings of the last compilation.
     func begin() {
         sawControl = false
         transactionVerb = nil
@@ -85,7 +85,7 @@ final class Authorizer {
             reason = isManaged ? Self.transactionReason(action, first) : nil
         case SQLITE_ATTACH, SQLITE_DETACH:
             sawControl = true
-            // VACUUM attaches a temporary file without a name, as this.
+            // VACUUM attaches a temporary file with an empty name, and detaches it as `vacuum_db`.
             let isOfVacuum = first == (action == SQLITE_ATTACH ? "" : "vacuum_db")
             reason = isOfVacuum ? nil : attachReason
         case SQLITE_ALTER_TABLE, SQLITE_CREATE_INDEX...SQLITE_CREATE_VIEW,
@@ -164,18 +164,19 @@ final class Authorizer {
         // Plaintext would reach /var/tmp: measured with temp_store=FILE on both engines.
         "temp_store", "temp_store_directory", "data_store_directory",
         "writable_schema", "trusted_schema", "page_size", "locking_mode",
-        // It keeps what was opened for reading from being changed.
+        // `query_only` prevents changes through a connection that was opened for reading.
         "query_only",
     ]
 
-    /// Pragmas that read or write pages as a query does: in a transaction, and probed.
+    /// Pragmas that read or write pages like a query: they run in a transaction and are probed.
     private static let readingPragmas: Set = [
         "table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo",
         "foreign_key_list", "foreign_key_check", "integrity_check", "quick_check",
         "user_version", "application_id", "page_count", "freelist_count",
     ]
 
-    /// Pragmas whose argument only names what to look at, or that are part of a transaction.
+    /// Pragmas whose argument only names an object to read, or whose effect belongs to the
+    /// transaction.
     private static let bodyPragmas = readingPragmas.union(["defer_foreign_keys", "optimize"])
 }
 

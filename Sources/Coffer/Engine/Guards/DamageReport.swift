@@ -1,8 +1,8 @@
 /// Finds out which pages of a small file are damaged, once a read has failed.
 ///
-/// The engine says only that some page failed. Looking at all of them is cheap enough for a file
-/// of up to 16 MiB (some 50 ms), and done once: afterwards the pages found are looked at again. A
-/// page that is damaged in the log alone has no number here.
+/// SQLite says only that some page failed. Checking all of them is cheap enough for a file of up
+/// to 16 MiB (some 50 ms). Later calls check the known pages, and all pages only if one of the
+/// known ones passes. A page that is damaged only in the WAL has no number here.
 final class DamageReport {
     static let byteCountMax = 16 << 20
     static let pageCountMax = 16

@@ -1,13 +1,13 @@
 import CSQLCipher
 
-/// What stands between a file made to attack and the process that opens it, besides the authorizer.
+/// Protects a process that opens a file made to attack it, in addition to the authorizer.
 ///
 /// See "Untrusted SQLite Database Files" in <https://www.sqlite.org/security.html>.
 enum HostileDefence {
-    /// Functions that would run foreign code or tell addresses.
+    /// Functions that would run foreign code or reveal addresses.
     static let refusedFunctions: Set = ["load_extension", "fts3_tokenizer"]
 
-    /// - Parameter tokenizerModules: Names that the last use of `fts3_tokenizer` is for.
+    /// - Parameter tokenizerModules: Modules to register before `fts3_tokenizer` is switched off.
     static func install(on handle: Handle, tokenizerModules: [String]) throws(StoreError) {
         try handle.run("PRAGMA cell_size_check = ON")
         try handle.run("PRAGMA mmap_size = 0")
@@ -15,22 +15,24 @@ enum HostileDefence {
         _ = coffer_set_option(handle.db, Int32(coffer_option_load_extension), 0)
         try handle.installTokenizerModules(named: tokenizerModules)
         _ = coffer_set_option(handle.db, Int32(coffer_option_fts3_tokenizer), 0)
-        // Unknown to SQLCipher 3, where the authorizer stands in.
+        // Unknown to SQLCipher 3, where the authorizer takes its place.
         _ = coffer_set_option(handle.db, Int32(coffer_option_defensive), 1)
         _ = coffer_set_option(handle.db, Int32(coffer_option_trusted_schema), 0)
         try replaceFunctions(handle)
     }
 
-    /// SQLite's own values: a library that was built with more does not make the process weaker.
+    /// SQLite's default limits: a library built with higher ones must not weaken the process.
     private static let limits = [
         (SQLITE_LIMIT_EXPR_DEPTH, Int32(1000)), (SQLITE_LIMIT_TRIGGER_DEPTH, 1000),
         (SQLITE_LIMIT_COMPOUND_SELECT, 500), (SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 50_000),
         (SQLITE_LIMIT_WORKER_THREADS, 0),
     ]
 
-    /// The authorizer is not asked about functions in a CHECK, nor on SQLCipher 3 in a DEFAULT.
-    /// And on SQLCipher 4 a CHECK can register a tokenizer, which is code at an address, although
-    /// the function is switched off: what the program binds counts as its own wish.
+    /// Replaces the refused functions by ones that fail.
+    ///
+    /// SQLite does not ask the authorizer about functions in a CHECK, nor on SQLCipher 3 in a
+    /// DEFAULT. On SQLCipher 4 a CHECK can register a tokenizer, which is code at an address, even
+    /// with the function switched off. SQLite allows that for a value that the program has bound.
     private static func replaceFunctions(_ handle: Handle) throws(StoreError) {
         for name in refusedFunctions {
             for argumentCount in [1, 2] as [Int32] {

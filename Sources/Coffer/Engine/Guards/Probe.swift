@@ -2,10 +2,11 @@ import CSQLCipher
 
 /// Finds out whether a page failed authentication since the transaction began.
 ///
-/// When the MAC of an overflow page is wrong, both engines return zeros with success, and not only
-/// for the long value: `SELECT flag` and `count(*) WHERE flag = 7` beside it are wrong too. A read
-/// of the schema while the transaction is open exposes it (result code 1) and costs 0.45 µs; after
-/// the end of the transaction the failure is forgotten. `PRAGMA schema_version` does not show it.
+/// When the MAC of an overflow page is wrong, both engines return zeros with success. This affects
+/// more than the long value: for a column next to it, `SELECT flag` and `count(*) WHERE flag = 7`
+/// are wrong too. A read of the schema exposes the failure (result code 1) and costs 0.45 µs, but
+/// only while the transaction is open: its end forgets the failure. `PRAGMA schema_version` does
+/// not show it.
 enum Probe {
     static let sql = "SELECT 1 FROM main.sqlite_master LIMIT 1"
 
@@ -18,11 +19,11 @@ enum Probe {
 }
 
 extension Handle {
-    /// Why nothing that was read in this transaction may be used; `nil` if every page of it was
+    /// The reason why nothing read in this transaction may be used; `nil` if every page was
     /// authentic.
     ///
-    /// A page can only fail when it is read into the cache. If none was since the last look that
-    /// found nothing, there is nothing new to find, and counting costs a twentieth of looking.
+    /// A page can only fail when it is read into the cache. If no page was read since the last
+    /// clean probe, another probe would find nothing. Counting costs a twentieth of probing.
     @inline(__always)
     func probeFailure() -> StoreError? {
         if !isClosed, cleanMissCount == coffer_cache_miss_count(db) { return nil }
@@ -40,7 +41,8 @@ extension Handle {
         return nil
     }
 
-    /// Why the schema cannot be read now. The read notices also that another connection changed it.
+    /// The reason why the schema cannot be read now; `nil` if it can. The read also notices that
+    /// another connection changed the schema.
     func schemaReadFailure() -> StoreError? {
         authorizer.asCoffer {
             if probeStatement == nil {
@@ -51,10 +53,10 @@ extension Handle {
         }
     }
 
-    /// Probes a file from now on that SQL calls by this name.
+    /// Probes the attached database of this name from now on.
     ///
-    /// - Throws: `.damaged` if a page of its schema failed authentication. It is probed all the
-    ///   same, and nothing of the connection can be used as long as it is attached.
+    /// - Throws: `.damaged` if a page of its schema failed authentication. The database is probed
+    ///   even so, and the connection cannot be used as long as it is attached.
     func probeAttached(_ name: String) throws(StoreError) {
         let quoted = try name.quotedIdentifier()
         let version = try compiled("PRAGMA \(quoted).schema_version")
@@ -67,7 +69,7 @@ extension Handle {
         }
         attached.append(AttachedSchema(name: name, probe: probe, version: version))
         try ZeroPageCheck.install(on: self, schema: name)
-        // Attaching has loaded the schema in a transaction of the engine's own.
+        // ATTACH has loaded the schema in an internal transaction of SQLite.
         sqlite3_db_release_memory(db)
         try requireAuthenticSchema()
         try ZeroPageCheck.removeIfAutoVacuum(on: self, schema: name)
@@ -89,11 +91,12 @@ extension Handle {
     /// The names of the attached databases, in order.
     var attachedNames: [String] { attached.map(\.name) }
 
-    /// The probe of the main file sees nothing of the others.
+    /// The reason why an attached database cannot be read; `nil` if all can. The probe of the main
+    /// file does not cover them.
     func attachedReadFailure() -> StoreError? {
         guard !attached.isEmpty, let failure = firstAttachedFailure() else { return nil }
         guard isAdopted, (try? followOwner()) != nil else { return failure }
-        // Its owner may have let the file go.
+        // The owner may have detached the file.
         return firstAttachedFailure()
     }
 
@@ -111,7 +114,7 @@ extension Handle {
         defer { sqlite3_reset(probe) }
         switch code & 0xff {
         case SQLITE_ROW, SQLITE_DONE: return nil
-        // The codec fails with 1, a page that it zeroed with 11.
+        // The codec fails with 1; a page that it zeroed fails with 11.
         case SQLITE_ERROR, SQLITE_CORRUPT:
             isSchemaSuspect = true
             return Probe.damaged(sql: nil)

@@ -3,15 +3,14 @@ import Synchronization
 
 /// Makes a page of zeros an error on SQLCipher 3.
 ///
-/// SQLCipher 3.4.1 takes a page that is all zeros for an empty one, without a MAC: a hole that a
-/// crash left in the last overflow page of a value reads as zeros, and not even the probe shows
-/// it. (SQLCipher 4 does so with `auto_vacuum` only.) No page that it wrote is all zeros, so every
-/// whole page is looked at as it comes from the file. The look ends at the first byte that is not
-/// zero, nearly always the first one.
+/// SQLCipher 3.4.1 takes a page that is all zeros for an empty one, without checking a MAC. A hole
+/// that a crash left in the last overflow page of a value then reads as zeros, and not even the
+/// probe shows it. (SQLCipher 4 does so with `auto_vacuum` only.) No page that SQLCipher wrote is
+/// all zeros, so every whole page is checked as it comes from the file. The check ends at the first
+/// byte that is not zero, nearly always the first one.
 ///
-/// It stands between the engine and its file: the open file's methods, a public part of
-/// `sqlite3_file`, are replaced by a copy whose `xRead` checks.
-/// See <https://www.sqlite.org/c3ref/io_methods.html>.
+/// The check replaces the open file's methods, a public part of `sqlite3_file`, by a copy whose
+/// `xRead` checks. See <https://www.sqlite.org/c3ref/io_methods.html>.
 enum ZeroPageCheck {
     /// A copy of a method table, followed by the table that it was copied from.
     private struct CheckedMethods {
@@ -19,12 +18,12 @@ enum ZeroPageCheck {
         let original: UnsafePointer<sqlite3_io_methods>
     }
 
-    /// One copy for each table of the engine (there are a handful), never freed: files may use
-    /// them until the process ends.
+    /// One copy for each of SQLite's method tables (there are a handful). Never freed, because
+    /// files may use them until the process ends.
     private static let copies = Mutex<[UInt: UInt]>([:])
 
-    /// Checks a file of a connection, and its WAL if that is open. Comes before any page is read;
-    /// pages that were, by an owner of the handle, are read again.
+    /// Checks a file of a connection from now on, and its WAL if that is open. Must be called
+    /// before any page is read; pages that an owner of the handle has read are read again.
     ///
     /// - Returns: `false` if all of it was checked already, or the engine needs no check.
     @discardableResult
@@ -42,7 +41,7 @@ enum ZeroPageCheck {
         return isNew
     }
 
-    /// Checks the WAL as well, which a change of the journal mode has opened.
+    /// Checks the WAL as well, after a change of the journal mode has opened it.
     static func followJournalMode(of handle: Handle) throws(StoreError) {
         guard try Engine.capabilities.cipherMajorVersion < 4,
             let methods = try files(of: handle, "main").first?.pointee.pMethods, isCopy(methods)
@@ -50,8 +49,8 @@ enum ZeroPageCheck {
         try install(on: handle)
     }
 
-    /// Ends the check of a file with `auto_vacuum`, where the engine itself may leave pages of
-    /// zeros at the end.
+    /// Ends the check of a file with `auto_vacuum`, because SQLite itself may leave pages of zeros
+    /// at its end.
     static func removeIfAutoVacuum(on handle: Handle, schema: String = "main") throws(StoreError) {
         guard try Engine.capabilities.cipherMajorVersion < 4,
             try handle.firstInteger("PRAGMA \(try schema.quotedIdentifier()).auto_vacuum") != 0
@@ -68,7 +67,7 @@ enum ZeroPageCheck {
         }
     }
 
-    /// The main file, and the WAL or journal if it is open.
+    /// The database's file, and its WAL or journal if that is open.
     private static func files(
         of handle: Handle, _ schema: String
     ) throws(StoreError) -> [UnsafeMutablePointer<sqlite3_file>] {
@@ -86,7 +85,7 @@ enum ZeroPageCheck {
         copies.withLock { $0.values.contains(UInt(bitPattern: methods)) }
     }
 
-    /// `nil` if the table is a copy of ours already.
+    /// A copy of the table whose `xRead` checks; `nil` if the table is such a copy already.
     private static func checkedMethods(
         for original: UnsafePointer<sqlite3_io_methods>
     ) -> UnsafePointer<sqlite3_io_methods>? {
@@ -116,7 +115,7 @@ enum ZeroPageCheck {
                     return SQLITE_MISUSE
                 }
                 let code = read(file, buffer, byteCount, offset)
-                // Shorter reads look at the header; a read beyond the end has a code of its own.
+                // Shorter reads are of the header; a read beyond the end has another code.
                 guard code == SQLITE_OK, byteCount >= 512 else { return code }
                 let bytes = UnsafeRawBufferPointer(start: buffer, count: Int(byteCount))
                 return bytes.allSatisfy { $0 == 0 } ? SQLITE_CORRUPT : SQLITE_OK
