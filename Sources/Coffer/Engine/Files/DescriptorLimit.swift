@@ -6,11 +6,12 @@ import Glibc
 import Musl
 #endif
 
-/// The bound on open files, where an operation of the system's has failed on it.
+/// The limit on open files that made a system call fail.
 enum DescriptorLimit {
     case ofProcess, ofSystem
 
-    /// - Parameter systemError: The system's number; `nil` for one that means something else.
+    /// - Parameter systemError: The system's error number; the result is `nil` if it is not about a
+    ///   limit on open files.
     init?(systemError: Int32) {
         switch systemError {
         case EMFILE: self = .ofProcess
@@ -22,14 +23,14 @@ enum DescriptorLimit {
     var message: String {
         switch self {
         case .ofProcess:
-            // The soft one of RLIMIT_NOFILE, on Linux and Darwin.
+            // The soft limit RLIMIT_NOFILE, on Linux and Darwin.
             "this process may have \(sysconf(Int32(_SC_OPEN_MAX))) files open, and it has"
         case .ofSystem: "the system has as many files open as it may"
         }
     }
 
-    /// Of a store in WAL mode the writer has the file, its log and the index of the log; each
-    /// reader and the connection of checkpoints have the file and the log.
+    /// For a store in WAL mode, the writer has the file, its WAL and the WAL index open. Each
+    /// reader, and the connection that runs checkpoints, has the file and the WAL open.
     var hint: String {
         let counts = "a store takes 5 of them, and 2 for each reader: 13 with 4 readers"
         switch self {

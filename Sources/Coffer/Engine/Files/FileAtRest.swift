@@ -6,20 +6,20 @@ import Glibc
 import Musl
 #endif
 
-/// A file that is read as it lies, without locks, as long as nobody changes it.
+/// A file that is read without locks, which is correct as long as nobody changes it.
 ///
-/// The engine reads it as `immutable`, and then neither asks for nor makes anything beside it.
+/// The engine opens it as `immutable`, and then neither looks for nor creates a file next to it.
 /// "Setting the immutable property on a database file that does in fact change can result in
-/// incorrect query results": <https://www.sqlite.org/c3ref/open.html>. So every probe asks whether
-/// it did, before what was read is handed out. A checkpoint or a rollback writes to the main file;
-/// a commit in WAL mode gives the log content.
+/// incorrect query results": <https://www.sqlite.org/c3ref/open.html>. So every probe checks for a
+/// change before the content that was read is handed out. A checkpoint or a rollback writes to the
+/// main file; a commit in WAL mode makes the WAL non-empty.
 struct FileAtRest {
     let file: FileLocation
-    /// The mode that the header names; the engine itself says `delete` of such a file.
+    /// The mode that the header names; the engine itself reports `delete` for such a file.
     let journalMode: Configuration.JournalMode
     private let stamp: Stamp
 
-    /// Tells whether anything was written.
+    /// Two equal stamps mean that nothing was written in between.
     private struct Stamp: Equatable {
         let identity: FileLocation.Identity
         let byteCount: Int
@@ -39,7 +39,8 @@ struct FileAtRest {
             nanoseconds = Int(time.tv_nsec)
         }
 
-        /// Whether the next change will have another time: some file systems count in two seconds.
+        /// Whether the next change is sure to get another time: some file systems count in steps of
+        /// two seconds.
         var isOld: Bool {
             var now = timespec()
             clock_gettime(CLOCK_REALTIME, &now)
@@ -47,10 +48,10 @@ struct FileAtRest {
         }
     }
 
-    /// Waits until the file has lain still for more than two seconds.
+    /// Waits until the file has been unchanged for more than two seconds.
     ///
-    /// - Parameter file: Beside it there is neither a log with content nor a journal.
-    /// - Throws: `.busy` if it is changed all the time, `.notFound`, `.io`.
+    /// - Parameter file: A file with neither a non-empty WAL nor a journal next to it.
+    /// - Throws: `.busy` if changes to the file do not pause in time, `.notFound`, `.io`.
     init(
         _ file: FileLocation, journalMode: Configuration.JournalMode, patience: Duration
     ) throws(StoreError) {
@@ -74,7 +75,8 @@ struct FileAtRest {
         }
     }
 
-    /// Why nothing may be handed out that was read from the file; `nil` while it lies still.
+    /// The reason why nothing that was read from the file may be handed out; `nil` while the file
+    /// is unchanged.
     func failure() -> StoreError? {
         guard file.companionByteCount("-wal") == 0,
             let found = try? FileLocation.information(file.path), Stamp(found) == stamp
@@ -88,7 +90,7 @@ struct FileAtRest {
             hint: "Open it again. Who may write to the file and its folder reads with locks.")
     }
 
-    /// The URI that the engine opens.
+    /// The URI under which the engine opens the file.
     var uri: String {
         let digits = Array("0123456789abcdef")
         var uri = "file://"

@@ -8,16 +8,17 @@ import Glibc
 import Musl
 #endif
 
-/// Hard links: a log or journal is found by the name that its file was opened under, so each name
-/// of a file has its own. What was written under one name is lost or undone under another.
+/// Hard links: SQLite derives the name of a WAL or journal from the name under which its file was
+/// opened, so each name of a file has its own. Changes written under one name are lost or undone
+/// under another.
 extension FileLocation {
-    /// How many names the file has.
+    /// The number of names that the file has.
     ///
-    /// The other name that a maker had it under is not counted, see `adopt`: one that a killed
-    /// process has left there is removed.
+    /// `adopt` may give a new file a second name for a moment; that name is not counted. A killed
+    /// process may have left it behind.
     ///
-    /// - Parameter removesLeft: Whether that one goes, which only a writer does. Otherwise it is
-    ///   not counted either.
+    /// - Parameter removesLeft: Whether to remove a name that was left behind, which only a writer
+    ///   does. If `false`, such a name is kept and not counted either.
     func nameCount(removesLeft: Bool = false) throws(StoreError) -> Int {
         guard let found = try Self.information(path), found.st_nlink > 1 else { return 1 }
         let twins = UnfinishedFile.all(of: self).filter { twin in
@@ -31,7 +32,8 @@ extension FileLocation {
         return Int(found.st_nlink) - ours
     }
 
-    /// Refuses what would tear a file with several names apart, such as a change of its key.
+    /// Refuses an operation, such as a change of the key, that must not be done to a file with
+    /// several names.
     ///
     /// - Throws: `.readOnly`.
     func requireOneName() throws(StoreError) {
@@ -39,7 +41,8 @@ extension FileLocation {
         guard count == 1 else { throw severalNames(count) }
     }
 
-    /// Tells that the file has several names, and refuses it where the configuration says so.
+    /// Logs a warning if the file has several names, or refuses the file if the configuration says
+    /// so.
     ///
     /// - Throws: `.readOnly`.
     func judgeNames(_ configuration: Configuration, isWriter: Bool) throws(StoreError) {

@@ -8,9 +8,10 @@ import Glibc
 import Musl
 #endif
 
-/// Users who share a file: who may write it, and who could use what another one makes beside it.
+/// Several users share a file: which user may write it, and which could use the files that another
+/// user's connection creates next to it.
 extension FileLocation {
-    /// Whether this user may change the file, and make and remove others beside it.
+    /// Whether this user may change the file, and may create and remove files in its folder.
     var isWritable: Bool {
         faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0
             && faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0
@@ -22,11 +23,11 @@ extension FileLocation {
             hint: "Allow writing to the file and its folder, or open it for reading only.")
     }
 
-    /// Refuses a writer before the engine makes files beside the store: they would have its
-    /// permissions, and stay.
+    /// Refuses a writer before the engine creates files next to the store: they would get the
+    /// store's permissions, and remain.
     ///
     /// - Throws: `.readOnly` if the engine could open the file for reading only, or if this user
-    ///   may not use what is beside it.
+    ///   may not use a file next to it.
     func requireWritable(_ handle: Handle) throws(StoreError) {
         guard sqlite3_db_readonly(handle.db, "main") != 1 else { throw notWritable }
         if let refusal = companionRefusal(nil) { throw refusal }
@@ -40,7 +41,8 @@ extension FileLocation {
             hint: "Run it as a user who may, or allow reading the file.")
     }
 
-    /// Why the engine cannot use what is beside the file; `nil` if that is not the reason.
+    /// The reason why the engine cannot use a file next to the store; `nil` if this user may use
+    /// all of them.
     func companionRefusal(_ cause: StoreError?) -> StoreError? {
         for suffix in ["-shm", "-wal", "-journal"] {
             let companion = path + suffix
@@ -58,14 +60,14 @@ extension FileLocation {
         return nil
     }
 
-    /// Whose a file is and what its mode allows, as a remark.
+    /// The owner of a file and its mode, in parentheses for a message.
     private static func permissions(_ path: String) -> String {
         guard let found = try? information(path) else { return "" }
         let mode = String(found.st_mode & 0o7777, radix: 8)
         return " (it belongs to \(name(ofUser: found.st_uid)), mode \(mode))"
     }
 
-    /// The name of the file's owner, `nil` if that is this user.
+    /// The name of the file's owner, `nil` if this user owns it.
     var otherOwner: String? {
         guard let found = try? Self.information(path), found.st_uid != geteuid() else {
             return nil
@@ -73,12 +75,12 @@ extension FileLocation {
         return Self.name(ofUser: found.st_uid)
     }
 
-    /// The name of the file's owner, if that one could not open what SQLite would make beside the
-    /// file for this user.
+    /// The name of the file's owner, if that user could not open the files that SQLite would create
+    /// next to the file for this user.
     ///
-    /// SQLite gives a log and its index the permissions of the file, and if root makes them, its
-    /// owner: `findCreateFileMode` and `robustFchown` in `os_unix.c`. Else they belong to who made
-    /// them.
+    /// SQLite gives a WAL and its index the permissions of the file. If root creates them, SQLite
+    /// also gives them the file's owner: `findCreateFileMode` and `robustFchown` in `os_unix.c`.
+    /// Otherwise they belong to the user that created them.
     var lockedOutOwner: String? {
         let user = geteuid()
         guard user != 0, let found = try? Self.information(path), found.st_uid != user,

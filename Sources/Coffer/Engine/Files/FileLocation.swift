@@ -28,8 +28,8 @@ struct FileLocation: Sendable {
     /// The absolute path, so that a later change of the working folder does not matter.
     let path: String
 
-    /// - Throws: `.misuse` for an empty path, one with NUL or `:memory:`, or one that leads to a
-    ///   name that is not UTF-8; `.notFound` if the folder is missing.
+    /// - Throws: `.misuse` for an empty path, for one with NUL, or for one that leads to a name
+    ///   that is not UTF-8; `.unsupported` for `:memory:`; `.notFound` if the folder is missing.
     init(_ given: String) throws(StoreError) {
         guard !given.isEmpty, !given.utf8.contains(0) else {
             throw StoreError(.misuse, "a path is neither empty nor contains NUL")
@@ -56,7 +56,7 @@ struct FileLocation: Sendable {
         path = base == "/" ? "/\(name)" : "\(base)/\(name)"
     }
 
-    /// What the engine calls a database without a file.
+    /// The engine's name for a database without a file.
     init(engineName: String) {
         path = engineName
     }
@@ -66,9 +66,9 @@ struct FileLocation: Sendable {
         self.path = path
     }
 
-    /// What stands at the path now.
+    /// The kind of file at the path now.
     ///
-    /// - Throws: `.notAStore` for a folder or a device, `.io` if it cannot be asked.
+    /// - Throws: `.notAStore` for a folder or a device, `.io` if the system does not answer.
     func status() throws(StoreError) -> Status {
         guard let found = try Self.information(path) else { return .missing }
         guard found.st_mode & S_IFMT == S_IFREG else {
@@ -80,29 +80,28 @@ struct FileLocation: Sendable {
             identity: Identity(device: UInt64(found.st_dev), inode: UInt64(found.st_ino)))
     }
 
-    /// Byte count of the write-ahead log or journal beside the file, 0 where there is none.
+    /// Byte count of the WAL or journal next to the file, 0 if there is none.
     func companionByteCount(_ suffix: String) -> Int {
         guard let found = try? Self.information(path + suffix) else { return 0 }
         return Int(found.st_size)
     }
 
-    /// Whether a log or journal with content stands beside the file: the main file alone is then
-    /// not the whole truth.
+    /// Whether a non-empty WAL or journal exists next to the file: the main file alone is then
+    /// incomplete.
     var hasPendingChanges: Bool {
         companionByteCount("-wal") > 0 || companionByteCount("-journal") > 0
     }
 
-    /// The page size that a hot journal or log is written in, `nil` if there is none or it does
-    /// not tell.
+    /// The page size of a hot journal or WAL, `nil` if there is none or its header does not say.
     ///
-    /// The journals may be opened and closed at will: SQLite holds no locks on them.
+    /// This may open and close the journals freely: SQLite holds no locks on them.
     func pendingPageByteCount() -> Int? {
         // "The header begins with the magic d9d505f920a163d7 … 24: size of pages in this journal"
         // https://www.sqlite.org/fileformat2.html#the_rollback_journal
         if let journal = Self.start(of: path + "-journal", count: 28),
             journal.starts(with: [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7])
         {
-            // A header that a power loss has cut short tells nothing.
+            // A header that a power loss cut short says nothing.
             let byteCount = Self.bigEndian(journal[24...])
             return byteCount > 0 ? byteCount : nil
         }
@@ -115,10 +114,10 @@ struct FileLocation: Sendable {
         return nil
     }
 
-    /// The salt of the newest page 1 that the log has, `nil` if it has none. A power loss in a
-    /// checkpoint may leave another one, or nothing, in the main file.
+    /// The salt in the newest page 1 of the WAL, `nil` if the WAL has no page 1. After a power loss
+    /// during a checkpoint the main file may have a different salt, or none.
     ///
-    /// - Complexity: O(*frames of the log*).
+    /// - Complexity: O(*frames in the WAL*).
     func pendingSalt() -> [UInt8]? {
         let descriptor = open(path + "-wal", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -145,7 +144,7 @@ struct FileLocation: Sendable {
         return salt
     }
 
-    /// The first bytes of what stands beside the file, `nil` if there are fewer.
+    /// The first bytes of the file with this suffix, `nil` if it has fewer.
     func companionStart(_ suffix: String, count: Int) -> [UInt8]? {
         Self.start(of: path + suffix, count: count)
     }
@@ -174,14 +173,15 @@ struct FileLocation: Sendable {
         return end == path.startIndex ? "/" : String(path[..<end])
     }
 
-    /// Bytes that this user can still write on the file's file system; `nil` if it cannot tell.
+    /// The number of bytes that this user can still write on the file's file system; `nil` if it
+    /// does not say.
     func freeByteCount() -> Int? {
         var found = statvfs()
         guard statvfs(path, &found) == 0 else { return nil }
         return Int(found.f_bavail) * Int(found.f_frsize)
     }
 
-    /// Bytes that this process may write to one file at most; `nil` without a limit.
+    /// The most bytes that this process may write to one file; `nil` without a limit.
     static var writableByteCountMax: Int? {
         let limit = coffer_file_size_limit()
         return limit < 0 ? nil : Int(limit)
@@ -198,7 +198,7 @@ struct FileLocation: Sendable {
 
     // MARK: New files
 
-    /// Makes an empty file that only its owner may use.
+    /// Creates an empty file that only its owner may use.
     func createPrivate() throws(StoreError) {
         let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
@@ -208,12 +208,12 @@ struct FileLocation: Sendable {
             }
             throw StoreError(.io, "cannot create \(path): \(systemErrorText(reason))")
         }
-        // Less than that the umask might leave.
+        // The umask may have left fewer permissions.
         fchmod(descriptor, 0o600)
         close(descriptor)
     }
 
-    /// Who may read and write the file.
+    /// The file's permission bits for owner, group and others.
     func permissions() throws(StoreError) -> mode_t {
         guard let found = try Self.information(path) else {
             throw StoreError(.notFound, "there is no file at \(path)")
@@ -228,14 +228,14 @@ struct FileLocation: Sendable {
         }
     }
 
-    /// Gives the file at `temporary` this path, only if nothing has it: `false` if something does.
+    /// Gives the file at `temporary` this path if the path is free; returns `false` if it is taken.
     func adopt(_ temporary: String) throws(StoreError) -> Bool {
         if coffer_rename_exclusively(temporary, path) == 0 {
             syncFolder()
             return true
         }
         if errno == EEXIST { return false }
-        // Where that is unknown: between the two steps the file has two names.
+        // For systems without that call: between the two steps the file has two names.
         if link(temporary, path) == 0 {
             unlink(temporary)
             syncFolder()
@@ -243,7 +243,8 @@ struct FileLocation: Sendable {
         }
         let reason = errno
         if reason == EEXIST { return false }
-        // A file system without hard links: rename, which would replace a file made meanwhile.
+        // On a file system without hard links: `rename` would replace a file that was created in
+        // the meantime.
         if case .missing = try status(), rename(temporary, path) == 0 {
             syncFolder()
             return true
@@ -251,7 +252,7 @@ struct FileLocation: Sendable {
         throw StoreError(.io, "cannot create \(path): \(systemErrorText(reason))")
     }
 
-    /// - Throws: `.misuse` for a name that is not UTF-8: repaired it would be that of another file.
+    /// - Throws: `.misuse` for a name that is not UTF-8: the repaired name would be another file's.
     private static func resolve(_ path: String) throws(StoreError) -> String? {
         guard let resolved = realpath(path, nil) else { return nil }
         defer { free(resolved) }
@@ -281,7 +282,7 @@ func sleepBriefly() {
     usleep(10_000)
 }
 
-/// Removes a file of ours whose absence is no error.
+/// Removes a file that Coffer made; its absence is not an error.
 func unlinkIfPresent(_ path: String) {
     unlink(path)
 }

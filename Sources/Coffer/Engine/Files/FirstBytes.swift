@@ -1,6 +1,6 @@
-/// The first bytes of a file, and the format they tell of.
+/// The first bytes of a file, and the format that they indicate.
 enum FirstBytes {
-    /// As many as the smallest page has.
+    /// The size of the smallest page.
     static let count = 512
 
     /// "The header string: "SQLite format 3\000"":
@@ -9,7 +9,7 @@ enum FirstBytes {
         bytes.starts(with: "SQLite format 3\0".utf8)
     }
 
-    /// Whether a file begins like a plaintext database and is an encrypted one of SQLCipher 4.
+    /// Whether a file begins like a plaintext database but is encrypted by SQLCipher 4.
     ///
     /// > "cipher_plaintext_header_size … the number of bytes at the beginning of the first page
     /// > that should remain unencrypted … recommended … 32 bytes"
@@ -21,8 +21,8 @@ enum FirstBytes {
         bytes.count >= Self.count && isPlaintext(bytes) && bytes[20] != 0 && !hasSchemaRoot(bytes)
     }
 
-    /// Whether the header of a table's b-tree page stands behind that of the database. Ciphertext
-    /// looks so in less than one of a million files.
+    /// Whether the b-tree page header of a table follows the database header. Fewer than one in a
+    /// million files of ciphertext look like that.
     ///
     /// > "The b-tree page header is 8 bytes in size for leaf pages and 12 bytes for interior
     /// > pages."
@@ -43,7 +43,8 @@ enum FirstBytes {
         bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 9 || $0 == 10 || $0 == 13 }
     }
 
-    /// Bytes that a crash leaves of a block never written, or a medium of an erased one.
+    /// Whether these are the bytes that a crash leaves in a block that was never written, or that a
+    /// medium returns for an erased block.
     static func isBlank(_ bytes: some Collection<UInt8>) -> Bool {
         bytes.allSatisfy { $0 == 0 } || bytes.allSatisfy { $0 == 0xff }
     }

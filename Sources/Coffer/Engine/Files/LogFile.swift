@@ -1,12 +1,12 @@
 import CSQLCipher
 
-/// The write-ahead log of an open connection, read through the engine's own descriptor.
+/// The WAL of an open connection, read through the engine's own descriptor.
 struct LogFile {
     let handle: Handle
     /// A checkpoint of another process writes a page in far less time than all tries take.
     static let tryCount = 20
 
-    /// The header of the WAL index: which part of which log is committed.
+    /// The header of the WAL index: it identifies the WAL and says how much of it is committed.
     struct Index: Equatable {
         static let byteCount = 48
 
@@ -14,7 +14,7 @@ struct LogFile {
 
         /// `nil` if the two copies differ or the checksum is wrong.
         ///
-        /// "40: aCksum: Checksum over all prior fields", as that of the log itself, in the byte
+        /// "40: aCksum: Checksum over all prior fields", computed as in the WAL itself, in the byte
         /// order of the machine: <https://www.sqlite.org/walformat.html#the_wal_index_header>
         init?(copies: [UInt8]) {
             let (first, second) = (copies[..<Self.byteCount], copies[Self.byteCount...])
@@ -25,18 +25,19 @@ struct LogFile {
             guard sum.words == (word(at: 40), word(at: 44)) else { return nil }
         }
 
-        /// `mxFrame`: frames behind it were never committed, whatever they look like, unless damage
-        /// cut them off.
+        /// `mxFrame`: frames after it were never committed, whatever they look like, unless damage
+        /// made recovery stop before them.
         ///
         /// "16: mxFrame: Number of valid and committed frames in the WAL file"
         var committedFrameCount: Int { Int(word(at: 16)) }
 
-        /// `nPage`: pages of the database after the last commit of the log.
+        /// `nPage`: pages of the database after the last commit in the WAL.
         ///
         /// "20: nPage: Size of the database in pages."
         var pageCount: Int { Int(word(at: 20)) }
 
-        /// Other ones for each log: whoever starts it anew writes them here first.
+        /// Changes at each restart of the WAL: the connection that restarts it writes the new
+        /// values here first.
         ///
         /// "32: aSalt: Two 32-bit salt values copied from the WAL header."
         var salt: [UInt8] { Array(bytes[32..<40]) }
@@ -50,7 +51,7 @@ struct LogFile {
 
     /// The index as it is now; `nil` if there is none.
     ///
-    /// A writer changes one copy of the header after the other, so they are read until they agree.
+    /// A writer changes one copy of the header after the other, so both are read until they agree.
     ///
     /// - Throws: `.busy` if they never do, `.io`.
     func index() throws(StoreError) -> Index? {
@@ -67,8 +68,9 @@ struct LogFile {
             hint: "A process that wrote to the store may have been killed just now: try again.")
     }
 
-    /// `nBackfill`: so many frames a checkpoint has moved to the main file and synced there. A read
-    /// that begins takes none of them from the log any more.
+    /// `nBackfill`: the number of frames that checkpoints have copied to the main file. They are
+    /// synced there only if a checkpoint reached the end of the WAL. Reads that begin later take
+    /// none of these frames from the WAL.
     func movedFrameCount() throws(StoreError) -> Int {
         var count: UInt32 = 0
         let code = coffer_read_moved_frame_count(handle.db, &count)
@@ -77,10 +79,11 @@ struct LogFile {
         return Int(count)
     }
 
-    /// Whether the engine has a log open. Asking for an index where there is none would make one.
+    /// Whether the engine has a WAL open. Asking for an index that does not exist would create one.
     var isOpen: Bool { bytes(at: 0, count: 4).map { $0.starts(with: [0x37, 0x7f, 6]) } ?? false }
 
-    /// How many whole frames the log has room for, committed or not; 0 if it cannot be read.
+    /// The number of whole frames that fit into the WAL file, committed or not; 0 if it cannot be
+    /// read.
     func frameSlotCount(pageByteCount: Int) -> Int {
         var byteCount: Int64 = 0
         guard coffer_log_byte_count(handle.db, &byteCount) == SQLITE_OK else { return 0 }
@@ -88,7 +91,7 @@ struct LogFile {
         return max(0, frames) / (WriteAheadLog.frameHeaderByteCount + pageByteCount)
     }
 
-    /// `nil` beyond the end, or if it cannot be read.
+    /// Bytes of the WAL; `nil` beyond its end, or if it cannot be read.
     func bytes(at offset: Int, count: Int) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: count)
         let code = coffer_read_log(handle.db, &bytes, Int32(count), Int64(offset))

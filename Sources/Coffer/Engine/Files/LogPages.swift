@@ -1,30 +1,31 @@
-/// Which pages have their newest content in the write-ahead log.
+/// Records which pages have their newest content in the WAL.
 ///
-/// What the main file holds of such a page is *stale*: reads take the frame, and the next
-/// checkpoint overwrites the page. So it may be under the old key (a rekey before its checkpoint)
-/// or torn (power was lost in a checkpoint) in a sound store. The frame is judged instead.
+/// The main file's content of such a page is *stale*: reads take the frame, and the next checkpoint
+/// overwrites the page. In a sound store it may therefore be under the old key (a rekey before its
+/// checkpoint) or torn (a power loss during a checkpoint). The frame is judged instead.
 ///
-/// Lives in the transaction that keeps the log. Holds one number for each page that is in it.
+/// Valid only within the transaction that keeps the WAL from restarting. Holds one number for each
+/// page in the WAL.
 struct LogPages {
-    /// Where the newest committed content of a page stands.
+    /// The place of a page's newest committed content.
     enum Place: Equatable {
         case mainFile
         /// Frames are counted from 0.
         case log(frame: Int)
-        /// The page is behind the end of the database: the next checkpoint cuts it off.
+        /// The page is beyond the end of the database: the next checkpoint cuts it off.
         case nowhere
     }
 
     private let log: LogFile
     private let pageByteCount: Int
-    /// Committed frames, the last one of each page.
+    /// The last committed frame of each page, by page number.
     private let frames: [Int: Int]
     private let committedFrameCount: Int
     private let movedFrameCount: Int
-    /// Pages of the database, as last committed to the log.
+    /// Pages of the database, as last committed to the WAL.
     let pageCount: Int
 
-    /// - Returns: `nil` if the log has no index.
+    /// - Returns: `nil` if the WAL has no index.
     /// - Throws: `.busy`, `.io` if the index cannot be read.
     init?(_ log: LogFile, pageByteCount: Int) throws(StoreError) {
         for attempt in 0..<LogFile.tryCount {
@@ -32,7 +33,7 @@ struct LogPages {
             guard let index = try log.index() else { return nil }
             let moved = try log.movedFrameCount()
             let frames = Self.frames(of: log, index, pageByteCount: pageByteCount)
-            // A log that was started anew meanwhile has other frames.
+            // After a restart the WAL has other frames.
             guard try log.index()?.salt == index.salt else { continue }
             self.log = log
             self.pageByteCount = pageByteCount
@@ -50,11 +51,11 @@ struct LogPages {
         of log: LogFile, _ index: LogFile.Index, pageByteCount: Int
     ) -> [Int: Int] {
         var frames: [Int: Int] = [:]
-        // No more than the log has, whatever its index says.
+        // No more than the WAL has, whatever its index says.
         let slotCount = log.frameSlotCount(pageByteCount: pageByteCount)
         for index in 0..<min(index.committedFrameCount, slotCount) {
-            // SQLite finds frames by its index and looks at no checksum here: what the header of
-            // a damaged frame says is all there is. The MAC of the content tells if it is wrong.
+            // SQLite finds frames by its index and checks no checksum here, so the header of a
+            // damaged frame is all there is. If it is wrong, the MAC of the content shows that.
             let offset = WriteAheadLog.offset(ofFrame: index, pageByteCount: pageByteCount)
             let header = log.bytes(at: offset, count: WriteAheadLog.frameHeaderByteCount)
             if let header { frames[WriteAheadLog.pageNumber(ofFrame: header[...])] = index }
@@ -62,24 +63,25 @@ struct LogPages {
         return frames
     }
 
-    /// Where what counts of a page stands.
+    /// The place of a page's newest content that reads use.
     func place(of number: Int) -> Place {
-        // Moved frames are in the main file as well, where reads take them from.
+        // Checkpointed frames are in the main file as well, and reads take them from there.
         guard committedFrameCount > movedFrameCount else { return .mainFile }
         guard number <= pageCount else { return .nowhere }
         guard let frame = frames[number], frame >= movedFrameCount else { return .mainFile }
         return .log(frame: frame)
     }
 
-    /// Whether what the main file holds of the page counts for nothing.
+    /// Whether the main file's content of the page is stale.
     func isStale(_ number: Int) -> Bool { place(of: number) != .mainFile }
 
-    /// Pages whose newest content the main file does not have yet.
+    /// The number of pages whose newest content is not in the main file yet.
     var stalePageCount: Int {
         frames.count { number, frame in number <= pageCount && frame >= movedFrameCount }
     }
 
-    /// What the last frame of a page holds, moved or not; `nil` if the log does not have the page.
+    /// The content of the last frame of a page, checkpointed or not; `nil` if the WAL does not have
+    /// the page.
     func content(of number: Int) -> [UInt8]? {
         guard let frame = frames[number] else { return nil }
         let offset = WriteAheadLog.offset(ofFrame: frame, pageByteCount: pageByteCount)

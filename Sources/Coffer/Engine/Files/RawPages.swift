@@ -16,11 +16,13 @@ struct RawPages: ~Copyable {
     /// See <https://www.sqlite.org/fileformat2.html#the_lock_byte_page>.
     var lockPage: Int { (1 << 30) / byteCount + 1 }
 
-    /// A page that the file does not have (it may have shrunk meanwhile) is no damage; one that
-    /// cannot be read, on a bad sector, is as lost as one that was changed.
+    /// Whether the page in the main file is authentic.
     ///
-    /// Page 1 also has to begin with the key's salt. No MAC covers it, and an open store or a key
-    /// of 48 bytes does without it, but no passphrase ever opens the file with another one.
+    /// A page beyond the end of the file is not damage, as the file may have shrunk in the
+    /// meantime. A page that cannot be read, on a bad sector, counts as damaged.
+    ///
+    /// Page 1 must also begin with the key's salt. No MAC covers the salt. An open store or a key
+    /// of 48 bytes does not need it, but with another salt in the file no passphrase opens it.
     borrowing func isAuthentic(_ number: Int) throws(StoreError) -> Bool {
         do throws(StoreError) {
             guard let page = try bytes(of: number) else { return true }
@@ -30,8 +32,8 @@ struct RawPages: ~Copyable {
         }
     }
 
-    /// Whether what counts of a page is authentic: its frame in the log if the main file's content
-    /// is stale.
+    /// Whether the page is authentic: its frame in the WAL if the main file's content is stale,
+    /// otherwise the main file's content.
     ///
     /// - Parameter log: `nil` without WAL.
     borrowing func isAuthentic(_ number: Int, in log: LogPages?) throws(StoreError) -> Bool {
@@ -42,40 +44,40 @@ struct RawPages: ~Copyable {
         }
     }
 
-    /// Which pages have newer content in the log; `nil` without one, or if its index cannot be
+    /// The pages with newer content in the WAL; `nil` without a WAL, or if its index cannot be
     /// read.
     ///
-    /// - Complexity: O(*frames of the log*).
+    /// - Complexity: O(*frames in the WAL*).
     borrowing func logPages() -> LogPages? {
         let log = LogFile(handle: handle)
         return log.isOpen ? (try? LogPages(log, pageByteCount: byteCount)) ?? nil : nil
     }
 
-    /// Whether the content of a page, from the main file or the log, is what the holder of the key
-    /// wrote, with its salt.
+    /// Whether the content of a page, from the main file or the WAL, was written by a holder of the
+    /// key, with the key's salt.
     borrowing func isSound(_ page: ArraySlice<UInt8>, number: Int) -> Bool {
         if number == 1, !page.starts(with: salt) { return false }
         return authenticates(page, number: number)
     }
 
-    /// The page as it is in the file, authentic or not; `nil` if the file does not have it.
+    /// The page as it is in the file, authentic or not; `nil` beyond the end of the file.
     ///
-    /// - Throws: `.damaged` for a page of zeros on SQLCipher 3; what reading throws.
+    /// - Throws: `.damaged` for a page of zeros on SQLCipher 3; errors of the read itself.
     borrowing func bytes(of number: Int) throws(StoreError) -> [UInt8]? {
         try handle.rawBytes(at: (number - 1) * byteCount, count: byteCount)
     }
 
-    /// Pages of the file, without a part at its end.
+    /// The number of whole pages in the file; a partial page at its end does not count.
     borrowing func count() throws(StoreError) -> Int { try handle.rawByteCount() / byteCount }
 
     borrowing func authenticates(_ page: ArraySlice<UInt8>, number: Int) -> Bool {
         page.withUnsafeBytes { authenticator.authenticates($0, number: number) }
     }
 
-    /// How many pages of the database are not under the key in the main file alone, whatever the
-    /// log has. Pages of zeros, which `auto_vacuum` may leave, are under no key.
+    /// The number of database pages that are not under the key in the main file, whatever the WAL
+    /// contains. Pages of zeros, which `auto_vacuum` may leave, do not count.
     ///
-    /// - Parameter pageCount: Of the database. The file may be longer: nothing reads its rest.
+    /// - Parameter pageCount: The database's pages. The file may be longer: nothing reads the rest.
     /// - Complexity: O(*pages*).
     borrowing func foreignCount(of pageCount: Int) throws(StoreError) -> Int {
         var foreignCount = 0
@@ -88,10 +90,10 @@ struct RawPages: ~Copyable {
         return foreignCount
     }
 
-    /// Bytes behind the end of the database if they are not pages under the key, which a change
-    /// that was cut short may leave there; else 0.
+    /// The number of bytes beyond the end of the database if not all of them are pages under the
+    /// key, otherwise 0. An interrupted change may leave such bytes.
     ///
-    /// - Complexity: O(*pages behind the end*).
+    /// - Complexity: O(*pages beyond the end*).
     borrowing func foreignByteCount(behind pageCount: Int) throws(StoreError) -> Int {
         let surplus = try handle.rawByteCount() - pageCount * byteCount
         guard surplus > 0 else { return 0 }
@@ -103,13 +105,14 @@ struct RawPages: ~Copyable {
         return isForeign ? surplus : 0
     }
 
-    /// Numbers of the first pages that fail, stale ones left out whose frame in the log is
-    /// authentic.
+    /// The numbers of the first pages that fail authentication. A stale page does not count if its
+    /// frame in the WAL is authentic.
     ///
     /// - Parameters:
-    ///   - pageCount: Of the database, if it is known: the file may be longer.
-    ///   - logged: Pages whose newest content is known to be in the log.
-    /// - Complexity: O(*pages*); if one fails, one number for each page in the log.
+    ///   - countMax: The most pages to report.
+    ///   - pageCount: The database's pages, if the number is known: the file may be longer.
+    ///   - logged: Pages whose newest content is known to be in the WAL.
+    /// - Complexity: O(*pages*); if a page fails, memory for one number per page in the WAL.
     borrowing func damaged(
         countMax: Int, of pageCount: Int = .max, except logged: Set<Int> = []
     ) throws(StoreError) -> [Int] {
@@ -123,7 +126,7 @@ struct RawPages: ~Copyable {
             if try !isAuthentic(number, in: log) { damaged.append(number) }
             if damaged.count == countMax { break }
         }
-        // Another process may have been half-way through writing one of them.
+        // Another process may have been in the middle of writing one of them.
         for _ in 0..<3 where !damaged.isEmpty {
             sleepBriefly()
             log = logPages()

@@ -1,52 +1,52 @@
 import CSQLCipher
 
-/// What can be said of a file without its key.
+/// What a file reveals without its key.
 ///
 /// ```swift
 /// let status = try StoreFileStatus(path: "notes.db")
 /// if status.format == .plaintext { … }
 /// ```
 public struct StoreFileStatus: Sendable, Equatable {
-    /// What the first bytes look like.
+    /// The format that the first bytes indicate.
     public enum Format: String, Sendable, Codable {
-        /// No byte at all: never a store, but what is left of one.
+        /// Zero bytes: not a store, but possibly the remains of one.
         case empty
-        /// Shorter than any page, or a text.
+        /// Shorter than the smallest page, or a text.
         case notAStore
-        /// Zeros alone, or ones alone: what was there was never written, or is lost. That is
-        /// damage, however much of the file is left, unless the log or journal beside it has the
-        /// first page: only the key tells.
+        /// The first bytes are all zeros or all ones: the content was never written, or is lost.
+        /// That is damage, however much of the file is left, unless the WAL or journal next to it
+        /// has the first page; only the key can show that.
         case blank
         /// A plaintext SQLite database.
         case plaintext
-        /// An encrypted database of SQLCipher 4 whose header is in the clear
+        /// An encrypted database of SQLCipher 4 whose header is plaintext
         /// (`cipher_plaintext_header_size`): Coffer does not open it.
         case plaintextHeader
-        /// Bytes that look random: a store, or noise. Only a key tells.
+        /// Bytes that look random: a store, or noise. Only a key can distinguish them.
         case encrypted
     }
 
     /// The file's absolute path, with links resolved.
     public let path: String
-    /// What the first bytes look like.
+    /// The format that the first bytes indicate.
     public let format: Format
-    /// Bytes of the main file.
+    /// Byte count of the main file.
     public let byteCount: Int
-    /// Bytes of the write-ahead log beside it, 0 if there is none.
+    /// Byte count of the WAL next to the file, 0 if there is none.
     public let logByteCount: Int
-    /// Bytes of the rollback journal beside it, 0 if there is none. One that no process is
-    /// writing at the moment is what a crash left; opening the store plays it back.
+    /// Byte count of the rollback journal next to the file, 0 if there is none. A journal that no
+    /// process is writing at the moment was left by a crash; opening the store plays it back.
     public let journalByteCount: Int
-    /// How many names (hard links) the file has. Programs that open it under different names have
-    /// different logs, and lose each other's changes.
+    /// The number of names (hard links) that the file has. Programs that open it under different
+    /// names use different WALs, and lose each other's changes.
     public let nameCount: Int
 
-    /// Looks at a file without changing anything.
+    /// Examines a file without changing anything.
     ///
-    /// - Parameter path: The file. It may be open in this process: it is read through SQLite,
-    ///   whose locks a descriptor of our own would drop when it is closed.
+    /// - Parameter path: The file. It may be open in this process: Coffer reads it through SQLite,
+    ///   because closing another descriptor of the file would drop SQLite's locks.
     /// - Throws: `StoreError` `.notFound`, `.notAStore` for a folder or device, `.io`.
-    /// - Complexity: O(1).
+    /// - Complexity: O(1); O(*names in the folder*) if the file has several names.
     public init(path: String) throws {
         try self.init(FileLocation(path))
     }

@@ -12,24 +12,25 @@ import Glibc
 import Musl
 #endif
 
-/// A new file that has not got its own name yet: `notes.db.new-` and 16 hexadecimal digits.
+/// A new file that does not have its final name yet: `notes.db.new-` and 16 hexadecimal digits.
 ///
-/// Beside it stand what SQLite makes, and a file that its maker holds locked as long as it lives:
+/// Next to it are the files that SQLite creates, and a file that its maker keeps locked while it
+/// lives:
 ///
 ///     notes.db.new-0123456789abcdef
 ///     notes.db.new-0123456789abcdef-journal
 ///     notes.db.new-0123456789abcdef-lock
 ///
-/// A file whose lock nobody holds was left by a process that was killed. No file that is being made
-/// is removed: see `Documentation/design/opening.md`.
+/// If nobody holds the lock, a killed process left the file behind. A file that is still being made
+/// is never removed: see `Documentation/design/opening.md`.
 package struct UnfinishedFile: Sendable, Equatable {
-    /// Whether somebody is making the file.
+    /// Whether a process is making the file.
     package enum State: String, Sendable, Encodable {
-        /// A process is.
+        /// A process is making it.
         case held
         /// Its maker has ended.
         case left
-        /// There is no lock that could be asked.
+        /// There is no lock file, or the file system has no locks.
         case unknown
     }
 
@@ -38,14 +39,14 @@ package struct UnfinishedFile: Sendable, Equatable {
 
     private static let marker = ".new-"
     private static let digitCount = 16
-    /// What SQLite makes beside a file goes before the file.
+    /// The order of removal: the files that SQLite creates go before the file itself.
     private static let companions = ["-wal", "-shm", "-journal", ""]
 
     private init(path: String) {
         self.path = path
     }
 
-    /// A name for a new file: nobody has had it before, and nobody will.
+    /// A random name for a new file, which no other file has had or will have.
     init(for file: FileLocation) {
         let number = UInt64.random(in: .min ... .max)
         let digits = String(number, radix: 16)
@@ -55,9 +56,10 @@ package struct UnfinishedFile: Sendable, Equatable {
 
     var lockPath: String { path + "-lock" }
 
-    // MARK: Those that are there
+    // MARK: Existing files
 
-    /// Those in a folder, in the order of their names; none if it cannot be read.
+    /// The unfinished files in a folder, in the order of their names; empty if the folder cannot be
+    /// read.
     ///
     /// - Complexity: O(*names in the folder*).
     package static func all(inFolder folder: String) -> [UnfinishedFile] {
@@ -66,7 +68,7 @@ package struct UnfinishedFile: Sendable, Equatable {
         return Set(names.compactMap(stem)).sorted().map { UnfinishedFile(path: base + $0) }
     }
 
-    /// Those that would have become this file.
+    /// The unfinished files that would have become this file.
     static func all(of file: FileLocation) -> [UnfinishedFile] {
         let start = Array((file.path + marker).utf8)
         return all(inFolder: file.folder).filter {
@@ -74,7 +76,7 @@ package struct UnfinishedFile: Sendable, Equatable {
         }
     }
 
-    /// The name without what follows the digits; `nil` for a name of another form.
+    /// The name up to and including the digits; `nil` for a name of another form.
     private static func stem(_ name: String) -> String? {
         for companion in companions + ["-lock"] where name.hasSuffix(companion) {
             let stem = name.dropLast(companion.count)
@@ -91,7 +93,7 @@ package struct UnfinishedFile: Sendable, Equatable {
         return nil
     }
 
-    /// Bytes of the file with what stands beside it.
+    /// Byte count of the file and the files that SQLite created next to it.
     package var byteCount: Int {
         Self.companions.reduce(0) { sum, companion in
             var found = stat()
@@ -108,9 +110,9 @@ package struct UnfinishedFile: Sendable, Equatable {
         }
     }
 
-    /// Removes the file with what stands beside it, if its maker has ended.
+    /// Removes the file and the files next to it, if its maker has ended.
     ///
-    /// - Returns: Whether it is gone.
+    /// - Returns: Whether the file is gone.
     @discardableResult
     package func removeIfLeft() -> Bool {
         guard case .success(let lock) = MakerLock.taking(lockPath) else { return false }
@@ -123,19 +125,19 @@ package struct UnfinishedFile: Sendable, Equatable {
         for companion in Self.companions { unlinkIfPresent(path + companion) }
         var found = stat()
         guard lstat(path, &found) != 0 else { return false }
-        // Last: as long as the lock is there, a file beside it can be told to be a left one.
+        // Last: while the lock file exists, a file next to it can be recognized as left behind.
         lock.remove()
         return true
     }
 }
 
-/// The lock of a file that is being made, on a file beside it.
+/// The lock of a file that is being made, held on a separate file next to it.
 ///
-/// `flock`, which belongs to the descriptor: two holders in one process exclude each other, the
-/// kernel releases it when the process ends, and it is not one of the POSIX locks of SQLite, which
-/// the process would lose if a second descriptor of a database file were closed.
+/// This is an `flock`, which belongs to the descriptor: two holders in one process exclude each
+/// other, and the kernel releases it when the process ends. It does not interfere with SQLite's
+/// POSIX locks, which the process would lose if it closed a second descriptor of a database file.
 final class MakerLock: Sendable {
-    /// Why a lock cannot be had.
+    /// The reason why a lock cannot be taken.
     enum Obstacle: Error {
         case held
         /// There is no such file, or the file system has no locks.
@@ -145,7 +147,8 @@ final class MakerLock: Sendable {
     private let descriptor: Int32
     private let path: String
 
-    /// - Parameter descriptor: The file, open and not locked yet. Closed with this value.
+    /// - Parameter descriptor: The file, open and not locked yet. This object closes it at the end
+    ///   of its lifetime.
     init(descriptor: Int32, path: String) {
         self.descriptor = descriptor
         self.path = path
@@ -153,10 +156,11 @@ final class MakerLock: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Makes the file and locks it.
+    /// Creates the file and locks it.
     ///
-    /// - Returns: `nil` if somebody who takes it for a left one was faster: draw another name.
-    /// - Throws: `.io` if the file cannot be made.
+    /// - Returns: `nil` if another process took the file for one left behind and was faster: choose
+    ///   another name.
+    /// - Throws: `.io` if the file cannot be created.
     static func making(_ path: String) throws(StoreError) -> MakerLock? {
         let descriptor = open(path, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
@@ -169,15 +173,15 @@ final class MakerLock: Sendable {
             lock.remove()
             return nil
         case .unavailable:
-            // Without locks nobody can tell a left file, and nobody removes one.
+            // Without locks a file left behind cannot be recognized, and nobody removes it.
             lock.remove()
             return lock
         }
     }
 
-    /// Locks a file that is there.
+    /// Locks an existing file.
     static func taking(_ path: String) -> Result<MakerLock, Obstacle> {
-        // A pipe of that name would keep us waiting.
+        // Opening a pipe of that name would block without O_NONBLOCK.
         let descriptor = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { return .failure(.unavailable) }
         let lock = MakerLock(descriptor: descriptor, path: path)
@@ -185,12 +189,13 @@ final class MakerLock: Sendable {
         return .success(lock)
     }
 
-    /// - Returns: `nil` if this has the lock.
+    /// - Returns: `nil` if the lock was taken.
     func take() -> Obstacle? {
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             return errno == EWOULDBLOCK ? .held : .unavailable
         }
-        // Between opening and locking the file may have been removed: then this locks nothing.
+        // The file may have been removed between opening and locking: the lock then protects
+        // nothing.
         var (own, named) = (stat(), stat())
         guard fstat(descriptor, &own) == 0, own.st_mode & S_IFMT == S_IFREG,
             lstat(path, &named) == 0, named.st_dev == own.st_dev, named.st_ino == own.st_ino
@@ -198,12 +203,12 @@ final class MakerLock: Sendable {
         return nil
     }
 
-    /// Lets others have the lock; so does the end of this value.
+    /// Releases the lock; the end of this object's lifetime does so too.
     func release() {
         flock(descriptor, LOCK_UN)
     }
 
-    /// Removes the file that is locked.
+    /// Removes the locked file.
     func remove() {
         unlinkIfPresent(path)
     }
