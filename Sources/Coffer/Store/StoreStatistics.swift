@@ -76,17 +76,18 @@ extension StoreCore {
 }
 
 extension Store {
-    /// Bytes of decrypted pages that all stores of this process keep in memory together. 1 GiB.
+    /// The most bytes of decrypted pages that all stores of this process together keep in memory; 1
+    /// GiB by default.
     ///
     /// ```swift
     /// Store.processCacheByteCountMax = 256 << 20
     /// ```
     ///
-    /// As long as what the stores ask for (``Configuration/cacheByteCountMax``) fits, each has it.
-    /// Beyond that all get an equal part of it: a half, a quarter, and so on. A connection keeps
-    /// 256 KiB in any case: 1 000 stores with four readers may take 1.2 GiB. Idle connections give
-    /// back what is too much at once, those in use when their transaction ends. Each `Connection`
-    /// of your own, and each store without a file, has what its configuration says.
+    /// If the sizes that the stores ask for (``Configuration/cacheByteCountMax``) fit, each store
+    /// gets its size. Otherwise all get the same fraction of it: a half, a quarter, and so on. A
+    /// connection keeps 256 KiB in any case: 1 000 stores with four readers may take 1.2 GiB. Idle
+    /// connections release the excess at once, busy ones when their transaction ends. Each
+    /// `Connection` of your own, and each store without a file, gets the size in its configuration.
     ///
     /// - Complexity: Setting it is O(*stores*).
     public static var processCacheByteCountMax: Int {

@@ -1,7 +1,7 @@
-/// What other rooms keep per connection, such as a record type's statements.
+/// Objects that other parts of Coffer keep per connection, such as a record type's statements.
 ///
-/// A verb asks for the same thing again and again, so the last one is found without hashing. A
-/// class, so that looking changes nothing of the connection.
+/// A verb asks for the same object again and again, so the last one is found without hashing. This
+/// is a class, so that a lookup does not mutate the connection.
 final class Attachments {
     private var values: [ObjectIdentifier: AnyObject] = [:]
     private var lastID: ObjectIdentifier?

@@ -1,18 +1,18 @@
 import CSQLCipher
 
-/// What a connection does when another one holds the lock that it needs.
+/// How a connection reacts when another one holds the lock that it needs.
 public enum BusyPolicy: Sendable {
     /// Fails with `.busy` at once.
     case none
-    /// Tries again for so long, then fails with `.busy`. Counted in milliseconds, rounded up.
+    /// Retries for this long, then fails with `.busy`. Rounded up to whole milliseconds.
     case timeout(Duration)
-    /// Asks before each try, the first one with 0; `false` fails with `.busy`.
+    /// Calls the closure before each retry, first with 0; `false` fails with `.busy`.
     ///
-    /// It runs inside the engine: it sleeps or gives up, and touches no connection. SQLite does not
-    /// ask where waiting would be a deadlock.
+    /// The closure runs inside the engine: it may only sleep or give up, and must not use any
+    /// connection. SQLite does not call it where waiting would be a deadlock.
     case custom(@Sendable (_ attempt: Int) -> Bool)
 
-    /// How long it waits: zero for `none`, `nil` for `custom`, which alone knows.
+    /// The time that it waits: zero for `none`; `nil` for `custom`, whose closure decides.
     public var timeout: Duration? {
         switch self {
         case .none: .zero
@@ -34,7 +34,7 @@ public enum BusyPolicy: Sendable {
             let handler = BusyHandler(goesOn)
             sqlite3_busy_handler(
                 handle.db, askBusyHandler, Unmanaged.passUnretained(handler).toOpaque())
-            // Only now: the engine has let go of the one before.
+            // Only now: the engine no longer refers to the previous handler.
             handle.busyHandler = handler
         }
     }

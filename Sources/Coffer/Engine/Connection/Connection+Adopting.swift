@@ -1,32 +1,35 @@
 import CSQLCipher
 
 extension Connection {
-    /// Shares a database handle that the program has opened and keyed already, such as FMDB's, so
-    /// that code moves to Coffer call by call.
+    /// Shares a database handle that the program has already opened and keyed, such as FMDB's, so
+    /// that code can move to Coffer call by call.
     ///
     /// ```swift
     /// let connection = try Connection(adopting: OpaquePointer(database.sqliteHandle))
     /// ```
     ///
-    /// The handle stays its owner's: `close()` ends what Coffer made on it and leaves it open. Keep
-    /// it open, and on one thread at a time, for as long as the connection lives. Transactions are
-    /// shared too: inside one that the owner has begun, `transaction(_:_:)` is `.misuse`.
+    /// The handle still belongs to its owner: `close()` ends Coffer's statements on it and leaves
+    /// it open. Keep it open while the connection lives, and use it from one thread at a time.
+    /// Transactions are shared too: inside one that the owner has begun, `transaction(_:_:)` throws
+    /// `.misuse`.
     ///
-    /// Coffer's own statements are probed and authorized as always. What it sets on files that it
-    /// opens itself does not hold here: journal mode, synchronous, busy timeout, foreign keys,
-    /// `temp_store`, cache, limits and the defence against hostile schemas are as the owner has set
-    /// them. An authorizer of the owner's is replaced until `close()`, and there is none after it.
-    /// The key cannot be changed or shown through it, nor the pages copied. What the owner
-    /// attaches is probed too: as long as it is attached, each transaction and each new statement
-    /// reads the schemas of all files to the last byte. `trace` takes the place of the owner's.
+    /// Coffer probes and authorizes its own statements as always. Unlike on files that it opens
+    /// itself, it leaves these settings as the owner made them: journal mode, synchronous, busy
+    /// timeout, foreign keys, `temp_store`, cache, limits and the defence against hostile schemas.
+    /// Coffer replaces the owner's authorizer until `close()`; after that the handle has none.
+    /// `trace` replaces the owner's trace. The key cannot be changed or shown through the
+    /// connection, nor the pages copied. Coffer also probes files that the owner attaches: while
+    /// one is attached, each transaction and each new statement reads the schemas of all files to
+    /// the last byte.
     ///
     /// - Parameters:
-    ///   - handle: A `sqlite3 *` of the SQLCipher that this process is linked to; one of another
-    ///     copy of SQLite crashes, and nothing can tell.
-    ///   - configuration: Only `statementCountMax`, `prepare` and `logger` count.
+    ///   - handle: A `sqlite3 *` of the SQLCipher that this process is linked to. A handle of
+    ///     another copy of SQLite crashes, and nothing can detect that.
+    ///   - configuration: Only `statementCountMax` and `prepare` apply to the handle. Others, such
+    ///     as `durability`, apply only to files that `attach(_:as:key:)` opens.
     /// - Throws: `StoreError` `.wrongKey` if the handle cannot read its file, `.notEncrypted` if
-    ///   the file is plaintext or still empty, `.engine` if the library is not SQLCipher; what
-    ///   `prepare` throws.
+    ///   the file is plaintext or still empty, `.engine` if the library is not SQLCipher; errors of
+    ///   `prepare`.
     public convenience init(
         adopting handle: OpaquePointer, configuration: Configuration = .init()
     ) throws {
@@ -39,7 +42,7 @@ extension Connection {
 }
 
 extension Handle {
-    /// Probes what the owner has attached, and forgets what it has let go.
+    /// Probes files that the owner has attached, and stops probing files that it has detached.
     func followOwner() throws(StoreError) {
         guard isAdopted else { return }
         let wasCoffer = authorizer.isCoffer
@@ -52,15 +55,15 @@ extension Handle {
         }
         names.removeAll { ["main", "temp"].contains($0) || attachedNames.contains($0) }
         for name in names { try probeAttached(name) }
-        // The owner loads a schema by itself, in no transaction of Coffer's: one that has changed,
-        // and that of a file. No number tells a file from another one of that name before it.
+        // The owner may load a schema outside Coffer's transactions: a changed one, or that of a
+        // newly attached file. No number distinguishes a file from an earlier one of the same name.
         let ownersNames = attachedNames.filter { !namesToDetach.contains($0) }
         guard let verifiedSchemaVersion else { return }
         let isKnown = try schemaVersion() == verifiedSchemaVersion && !isSchemaSuspect
         if !isKnown || !ownersNames.isEmpty { try verifySchema(checkingFilesOf: ownersNames) }
     }
 
-    /// Asked without the read locks that compiling takes, some of which may be of files that went.
+    /// Does not take the read locks that compiling takes: some of their files may be detached.
     private func databaseNames() throws(StoreError) -> [String] {
         var list: OpaquePointer?
         defer { sqlite3_finalize(list) }
@@ -75,12 +78,13 @@ extension Handle {
         return names
     }
 
-    /// - Throws: `.wrongKey`, `.damaged` if the schema cannot be read, `.notEncrypted` if the file
-    ///   is, or with its first page would become, plaintext. A database without a file is let pass.
+    /// - Throws: `.wrongKey`, `.damaged` if the schema cannot be read; `.notEncrypted` if the file
+    ///   is plaintext, or would become plaintext with its first page. A database without a file
+    ///   passes.
     fileprivate func requireEncrypted() throws(StoreError) {
         let path = sqlite3_db_filename(db, "main").map { String(cString: $0) } ?? ""
         try ZeroPageCheck.install(on: self)
-        // What the owner has read was judged by nobody.
+        // Drops the pages that the owner has read: nothing checked them.
         sqlite3_db_release_memory(db)
         try verifySchema()
         guard !path.isEmpty else { return }

@@ -9,18 +9,18 @@ extension Connection {
     /// try connection.execute("INSERT INTO archive.note SELECT * FROM note WHERE old")
     /// ```
     ///
-    /// What SQL reads of it is probed as the main file is. The file must exist, and keeps its
-    /// journal mode. A transaction over two files survives a crash of the process as a whole only
-    /// if both have a rollback journal: with a write-ahead log one of them may keep its part alone.
-    /// See <https://www.sqlite.org/lang_attach.html>.
+    /// Coffer probes reads of the file as it probes those of the main file. The file must exist,
+    /// and keeps its journal mode. A transaction over two files survives a process crash as a whole
+    /// only if both have a rollback journal. With a WAL, one file may keep its changes while the
+    /// other loses them. See <https://www.sqlite.org/lang_attach.html>.
     ///
     /// - Parameters:
     ///   - path: The file.
-    ///   - name: What SQL calls it; not `main`, `temp`, or the name of another attached file.
+    ///   - name: Its name in SQL; not `main`, `temp`, or the name of another attached file.
     ///   - key: The file's key.
-    /// - Throws: `StoreError` `.wrongKey`, `.notEncrypted`, `.notFound`, `.damaged` and what else
-    ///   opening throws; `.misuse` for a name in use, for a file that this connection has, inside
-    ///   a transaction and while a statement is at a row.
+    /// - Throws: `StoreError` `.wrongKey`, `.notEncrypted`, `.notFound`, `.damaged` and other
+    ///   errors of opening; `.misuse` for a name in use, for a file that this connection already
+    ///   has, inside a transaction, and while a statement has a current row.
     /// - Note: The corresponding SQL is `ATTACH`, with the key as a bound value.
     public func attach(_ path: String, as name: String, key: consuming StoreKey) throws {
         let handle = try requireNoTransaction()
@@ -33,7 +33,7 @@ extension Connection {
         var configuration = configuration
         configuration.profile = nil
         configuration.journalMode = .existing
-        // Says what is wrong with the file or its key; ATTACH itself would not.
+        // Reports what is wrong with the file or its key; ATTACH itself would not.
         let opened = try Opening(
             path: file.path, mode: mode == .readOnly ? .readOnly : .mustExist,
             configuration: configuration, cacheByteCount: 0
@@ -50,10 +50,10 @@ extension Connection {
         forgetAttachments()
     }
 
-    /// Lets go of an attached file.
+    /// Detaches an attached file.
     ///
-    /// - Throws: `StoreError` `.notFound` if there is none of that name; `.misuse` inside a
-    ///   transaction and while a statement is at a row.
+    /// - Throws: `StoreError` `.notFound` if no file is attached under that name; `.misuse` inside
+    ///   a transaction and while a statement has a current row.
     /// - Note: The corresponding SQL is `DETACH`.
     public func detach(_ name: String) throws {
         let handle = try requireNoTransaction()
@@ -72,7 +72,8 @@ extension Connection {
 
     // MARK: Inside
 
-    /// - Throws: `.misuse` where the handle would be replaced and forget what is attached.
+    /// - Throws: `.misuse` if files are attached: the caller is about to replace the handle, and
+    ///   the new handle would not have them.
     func requireNothingAttached() throws(StoreError) {
         guard attachedNames.isEmpty else {
             throw StoreError(
@@ -85,7 +86,7 @@ extension Connection {
         (["main", "temp"] + handle.attachedNames).contains { $0.isSameIdentifier(as: name) }
     }
 
-    /// One file under two names would lock itself out.
+    /// A file attached under two names would lock itself out.
     private func requireOther(_ file: FileLocation, than handle: Handle) throws(StoreError) {
         guard case .file(_, let identity) = try file.status() else {
             throw StoreError(.notFound, "there is no file at \(file.path)")
@@ -106,17 +107,17 @@ extension Connection {
     }
 }
 
-/// One ATTACH.
+/// Attaches one file.
 ///
-/// It reads the schema at once, so the cipher's settings have to be right before it: there is
-/// nothing but the process-wide defaults of the engine to set them by. Coffer's own connections set
-/// all of them after their key, and so do not mind.
+/// ATTACH reads the schema at once, so the cipher settings must be correct before it. Only the
+/// engine's process-wide defaults can provide them. Coffer's own connections set all of them after
+/// their key, so changed defaults do not affect them.
 private struct Attachment {
     let name: String
     let file: FileLocation
     let profile: CipherProfile
 
-    /// One at a time: the defaults belong to the process.
+    /// Only one thread at a time may change the defaults, because they belong to the process.
     private static let defaults = Mutex(())
 
     func attach(to handle: Handle, key: borrowing RawKey) throws(StoreError) {
@@ -141,7 +142,7 @@ private struct Attachment {
             try handle.probeAttached(name)
             if handle.isAdopted { handle.namesToDetach.append(name) }
         } catch {
-            // Nothing stays attached that nobody probes.
+            // A file that nobody probes must not stay attached.
             try? Self.detach(name, from: handle)
             throw error
         }
@@ -166,7 +167,7 @@ private struct Attachment {
         ]
     }
 
-    /// The key is bound, never text, and forgotten with the statement.
+    /// The key is bound, never SQL text, and is forgotten with the statement.
     private func run(on handle: Handle, _ key: borrowing RawKey) -> Int32 {
         let path = file.path
         let name = name

@@ -3,38 +3,38 @@ import CSQLCipher
 /// How far a checkpoint goes, and whom it waits for.
 /// See <https://www.sqlite.org/c3ref/wal_checkpoint_v2.html>.
 public enum CheckpointMode: Int32, Sendable, CaseIterable {
-    /// Moves what it can without waiting for anybody.
+    /// Moves as many frames as it can without waiting for anybody.
     case passive
     /// Waits for writers, and for readers of older snapshots; then moves everything.
     case full
-    /// The same, and waits until all readers read the file alone: the next write
-    /// starts the log anew.
+    /// The same, and waits until all readers read only the main file: the next write restarts the
+    /// WAL.
     case restart
-    /// The same, and cuts the log to no bytes.
+    /// The same, and truncates the WAL to zero bytes.
     case truncate
 }
 
-/// What a checkpoint found and did.
+/// The outcome of a checkpoint.
 public struct CheckpointResult: Sendable, Hashable {
-    /// Frames (changed pages) in the log, 0 after it was cut.
+    /// Frames (changed pages) in the WAL, 0 after it was truncated.
     public let logFrameCount: Int
-    /// Of those, how many stand in the main file by now.
+    /// The number of these frames that are in the main file now.
     public let checkpointedFrameCount: Int
 }
 
 extension Connection {
-    /// Moves the write-ahead log into the main file.
+    /// Moves the WAL into the main file.
     ///
-    /// SQLite does so by itself when the log has 1 000 pages, and when the last connection closes.
+    /// SQLite does so by itself when the WAL has 1 000 pages, and when the last connection closes.
     ///
     /// - Parameters:
     ///   - mode: How far to go, and whom to wait for.
-    ///   - schema: Which file: `main`, or the name of an attached one.
-    /// - Returns: What it found and did; `nil` if the database has no write-ahead log.
-    /// - Throws: `StoreError` `.busy` if somebody did not end in time (of `.passive` the counts
-    ///   tell), or if another connection runs a checkpoint; `.damaged`, `.full`, `.io`,
-    ///   `.readOnly`; `.misuse` inside a transaction or while a statement is at a row; `.notFound`
-    ///   if nothing is attached under that name.
+    ///   - schema: The file: `main`, or the name of an attached one.
+    /// - Returns: The outcome; `nil` if the database has no WAL.
+    /// - Throws: `StoreError` `.busy` if a reader or writer did not end in time (`.passive` shows
+    ///   this in its counts instead), or if another connection runs a checkpoint; `.damaged`,
+    ///   `.full`, `.io`, `.readOnly`; `.misuse` inside a transaction or while a statement has a
+    ///   current row; `.notFound` if no file is attached under that name.
     /// - Complexity: O(*frames*) time.
     /// - Note: The corresponding C function is `sqlite3_wal_checkpoint_v2`.
     @discardableResult
@@ -52,7 +52,7 @@ extension Connection {
         return try handle.checkpoint(mode, in: schema)
     }
 
-    /// A checkpoint that waits for nobody; `nil` if another connection runs one.
+    /// Runs a checkpoint that waits for nobody; `nil` if another connection runs one.
     func moveLog() throws(StoreError) -> CheckpointResult? {
         do throws(StoreError) {
             return try current().checkpoint(.passive)
@@ -61,24 +61,25 @@ extension Connection {
         }
     }
 
-    /// Puts what checkpoints wrote onto the disk: one beside which the log grew leaves that to the
-    /// next, which then takes longer. Nothing depends on it, so a failure is that one's to tell.
+    /// Syncs the main file after checkpoints. A checkpoint during which the WAL grew leaves the
+    /// sync to the next one, which then takes longer. Nothing depends on this sync, so the next
+    /// checkpoint reports a failure.
     func syncMainFile() {
         if let handle { _ = coffer_sync_main_file(handle.db) }
     }
 
-    /// How a checkpoint of the whole log went.
+    /// The outcome of a checkpoint of the whole WAL.
     enum WholeLogOutcome {
         case done
-        /// What could be moved, was.
+        /// Every frame that could be moved was moved.
         case readersRemain
         /// Another connection runs a checkpoint.
         case isRunning
     }
 
-    /// A checkpoint after which the next write starts the log anew: it waits for those who read
-    /// what only the log has, and for so long. Who begins to read once all is moved needs the file
-    /// alone.
+    /// Runs a checkpoint after which the next write restarts the WAL. It waits for readers of
+    /// content that only the WAL has, with `patience` as the busy timeout. A read that begins after
+    /// everything is moved needs only the main file.
     func moveWholeLog(waiting patience: Duration) throws(StoreError) -> WholeLogOutcome {
         let policy = busyPolicy
         busyPolicy = .timeout(patience)
@@ -88,14 +89,14 @@ extension Connection {
             _ = try current().checkpoint(.restart)
             return .done
         } catch  where error.code == .busy {
-            // Nobody waits for another checkpoint: that is said at once.
+            // SQLite does not wait for another checkpoint: it reports one at once.
             return beginning.duration(to: .now) < patience / 2 ? .isRunning : .readersRemain
         }
     }
 
-    /// Moves the log and cuts it to no bytes, if nobody uses it now.
+    /// Moves the WAL and truncates it to zero bytes, if nobody uses it now.
     ///
-    /// - Returns: Whether it is cut.
+    /// - Returns: Whether it was truncated.
     func cutLog() throws(StoreError) -> Bool {
         let policy = busyPolicy
         busyPolicy = .none
@@ -110,7 +111,7 @@ extension Connection {
 }
 
 extension Handle {
-    /// - Returns: `nil` if the database has no write-ahead log.
+    /// - Returns: `nil` if the database has no WAL.
     func checkpoint(
         _ mode: CheckpointMode, in schema: String = "main"
     ) throws(StoreError) -> CheckpointResult? {

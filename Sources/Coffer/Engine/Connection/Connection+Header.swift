@@ -1,4 +1,4 @@
-/// The two numbers of a database's header that belong to the program that uses it.
+/// The two numbers in a database's header that belong to the program that uses it.
 extension Connection {
     /// The number that a program gives its schema, 0 until it is set.
     ///
@@ -8,7 +8,7 @@ extension Connection {
         get throws { try headerNumber("user_version") }
     }
 
-    /// Sets the number that a program gives its schema; a part of the transaction around it.
+    /// Sets the number that a program gives its schema, as part of the surrounding transaction.
     ///
     /// - Throws: `StoreError` `.readOnly`, `.busy`, `.full`, `.io`.
     /// - Note: The corresponding SQL is `PRAGMA user_version`.
@@ -16,18 +16,19 @@ extension Connection {
         try perform(SQL(text: "PRAGMA user_version = \(version)"))
     }
 
-    /// The number that says whose file this is, 0 until it is set.
+    /// The number that identifies the program that the file belongs to, 0 until it is set.
     ///
-    /// In an encrypted file only who has the key can read it.
+    /// In an encrypted file only a holder of the key can read it.
     ///
     /// - Throws: `StoreError` `.misuse` before the key is set, `.closed`, `.busy`, `.io`.
     /// - Note: The corresponding SQL is `PRAGMA application_id`.
     public var applicationID: UInt32 {
-        // A bit pattern: SQLite shows it with a sign.
+        // SQLite shows the bit pattern as a signed number.
         get throws { UInt32(bitPattern: try headerNumber("application_id")) }
     }
 
-    /// Sets the number that says whose file this is; a part of the transaction around it.
+    /// Sets the number that identifies the program that the file belongs to, as part of the
+    /// surrounding transaction.
     ///
     /// - Throws: `StoreError` `.readOnly`, `.busy`, `.full`, `.io`.
     /// - Note: The corresponding SQL is `PRAGMA application_id`.
@@ -43,7 +44,8 @@ extension Connection {
     }
 }
 
-/// Four characters that say whose file something is, such as `acrn`, as one number.
+/// Four characters that identify the program that something belongs to, such as `acrn`, as one
+/// number.
 public struct FourCharacterCode: Sendable, Hashable, CustomStringConvertible {
     /// The characters' ASCII codes, the first one in the highest byte.
     public let number: UInt32

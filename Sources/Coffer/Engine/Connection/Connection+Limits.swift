@@ -26,7 +26,7 @@ public struct Limit: Sendable, Hashable, CustomStringConvertible {
     public static let instruction = Self(SQLITE_LIMIT_VDBE_OP, "instruction")
     /// Arguments of a function.
     public static let functionArgument = Self(SQLITE_LIMIT_FUNCTION_ARG, "functionArgument")
-    /// Bytes of the pattern of LIKE and GLOB, whose work grows with it.
+    /// Bytes of a LIKE or GLOB pattern; the work grows with its length.
     public static let patternLength = Self(SQLITE_LIMIT_LIKE_PATTERN_LENGTH, "patternLength")
     /// Number of the highest `?NNN` parameter.
     public static let parameterNumber = Self(SQLITE_LIMIT_VARIABLE_NUMBER, "parameterNumber")
@@ -35,7 +35,7 @@ public struct Limit: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Connection {
-    /// The limit as it is now.
+    /// The current value of the limit.
     ///
     /// - Throws: `StoreError` `.misuse` before the key is set, `.closed`.
     /// - Note: The corresponding C function is `sqlite3_limit`.
@@ -43,13 +43,14 @@ extension Connection {
         Int(sqlite3_limit(try current().db, limit.number, -1))
     }
 
-    /// Changes a limit, also before the key is set, and for as long as the connection lives.
+    /// Changes a limit for as long as the connection lives, even before the key is set.
     ///
     /// - Parameters:
-    ///   - limit: What to bound.
+    ///   - limit: The limit to change.
     ///   - value: From 0 to the ceiling that the engine was built with.
     /// - Throws: `StoreError` `.misuse` for a value below 0 or above the engine's ceiling; the
-    ///   limit is then as it was. Before the key is set `setKey(_:)` throws it.
+    ///   limit then keeps its value. Before the key is set, `setKey(_:)` throws the error for a
+    ///   value above the ceiling.
     /// - Note: The corresponding C function is `sqlite3_limit`.
     public func setLimit(_ limit: Limit, to value: Int) throws {
         guard let wanted = Int32(exactly: value), wanted >= 0 else {

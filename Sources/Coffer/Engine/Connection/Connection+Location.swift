@@ -13,11 +13,11 @@ extension Connection {
     /// ```
     ///
     /// - Parameters:
-    ///   - location: Where the database is.
-    ///   - key: The key of a file. A database in memory or a temporary one takes none: it has a
-    ///     random one of its own.
-    ///   - mode: What to do about the file's existence; `nil` for what the URI says, else
-    ///     `.createIfMissing`.
+    ///   - location: The place of the database.
+    ///   - key: The key of a file. A database in memory or a temporary one takes none: it gets a
+    ///     random key.
+    ///   - mode: Whether the file must exist, may be created, or is only read. With `nil` the URI's
+    ///     mode applies, or else `.createIfMissing`.
     ///   - configuration: How to open it.
     /// - Throws: As `setKey(_:)`; `StoreError` `.misuse` for a file without a key, a key without a
     ///   file, or a mode or VFS that contradicts the URI.

@@ -1,8 +1,8 @@
 import CSQLCipher
 
 extension Connection {
-    /// Counts the log's frames after each commit, in place of SQLite's own checkpoints, which
-    /// would hold up the commit.
+    /// Counts the frames in the WAL after each commit. This replaces SQLite's automatic
+    /// checkpoints, which would delay the commit.
     func watchLog() throws(StoreError) {
         try set("log") { handle throws(StoreError) in
             sqlite3_wal_hook(
@@ -16,6 +16,6 @@ extension Connection {
         }
     }
 
-    /// Frames in the write-ahead log after the last commit of this connection; 0 without a log.
+    /// Frames in the WAL after this connection's last commit; 0 without a WAL.
     var logFrameCount: Int { handle?.logFrameCount ?? 0 }
 }

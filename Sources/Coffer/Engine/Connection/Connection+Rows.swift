@@ -1,14 +1,14 @@
 extension Connection {
-    /// Hands out the rows of one statement one by one, in O(1) memory.
+    /// Passes the rows of one statement to `body` one by one, in O(1) memory.
     ///
     /// Each row is known to be authentic before `body` gets it. To stop early, throw, or use
     /// `cursor(_:)`.
     ///
     /// - Parameters:
     ///   - sql: One statement.
-    ///   - body: Gets each row. It may use the connection.
-    /// - Throws: What `body` throws, after which nothing that the statement did outside a
-    ///   transaction has happened; otherwise as `rows(_:)`.
+    ///   - body: Receives each row. It may use the connection.
+    /// - Throws: Errors of `body`; outside a transaction the statement is then rolled back.
+    ///   Otherwise as `rows(_:)`.
     /// - Note: The corresponding C function is `sqlite3_step`.
     public func forEachRow(_ sql: SQL, _ body: (Row) throws -> Void) throws {
         try forEachRow(sql, isReadOnly: false, body)
@@ -58,7 +58,7 @@ extension Connection {
         try firstRow(sql).flatMap { try $0.scalar(type) }
     }
 
-    /// The first column of the first row, which has to be there.
+    /// The first column of the first row, which must exist.
     ///
     /// - Throws: `StoreError` `.notFound` if there is no row, or NULL in it; otherwise as
     ///   `scalar(_:as:)`.

@@ -1,16 +1,17 @@
 import CSQLCipher
 
-/// For texts of many statements, such as a dump, and for tools that say what a statement changed.
+/// Support for texts of many statements, such as a dump, and for tools that report what a statement
+/// changed.
 extension Connection {
-    /// Compiles the first statement of a text and tells where the rest begins.
+    /// Compiles the first statement of a text and returns where the rest begins.
     ///
-    /// Unlike `prepare(_:)` it takes transaction SQL also in the body of a transaction: the caller
-    /// looks at `transactionVerb` and does not step what would end the body's transaction (which
-    /// fails with `.misuse`).
+    /// Unlike `prepare(_:)` it also accepts transaction SQL in the body of a transaction. The
+    /// caller must check `transactionVerb` and must not step a statement that would end the body's
+    /// transaction (which fails with `.misuse`).
     ///
     /// - Parameter text: Ends with NUL, so that the engine neither measures nor copies the rest.
-    /// - Returns: No statement if there are only spaces, comments or a semicolon; a count of 0 at
-    ///   the end of the text. The statement's own `sql` leaves out the text, which holds data.
+    /// - Returns: No statement if there are only spaces, comments or a semicolon; a byte count of 0
+    ///   at the end of the text. The statement's own `sql` is empty, because the text holds data.
     /// - Throws: `StoreError` `.sql`, `.misuse` as `prepare(_:)`.
     /// - Note: The corresponding C function is `sqlite3_prepare_v2`.
     package func prepareFirst(
@@ -37,19 +38,19 @@ extension Connection {
     }
 
     private static func beginsWithPragma(_ text: UnsafePointer<CChar>) -> Bool {
-        // Enough for a comment before the verb, and not the megabytes of a script.
+        // Enough for a comment before the verb, without the megabytes of a script.
         let beginning = UnsafeBufferPointer(start: text, count: strnlen(text, 4096))
         return String(decoding: UnsafeRawBufferPointer(beginning), as: UTF8.self).isPragma
     }
 
-    /// Rows changed since the connection was opened, those of triggers and foreign keys too.
+    /// Rows changed since the connection was opened, including those of triggers and foreign keys.
     /// The corresponding C function is `sqlite3_total_changes`.
     public var totalChangeCount: Int {
         handle.map { Int(coffer_total_changes($0.db)) } ?? 0
     }
 
-    /// Rows that the last INSERT, UPDATE or DELETE changed itself.
-    /// The corresponding C function is `sqlite3_changes`.
+    /// Rows that the last INSERT, UPDATE or DELETE changed directly. The corresponding C function
+    /// is `sqlite3_changes`.
     public var lastChangeCount: Int {
         handle.map { Int(coffer_changes($0.db)) } ?? 0
     }

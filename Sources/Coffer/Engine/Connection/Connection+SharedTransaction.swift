@@ -1,8 +1,9 @@
 import CSQLCipher
 
-/// A transaction that several bodies share, one after the other, each with its own success.
+/// A transaction that several bodies share, one after the other; each succeeds or fails separately.
 extension Connection {
-    /// Begins it. Who does must end it by `commitShared()`, or by a part that undoes it all.
+    /// Begins the transaction. The caller must end it with `commitShared()` or `undoShared()`,
+    /// unless a call of `part` rolls back all of it.
     ///
     /// - Throws: `.busy` if another process holds the lock.
     func beginShared(
@@ -15,14 +16,14 @@ extension Connection {
         isSchemaChecked = false
     }
 
-    /// Runs one body in it. Its work is kept if it returns, what it read is authentic, and it left
-    /// no foreign key unsatisfied; otherwise it is undone.
+    /// Runs one body in the transaction. Its work is kept if it returns, everything that it read is
+    /// authentic, and it left no foreign key unsatisfied; otherwise it is rolled back.
     ///
     /// - Parameter isFirst: Whether nothing was done in the transaction before. The body then needs
-    ///   no savepoint: undoing it undoes all.
-    /// - Throws: What `body` throws. Afterwards the transaction is open if the others' work stands
-    ///   (see `isInTransaction`); it is gone if this was the first, if SQLite ended it, or if a
-    ///   page failed authentication.
+    ///   no savepoint: rolling it back rolls back everything.
+    /// - Throws: Errors of `body`. Afterwards the transaction is open if the other bodies' work is
+    ///   kept (see `isInTransaction`). It is gone if this body was the first, if SQLite ended it,
+    ///   or if a page failed authentication.
     func part<T>(isFirst: Bool, _ body: () throws -> T) throws -> T {
         let handle = try current()
         handle.sawDamage = false
@@ -48,13 +49,13 @@ extension Connection {
         }
     }
 
-    /// Makes all that its parts did durable, or nothing of it.
+    /// Makes the work of all bodies durable, or nothing of it.
     ///
-    /// - Throws: `.busy`, `.full`, `.io`, `.damaged`; then everything is undone.
+    /// - Throws: `.busy`, `.full`, `.io`, `.damaged`; then everything is rolled back.
     func commitShared() throws(StoreError) {
         let handle = try current()
         do throws(StoreError) {
-            // Undoing a part may have read pages again.
+            // Rolling back to a savepoint may have read pages again.
             try probe()
             try handle.run(.commit)
             isInBody = false
@@ -64,7 +65,7 @@ extension Connection {
         }
     }
 
-    /// A transaction of one body.
+    /// Runs a transaction with a single body.
     func storeTransaction<T>(_ mode: TransactionMode, _ body: () throws -> T) throws -> T {
         try beginShared(mode)
         let result = try part(isFirst: true, body)
@@ -72,7 +73,7 @@ extension Connection {
         return result
     }
 
-    /// Begins a transaction that reads, and reads: only then its snapshot is fixed.
+    /// Begins a read transaction and reads at once, because only the first read fixes its snapshot.
     func beginSnapshot() throws(StoreError) {
         try beginShared(.deferred)
         let handle = try current()
@@ -82,7 +83,7 @@ extension Connection {
         }
     }
 
-    /// Undoes all that its parts did.
+    /// Rolls back the work of all bodies.
     func undoShared() {
         if let handle { undoShared(handle) }
     }
@@ -106,13 +107,13 @@ extension Connection {
         }
     }
 
-    /// A statement that `prepare` or a body has kept at a row would hold up COMMIT, and go on in
-    /// the next body.
+    /// Resets statements that `prepare` or a body has left with a current row. They would block
+    /// COMMIT, and continue in the next body.
     private func endStatements(_ handle: Handle) {
         if handle.runningCount > 0, !handle.isClosed { abandonRunningStatements() }
     }
 
-    /// RELEASE does not look at deferred foreign keys; COMMIT would fail for all parts.
+    /// RELEASE does not check deferred foreign keys; COMMIT would fail for all bodies.
     private func requireForeignKeys(_ handle: Handle) throws(StoreError) {
         var count: Int32 = 0
         var highest: Int32 = 0
@@ -126,8 +127,8 @@ extension Connection {
         try forgetDeferral(handle)
     }
 
-    /// A deferral would hold for the parts behind this one. Switching it off forgets the count of
-    /// what is open, so that has to be none.
+    /// Ends a deferral of foreign keys, which would also apply to the bodies after this one.
+    /// Switching it off resets SQLite's count of open violations, so that count must be 0.
     private func forgetDeferral(_ handle: Handle) throws(StoreError) {
         guard handle.authorizer.sawDeferredKeys else { return }
         try handle.run("PRAGMA defer_foreign_keys = OFF")

@@ -12,7 +12,8 @@ extension Connection {
 
     /// Runs one statement to its end; rows, if any, are dropped.
     ///
-    /// Outside a transaction it is one: returned means durable, thrown means nothing happened.
+    /// Outside a transaction the statement has its own: if this returns, the change is durable; if
+    /// it throws, nothing happened.
     ///
     /// - Returns: The number of rows that an INSERT, UPDATE or DELETE changed; else 0.
     /// - Throws: `StoreError` `.sql`, `.constraint`, `.busy`, `.full`, `.io`, `.damaged`,
@@ -40,7 +41,7 @@ extension Connection {
     /// All rows of one statement.
     ///
     /// - Complexity: O(*rows*) memory.
-    /// - Throws: As `execute(_:)`; a `.damaged` result is withheld whole.
+    /// - Throws: As `execute(_:)`; after `.damaged` no row is returned.
     /// - Note: The corresponding C functions are `sqlite3_step` and `sqlite3_column_*`.
     public func rows(_ sql: SQL) throws -> [Row] {
         try rows(sql, isReadOnly: false)
@@ -70,7 +71,8 @@ extension Connection {
         return row
     }
 
-    /// Runs `body` on a statement with its arguments bound, in a transaction, probed.
+    /// Binds a statement's arguments, runs `body` on it in a transaction, and probes the pages it
+    /// read.
     func run(
         _ sql: SQL, isReadOnly: Bool = false, _ body: (Statement) throws(StoreError) -> Void
     ) throws(StoreError) {
@@ -82,7 +84,7 @@ extension Connection {
         try statementWillStep(statement)
         do throws(StoreError) {
             try body(statement)
-            // A body of a store is probed once, before its commit.
+            // A store probes a body once, before its commit.
             if try current().authorizer.scope == .connection, !statement.isControl {
                 try probe()
             }
@@ -105,7 +107,7 @@ extension Connection {
         return statement
     }
 
-    /// Makes a cached statement free for the next user, without the arguments of this one.
+    /// Frees a cached statement for the next caller, without the current arguments.
     func release(_ statement: Statement) {
         statement.rewind()
         statement.forgetArguments()

@@ -1,8 +1,8 @@
 import CSQLCipher
 
-/// One statement that ran.
+/// An event in the run of one statement.
 public struct TraceEvent: Sendable {
-    /// What happened.
+    /// The kind of an event.
     public enum Kind: Sendable {
         /// The statement begins.
         case begin
@@ -10,22 +10,23 @@ public struct TraceEvent: Sendable {
         case end(Duration)
     }
 
-    /// What happened.
+    /// The kind of event.
     public let kind: Kind
-    /// The SQL text, with `?` where values were bound; a comment for a trigger that begins.
+    /// The SQL text, with `?` where values were bound; for a trigger that begins, a comment.
     public let sql: String
-    /// The SQL text with the bound values in it, if they were asked for.
+    /// The SQL text with the bound values in it, if they were requested.
     public let sqlWithValues: String?
 }
 
 extension Connection {
-    /// Tells of every statement that the program runs on this connection; Coffer's own are left
-    /// out. `nil` ends it.
+    /// Reports every statement that the program runs on this connection, but not Coffer's internal
+    /// ones. `nil` ends the trace.
     ///
     /// - Parameters:
-    ///   - includingValues: Whether to tell the bound values too. They are what the store encrypts:
-    ///     never log them where others read.
-    ///   - body: Gets each event, in the middle of the statement: it may not use the connection.
+    ///   - includingValues: Whether to report the bound values too. They are what the store
+    ///     encrypts: never log them where others can read them.
+    ///   - body: Receives each event, in the middle of the statement: it must not use the
+    ///     connection.
     /// - Throws: `StoreError` if the engine refuses.
     /// - Note: The corresponding C function is `sqlite3_trace_v2`.
     public func trace(
@@ -42,9 +43,9 @@ extension Connection {
     }
 }
 
-/// What the trace's pointer points to; kept by the handle.
+/// The target of the trace's context pointer; the handle keeps it alive.
 final class TraceBox {
-    /// Keeps this box, so it is there.
+    /// Unowned, because the handle keeps this box.
     unowned let handle: Handle
     let isIncludingValues: Bool
     let body: (TraceEvent) -> Void
@@ -55,7 +56,7 @@ final class TraceBox {
         self.body = body
     }
 
-    /// - Parameter text: What the engine calls the statement, which for a trigger is a comment.
+    /// - Parameter text: The engine's text for the statement, which for a trigger is a comment.
     func tell(_ kind: TraceEvent.Kind, _ statement: OpaquePointer?, _ text: String?) {
         guard !handle.authorizer.isCoffer else { return }
         let sql = text ?? sqlite3_sql(statement).map { String(cString: $0) } ?? ""

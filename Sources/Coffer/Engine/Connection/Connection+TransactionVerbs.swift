@@ -1,11 +1,11 @@
-/// Transactions and savepoints that begin in one place and end in another. Where one function can
-/// hold the work, `transaction(_:_:)` and `savepoint(_:)` cannot be left open.
+/// Transactions and savepoints that begin in one function and end in another. If one function can
+/// hold the work, use `transaction(_:_:)` and `savepoint(_:)`, which cannot be left open.
 extension Connection {
     /// Begins a transaction, which `commit()` or `rollback()` ends.
     ///
-    /// - Parameter mode: Which locks to take first; `.immediate` unless you say otherwise.
+    /// - Parameter mode: The locks to take first; `.immediate` by default.
     /// - Throws: `StoreError` `.busy` if another connection holds the lock; `.misuse` inside a
-    ///   transaction or while a statement is at a row.
+    ///   transaction or while a statement has a current row.
     /// - Note: The corresponding SQL is `BEGIN`.
     public func begin(_ mode: TransactionMode = .immediate) throws {
         let handle = try requireNoTransaction()
@@ -13,10 +13,11 @@ extension Connection {
         isSchemaChecked = false
     }
 
-    /// Commits the transaction that `begin(_:)` began: returned means durable.
+    /// Commits the transaction that `begin(_:)` began: when this returns, the changes are durable.
     ///
-    /// After `.busy` and `.constraint` (a deferred foreign key) it is still open, so that you can
-    /// mend that and commit again, or roll back. After every other error it was rolled back.
+    /// After `.busy` and `.constraint` (a deferred foreign key) the transaction is still open, so
+    /// that you can fix the cause and commit again, or roll back. After every other error it was
+    /// rolled back.
     ///
     /// - Throws: `StoreError` `.damaged` if a page that was read in it failed authentication;
     ///   `.busy`, `.constraint`, `.full`, `.io`; `.misuse` outside a transaction and in a body.
@@ -36,10 +37,10 @@ extension Connection {
         continueCursors(handle)
     }
 
-    /// Undoes all that was done since `begin(_:)`.
+    /// Rolls back everything since `begin(_:)`.
     ///
-    /// - Throws: `StoreError` `.misuse` outside a transaction, which SQLite may have undone by
-    ///   itself (`isInTransaction` tells), and in a body, which throws to roll back; `.closed`.
+    /// - Throws: `StoreError` `.misuse` outside a transaction, which SQLite may have rolled back by
+    ///   itself (see `isInTransaction`), and in a body, which throws to roll back; `.closed`.
     /// - Note: The corresponding SQL is `ROLLBACK`.
     public func rollback() throws {
         let handle = try requireOwnTransaction("rollback()")
@@ -58,7 +59,7 @@ extension Connection {
         try requireOwnSavepoints("beginSavepoint(_:)").run("SAVEPOINT \(name)")
     }
 
-    /// Keeps what was done since the savepoint, and ends it and those inside it.
+    /// Keeps the changes since the savepoint, and ends it and the savepoints inside it.
     ///
     /// - Throws: `StoreError` `.damaged` if a page that was read in the transaction failed
     ///   authentication: then roll back; `.notFound` if there is no savepoint of that name;
@@ -70,7 +71,7 @@ extension Connection {
         try run("RELEASE", name, handle)
     }
 
-    /// Undoes what was done since the savepoint, which stays open.
+    /// Rolls back the changes since the savepoint, which stays open.
     ///
     /// - Throws: `StoreError` `.notFound` if there is no savepoint of that name; `.damaged` if a
     ///   page that was read in the transaction failed authentication: then `rollback()`; `.misuse`
@@ -84,7 +85,7 @@ extension Connection {
 
     // MARK: Inside
 
-    /// The handle, if nothing is open on it that a transaction would have to nest in.
+    /// The handle, unless a transaction or a running statement is open on it.
     func requireNoTransaction() throws(StoreError) -> Handle {
         let handle = try current()
         guard !implicit.isOpen else {
@@ -95,15 +96,16 @@ extension Connection {
             throw StoreError(
                 .misuse, "a transaction is open already", hint: "Use savepoint(_:) inside it.")
         }
-        // Where a migration could not.
+        // A migration may not have been able to do so.
         try handle.resumeForeignKeys()
         return handle
     }
 
-    /// Rolls back, also where an interrupt is still in force: it is as long as a statement is at a
-    /// row, and then fails ROLLBACK itself.
+    /// Rolls back, even while an interrupt is in force. An interrupt lasts as long as a statement
+    /// has a current row, and makes ROLLBACK itself fail.
     ///
-    /// - Returns: Whether statements at a row go on. If nothing helps, the connection is closed.
+    /// - Returns: Whether statements with a current row continue. If every attempt fails, this
+    ///   closes the connection.
     @discardableResult
     func undo(_ handle: Handle) -> Bool {
         forgetAttachments()
@@ -127,7 +129,7 @@ extension Connection {
         return handle
     }
 
-    /// Savepoints by name are the user's own everywhere but in a savepoint of Coffer's.
+    /// Savepoints by name are the user's everywhere except inside the body of `savepoint(_:)`.
     private func requireOwnSavepoints(_ verb: String) throws(StoreError) -> Handle {
         let handle = try current()
         guard isInTransaction else {
@@ -143,7 +145,7 @@ extension Connection {
         return handle
     }
 
-    /// - Throws: `.misuse` while Coffer's transaction, savepoint or statement is open.
+    /// - Throws: `.misuse` while a transaction, savepoint or statement that Coffer manages is open.
     func requireUnmanaged(_ verb: String) throws(StoreError) {
         guard !isInBody, savepointDepth == 0 else {
             throw StoreError(
@@ -162,7 +164,7 @@ extension Connection {
         do throws(StoreError) {
             try handle.run("\(verb) \(quoted)")
         } catch  where error.code == .sql {
-            // After a page has failed, ROLLBACK TO does as well.
+            // After a page has failed, ROLLBACK TO fails too.
             if let failure = handle.probeFailure() { throw failure }
             throw StoreError(.notFound, "there is no savepoint \(quoted)", cause: error)
         }

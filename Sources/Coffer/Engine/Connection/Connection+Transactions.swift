@@ -1,13 +1,13 @@
 import CSQLCipher
 
-/// Which locks a transaction takes, and when.
+/// The locks that a transaction takes, and when it takes them.
 /// See <https://www.sqlite.org/lang_transaction.html>.
 public enum TransactionMode: Sendable {
     /// Takes locks as statements need them.
     case deferred
-    /// Takes the write lock at once; reads of others go on.
+    /// Takes the write lock at once; other connections can still read.
     case immediate
-    /// Takes the write lock at once; outside WAL reads of others wait too.
+    /// Takes the write lock at once; outside WAL, reads of other connections wait too.
     case exclusive
 
     var control: Handle.Control {
@@ -19,13 +19,14 @@ public enum TransactionMode: Sendable {
     }
 }
 
-/// The transaction that Coffer puts around statements which the user runs outside one.
+/// The transaction that Coffer opens around statements which the user runs outside one.
 ///
 /// Only inside a transaction does the probe see that a page failed authentication.
 struct ImplicitTransaction {
-    /// 0 while none is open; never used again, so that a statement knows whether it counts in this.
+    /// 0 while none is open. No other group of statements gets the same id, so a statement can tell
+    /// whether it belongs here.
     var id = 0
-    /// The statements in it that run.
+    /// The number of running statements in it.
     var cursorCount = 0
 
     var isOpen: Bool { id != 0 }
@@ -35,13 +36,13 @@ extension Connection {
     /// Runs `body` in a transaction: returning commits, throwing rolls back.
     ///
     /// - Parameters:
-    ///   - mode: Which locks to take first; `.immediate` unless you say otherwise.
+    ///   - mode: The locks to take first; `.immediate` by default.
     ///   - body: The work, on this connection.
-    /// - Returns: What `body` returns, after the commit. A statement that is still at a row then
-    ///   goes on in a transaction of its own.
-    /// - Throws: What `body` throws, after the rollback; `StoreError` `.busy`, `.constraint` for
-    ///   a deferred foreign key, `.full`, `.io`, `.damaged` if nothing could be committed;
-    ///   `.misuse` inside another transaction.
+    /// - Returns: The result of `body`, after the commit. A statement that still has a current row
+    ///   then continues in a transaction of its own.
+    /// - Throws: Errors of `body`, after the rollback; `StoreError` `.busy`, `.constraint` for a
+    ///   deferred foreign key, `.full`, `.io`, `.damaged` if nothing could be committed; `.misuse`
+    ///   inside another transaction.
     @discardableResult
     public func transaction<T>(
         _ mode: TransactionMode = .immediate, _ body: () throws -> T
@@ -57,10 +58,10 @@ extension Connection {
         return try finish(handle, body)
     }
 
-    /// Runs `body` in a savepoint: returning keeps its work, throwing undoes it alone.
+    /// Runs `body` in a savepoint: returning keeps its work, throwing rolls back only that work.
     ///
-    /// - Throws: What `body` throws; `StoreError` `.misuse` outside a transaction, `.rolledBack`
-    ///   if SQLite ended the whole transaction.
+    /// - Throws: Errors of `body`; `StoreError` `.misuse` outside a transaction, `.rolledBack` if
+    ///   SQLite ended the whole transaction.
     @discardableResult
     public func savepoint<T>(_ body: () throws -> T) throws -> T {
         let handle = try current()
@@ -88,7 +89,7 @@ extension Connection {
                 try handle.run("ROLLBACK TO \(name); RELEASE \(name)")
             } catch let failure {
                 let damage = Self.damage(handle, under: failure)
-                // The part may not be left half done: the whole transaction goes.
+                // The savepoint must not stay half done, so the whole transaction is rolled back.
                 undo(handle)
                 throw Self.rolledBack(cause: damage?.with(cause: error) ?? failure)
             }
@@ -96,7 +97,8 @@ extension Connection {
         }
     }
 
-    /// Runs the body of a begun transaction, then commits what is authentic or rolls back.
+    /// Runs the body of an open transaction, then commits if everything it read is authentic, or
+    /// rolls back.
     func finish<T>(_ handle: Handle, _ body: () throws -> T) throws -> T {
         let result: T
         do {
@@ -113,7 +115,8 @@ extension Connection {
         return result
     }
 
-    /// What a body threw may come from zeros that a failed page left.
+    /// The error to report for a body's error, which may be a result of zeros that a failed page
+    /// left.
     func damage(_ handle: Handle, under error: any Error) -> any Error {
         if let known = error as? StoreError, known.code == .damaged { return known }
         guard handle.isInTransaction, let found = handle.probeFailure(), found.code == .damaged
@@ -122,8 +125,8 @@ extension Connection {
             found.code, found.message, hint: found.hint, pages: found.pages, cause: error)
     }
 
-    /// Whether a part could not be undone because a page failed: of all that goes wrong with code 1
-    /// then, only this ends the transaction or shows in the probe.
+    /// The damage that made a rollback to a savepoint fail; otherwise `nil`. Of everything that
+    /// fails with code 1 there, only damage ends the transaction or shows in the probe.
     private static func damage(_ handle: Handle, under failure: StoreError) -> StoreError? {
         guard failure.resultCode.map({ $0 & 0xff }) == SQLITE_ERROR, !handle.isClosed else {
             return nil
@@ -132,13 +135,13 @@ extension Connection {
         return handle.probeFailure()
     }
 
-    /// Why a transaction is not open any more at the end of its body.
+    /// The reason why a transaction is no longer open at the end of its body.
     static func ended(_ handle: Handle) -> StoreError {
         handle.isClosed ? closed : rolledBack(cause: nil)
     }
 
     static func rolledBack(cause: (any Error)?) -> StoreError {
-        // Damage is what the caller has to know, and ends a transaction too.
+        // Damage ends a transaction too, and the caller must know about it.
         if let known = cause as? StoreError, [.rolledBack, .damaged].contains(known.code) {
             return known
         }
@@ -159,9 +162,9 @@ extension Connection {
                     + "or a failure ended that", hint: "Run it again.",
                 sql: statement.sql)
         }
-        // SQLite has undone the transaction of the body: nothing may run as if outside one.
+        // SQLite has rolled back the body's transaction, so nothing may run as if outside one.
         if isInBody, !handle.isInTransaction { throw Self.rolledBack(cause: nil) }
-        // In a transaction that the owner has begun.
+        // The owner has begun this transaction.
         if handle.isAdopted, !handle.isBegun, handle.isInTransaction { try handle.followOwner() }
         if let verb = statement.transactionVerb { try allow(verb, handle) }
         if !handle.isInTransaction {
@@ -169,21 +172,22 @@ extension Connection {
                 try handle.run(.begin)
                 implicit = ImplicitTransaction(id: nextImplicitID())
             } else if statement.transactionVerb == nil {
-                // It may load the schema, and runs in no transaction that is probed.
+                // It may load the schema, and no probed transaction surrounds it.
                 handle.isSchemaSuspect = true
             }
         }
         if implicit.isOpen { statement.implicitID = countCursor() }
     }
 
-    /// Counts one more in the open transaction, and tells which that is.
+    /// Counts one more statement or cursor in the open transaction, and returns the transaction's
+    /// id.
     func countCursor() -> Int {
         implicit.cursorCount += 1
         return implicit.id
     }
 
-    /// Statements that are still at a row when their transaction has ended go on in one of
-    /// Coffer's: outside any, their end would not be probed.
+    /// Continues statements that still have a current row when their transaction has ended, in one
+    /// that Coffer opens. Outside any transaction their end would not be probed.
     func continueCursors(_ handle: Handle) {
         guard handle.runningCount > 0, !handle.isClosed, !handle.isInTransaction else { return }
         let running = statements.values.compactMap(\.statement).filter(\.isRunning)
@@ -198,10 +202,10 @@ extension Connection {
         return lastImplicitID
     }
 
-    /// Transaction SQL of the user's, also if it was compiled before the body or cursor began.
+    /// Checks transaction SQL of the user, even if it was compiled before the body or cursor began.
     private func allow(_ verb: String, _ handle: Handle) throws(StoreError) {
         try requireUnmanaged(verb)
-        // What was read in the user's own transaction must be authentic before it is committed.
+        // Everything read in the user's own transaction must be authentic before the commit.
         if verb == "COMMIT" || verb == "RELEASE", handle.isInTransaction { try probe() }
         if verb == "ROLLBACK" { handle.judgeSchemaBeforeRollback() }
         if handle.isSchemaSuspect, !handle.isInTransaction {
@@ -212,13 +216,14 @@ extension Connection {
         handle.cleanMissCount = nil
     }
 
-    /// Commits when the last such statement has ended, or at once when one wrote: a returned
-    /// write is durable even while another statement is still at a row.
+    /// Commits when the last statement in the implicit transaction has ended, or at once if the
+    /// ended one wrote. A write that has returned is durable even while another statement has a
+    /// current row.
     func statementEnded(_ statement: Statement) throws(StoreError) {
         let id = statement.implicitID
         statement.implicitID = 0
         guard id != 0 else {
-            // COMMIT and ROLLBACK as text.
+            // COMMIT and ROLLBACK as SQL text.
             if statement.transactionVerb != nil, let handle {
                 handle.isBegun = handle.isInTransaction
                 if statement.transactionVerb == "ROLLBACK" { handle.dropRestoredPages() }
@@ -229,7 +234,7 @@ extension Connection {
         try cursorEnded(in: id, isReadOnly: statement.isReadOnly)
     }
 
-    /// The end of what counted in a transaction of Coffer's.
+    /// Ends a statement or cursor that counted in an implicit transaction.
     func cursorEnded(in id: Int, isReadOnly: Bool) throws(StoreError) {
         guard implicit.isOpen, implicit.id == id else { return }
         implicit.cursorCount -= 1
@@ -245,20 +250,21 @@ extension Connection {
         }
         implicit = ImplicitTransaction()
         guard cursorCount > 0 else { return }
-        // The write is durable and its verb returns, whatever becomes of the cursors.
+        // The write is durable and its verb returns, whatever happens to the cursors.
         guard (try? handle.run(.begin)) != nil else { return abandonRunningStatements() }
         implicit = ImplicitTransaction(id: id, cursorCount: cursorCount)
     }
 
-    /// Rolls back when the last such statement has failed, or one that wrote: what it did before
-    /// it failed (`OR FAIL`) is undone. Cursors that stand at a row go on.
+    /// Rolls back when the last statement in the implicit transaction has failed, or one that
+    /// wrote: its changes before the failure (`OR FAIL`) are undone. Cursors with a current row
+    /// continue.
     func statementFailed(_ statement: Statement) {
         let id = statement.implicitID
         statement.implicitID = 0
         cursorFailed(in: id, isReadOnly: statement.isReadOnly)
     }
 
-    /// The failure of what counted in a transaction of Coffer's.
+    /// Handles the failure of a statement or cursor that counted in an implicit transaction.
     func cursorFailed(in id: Int, isReadOnly: Bool) {
         guard implicit.isOpen, implicit.id == id, let handle else { return }
         implicit.cursorCount -= 1
@@ -271,7 +277,7 @@ extension Connection {
         implicit = ImplicitTransaction(id: id, cursorCount: cursorCount)
     }
 
-    /// - Returns: Whether statements at a row go on.
+    /// - Returns: Whether statements with a current row continue.
     @discardableResult
     private func abandonImplicit(_ handle: Handle) -> Bool {
         implicit = ImplicitTransaction()

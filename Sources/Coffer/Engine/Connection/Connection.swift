@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// One connection to one encrypted file: what FMDB's database object is, with the truth about it.
+/// One connection to one encrypted file, comparable to FMDB's database object but hiding no damage.
 ///
 /// ```swift
 /// let connection = try Connection(path: "notes.db", key: .passphrase(text))
@@ -14,31 +14,32 @@ import Foundation
 /// try connection.transaction { try connection.execute("INSERT INTO note VALUES (\(title))") }
 /// ```
 ///
-/// It belongs to one thread at a time (it is not `Sendable`) and never to a `Store`: for many
+/// Use it from one thread at a time (it is not `Sendable`). It never belongs to a `Store`: for many
 /// tasks and threads use `Store`. The corresponding C type is `sqlite3`.
 public final class Connection {
     let configuration: Configuration
     /// Where the database is.
     public let location: Location
     let mode: OpenMode
-    /// Bytes of decrypted pages that its handle keeps at most.
+    /// The most bytes of decrypted pages that its handle keeps.
     var cacheByteCount: Int
     private(set) var state = State.unkeyed
     /// The cipher settings of a database without a file.
     private var privateProfile: CipherProfile?
 
     enum State {
-        /// Made, without a key: nothing is open yet.
+        /// No key is set yet, and nothing is open.
         case unkeyed
-        /// With what belongs to the file; `nil` for a database that has none.
+        /// With the state of the file; `nil` for a database without a file and for an adopted
+        /// handle.
         case open(Handle, FileState?)
         case closed
     }
 
-    /// What to do when another connection holds a lock; `Configuration.busyTimeout` at first.
+    /// The reaction when another connection holds a lock; initially `Configuration.busyTimeout`.
     ///
-    /// It can be set before the key is, and holds for as long as the connection lives. On a handle
-    /// of another owner's it counts once it is set.
+    /// It can be set before the key, and holds for as long as the connection lives. On an adopted
+    /// handle it takes effect once it is set.
     public var busyPolicy: BusyPolicy {
         didSet { if let handle { busyPolicy.install(on: handle) } }
     }
@@ -46,31 +47,32 @@ public final class Connection {
     public let interruptHandle = InterruptHandle()
     var settings = HandleSettings()
     var cache: StatementCache
-    /// Statements that must end before the handle may close; those that died are swept out.
+    /// Statements that must end before the handle may close; links to deallocated ones are swept
+    /// out.
     private(set) var statements: [ObjectIdentifier: StatementLink] = [:]
     private var statementCountToSweep = 64
     /// The transaction around statements that the user runs outside one.
     var implicit = ImplicitTransaction()
     var lastImplicitID = 0
-    /// True while the body of `transaction(_:_:)` runs: its end is Coffer's to write.
+    /// True while the body of a transaction runs: only Coffer may end that transaction.
     var isInBody = false {
         didSet { handle?.authorizer.isInBody = isInBody }
     }
     var savepointDepth = 0
-    /// What other rooms keep per connection, such as a record type's statements.
-    /// Whose SQL runs on it; the same on every handle that it gets.
+    /// The rules for SQL that runs on it; the same on every handle that it gets.
     private var scope = Authorizer.Scope.connection
+    /// Objects that other parts of Coffer keep per connection, such as a record type's statements.
     private let attachments = Attachments()
-    /// The schema that the attachments were made for, and whether it was asked for since the
-    /// transaction began or changed the schema itself.
+    /// The version of the schema that the attachments were made for.
     private var schemaVersion: Int64?
+    /// Whether that version was checked since the transaction began or last changed the schema.
     var isSchemaChecked = false
 
-    /// Makes a connection that opens with `setKey(_:)`.
+    /// Creates a connection that opens with `setKey(_:)`.
     ///
     /// - Parameters:
     ///   - path: The file's path. Nothing is touched before the key is set.
-    ///   - mode: What to do about the file's existence.
+    ///   - mode: Whether the file must exist, may be created, or is only read.
     ///   - configuration: How to open it.
     public convenience init(
         path: String, mode: OpenMode = .createIfMissing, configuration: Configuration = .init()
@@ -98,7 +100,7 @@ public final class Connection {
         try setKey(key)
     }
 
-    /// A connection of a store, around a handle that is open and proven.
+    /// Creates a connection of a store, around a handle that is open and proven.
     init(
         pooling state: FileState, mode: OpenMode, configuration: Configuration,
         cacheByteCount: Int
@@ -114,7 +116,7 @@ public final class Connection {
         state.handle.authorizer.scope = .body
     }
 
-    /// The only connection of a store without a file.
+    /// Creates the only connection of a store without a file.
     convenience init(
         pooling location: Location, configuration: Configuration
     ) throws(StoreError) {
@@ -123,7 +125,7 @@ public final class Connection {
         try openPrivate()
     }
 
-    /// A connection on a handle of another owner's, which was proven to be encrypted.
+    /// Creates a connection on a handle owned by someone else, which was proven to be encrypted.
     init(adopting handle: Handle, configuration: Configuration) throws(StoreError) {
         cacheByteCount = configuration.cacheByteCountMax
         location = .of(handle)
@@ -143,9 +145,9 @@ public final class Connection {
     ///
     /// - Parameter key: The key of the file, or of the file to make. Never empty.
     /// - Throws: `StoreError` `.wrongKey`, `.notEncrypted`, `.notAStore`, `.truncated`,
-    ///   `.damaged`, `.needsNewerEngine`, `.engine`, `.notFound`, `.readOnly`, `.busy`, `.full`,
-    ///   `.io`; `.unsupported` for a file with a plaintext header; `.misuse` for an empty key or if
-    ///   a key was set before; `.closed` after `close()`.
+    ///   `.damaged`, `.needsNewerEngine`, `.needsMigration`, `.engine`, `.notFound`, `.readOnly`,
+    ///   `.busy`, `.full`, `.io`, `.tooManyFiles`; `.unsupported` for a file with a plaintext
+    ///   header; `.misuse` for an empty key or if a key was set before; `.closed` after `close()`.
     /// - Note: The corresponding C functions are `sqlite3_open_v2` and `sqlite3_key_v2`.
     public func setKey(_ key: consuming StoreKey) throws {
         switch state {
@@ -188,14 +190,14 @@ public final class Connection {
     }
 
     deinit {
-        // Statements that others still hold may not look for the connection any more.
+        // Statements that others still hold must no longer use the connection.
         for entry in statements.values { entry.statement?.finalize() }
         handle?.close()
     }
 
-    /// Ends all statements, rolls back what is open, and closes the file. Safe to call twice.
-    /// In a function or trace of its own it takes effect when the statement that runs has ended.
-    /// The corresponding C function is `sqlite3_close_v2`.
+    /// Ends all statements, rolls back an open transaction, and closes the file. Safe to call
+    /// twice. Inside a function or trace of this connection it takes effect when the running
+    /// statement has ended. The corresponding C function is `sqlite3_close_v2`.
     public func close() {
         finalizeStatements()
         handle?.close()
@@ -215,7 +217,8 @@ public final class Connection {
     /// The file's URL; `nil` for a database without a file.
     public var url: URL? { location.url }
 
-    /// Whether a transaction is open, as SQLite itself knows it.
+    /// Whether a transaction is open, as SQLite itself knows it; Coffer's implicit ones do not
+    /// count.
     public var isInTransaction: Bool {
         handle.map { $0.isInTransaction && !implicit.isOpen } ?? false
     }
@@ -250,9 +253,9 @@ public final class Connection {
         }
     }
 
-    /// What belongs to the open file.
+    /// The state of the open file.
     ///
-    /// - Throws: `.unsupported` for a database that has no file of Coffer's.
+    /// - Throws: `.unsupported` for a database that is not in a file that Coffer opened.
     func fileState() throws(StoreError) -> FileState {
         _ = try current()
         guard case .open(_, let file?) = state else {
@@ -263,7 +266,7 @@ public final class Connection {
 
     /// The cipher settings of a database that Coffer opened.
     ///
-    /// - Throws: `.unsupported` for a handle of another owner's.
+    /// - Throws: `.unsupported` for a handle owned by someone else.
     func ownProfile() throws(StoreError) -> CipherProfile {
         _ = try current()
         guard let profile else {
@@ -274,9 +277,9 @@ public final class Connection {
         return profile
     }
 
-    /// Puts another handle in place of the one there is, and closes that; every statement ends.
+    /// Replaces the current handle with another one and closes it; every statement ends.
     ///
-    /// - Throws: What setting up the new handle threw. The old one then stays, if it was open.
+    /// - Throws: Errors of setting up the new handle. The old one then stays, if it was open.
     func replace(with open: FileState) throws(StoreError) {
         try exchange(for: open.handle, open)
     }
@@ -318,8 +321,8 @@ public final class Connection {
     func compile(_ sql: String, persistent: Bool) throws(StoreError) -> Statement {
         let handle = try current()
         try handle.followOwner()
-        // A schema pragma is compiled from what the connection knows of the schema and never
-        // notices that another connection has changed it; any SELECT does.
+        // A schema pragma is compiled from the schema in memory and never notices a change by
+        // another connection; any SELECT does.
         if sql.isPragma { try handle.noticeSchemaChange() }
         let statement = try Statement(
             handle: handle, sql: sql, persistent: persistent)
@@ -327,7 +330,7 @@ public final class Connection {
         return statement
     }
 
-    /// Remembers a statement, without keeping it, to end it before the file closes.
+    /// Remembers a statement weakly, to end it before the file closes.
     func adopt(_ statement: Statement) {
         statement.belong(to: self)
         if statements.count >= statementCountToSweep {
@@ -346,7 +349,7 @@ public final class Connection {
         savepointDepth = 0
     }
 
-    /// Ends every statement that stands at a row; its next step says so.
+    /// Ends every statement that has a current row; the statement's next step reports that.
     func abandonRunningStatements() {
         for case let statement? in statements.values.map(\.statement) where statement.isRunning {
             statement.rewind()
@@ -355,7 +358,8 @@ public final class Connection {
         implicit = ImplicitTransaction()
     }
 
-    /// What another room keeps for the schema as it is now; `nil` if it was made for another one.
+    /// The object that another part of Coffer keeps for the current schema; `nil` if there is none
+    /// or it was made for another schema.
     @inline(__always)
     func attachment(_ id: ObjectIdentifier) throws(StoreError) -> AnyObject? {
         if !isSchemaChecked { try checkSchema() }
@@ -366,7 +370,7 @@ public final class Connection {
         attachments[id] = value
     }
 
-    /// After a rollback too: a later change may give the schema the number that was taken back.
+    /// Must follow a rollback too: a later change may give the schema the same number again.
     func forgetAttachments() {
         attachments.removeAll()
         isSchemaChecked = false

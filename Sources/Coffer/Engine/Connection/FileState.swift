@@ -1,5 +1,5 @@
 extension Connection {
-    /// What a connection to a file keeps, to open it once more.
+    /// The state from which a connection to a file can open the file again.
     final class FileState {
         let handle: Handle
         let key: RawKey

@@ -1,34 +1,34 @@
 import CSQLCipher
 
-/// Foreign keys without effect, for a transaction that rebuilds tables.
+/// Suspends foreign keys for a transaction that rebuilds tables.
 ///
-/// `PRAGMA defer_foreign_keys` is not enough: DROP TABLE deletes the rows of a table first, and
-/// then what refers to them with ON DELETE CASCADE goes as well.
-/// See <https://www.sqlite.org/foreignkeys.html#fk_schemacommands>.
+/// `PRAGMA defer_foreign_keys` is not enough: DROP TABLE first deletes the table's rows, and ON
+/// DELETE CASCADE then deletes the rows that refer to them. See
+/// <https://www.sqlite.org/foreignkeys.html#fk_schemacommands>.
 extension Handle {
-    /// Before BEGIN: in a transaction the pragma does nothing.
+    /// Must run before BEGIN: in a transaction the pragma does nothing.
     func pauseForeignKeys() throws(StoreError) {
-        // Who has switched them off keeps them off.
+        // Foreign keys that the program has switched off stay off.
         guard try firstInteger("PRAGMA foreign_keys") != 0 else { return }
         try run("PRAGMA foreign_keys = OFF")
         isPausingForeignKeys = true
     }
 
-    /// Before the next BEGIN, or after COMMIT or ROLLBACK.
+    /// Must run before the next BEGIN, or after COMMIT or ROLLBACK.
     func resumeForeignKeys() throws(StoreError) {
         guard isPausingForeignKeys else { return }
         try run("PRAGMA foreign_keys = ON")
-        // In a transaction the pragma does nothing, and says so by nothing.
+        // In a transaction the pragma does nothing, and reports nothing.
         isPausingForeignKeys = try firstInteger("PRAGMA foreign_keys") == 0
     }
 }
 
-/// Rows that refer to rows that are not there, while foreign keys have no effect.
+/// Rows that refer to missing rows, while foreign keys are suspended.
 struct Orphans {
     private struct Kind: Hashable {
         let table: String
         let parent: String
-        /// `nil` in a table without row ids: there they are counted.
+        /// `nil` in a table without row ids: its rows are only counted.
         let rowID: Int64?
 
         init(_ row: Row) throws(StoreError) {
@@ -47,13 +47,14 @@ struct Orphans {
         do throws(StoreError) {
             for row in try Self.rows(connection) { counts[try Kind(row), default: 0] += 1 }
         } catch {
-            // A key that refers to no unique columns: who mends it may, and nothing is known.
+            // A foreign key refers to columns that are not unique. The body may repair that, so
+            // nothing is known yet.
             guard error.code == .sql else { throw error }
             counts = [:]
         }
     }
 
-    /// - Throws: `.constraint` if there is an orphan that was none before.
+    /// - Throws: `.constraint` if there is an orphan that did not exist before.
     func requireNoOthers(_ connection: Connection) throws(StoreError) {
         guard try connection.current().isPausingForeignKeys else { return }
         var rest = counts

@@ -1,6 +1,6 @@
 import CSQLCipher
 
-/// One open `sqlite3 *`, without key, policy or cache: the owner of the pointer.
+/// Owns one open `sqlite3 *`, without key, policy or cache.
 ///
 /// Not thread-safe: it is opened without the engine's own mutex and belongs to one thread at a
 /// time. The corresponding C functions are `sqlite3_open_v2` and `sqlite3_close_v2`.
@@ -11,65 +11,66 @@ final class Handle {
     let authorizer = Authorizer()
     /// Compiled at the first probe and kept: it runs once in every transaction.
     var probeStatement: OpaquePointer?
-    /// The file at rest that it reads, if it reads one.
+    /// The file at rest that it reads, if any.
     var rest: FileAtRest?
-    /// How many pages had been read into the cache when the last probe found nothing wrong.
+    /// The number of pages read into the cache when the last probe found nothing wrong.
     var cleanMissCount: Int32?
-    /// Whether an error of this handle was about damage; errors of others may be as well.
+    /// Whether this handle reported damage; an error in a body may be about another handle's
+    /// damage.
     var sawDamage = false
-    /// Whether the key did not fit any more.
+    /// Whether this handle reported that the key no longer fits.
     private(set) var sawWrongKey = false
-    /// Tells which pages are damaged, once what belongs to the file is known.
+    /// Finds the damaged pages; set once the file's key and profile are known.
     var damagedPages: (() -> [Int])?
-    /// The databases that SQL calls by another name than `main`, in order.
+    /// The databases that SQL can name besides `main`, in order.
     var attached: [AttachedSchema] = []
     /// Whether the schema in memory may come from a page that failed authentication. It is then
     /// loaded again before anything else uses it: see `AuthenticSchema.swift`.
     var isSchemaSuspect = false
-    /// Whether the schema was changed since a transaction of Coffer's was committed. Rolled back,
-    /// the engine forgets the schema, and would load it in no transaction.
+    /// Whether the schema was changed since Coffer last ended a transaction. After a rollback the
+    /// engine forgets the schema, and would load it again outside any transaction.
     var hasChangedSchema = false
     /// Whether a transaction was begun that Coffer has not ended.
     var isBegun = false
-    /// Number of the schema that was read to its last byte; on an adopted handle only.
+    /// The version of the schema that was read to its last byte; on an adopted handle only.
     var verifiedSchemaVersion: Int64?
-    /// Those that Coffer attached to a database of another owner's.
+    /// Databases that Coffer attached to a handle owned by someone else.
     var namesToDetach: [String] = []
-    /// What `Connection.takeCacheCounts` has told.
+    /// The counts that `Connection.takeCacheCounts` returned last.
     var toldCache: (hitCount: Int32, missCount: Int32) = (0, 0)
-    /// Frames in the write-ahead log after the last commit, where `Connection.watchLog` asked.
+    /// Frames in the WAL after the last commit, if `Connection.watchLog` was called.
     var logFrameCount = 0
     /// Kept alive while the engine may call it.
     var busyHandler: BusyHandler?
-    /// Told before the pointer goes.
+    /// Notified before the pointer becomes invalid.
     var interruptHandle: InterruptHandle?
     private var schemaStatement: OpaquePointer?
     private var leftovers: [OpaquePointer] = []
-    /// How many statements were begun and neither ended nor reset.
+    /// The number of statements that were begun and neither ended nor reset.
     var runningCount = 0
     private(set) var isClosed = false
-    /// Set while code of the user's runs in the middle of a statement.
+    /// Set while code of the program runs in the middle of a statement.
     var isInCallback = false
-    /// What such code threw; becomes the cause of the statement's error.
+    /// The error that such code threw; becomes the cause of the statement's error.
     var callbackError: (any Error)?
     /// Kept for the engine, which has a pointer to it.
     var traceBox: TraceBox?
-    /// Told what is about to be touched, while somebody observes the store.
+    /// Notified before something is touched, while somebody observes the store.
     var touchObserver: (any TouchObserver)?
-    /// Whether foreign keys have no effect, for a transaction of Coffer's own.
+    /// Whether foreign keys are suspended, for one of Coffer's transactions.
     var isPausingForeignKeys = false
-    /// Once it was asked for.
+    /// `nil` until it is first requested.
     var collector: RowCollector?
-    /// Whether it has the function of `ValueList`.
+    /// Whether the function of `ValueList` is registered.
     var knowsLists = false
-    /// What `PRAGMA data_version` said when it was asked last.
+    /// The value of `PRAGMA data_version` when it was last read.
     var knownDataVersion: Int?
     /// What other rooms keep for the handle. It outlives the file that the engine has open.
     private var attachments: [ObjectIdentifier: AnyObject] = [:]
     /// BEGIN, COMMIT and ROLLBACK, compiled once: every transaction runs two of them.
     private var controls = [OpaquePointer?](repeating: nil, count: Control.allCases.count)
 
-    /// Its number is its place among the compiled ones: a text would be hashed at every begin.
+    /// The raw value is the index of the compiled statement: a text would be hashed at every begin.
     enum Control: Int, CaseIterable {
         case begin, beginImmediate, beginExclusive, commit, rollback
         case beginPart, keepPart, undoPart
@@ -91,7 +92,7 @@ final class Handle {
         }
     }
 
-    /// - Throws: `.notFound` if there is no VFS of that name; what opening throws.
+    /// - Throws: `.notFound` if there is no VFS of that name; errors of opening.
     init(path: String, flags: Int32, vfs: String? = nil) throws(StoreError) {
         if let vfs, vfs.utf8.contains(0) || sqlite3_vfs_find(vfs) == nil {
             throw StoreError(
@@ -111,7 +112,7 @@ final class Handle {
         sqlite3_extended_result_codes(db, 1)
     }
 
-    /// A database of another owner's. Its settings are left as they are.
+    /// Takes a database owned by someone else. Its settings stay as they are.
     init(adopting db: OpaquePointer) {
         self.db = db
         isAdopted = true
@@ -135,10 +136,10 @@ final class Handle {
         leftovers.append(statement)
     }
 
-    /// Closes the file now, whoever still refers to the handle. All statements were finalized.
-    /// A database of another owner's stays open.
+    /// Closes the file now, even if others still refer to the handle. All statements must be
+    /// finalized before. A database owned by someone else stays open.
     func close() {
-        // Code that a statement has called must not close the file under it: `deinit` does then.
+        // Code called by a statement must not close the file under it: `deinit` closes it then.
         guard !isClosed, !isInCallback else { return }
         isClosed = true
         interruptHandle?.release(self)
@@ -150,11 +151,11 @@ final class Handle {
         if isAdopted { giveBack() } else { sqlite3_close_v2(db) }
     }
 
-    /// Takes off what was set on a database of another owner's.
+    /// Removes the settings that Coffer made on a database owned by someone else.
     private func giveBack() {
         for name in namesToDetach {
             guard let quoted = try? name.quotedIdentifier() else { continue }
-            // Refused in a transaction of the owner's; then the file stays attached.
+            // Refused in a transaction that the owner has begun; the file then stays attached.
             sqlite3_exec(db, "DETACH \(quoted)", nil, nil, nil)
         }
         sqlite3_set_authorizer(db, nil, nil)
@@ -166,12 +167,12 @@ final class Handle {
     /// The corresponding C function is `sqlite3_get_autocommit`.
     var isInTransaction: Bool { !isClosed && sqlite3_get_autocommit(db) == 0 }
 
-    /// Whether it is in a transaction, and not in the middle of a function of the program's.
+    /// Whether a transaction is open, and no function of the program is running.
     var isFreeInTransaction: Bool { !isInCallback && isInTransaction }
 
     /// Captures the engine's last error at once, before another call overwrites it.
     func error(_ code: Int32, sql: String? = nil) -> StoreError {
-        // A refused function fails with 1 on SQLCipher 3.
+        // A refused function fails with code 1 on SQLCipher 3.
         if [SQLITE_AUTH, SQLITE_ERROR].contains(code & 0xff), let refusal = authorizer.takeRefusal()
         {
             return refusal.with(sql: sql)
@@ -195,7 +196,7 @@ final class Handle {
         return error.with(pages: damagedPages())
     }
 
-    /// Runs SQL of our own that returns nothing of interest.
+    /// Runs internal SQL whose result does not matter.
     func run(_ sql: String) throws(StoreError) {
         guard !isClosed else { throw Connection.closed }
         // ROLLBACK TO may read pages again without counting them.
@@ -204,7 +205,7 @@ final class Handle {
         guard code == SQLITE_OK else { throw error(code, sql: sql) }
     }
 
-    /// The number that changes with the schema; belongs to the open transaction.
+    /// The version of the schema, as the open transaction sees it.
     func schemaVersion() throws(StoreError) -> Int64 {
         guard !isClosed else { throw Connection.closed }
         let (version, code) = authorizer.asCoffer { () -> (Int64, Int32) in
@@ -219,7 +220,7 @@ final class Handle {
         return version
     }
 
-    /// Begins or ends a transaction.
+    /// Begins or ends a transaction or savepoint.
     func run(_ control: Control) throws(StoreError) {
         guard !isClosed else { throw Connection.closed }
         if control.isBegin {
@@ -249,14 +250,14 @@ final class Handle {
             if !control.isBegin, hasChangedSchema { hasChangedSchema = false }
         }
         guard code == SQLITE_OK else {
-            // The message belongs to the connection and goes with the reset.
+            // The message belongs to the connection, and the reset clears it.
             let failure = error(code, sql: control.sql)
             sqlite3_reset(controls[control.rawValue])
             throw failure
         }
     }
 
-    /// First column of the first row of SQL of our own; `nil` without a row or for NULL.
+    /// The first column of the first row of internal SQL; `nil` without a row or for NULL.
     func firstText(_ sql: String) throws(StoreError) -> String? {
         let wasCoffer = authorizer.isCoffer
         authorizer.isCoffer = true
@@ -265,7 +266,7 @@ final class Handle {
         defer { sqlite3_finalize(raw) }
         var code = try compiling(&raw) { sqlite3_prepare_v2(db, sql, -1, &$0, nil) }
         guard code == SQLITE_OK else { throw error(code, sql: sql) }
-        // Unless it loads a schema it reads page 1 at most.
+        // Unless it loads a schema, it reads at most page 1.
         code = guardingSchema(pageCount: 1) { sqlite3_step(raw) }
         switch code {
         case SQLITE_ROW: return sqlite3_column_text(raw, 0).map { String(cString: $0) }
@@ -279,7 +280,7 @@ final class Handle {
         Int(try firstText(sql) ?? "") ?? 0
     }
 
-    /// The mode that the file is in: a fresh connection knows WAL and DELETE only.
+    /// The journal mode of the file: a fresh connection distinguishes only WAL and DELETE.
     func journalMode() throws(StoreError) -> Configuration.JournalMode {
         if let rest { return rest.journalMode }
         return try firstText("PRAGMA journal_mode") == "wal" ? .wal : .delete
@@ -293,12 +294,12 @@ final class Handle {
             initialized = code == SQLITE_OK ? count : 0
         }
         if code == coffer_ioerr_short_read { return nil }
-        // The connection knows nothing of this read: its last message is about something else.
+        // The connection does not know of this read: its last message is about something else.
         guard code == SQLITE_OK else { throw StoreError.of(nil, code: code, sql: nil) }
         return bytes
     }
 
-    /// Pages of the database as the open transaction sees it; `nil` if the engine cannot tell.
+    /// Pages of the database as the open transaction sees it; `nil` if the engine does not say.
     var databasePageCount: Int? {
         guard let text = try? firstText("PRAGMA page_count"), let count = Int(text), count > 0
         else { return nil }

@@ -1,11 +1,11 @@
-/// What the user has set on a connection and a handle knows for itself only: functions, limits,
-/// the busy policy. A handle that is opened anew, as by a change of the key, gets them again.
+/// The user's settings of a connection that only its handle knows, such as functions, limits and
+/// the trace. A handle that is reopened, as by a change of the key, gets them again.
 struct HandleSettings {
     typealias Apply = (Handle) throws(StoreError) -> Void
 
     private var settings: [(name: String, apply: Apply)] = []
 
-    /// A later setting of the same name takes the place of the earlier one.
+    /// A later setting of the same name replaces the earlier one.
     mutating func set(_ name: String, _ apply: @escaping Apply) {
         remove(name)
         settings.append((name, apply))
@@ -21,7 +21,7 @@ struct HandleSettings {
 }
 
 extension Connection {
-    /// Sets something on the open handle, and on every one that takes its place.
+    /// Applies a setting to the open handle, and to every handle that replaces it.
     func set(
         _ name: String, _ apply: @escaping HandleSettings.Apply
     ) throws(StoreError) {
@@ -29,7 +29,7 @@ extension Connection {
         settings.set(name, apply)
     }
 
-    /// Gives a fresh handle what the user has set, and lets the configuration's `prepare` run.
+    /// Applies the user's settings to a fresh handle, and runs the configuration's `prepare`.
     func prepareHandle() throws(StoreError) {
         do {
             let handle = try current()

@@ -11,14 +11,15 @@ import Synchronization
 ///
 /// It opens nothing, and does nothing while its connection is closed or runs nothing.
 public final class InterruptHandle: Sendable {
-    /// The address of the open `sqlite3`, 0 while there is none. Under the mutex, so that nobody
-    /// closes it while it is used.
+    /// The address of the open `sqlite3`, 0 while there is none. The mutex keeps others from
+    /// closing it while it is used.
     private let address = Mutex<UInt>(0)
 
     init() {}
 
-    /// Ends the statement that runs, with `.cancelled`. An INSERT, UPDATE or DELETE takes its whole
-    /// transaction with it. A change of the key goes on: the engine does not ask.
+    /// Ends the running statement with `.cancelled`. An interrupted INSERT, UPDATE or DELETE rolls
+    /// back its whole transaction. A change of the key continues: the engine does not check for
+    /// interrupts.
     ///
     /// - Note: The corresponding C function is `sqlite3_interrupt`.
     public func interrupt() {
@@ -33,7 +34,7 @@ public final class InterruptHandle: Sendable {
         handle.interruptHandle = self
     }
 
-    /// Called by a handle before it closes; another one may have taken its place meanwhile.
+    /// Called by a handle before it closes; another handle may have replaced it already.
     func release(_ handle: Handle) {
         let old = UInt(bitPattern: handle.db)
         address.withLock { if $0 == old { $0 = 0 } }

@@ -2,9 +2,10 @@ import CSQLCipher
 
 /// Sets the journal mode without losing another process's last commit.
 ///
-/// Leaving WAL by `PRAGMA journal_mode=DELETE` alone silently discarded a foreign commit in 47 of
-/// 324 runs (both engines): our page cache still counted as valid once the WAL index was gone.
-/// Under an exclusive lock, with the cache refreshed by a transaction first, none of 360 did.
+/// Leaving WAL by `PRAGMA journal_mode=DELETE` alone silently discarded another process's commit in
+/// 47 of 324 runs (both engines): our page cache still counted as valid once the WAL index was
+/// gone. Under an exclusive lock, with the cache refreshed by a transaction first, none of 360 runs
+/// did.
 struct JournalModeChange {
     let handle: Handle
     let file: FileLocation
@@ -18,7 +19,7 @@ struct JournalModeChange {
             do throws(StoreError) {
                 return try attempt(wanted)
             } catch  where error.code == .busy && ContinuousClock.now < deadline {
-                // The engine asks no busy handler for this change.
+                // The engine calls no busy handler for this change.
                 sleepBriefly()
             }
         }
@@ -50,10 +51,10 @@ struct JournalModeChange {
         }
     }
 
-    /// The lock of `locking_mode=EXCLUSIVE` goes with the first access in mode NORMAL.
+    /// SQLite releases the lock of `locking_mode=EXCLUSIVE` at the first access in mode NORMAL.
     private func unlock() throws(StoreError) {
         try handle.run("PRAGMA locking_mode = NORMAL")
-        // Reads page 1 and no schema, which outside a transaction nobody would probe.
+        // Reads page 1 but no schema, which nobody would probe outside a transaction.
         _ = try handle.schemaVersion()
     }
 

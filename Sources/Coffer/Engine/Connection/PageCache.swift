@@ -12,7 +12,7 @@ struct CacheCounts: Sendable {
 }
 
 extension Handle {
-    /// Bounds what the page cache keeps.
+    /// Limits the size of the page cache.
     ///
     /// - Parameter schema: The quoted name of the database.
     func setCacheByteCount(_ byteCount: Int, schema: String = "main") throws(StoreError) {
@@ -23,7 +23,7 @@ extension Handle {
 }
 
 extension Connection {
-    /// Takes over the size that its cache may have now. Not inside a transaction.
+    /// Adopts the size that its cache may have now. Must not run inside a transaction.
     @inline(__always)
     func fitCache(to byteCount: Int) {
         if byteCount != cacheByteCount { resizeCache(to: byteCount) }
@@ -31,12 +31,12 @@ extension Connection {
 
     @inline(never)
     private func resizeCache(to byteCount: Int) {
-        // What fails is tried again after the next transaction.
+        // A change that fails is tried again after the next transaction.
         guard let handle, (try? handle.setCacheByteCount(byteCount)) != nil else { return }
         cacheByteCount = byteCount
     }
 
-    /// What was counted since the last call. The engine counts in 32 bits and wraps.
+    /// The counts since the last call. The engine counts in 32 bits and wraps.
     func takeCacheCounts() -> CacheCounts {
         guard let handle, !handle.isClosed else { return CacheCounts() }
         let hitCount = coffer_cache_hit_count(handle.db)

@@ -2,11 +2,11 @@ import Synchronization
 
 /// Bounds the page caches of all stores of the process together.
 ///
-/// Each store has a share: what its configuration asks for, halved as often as it takes until the
-/// shares of all fit into the budget. All are halved equally often, so that no store depends on
-/// the order in which they were opened. When a share becomes smaller, connections that are idle
-/// give back what is too much at once, and those in use when their transaction ends. When stores
-/// close, the others grow again as they are used.
+/// Each store has a share: the size that its configuration asks for, halved as often as needed
+/// until all shares fit into the budget. All are halved equally often, so that no store depends on
+/// the order in which they were opened. When a share shrinks, idle connections release the excess
+/// at once, and busy ones when their transaction ends. When stores close, the caches of the others
+/// grow again as they are used.
 ///
 /// SQLite's own bound for the process (`sqlite3_soft_heap_limit64`) counts every allocation under
 /// one mutex, and Coffer has switched that off.
@@ -14,8 +14,8 @@ final class PageCacheBudget: Sendable {
     /// The budget of the process.
     static let shared = PageCacheBudget(byteCountMax: 1 << 30)
 
-    /// Bytes that a connection gets at least, whatever the budget. Beyond as many connections as
-    /// have room for that, the budget is exceeded.
+    /// The fewest bytes that a connection gets, whatever the budget. With too many connections for
+    /// that, the budget is exceeded.
     static let connectionByteCountMin = 256 << 10
 
     private struct State {
@@ -36,18 +36,18 @@ final class PageCacheBudget: Sendable {
         }
     }
 
-    /// A share of one more store.
+    /// Adds a share for one more store.
     ///
     /// - Parameters:
-    ///   - byteCount: What the store would have alone.
-    ///   - connectionCount: How many connections it may have at once.
+    ///   - byteCount: The bytes that the store would have without other stores.
+    ///   - connectionCount: The most connections that it may have at once.
     func join(byteCount: Int, connectionCount: Int) -> Share {
         let share = Share(byteCount: byteCount, connectionCount: connectionCount)
         change { $0.shares[ObjectIdentifier(share)] = share }
         return share
     }
 
-    /// Gives back a share of a store that is closed.
+    /// Removes the share of a store that is closed.
     func leave(_ share: Share) {
         change { $0.shares[ObjectIdentifier(share)] = nil }
     }
@@ -60,11 +60,11 @@ final class PageCacheBudget: Sendable {
                 of: state.shares.values, for: state.byteCountMax)
             return state.shares.values.filter { $0.resize(halvingCount: halvingCount) }
         }
-        // Outside the mutex: who lets go of pages waits for nobody here.
+        // Outside the mutex: connections that release pages do not wait for anybody here.
         for share in smaller { share.runTrim() }
     }
 
-    /// How often all are halved until they fit, or until none can become smaller.
+    /// How often all shares are halved until they fit, or until none can become smaller.
     private static func halvingCount(
         of shares: some Collection<Share>, for byteCountMax: Int
     ) -> Int {
@@ -78,7 +78,7 @@ final class PageCacheBudget: Sendable {
         return halvingCount
     }
 
-    /// What one store may keep of decrypted pages.
+    /// The decrypted pages that one store may keep.
     final class Share: Sendable {
         private let byteCountMax: Int
         private let connectionCount: Int
@@ -91,18 +91,18 @@ final class PageCacheBudget: Sendable {
             current = Atomic(Self.connectionByteCount(byteCount, connectionCount))
         }
 
-        /// Bytes for each connection, now.
+        /// The current number of bytes for each connection.
         var connectionByteCount: Int { current.load(ordering: .relaxed) }
 
-        /// Bytes for all of them.
+        /// The current number of bytes for all connections.
         var byteCount: Int { connectionByteCount * connectionCount }
 
-        /// - Parameter trim: Lets idle connections take over the share. Waits for no body.
+        /// - Parameter trim: Makes idle connections adopt the share. Must not wait for a body.
         func onTrim(_ trim: @escaping @Sendable () -> Void) {
             self.trim.withLock { $0 = trim }
         }
 
-        /// For a connection that took over `byteCount` and was idle only after that.
+        /// For a connection that adopted `byteCount` and became idle only afterwards.
         func trimIfSmaller(than byteCount: Int) {
             if connectionByteCount < byteCount { runTrim() }
         }
@@ -127,7 +127,7 @@ final class PageCacheBudget: Sendable {
             connectionByteCount(halvingCount) == connectionByteCountMin
         }
 
-        /// - Returns: Whether it has become smaller.
+        /// - Returns: Whether the share became smaller.
         fileprivate func resize(halvingCount: Int) -> Bool {
             let byteCount = connectionByteCount(halvingCount)
             return current.exchange(byteCount, ordering: .relaxed) > byteCount

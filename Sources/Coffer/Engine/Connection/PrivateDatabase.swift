@@ -1,7 +1,7 @@
 /// A database that no other connection can reach: in memory, or a temporary one.
 ///
-/// It has a key as well, random and known to nobody: pages that the engine might write to disk
-/// would be encrypted, and SQLCipher 4 copies pages between two keyed databases only.
+/// It has a random key that nobody knows. Pages that the engine might write to disk would be
+/// encrypted, and SQLCipher 4 copies pages only between two keyed databases.
 enum PrivateDatabase {
     static func open(
         _ location: Location, profile: CipherProfile?, configuration: Configuration,

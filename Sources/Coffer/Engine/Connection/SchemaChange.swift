@@ -8,10 +8,10 @@ import Glibc
 import Musl
 #endif
 
-/// Whose schema the current thread is changing.
+/// The handle whose schema the current thread is changing.
 ///
-/// FTS3 asks a module for a tokenizer without saying on which connection. Only so can CREATE fail
-/// if there is none of that name.
+/// FTS3 asks a module for a tokenizer without naming the connection. Only with this handle can
+/// CREATE fail if there is no tokenizer of that name.
 enum SchemaChange {
     static var handle: Handle? {
         pthread_getspecific(threadKey).map {
@@ -29,8 +29,8 @@ enum SchemaChange {
 
     private static let threadKey: pthread_key_t = {
         var key = pthread_key_t()
-        // Fails only when a process has used up its keys (1 024 on Linux); then the key is 0 and
-        // belongs to somebody else, so this is checked.
+        // Fails only when a process has used up its keys (1 024 on Linux). The key is then 0 and
+        // belongs to someone else, so this is checked.
         let code = pthread_key_create(&key, nil)
         precondition(code == 0, "no thread-specific key is left in this process")
         return key
