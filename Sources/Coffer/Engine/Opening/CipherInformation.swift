@@ -1,7 +1,7 @@
 import CSQLCipher
 import Synchronization
 
-/// What encrypts the pages of a connection.
+/// The library and the settings that encrypt a connection's pages.
 public struct CipherInformation: Sendable, Hashable {
     /// SQLCipher's version, such as `3.4.1` or `4.6.1 community`.
     public let version: String
@@ -16,7 +16,7 @@ public struct CipherInformation: Sendable, Hashable {
 }
 
 extension Connection {
-    /// What encrypts the pages of this connection.
+    /// The library and the settings that encrypt this connection's pages.
     ///
     /// - Throws: `StoreError` `.misuse` before the key is set, `.unsupported` for an adopted
     ///   handle, `.closed`.
@@ -37,13 +37,13 @@ extension Connection {
 public enum CipherLogLevel: String, Sendable, CaseIterable {
     /// Nothing: the level that Coffer sets.
     case none = "NONE"
-    /// What failed; among it a block of lines for every wrong key.
+    /// Failures, which include a block of lines for every wrong key.
     case error = "ERROR"
-    /// What looks wrong as well.
+    /// Suspicious conditions as well.
     case warn = "WARN"
-    /// What it does as well.
+    /// Its actions as well.
     case info = "INFO"
-    /// What helps to find an error in SQLCipher.
+    /// Details that help to find an error in SQLCipher.
     case debug = "DEBUG"
     /// Everything.
     case trace = "TRACE"
@@ -57,7 +57,7 @@ extension Engine {
 
     /// Sets how much SQLCipher writes to standard error, for the whole process and at once.
     ///
-    /// Its lines name files, pages and reasons, for a report to its makers.
+    /// Its lines name files, pages and reasons, for a report to its developers.
     ///
     /// - Throws: `StoreError` `.unsupported` on SQLCipher 3, which has no log.
     /// - Note: The corresponding SQL is `PRAGMA cipher_log_level`.
@@ -65,7 +65,7 @@ extension Engine {
         guard try capabilities.cipherMajorVersion >= 4 else {
             throw StoreError(.unsupported, "SQLCipher 3 has no log; SQLCipher 4 has one")
         }
-        // The level belongs to the process, so that any connection can set it.
+        // The level belongs to the process, so any connection can set it.
         let handle = try Handle(path: ":memory:", flags: SQLITE_OPEN_READWRITE)
         try logLevel.withLock { current throws(StoreError) in
             try handle.run("PRAGMA cipher_log_level = \(level.rawValue)")

@@ -11,16 +11,16 @@ public struct Configuration: Sendable {
 
         /// A write-ahead log: readers and the writer do not wait for each other.
         public static let wal = Self(description: "wal")
-        /// A rollback journal: one file, no log beside it; reads wait for writes.
+        /// A rollback journal: one file, no WAL next to it; reads wait for writes.
         public static let delete = Self(description: "delete")
-        /// The mode that the file has; ``wal`` for a new one. For tools that look after files
-        /// whose programs chose the mode.
+        /// The mode that the file has; ``wal`` for a new one. For tools that maintain files whose
+        /// programs chose the mode.
         public static let existing = Self(description: "existing")
-        /// What a database without a file has: nothing of it outlives its connection.
+        /// The mode of a database without a file: nothing of it outlives its connection.
         static let memory = Self(description: "memory")
     }
 
-    /// What a returned write has survived.
+    /// The failures that a returned write survives.
     public enum Durability: Sendable {
         /// Power loss: `synchronous=FULL`, one fsync for each commit; `EXTRA` with a rollback
         /// journal, which also syncs the folder.
@@ -32,10 +32,12 @@ public struct Configuration: Sendable {
 
     /// How opening treats a file that has several names (hard links).
     ///
-    /// SQLite finds a log or journal by the name that the file was opened under. What one program
-    /// writes under one name, another one under the other does not see, and may undo or lose.
+    /// SQLite derives the name of a WAL or journal from the name that the file was opened under. A
+    /// program that uses one name does not see changes written under another, and may undo or lose
+    /// them.
     public enum HardLinks: Sendable, Hashable {
-        /// Opens it and tells ``Configuration/logger``: backup programs link files that are in use.
+        /// Opens it and warns in ``Configuration/logger``: backup programs link files that are in
+        /// use.
         case told
         /// Throws `.readOnly`, unless it is opened for reading only.
         case refused
@@ -43,18 +45,18 @@ public struct Configuration: Sendable {
 
     /// How many concurrent writes share one transaction, and so one fsync.
     ///
-    /// Each keeps its own success: a body that throws is undone alone. Who was undone with the
-    /// others' transaction, because SQLite ended it or its commit failed, is told so. A write that
-    /// nobody waits behind is committed at once.
+    /// Each succeeds or fails separately: a body that throws is rolled back without the others. If
+    /// SQLite ends the shared transaction or its commit fails, every write that was rolled back
+    /// with it gets an error. A write with no other waiting behind it is committed at once.
     public struct GroupCommit: Sendable, Hashable {
-        /// Most bodies in one transaction; 1 commits each write by itself.
+        /// The most bodies in one transaction; 1 commits each write by itself.
         public var writeCountMax: Int
-        /// How long a transaction may be open before it takes no further body; the last one that it
-        /// took may run for longer, and those before it wait for it.
+        /// How long a transaction may be open before it takes no further body. The last body that
+        /// it took may run for longer, and the earlier ones wait for it.
         public var durationMax: Duration
 
         /// - Parameters:
-        ///   - writeCountMax: Most bodies in one transaction.
+        ///   - writeCountMax: The most bodies in one transaction.
         ///   - durationMax: How long a transaction may be open before it takes no further body.
         public init(writeCountMax: Int = 128, durationMax: Duration = .milliseconds(20)) {
             self.writeCountMax = writeCountMax
@@ -65,76 +67,76 @@ public struct Configuration: Sendable {
         public static let off = Self(writeCountMax: 1)
     }
 
-    /// The file's cipher settings; `nil` finds those of an existing file by its first page's MAC
-    /// and takes `Engine.capabilities.defaultProfile` for a new one.
+    /// The file's cipher settings. With `nil`, Coffer finds those of an existing file by its first
+    /// page's MAC, and takes `Engine.capabilities.defaultProfile` for a new one.
     public var profile: CipherProfile?
 
     /// The journal mode; an existing file in another mode is converted.
     public var journalMode = JournalMode.wal
 
-    /// What a returned write has survived; power loss unless you say otherwise.
+    /// The failures that a returned write survives; power loss by default.
     public var durability = Durability.power
 
     /// How long to wait for another connection's or process's lock before `.busy`.
     public var busyTimeout: Duration = .seconds(5)
 
-    /// How to treat a file that has several names; see ``HardLinks``. Looked at when
-    /// the file is opened. `rekey` always refuses one.
+    /// How to treat a file that has several names; see ``HardLinks``. Coffer checks this when it
+    /// opens the file. `rekey` always refuses one.
     public var hardLinks = HardLinks.told
 
-    /// The VFS that the engine reaches the file through; `nil` for its own.
+    /// The VFS that the engine uses for the file; `nil` for the engine's default.
     ///
-    /// It has to be registered before, and to show the same files under the same paths as the
-    /// system does: Coffer asks the system what is there. `sqlite3_vfs_register` registers one.
+    /// It must be registered before, and must show the same files under the same paths as the
+    /// system does: Coffer asks the system which files exist. `sqlite3_vfs_register` registers one.
     public var vfs: String?
 
-    /// Most connections that a store reads with at once; more reads wait in line.
+    /// The most connections that a store reads with at once; more reads wait in a queue.
     ///
-    /// From 1 to 256; each has a descriptor or three and its share of the cache.
+    /// From 1 to 256; each has one descriptor, or two in WAL mode, and its share of the cache.
     public var readerCountMax = 4 {
         didSet { readerCountMax = min(max(1, readerCountMax), 256) }
     }
 
-    /// How writes that wait together share one commit; see ``GroupCommit``.
+    /// How waiting writes share one commit; see ``GroupCommit``.
     public var groupCommit = GroupCommit()
 
-    /// How long a read waits for a free connection, and `rekey` and `close` for running work,
+    /// How long a read waits for a free connection, and `rekey` and `close` wait for running work,
     /// before `.busy`.
     public var waitTimeout: Duration = .seconds(30)
 
-    /// Pages of write-ahead log from which a store moves them into the main file, beside the
-    /// writes, and again whenever as many are new; at least 1.
+    /// The number of pages in the WAL at which a store begins to move them into the main file,
+    /// concurrently with writes. It does so again whenever as many are new. At least 1.
     ///
-    /// One write then waits while what was written meanwhile is moved too, fewer pages than these,
-    /// and the log starts anew.
+    /// When all pages were moved, one write waits while the store also moves the pages written in
+    /// the meantime, fewer than this number. Then the WAL restarts.
     public var checkpointPageCount = 1000 {
         didSet { checkpointPageCount = max(1, checkpointPageCount) }
     }
 
-    /// Bytes of write-ahead log from which a write waits for a checkpoint, and this one for the
-    /// reads that run: once for each that keeps the log, and for 50 ms at most.
+    /// The size of the WAL in bytes at which a write waits for a checkpoint, and that checkpoint
+    /// for the running reads. It waits once for each read that keeps the WAL, and at most 50 ms.
     ///
-    /// Below it no write waits for reads, see ``checkpointPageCount``. Beside a longer read the log
-    /// grows beyond it, until ``snapshotAgeMax`` or ``snapshotWALByteCountMax``; the file is cut
-    /// again when the read has gone. Beside a read of another process nothing bounds it: see
-    /// ``CheckpointStatistics/isKeptByOtherProcess``.
+    /// Below this size no write waits for reads, see ``checkpointPageCount``. While a longer read
+    /// runs, the WAL grows beyond it, until ``snapshotAgeMax`` or ``snapshotWALByteCountMax``.
+    /// After that read the file is truncated again. While another process reads, nothing bounds the
+    /// WAL: see ``CheckpointStatistics/isKeptByOtherProcess``.
     public var walByteCountMax = 64 << 20
 
-    /// How old the snapshot of a read may get while it keeps the log above ``walByteCountMax``;
-    /// then its next verb throws `.snapshotExpired`.
+    /// The age at which a read's snapshot expires while it keeps the WAL above ``walByteCountMax``:
+    /// the read's next verb throws `.snapshotExpired`.
     public var snapshotAgeMax: Duration = .seconds(600)
 
-    /// Bytes of write-ahead log at which the reads that keep it have to end, whatever their age:
-    /// their next verb throws `.snapshotExpired`. 1 GiB; at least ``walByteCountMax``.
+    /// The size of the WAL in bytes at which the reads that keep it must end, whatever their age:
+    /// their next verb throws `.snapshotExpired`. 1 GiB by default; at least ``walByteCountMax``.
     ///
-    /// Writes have waited for these reads before. Where only short reads that overlap keep the log,
-    /// one write waits for them here, for a second at most.
+    /// Writes have already waited for these reads by then. If only short reads that overlap keep
+    /// the WAL, one write waits for them here, for a second at most.
     public var snapshotWALByteCountMax = 1 << 30
 
-    /// How often a store asks whether another process has committed, as long as somebody observes
-    /// it: so late can such a commit be noticed. `nil` for never; at least 1 ms.
+    /// How often a store checks whether another process has committed, while somebody observes it.
+    /// Such a commit may be noticed this late. `nil` for never; at least 1 ms.
     ///
-    /// It is one read of shared memory (a few µs), or with a rollback journal of the file's header.
+    /// The check reads shared memory once (a few µs), or with a rollback journal the file's header.
     /// Without observers there is neither a timer nor a thread.
     public var foreignCommitInterval: Duration? = .seconds(1) {
         didSet { foreignCommitInterval = foreignCommitInterval.map { max($0, .milliseconds(1)) } }
@@ -143,42 +145,42 @@ public struct Configuration: Sendable {
     /// Bytes of decrypted pages kept in memory, shared equally by all connections of a store; at
     /// least 256 KiB for each of them.
     ///
-    /// A ceiling, not a reservation: a cache never holds more than the file has. A page that is
-    /// not in the cache costs about 11 µs (SQLCipher 3) or 15 µs (SQLCipher 4) to decrypt. Many
-    /// stores get less, so that all of them keep to ``Store/processCacheByteCountMax``.
+    /// A ceiling, not a reservation: a cache never holds more than the file has. Decrypting a page
+    /// that is not in the cache costs about 11 µs (SQLCipher 3) or 15 µs (SQLCipher 4). With many
+    /// stores each gets less, so that together they keep to ``Store/processCacheByteCountMax``.
     public var cacheByteCountMax = 256 << 20 {
         didSet { cacheByteCountMax = max(0, cacheByteCountMax) }
     }
 
-    /// What the stores of the process share.
+    /// The page cache budget that the stores of the process share.
     var cacheBudget = PageCacheBudget.shared
 
-    /// Where asynchronous bodies run; those of the process.
+    /// The threads that run asynchronous bodies; by default those of the process.
     var threads = WorkThreads.shared
 
-    /// Most compiled statements kept by each connection, least recently used out first.
+    /// The most compiled statements that each connection keeps; the least recently used go first.
     public var statementCountMax = 64
 
     /// Runs on every connection as soon as it is open: registers functions, sets limits.
     ///
-    /// A store opens several connections, and each anew after a change of the key, so this is the
-    /// place for what a connection forgets when it closes. An error it throws is the error of
-    /// opening.
+    /// A store opens several connections, and reopens each after a change of the key. So set here
+    /// what a connection loses when it closes. A `StoreError` that it throws is the error of
+    /// opening; any other error becomes the cause of a `.misuse`.
     public var prepare: (@Sendable (Connection) throws -> Void)?
 
     /// Names that full-text tables (FTS3, FTS4) may use for `coffer` in `tokenize=coffer name`.
     ///
     /// For files whose tables say `tokenize=fmdb` or `tokenize=fmdb name`: give `["fmdb"]`. The
-    /// argument names a tokenizer of `Connection.register(tokenizer:named:)`, and without one the
-    /// module's own name does. Names of the engine's own tokenizers are replaced.
+    /// argument names a tokenizer of `Connection.register(tokenizer:named:)`; without an argument,
+    /// the module's own name does. The engine's own tokenizers of these names are replaced.
     public var tokenizerModules: [String] = []
 
-    /// Where events go; never with a key, a value or an SQL text.
+    /// The destination of log events, which never contain a key, a value or an SQL text.
     ///
-    /// A store tells what an operator wants to know later, with its `path`. What went wrong is told
-    /// by the `code` of its ``StoreError``. A read or write that ends well tells nothing, nor does
-    /// one whose error concerns its caller alone. A handler must not use the store: a write may
-    /// wait for it.
+    /// A store logs events that an operator wants to know later, with its `path`. The `code` of a
+    /// ``StoreError`` says what went wrong. A read or write that succeeds logs nothing, nor does
+    /// one whose error concerns only its caller. A handler must not use the store: a write may wait
+    /// for it.
     ///
     /// | Level | Event | Metadata |
     /// |---|---|---|
@@ -203,30 +205,31 @@ public struct Configuration: Sendable {
     /// | error | verification found damage | `pages` |
     public var logger: Logger?
 
-    /// Tells the store's metrics from those of other stores: the value of their dimension
+    /// Distinguishes the store's metrics from those of other stores: the value of their dimension
     /// `store`. `nil` for the name of the file, without its folder; empty for no dimension.
     ///
-    /// Backends keep a series for each value, and show it to whoever reads them. Where file names
-    /// are many, or name persons, give all such stores one label; their counters and timers then
-    /// add up, and their gauges have the last one's figure.
+    /// Backends keep a series for each value, and show it to all their readers. If there are many
+    /// file names, or they name persons, give all such stores one label. Their counters and timers
+    /// then add up, and their gauges have the last reporting store's value.
     ///
-    /// | Metric | Tells |
+    /// | Metric | Meaning |
     /// |---|---|
     /// | `coffer.key.derivation` | how long deriving the key took |
-    /// | `coffer.read`, `coffer.read.wait` | how long reads took, and before waited in line |
+    /// | `coffer.rekey` | how long changing the key took |
+    /// | `coffer.read`, `coffer.read.wait` | how long reads took, and waited before |
     /// | `coffer.write.wait`, `coffer.write.depth` | how long writes waited, how many do |
-    /// | `coffer.write.undone` | bodies that were undone |
+    /// | `coffer.write.undone` | bodies that were rolled back |
     /// | `coffer.commit`, `coffer.commit.bodies` | how long commits took, of how many bodies |
     /// | `coffer.cache.hits`, `coffer.cache.misses` | pages found decrypted, and those not |
-    /// | `coffer.checkpoint`, `coffer.log.pages` | how long checkpoints took, the log's size |
+    /// | `coffer.checkpoint`, `coffer.log.pages` | how long checkpoints took, the WAL's size |
     ///
-    /// A program has to bootstrap swift-metrics before it opens the store.
+    /// A program must bootstrap swift-metrics before it opens the store.
     public var metricsLabel: String?
 
     /// The defaults.
     public init() {}
 
-    /// The same with a journal mode that SQLite knows.
+    /// The same configuration, with `existing` replaced by a journal mode that SQLite knows.
     func resolved(
         _ existing: @autoclosure () throws(StoreError) -> JournalMode
     )
@@ -239,21 +242,21 @@ public struct Configuration: Sendable {
     }
 }
 
-/// What to do about the file's existence.
+/// Whether the file must exist, may be created, or is only read.
 public enum OpenMode: Sendable {
-    /// Opens the file, and makes an encrypted one if there is none. An existing empty file is
+    /// Opens the file, or creates an encrypted one if there is none. An existing empty file is
     /// `.truncated`, never a fresh store.
     case createIfMissing
     /// Opens the file; `.notFound` if there is none.
     case mustExist
     /// Opens the file for reading only; `.notFound` if there is none.
     ///
-    /// Its content stays as it is, and nothing that was not there stays behind beside it. What a
-    /// crash has left unfinished is undone first, as whoever opens the file has to: a rollback
-    /// journal is played back, which takes the right to write. Without that right it is
-    /// `.readOnly`, and so is a log that this user cannot read.
+    /// Its content stays as it is, and no new file remains next to it. First SQLite undoes what a
+    /// crash left unfinished, as at every opening: it plays back a rollback journal, which requires
+    /// the right to write. Without that right, opening throws `.readOnly`. It does so too for a WAL
+    /// that this user cannot read.
     ///
-    /// A file in WAL mode is readable without any right to write as well, if it has no log: then
-    /// it is read without locks, and `.busy` is thrown once somebody has changed it.
+    /// A file in WAL mode is readable without any right to write, if it has no WAL. It is then read
+    /// without locks, and `.busy` is thrown once somebody has changed it.
     case readOnly
 }

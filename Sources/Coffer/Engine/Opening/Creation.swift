@@ -1,24 +1,25 @@
 import CSQLCipher
 
-/// Makes a new encrypted file that appears under its name complete or not at all.
+/// Creates a new encrypted file that appears under its name complete or not at all.
 ///
-/// The file is made under another name, proven to be encrypted, and linked to its own name: so
-/// nobody ever sees an empty or half-written store, a crash leaves no file to be taken for one,
-/// and of two processes that create at once one wins and both open the same file. (On SQLCipher 3
-/// two creators of one file choose different salts, and one of them never gets in.)
+/// The file is made under a temporary name, proven to be encrypted, and then given its own name. So
+/// nobody ever sees an empty or half-written store, and a crash leaves no file that could be
+/// mistaken for one. Of two processes that create at once, one wins and both open the same file.
+/// (On SQLCipher 3 two creators of one file choose different salts, and one of them never gets in.)
 struct Creation {
     let file: FileLocation
     let profile: CipherProfile
     let configuration: Configuration
     let derived: DerivedKeys
 
-    /// - Throws: `.damaged` if a log without its file stands at the path; `.full`, `.io`.
+    /// - Throws: `.damaged` if a WAL or journal without its file exists at the path; `.full`,
+    ///   `.io`.
     func run(key: borrowing StoreKey) throws(StoreError) {
         let new = try NewFile(at: file)
         let salt = key.salt ?? KeyDerivation.randomSalt()
         let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
         try write(new.temporary, key: rawKey)
-        // Another creator was faster: its file is opened like any other.
+        // If another creator was faster, its file is opened like any other.
         _ = try new.adopt()
     }
 
@@ -32,7 +33,7 @@ struct Creation {
             vfs: configuration.vfs)
         try physical.unlock(handle, key: key)
         try handle.run("PRAGMA synchronous = FULL")
-        // Any write of the header makes page 1.
+        // Any write of the header creates page 1.
         try handle.run("BEGIN IMMEDIATE; PRAGMA user_version = 0; COMMIT")
         try JournalModeChange(handle: handle, file: temporary).set(configuration)
         try proveEncrypted(handle, key: key)

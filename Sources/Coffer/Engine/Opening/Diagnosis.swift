@@ -1,6 +1,6 @@
-/// Finds out what a file is whose first page fits none of the profiles as they usually are.
+/// Identifies a file whose first page fits none of the profiles with their usual page sizes.
 ///
-/// It reads raw pages only: the engine has not seen the key yet.
+/// It reads only raw pages: the engine has not seen the key yet.
 struct Diagnosis {
     let file: FileLocation
     let handle: Handle
@@ -9,10 +9,10 @@ struct Diagnosis {
     /// The profiles that were tried, in order.
     let profiles: [CipherProfile]
 
-    /// One of the profiles with another page size, if page 1 is authentic so.
+    /// One of the profiles with another page size, if page 1 is authentic in it.
     ///
-    /// - Complexity: O(1). Nothing is derived that was not before: neither the key nor that of the
-    ///   MAC depends on the page size.
+    /// - Complexity: O(1). No new key is derived: neither the key nor the MAC's key depends on the
+    ///   page size.
     func otherPageSize(key: borrowing StoreKey) throws(StoreError) -> CipherProfile? {
         for profile in profiles {
             let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
@@ -23,7 +23,7 @@ struct Diagnosis {
         return nil
     }
 
-    /// The profile of SQLCipher 1 or 2 that page 1 is in, `nil` if it is in neither.
+    /// The profile of SQLCipher 1 or 2 that fits page 1, `nil` if none does.
     ///
     /// - Complexity: One derivation of 4 000 rounds for a passphrase, about 2 ms.
     func olderFormat(key: borrowing StoreKey) throws(StoreError) -> CipherProfile? {
@@ -40,7 +40,8 @@ struct Diagnosis {
         return nil
     }
 
-    /// Why the key did not open the file: other pages decide between a wrong key and a bad page 1.
+    /// The reason why the key did not open the file. Other pages distinguish a wrong key from a
+    /// damaged page 1.
     func error(key: borrowing StoreKey) throws(StoreError) -> StoreError {
         for profile in profiles + [.sqlcipher2, .sqlcipher2BigEndian] {
             let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
@@ -61,7 +62,7 @@ struct Diagnosis {
                 hint: "The key is right: export the data with the program that wrote the file.")
         }
         if let start = try handle.rawBytes(at: 0, count: FirstBytes.count) {
-            // With a log or journal the key was tried on the page there.
+            // With a WAL or journal, the key was tried on the page there.
             if FirstBytes.isBlank(start), !file.hasPendingChanges {
                 let bits = start[0] == 0 ? "zeros" : "ones"
                 return StoreError(
@@ -85,8 +86,8 @@ struct Diagnosis {
                 + "looks the same, and so does one that is no store at all.")
     }
 
-    /// Whether page 1 decrypts to a header of this layout. Without a MAC the header has to
-    /// convince: five bytes of it are known, and nearly a sixth.
+    /// Whether page 1 decrypts to a header of this layout. Without a MAC the header must be
+    /// convincing: five of its bytes are known, and a sixth nearly.
     private func hasHeader(
         of profile: CipherProfile, key: borrowing StoreKey
     ) throws(StoreError) -> Bool {
@@ -98,8 +99,8 @@ struct Diagnosis {
             FirstPage(decrypting: $0, key: rawKey, profile: profile)
         }
         guard let first else { return false }
-        // SQLCipher 1 reserved 16 bytes and 2 reserved 48; SQLCipher 4, in its way of writing such
-        // files, leaves the 80 that it began with.
+        // SQLCipher 1 reserved 16 bytes and SQLCipher 2 reserved 48. SQLCipher 4, when it writes
+        // such files, leaves the 80 that it began with.
         return first.pageByteCount == profile.pageByteCount
             && [16, 48, 80].contains(first.reserveByteCount)
     }
@@ -112,7 +113,7 @@ struct Diagnosis {
                 + "`coffer migrate`.")
     }
 
-    /// The profile in every page size, its own first.
+    /// The profile in every page size, its own size first.
     private static func resized(_ profile: CipherProfile) -> [CipherProfile] {
         [profile]
             + CipherProfile.pageByteCounts.compactMap(profile.resized).filter { $0 != profile }
@@ -125,7 +126,7 @@ extension Handle {
         try rawBytes(at: (number - 1) * byteCount, count: byteCount)
     }
 
-    /// Whether a page of the file is authentic; one that the file does not have is not.
+    /// Whether a page of the file is authentic; a page beyond its end is not.
     func authenticates(
         page number: Int, key: borrowing RawKey, profile: CipherProfile
     ) throws(StoreError) -> Bool {

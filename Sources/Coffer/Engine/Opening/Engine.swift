@@ -2,11 +2,11 @@ import CSQLCipher
 
 /// The SQLCipher library that this process runs on.
 public enum Engine {
-    /// What the linked library is and can do; asked once per process, at run time.
+    /// The version and abilities of the linked library, determined once per process at run time.
     public struct Capabilities: Sendable {
         /// SQLite's version, such as `3.46.1`.
         public let sqliteVersion: String
-        /// SQLCipher's version as it tells it, such as `3.4.1` or `4.6.1 community`.
+        /// SQLCipher's version as it reports it, such as `3.4.1` or `4.6.1 community`.
         public let cipherVersion: String
         /// The number before the first dot of `cipherVersion`.
         public let cipherMajorVersion: Int
@@ -24,7 +24,7 @@ public enum Engine {
             cipherMajorVersion >= 4 ? .sqlcipher4 : .portable
         }
 
-        /// A sentence on the engine's age where a reader should know it, else `nil`.
+        /// A sentence about the engine's age if a reader should know it; otherwise `nil`.
         public var ageNotice: String? {
             guard cipherMajorVersion < 4 else { return nil }
             return "SQLCipher \(cipherVersion) with SQLite \(sqliteVersion) is of 2016 and gets "
@@ -34,8 +34,9 @@ public enum Engine {
 
     /// The capabilities of the linked library.
     ///
-    /// Asked first, it also sets up the library: without statistics of memory, which cost a mutex
-    /// at each allocation. What the program has set up before stays as it is.
+    /// The first use also sets up the library: it switches off memory statistics, which cost a
+    /// mutex at each allocation. If the program has initialized the library before, its setup stays
+    /// as it is.
     ///
     /// - Throws: `StoreError` `.engine` if the library is not SQLCipher, was built without
     ///   threads, or is not the version that Coffer was compiled for.
@@ -48,7 +49,7 @@ public enum Engine {
     }
 
     private static func probe() throws(StoreError) -> Capabilities {
-        // A shared build folder relinks without compiling again: the two may differ.
+        // A shared build folder relinks without recompiling: the two versions may differ.
         guard SQLITE_VERSION_NUMBER == sqlite3_libversion_number() else {
             throw StoreError(
                 .engine,
@@ -59,7 +60,7 @@ public enum Engine {
         guard sqlite3_threadsafe() != 0 else {
             throw StoreError(.engine, "this SQLCipher was built without support for threads")
         }
-        // A process-wide mutex for every allocation: a sixteenth of the cost of an insert.
+        // Avoids a process-wide mutex for every allocation: a sixteenth of the cost of an insert.
         _ = coffer_stop_memory_statistics()
         let memory = try Handle(path: ":memory:", flags: SQLITE_OPEN_READWRITE)
         // Plain SQLite ignores the pragma and returns no row.

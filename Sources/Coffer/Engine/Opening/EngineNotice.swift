@@ -1,7 +1,7 @@
 import Logging
 import Synchronization
 
-/// Tells once per process what its operator should know: the engine is old, keys may be swapped.
+/// Logs once per process what its operator should know: the engine is old, keys may be swapped.
 enum EngineNotice {
     private static let isAgeLogged = Atomic(false)
     private static let isRefusalLogged = Atomic(false)

@@ -3,7 +3,7 @@ import CSQLCipher
 extension Engine {
     /// A version such as `3.46.1`, compared number by number: 2.7 comes before 2.10.
     public struct Version: Sendable, Hashable, Comparable, CustomStringConvertible {
-        /// The version as it was given, with what follows the numbers.
+        /// The version as it was given, including any text after the numbers.
         public let description: String
         private let numbers: [Int]
 
@@ -38,16 +38,16 @@ extension Engine {
         }
     }
 
-    /// Whether connections may be used by any thread, one at a time. Coffer runs on no other.
-    /// The corresponding C function is `sqlite3_threadsafe`.
+    /// Whether any thread may use a connection, one at a time. Coffer requires this. The
+    /// corresponding C function is `sqlite3_threadsafe`.
     public static var isThreadSafe: Bool { sqlite3_threadsafe() != 0 }
 
     /// The source that the engine was built from: date, time and hash.
     /// The corresponding C function is `sqlite3_sourceid`.
     public static var sourceID: String { String(cString: sqlite3_sourceid()) }
 
-    /// The options that the engine was built with, without `SQLITE_` in front.
-    /// The corresponding C function is `sqlite3_compileoption_get`.
+    /// The options that the engine was built with, without the prefix `SQLITE_`. The corresponding
+    /// C function is `sqlite3_compileoption_get`.
     public static var compileOptions: [String] {
         var options: [String] = []
         while let option = sqlite3_compileoption_get(Int32(options.count)) {

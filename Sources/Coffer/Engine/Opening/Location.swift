@@ -15,7 +15,7 @@ public struct Location: Sendable, Hashable {
     }
 
     let kind: Kind
-    /// What a URI says about the file's existence, and the VFS that it names.
+    /// The open mode and the VFS that a URI names.
     var mode: OpenMode?
     var vfs: String?
 
@@ -25,8 +25,8 @@ public struct Location: Sendable, Hashable {
     /// In memory, for as long as the connection or store is open.
     public static let memory = Location(kind: .memory)
 
-    /// A temporary database, which goes with its connection or store. The engine keeps it in
-    /// memory, as everything temporary, and would encrypt what it wrote to disk.
+    /// A temporary database, which is deleted with its connection or store. The engine keeps it in
+    /// memory, like everything temporary, and would encrypt anything that it wrote to disk.
     public static let temporary = Location(kind: .temporary)
 
     /// A file named by a URL.
@@ -40,17 +40,17 @@ public struct Location: Sendable, Hashable {
                 .misuse, "the URL is not that of a file on this machine",
                 hint: "Download what it names, and open the file.")
         }
-        // Foundation's own decoding leaves out or repairs what is not UTF-8.
+        // Foundation's own decoding drops or repairs bytes that are not UTF-8.
         return .file(try FileURI.decoded(url.path(percentEncoded: true)[...]))
     }
 
-    /// A database named by a URI as SQLite has them, such as `file:notes.db?mode=ro`.
+    /// A database named by a URI in SQLite's form, such as `file:notes.db?mode=ro`.
     ///
-    /// The parameters are `mode` (`ro`, `rw`, `rwc`, `memory`) and `vfs`. The others are refused:
-    /// `cache`, `nolock`, `immutable` and `psow` switch off what keeps the data whole, and a key
-    /// does not belong into a text. See <https://www.sqlite.org/uri.html>.
+    /// The parameters are `mode` (`ro`, `rw`, `rwc`, `memory`) and `vfs`. All others are refused:
+    /// `cache`, `nolock`, `immutable` and `psow` switch off protections of the data, and a key does
+    /// not belong in a text. See <https://www.sqlite.org/uri.html>.
     ///
-    /// - Throws: `StoreError` `.misuse`, which names the parameter and not its value.
+    /// - Throws: `StoreError` `.misuse`, which may name the parameter but never its value.
     public static func uri(_ text: String) throws -> Location {
         try FileURI(text).location()
     }
@@ -67,13 +67,13 @@ public struct Location: Sendable, Hashable {
 }
 
 extension Location {
-    /// Where an open handle of another owner's has its database.
+    /// The location of an open handle owned by someone else.
     static func of(_ handle: Handle) -> Location {
         let path = sqlite3_db_filename(handle.db, "main").map { String(cString: $0) } ?? ""
         return path.isEmpty ? .memory : .file(path)
     }
 
-    /// What the URI says, and what the caller says beside it.
+    /// Combines the mode and VFS of the URI with those of the caller.
     func resolved(
         _ given: OpenMode?, _ configuration: Configuration
     ) throws(StoreError) -> (OpenMode, Configuration) {
@@ -96,7 +96,7 @@ extension Location {
     }
 }
 
-/// A `file:` URI, parsed here: the engine's own parser would take parameters that nobody checked.
+/// A `file:` URI, parsed here: the engine's own parser would accept unchecked parameters.
 private struct FileURI {
     private let path: String
     private var parameters: [String: String] = [:]
@@ -143,7 +143,7 @@ private struct FileURI {
 
     private static func refused(_ name: String) -> StoreError {
         let isKey = ["key", "hexkey", "textkey"].contains(name)
-        // A name that nobody knows may be a part of a key.
+        // An unknown name may be part of a key.
         let isKnown = ["mode", "vfs", "cache", "nolock", "immutable", "psow"]
         return StoreError(
             .misuse,

@@ -1,19 +1,19 @@
-/// A database file that is written under another name in the same folder and gets its own name
-/// when it is whole.
+/// A database file that is written under a temporary name in the same folder and gets its own name
+/// when it is complete.
 ///
-/// Nobody ever sees it empty or half-written, and a crash leaves no file to be taken for one. What
-/// is left of the other name goes when this value ends, and what a killed process has left of it
-/// when the next one begins.
+/// Nobody ever sees it empty or half-written, and a crash leaves no file that could be mistaken for
+/// a store. Files of the temporary name are removed when this value ends. Files that a killed
+/// process left are removed when the next value begins.
 package struct NewFile: ~Copyable {
-    /// Where the file will stand.
+    /// The file's final location.
     let file: FileLocation
-    /// Where it is written.
+    /// The file's location while it is written.
     let temporary: FileLocation
     private let unfinished: UnfinishedFile
     /// Held until the file has its name or is gone.
     private let lock: MakerLock
 
-    /// - Throws: `.damaged` if a log or journal without its file stands at the path; `.io`.
+    /// - Throws: `.damaged` if a WAL or journal without its file exists at the path; `.io`.
     init(at file: FileLocation) throws(StoreError) {
         try Self.requireNoPendingChanges(file)
         for left in UnfinishedFile.all(of: file) { left.removeIfLeft() }
@@ -51,8 +51,8 @@ package struct NewFile: ~Copyable {
         unfinished.remove(holding: lock)
     }
 
-    /// Gives the file its name, only if nothing has it: `false` if something does. The file was
-    /// closed and is durable.
+    /// Gives the file its name if that is free; returns `false` if it is taken. The file must be
+    /// closed and durable.
     package borrowing func adopt() throws(StoreError) -> Bool {
         try file.adopt(temporary.path)
     }

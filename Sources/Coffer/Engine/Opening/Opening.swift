@@ -1,6 +1,6 @@
 import CSQLCipher
 
-/// An open, proven connection with what is needed to open another one.
+/// An open, proven connection with everything that opening another one needs.
 struct Opened: ~Copyable {
     let handle: Handle
     let key: RawKey
@@ -8,7 +8,7 @@ struct Opened: ~Copyable {
     let profile: CipherProfile
 }
 
-/// Opens a file that may be a store, and says what it is if it is not.
+/// Opens a file that may be a store, and reports what it is if it is not.
 struct Opening {
     let file: FileLocation
     let mode: OpenMode
@@ -30,8 +30,8 @@ struct Opening {
         isSource = false
     }
 
-    /// For a file that is read to be copied: in the older formats too, whatever the
-    /// configuration's profile, and nothing of it is changed.
+    /// For a file that is read to be copied: opens older formats too, whatever the configuration's
+    /// profile, and changes nothing.
     init(
         source: FileLocation, configuration: Configuration, cacheByteCount: Int
     ) {
@@ -48,7 +48,7 @@ struct Opening {
     /// How long it took to derive the key from a passphrase, so far.
     var derivationDuration: Duration { derived.duration }
 
-    /// Opens the file, or creates it where the mode says so.
+    /// Opens the file, or creates it if the mode says so.
     func open(key: borrowing StoreKey) throws(StoreError) -> Opened {
         try key.check()
         let capabilities = try Engine.capabilities
@@ -72,7 +72,7 @@ struct Opening {
     }
 
     private func openExisting(key: borrowing StoreKey) throws(StoreError) -> Opened {
-        // Asked before the file is opened, whose descriptor a folder would refuse obscurely.
+        // Checked before the file is opened, because opening a folder fails with an obscure error.
         guard case .file = try file.status() else {
             throw StoreError(.notFound, "there is no file at \(file.path)")
         }
@@ -117,7 +117,7 @@ struct Opening {
         return handle
     }
 
-    /// A journal or log of another page size was never this file's, since a store's page size does
+    /// A journal or WAL of another page size was never this file's, since a store's page size does
     /// not change. SQLCipher 3.4.1 crashes when it plays back a smaller one.
     private func requireOwnJournal(_ profile: CipherProfile) throws(StoreError) {
         guard let pageByteCount = file.pendingPageByteCount(),
@@ -134,8 +134,8 @@ struct Opening {
 
     /// The profile under which page 1 authenticates.
     ///
-    /// No lock is held, so another process may be half-way through writing the page: a page that
-    /// fails is read again. While it is being written, a log or journal stands beside the file.
+    /// No lock is held, so another process may be in the middle of writing the page: a page that
+    /// fails is read again. While it is being written, a WAL or journal exists next to the file.
     private func matchingProfile(
         _ handle: Handle, key: borrowing StoreKey, salt: [UInt8]
     ) throws(StoreError) -> CipherProfile? {
@@ -151,26 +151,28 @@ struct Opening {
         return nil
     }
 
-    /// Page 1 does not authenticate. With a log or hot journal beside the file the newest page 1
-    /// may stand there (a key change or a checkpoint that was cut short), so the engine has to say.
+    /// Opens a file whose page 1 does not authenticate. If a WAL or hot journal exists, the newest
+    /// page 1 may be there (after an interrupted key change or checkpoint), so the engine has to
+    /// decide.
     private func openBesideLog(
         key: borrowing StoreKey, salt: [UInt8], _ diagnosis: Diagnosis
     ) throws(StoreError) -> Opened {
         guard file.hasPendingChanges else { throw try diagnosis.error(key: key) }
-        // First: whoever closes the file last, with a wrong key too, moves the log into it.
+        // First: the connection that closes the file last, even with a wrong key, moves the WAL
+        // into it.
         if let logged = file.pendingSalt(), logged != salt,
             let opened = try openPending(key: key, salt: logged)
         {
             return opened
         }
         if let opened = try openPending(key: key, salt: salt) { return opened }
-        // The attempt may have played back a journal, and with it the salt.
+        // The attempt may have played back a journal, and restored its salt.
         let again = try readSalt(diagnosis.handle)
         if again != salt, let opened = try openPending(key: key, salt: again) { return opened }
         throw try diagnosis.error(key: key)
     }
 
-    /// - Returns: `nil` if the key opens the file and its log in no profile.
+    /// - Returns: `nil` if the key opens the file and its WAL in no profile.
     private func openPending(
         key: borrowing StoreKey, salt: [UInt8]
     ) throws(StoreError) -> Opened? {
@@ -190,8 +192,9 @@ struct Opening {
         return nil
     }
 
-    /// The profile with the page size of the journal, `nil` if another one is asked for: SQLCipher
-    /// 3.4.1 crashes when it plays back a journal of another page size.
+    /// The profile with the page size of the WAL or journal; `nil` if the configuration names a
+    /// profile with another one. SQLCipher 3.4.1 crashes when it plays back a journal of another
+    /// page size.
     private func pending(_ profile: CipherProfile, _ pageByteCount: Int?) -> CipherProfile? {
         guard let pageByteCount, pageByteCount != profile.pageByteCount else { return profile }
         return configuration.profile == nil ? profile.resized(to: pageByteCount) : nil
@@ -220,8 +223,8 @@ struct Opening {
         return Array(start.prefix(RawKey.saltByteCount))
     }
 
-    /// The profiles to try, in order: the named one only, else the engine's default first. A
-    /// profile that the engine cannot read comes last, to be recognised.
+    /// The profiles to try, in order: only the configured one, or else the engine's default first.
+    /// A profile that the engine cannot read comes last, so that it is recognized.
     func profiles(_ capabilities: Engine.Capabilities) -> [CipherProfile] {
         if let profile = configuration.profile { return [profile] }
         return capabilities.cipherMajorVersion >= 4

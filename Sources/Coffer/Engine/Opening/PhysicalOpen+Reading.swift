@@ -1,22 +1,22 @@
 import CSQLCipher
 
-/// Opens a file that is only read: its content stays as it is, nothing stays behind beside it, and
+/// Opens a file only for reading: its content stays as it is, no new file remains next to it, and
 /// nobody is locked out.
 ///
-/// | Beside the file | it is opened |
+/// | Next to the file | it is opened |
 /// |---|---|
 /// | nothing | for writing: the last connection that may write removes what SQLite made |
 /// | a journal | for writing, since a hot one has to be played back first |
-/// | a log with content | for reading: who may write would move the log into the file |
+/// | a non-empty WAL | for reading: a writing connection would move the WAL into the file |
 ///
-/// In each case `query_only` keeps it from being changed. Where a log and its index cannot be made
-/// (the disk is full, or the folder may not be written), or would lock the owner out, a file
-/// without either is read at rest (`FileAtRest`).
+/// In each case `query_only` prevents changes. A WAL or its index sometimes cannot be created (the
+/// disk is full, or the folder is not writable), or would lock the owner out. A file without
+/// pending changes is then read at rest (`FileAtRest`).
 extension PhysicalOpen {
     /// Keys, proves and configures a handle that has seen no key, or opens another in its place.
     ///
-    /// - Throws: As `prepare`; `.readOnly` if a log or journal is pending that this user cannot or
-    ///   must not deal with.
+    /// - Throws: As `prepare`; `.readOnly` if a WAL or journal is pending that this user cannot or
+    ///   must not handle.
     func prepared(_ handle: Handle, key: borrowing RawKey) throws(StoreError) -> Handle {
         guard role == .source || role == .readOnly else {
             do throws(StoreError) {
@@ -31,7 +31,7 @@ extension PhysicalOpen {
         if file.isWithoutLogOrIndex, !file.isWritable || file.lockedOutOwner != nil,
             try journalMode(handle, key: key) == .wal
         {
-            // Nobody could remove what would be made beside a file that may only be read.
+            // Nobody could remove files created next to a file that may only be read.
             if let refusal = refusal(isLockOut: file.isWritable, cause: nil) { throw refusal }
             return try openAtRest(in: .wal, key: key)
         }
@@ -46,14 +46,14 @@ extension PhysicalOpen {
         }
     }
 
-    /// - Throws: `.busy` if the file is changed; `.readOnly` if a log or journal comes meanwhile;
-    ///   as `prepare`.
+    /// - Throws: `.busy` if the file is changed; `.readOnly` if a WAL or journal appears in the
+    ///   meantime; as `prepare`.
     func openAtRest(
         in journalMode: Configuration.JournalMode, key: borrowing RawKey
     ) throws(StoreError) -> Handle {
         let rest = try FileAtRest(
             file, journalMode: journalMode, patience: configuration.busyTimeout)
-        // Something may have come while it was waited for.
+        // A WAL or journal may have appeared during the wait.
         if let refusal = refusal(isLockOut: false, cause: nil) { throw refusal }
         let handle = try Handle(
             path: rest.uri, flags: SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, vfs: configuration.vfs)
@@ -63,7 +63,7 @@ extension PhysicalOpen {
         return handle
     }
 
-    /// The mode in the header; if another key opens that, the mode that a log beside it shows.
+    /// The mode in the header; if the key does not decrypt the header, a non-empty WAL decides.
     private func journalMode(
         _ handle: Handle, key: borrowing RawKey
     ) throws(StoreError) -> Configuration.JournalMode {
@@ -74,7 +74,7 @@ extension PhysicalOpen {
         return header?.isWAL ?? (file.companionByteCount("-wal") > 0) ? .wal : .delete
     }
 
-    /// Why the main file alone is not the whole truth, and this user cannot have the rest.
+    /// The reason why the main file alone is incomplete and this user cannot read the rest.
     private func refusal(isLockOut: Bool, cause: StoreError?) -> StoreError? {
         let remedy =
             file.otherOwner.map { "Run it as \($0), who owns the file" }
@@ -103,14 +103,13 @@ extension PhysicalOpen {
 extension FileLocation {
     /// How to open the file so that reading leaves it as it is: see `PhysicalOpen.prepared`.
     var sourceRole: PhysicalOpen.Role {
-        // A journal is deleted when it was played back: without that it would be hot again.
+        // A journal is deleted after its playback: otherwise it would be hot again.
         guard companionByteCount("-journal") == 0 else { return isWritable ? .source : .readOnly }
         return companionByteCount("-wal") > 0 ? .readOnly : .source
     }
 
-    /// Whether a journal stands beside the file that SQLite may have to play back. It takes one
-    /// without the magic for no journal: `readJournalHdr` in `pager.c`. One that this user cannot
-    /// read counts.
+    /// Whether a journal exists that SQLite may have to play back. SQLite ignores one without the
+    /// magic: `readJournalHdr` in `pager.c`. A journal that this user cannot read counts.
     var hasJournal: Bool {
         guard companionByteCount("-journal") >= 8 else { return false }
         let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
@@ -123,7 +122,7 @@ extension FileLocation {
 }
 
 extension StoreError {
-    /// Whether the engine could not make or change what it had to.
+    /// Whether the engine could not create or change a file that it had to.
     fileprivate var isAboutWriting: Bool {
         let code = (resultCode ?? 0) & 0xff
         return [SQLITE_CANTOPEN, SQLITE_READONLY, SQLITE_PERM].contains(code) || self.code == .full

@@ -8,12 +8,12 @@ struct PhysicalOpen {
     enum Role {
         /// Reads and writes; sets the journal mode.
         case writer
-        /// Reads beside a writer of the same process; `query_only`.
+        /// Reads alongside a writer of the same process; `query_only`.
         case reader
         /// Opened for reading only.
         case readOnly
-        /// Only read, and left as it is: `query_only`, in its own journal mode. Opened for
-        /// writing as far as the system allows, because only so a hot journal is rolled back.
+        /// Only read, and left as it is: `query_only`, in its own journal mode. Opened for writing
+        /// if the system allows it, because only then a hot journal is rolled back.
         case source
         /// The only connection to a database that has no file: no journal mode, nothing on disk.
         case alone
@@ -50,7 +50,7 @@ struct PhysicalOpen {
         handle.authorizer.install(on: handle.db)
     }
 
-    /// The one key call of a connection, and the cipher settings of the profile.
+    /// Makes the only key call of a connection, and applies the cipher settings of the profile.
     func unlock(_ handle: Handle, key: borrowing RawKey) throws(StoreError) {
         let timeout = configuration.busyTimeout.milliseconds
         sqlite3_busy_timeout(handle.db, Int32(clamping: timeout))
@@ -60,7 +60,8 @@ struct PhysicalOpen {
         guard code == SQLITE_OK else { throw handle.error(code) }
         try handle.run("PRAGMA cipher_page_size = \(profile.pageByteCount)")
         try handle.run("PRAGMA kdf_iter = \(profile.roundCount)")
-        // Settings of one connection on both engines: the defaults of others do not change.
+        // Settings of one connection on both engines: the defaults of other connections do not
+        // change.
         switch profile.pageMAC {
         case .none: try handle.run("PRAGMA cipher_use_hmac = OFF")
         case .bigEndian: try handle.run("PRAGMA cipher_hmac_pgno = be")
@@ -75,7 +76,7 @@ struct PhysicalOpen {
         try handle.run("PRAGMA cipher_log_level = \(Engine.cipherLogLevel.rawValue)")
     }
 
-    /// Reads the schema: the first use of a page is where a wrong key shows.
+    /// Reads the schema: a wrong key shows at the first use of a page.
     private func prove(_ handle: Handle, key: borrowing RawKey) throws(StoreError) {
         do throws(StoreError) {
             if role != .alone { try ZeroPageCheck.install(on: handle) }
@@ -91,7 +92,7 @@ struct PhysicalOpen {
         }
     }
 
-    /// The error to report if the schema cannot be read: page 1 opened with this key.
+    /// The error to report if the schema cannot be read although page 1 opened with this key.
     private func damage(
         _ handle: Handle, key: borrowing RawKey, cause: StoreError
     ) throws(StoreError) -> StoreError {
@@ -129,7 +130,8 @@ struct PhysicalOpen {
         try handle.run("PRAGMA temp_store = MEMORY")
         try handle.run("PRAGMA foreign_keys = ON")
         try handle.setCacheByteCount(cacheByteCount)
-        // Cuts a log that grew beside a long read once it restarts; SQLite would keep its size.
+        // Truncates a WAL that grew during a long read once it restarts; SQLite would keep its
+        // size.
         if role == .writer {
             try handle.run("PRAGMA journal_size_limit = \(configuration.walByteCountMax)")
         }
@@ -141,8 +143,8 @@ struct PhysicalOpen {
         if role != .writer, role != .alone { try handle.run("PRAGMA query_only = ON") }
     }
 
-    /// FULL is enough for a log. A rollback journal is deleted to commit, and FULL does not sync
-    /// the folder then: a power loss brings the journal back, and it undoes what was acknowledged.
+    /// FULL is enough for a WAL. A rollback journal is deleted to commit, and FULL does not sync
+    /// the folder then. A power loss brings the journal back, and it undoes an acknowledged commit.
     /// "EXTRA provides additional durability if the commit is followed closely by a power loss":
     /// <https://www.sqlite.org/pragma.html#pragma_synchronous>.
     private func synchronous(_ handle: Handle) throws(StoreError) -> String {
@@ -150,7 +152,7 @@ struct PhysicalOpen {
         return try handle.journalMode() == .wal ? "FULL" : "EXTRA"
     }
 
-    /// SQLite opens a file that it may not write for reading, without a word.
+    /// SQLite silently opens a file for reading if it may not write it.
     private func requireWritable(_ handle: Handle) throws(StoreError) {
         guard sqlite3_db_readonly(handle.db, "main") == 1 else { return }
         throw file.notWritable

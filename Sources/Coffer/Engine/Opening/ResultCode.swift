@@ -11,8 +11,8 @@ import Musl
 extension StoreError {
     /// Translates an engine's result code, with the message it left on the connection.
     static func of(_ db: OpaquePointer?, code: Int32, sql: String?) -> StoreError {
-        // SQLite quotes the word that it stumbled over: with a key in the text, that may be the
-        // key. Then, and without a connection, there is no message but the code's own.
+        // SQLite quotes the word at which it failed. In a text that contains a key, that may be the
+        // key. For such a text, and without a connection, the only message is the code's own.
         let isQuotable = sql.map { redacted($0) == $0 } ?? true
         let told =
             db.flatMap { isQuotable ? String(cString: sqlite3_errmsg($0)) : nil }
@@ -26,7 +26,7 @@ extension StoreError {
             sqlOffset: isQuotable ? sqlOffset(db, code) : nil, resultCode: precise)
     }
 
-    /// Full-text search quotes what it was asked for, which is a bound value.
+    /// Full-text search quotes its argument, which is a bound value.
     private static func withoutArgument(_ message: String) -> String {
         if message.hasPrefix("malformed MATCH expression") { return "malformed MATCH expression" }
         if message.hasPrefix("fts5: ") || message.hasPrefix("unterminated string") {
@@ -35,14 +35,14 @@ extension StoreError {
         return message
     }
 
-    /// Only what does not compile has a place in the text.
+    /// Only an error of compiling has a position in the text.
     private static func sqlOffset(_ db: OpaquePointer?, _ code: Int32) -> Int? {
         guard let db, code & 0xff == SQLITE_ERROR else { return nil }
         let offset = coffer_error_offset(db)
         return offset < 0 ? nil : Int(offset)
     }
 
-    /// The same error, with its place in a longer text.
+    /// The same error, with its position in a longer text.
     func with(sqlOffset: Int) -> StoreError {
         StoreError(
             code, message, hint: hint, sql: sql, sqlOffset: sqlOffset, pages: pages, table: table,
@@ -78,8 +78,8 @@ extension StoreError {
     }
 }
 
-/// What a result code means to a caller. Codes are matched, never the engine's texts: those differ
-/// between SQLCipher 3 and 4.
+/// The meaning of a result code for the caller. Codes are matched, never the engine's texts,
+/// because those differ between SQLCipher 3 and 4.
 private struct Meaning {
     let code: StoreError.Code
     var message: String?
@@ -116,7 +116,7 @@ private struct Meaning {
         case SQLITE_CANTOPEN:
             self.code = .io
             message = "the file, or what SQLite keeps beside it, cannot be opened or made"
-            // What is left of an earlier look for a log says nothing.
+            // The error number of an earlier search for a WAL says nothing.
             let reason = [0, ENOENT].contains(systemError) ? "" : systemErrorText(systemError)
             hint =
                 "Even to read a store in WAL mode SQLite writes to its folder (-shm): allow it"

@@ -1,9 +1,9 @@
-/// What the `sqlcipher` shell has to be told to open a store.
+/// The commands that open a store in the `sqlcipher` shell.
 package enum ShellKey {
-    /// The lines in their order, each a PRAGMA: the key first, in clear, then the settings. Both
-    /// engines take them; SQLCipher 3 ignores the two that it does not know.
+    /// Lends the lines in their order, each a PRAGMA: the key first, in plain text, then the
+    /// settings. Both engines accept them; SQLCipher 3 ignores the two that it does not know.
     ///
-    /// - Parameter body: Gets the lines' UTF-8 bytes, which are zeroed when it returns.
+    /// - Parameter body: Receives the lines' UTF-8 bytes, which are zeroed when it returns.
     static func withLines<R>(
         key: borrowing RawKey, profile: CipherProfile,
         _ body: (UnsafeRawBufferPointer) throws -> R
@@ -33,9 +33,10 @@ package enum ShellKey {
 }
 
 extension Connection {
-    /// Lends the lines that open this file in the `sqlcipher` shell, the key in clear among them.
+    /// Lends the lines that open this file in the `sqlcipher` shell, including the key in plain
+    /// text.
     ///
-    /// - Parameter body: Gets the lines' UTF-8 bytes, which are zeroed when it returns.
+    /// - Parameter body: Receives the lines' UTF-8 bytes, which are zeroed when it returns.
     package func withShellKey<R>(_ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
         let open = try fileState()
         return try ShellKey.withLines(key: open.key, profile: open.profile, body)
