@@ -1,4 +1,4 @@
-/// What a write wants done once it is durable.
+/// The work that a write wants done once it is durable.
 struct AfterCommit: Sendable {
     private var work: [@Sendable () -> Void] = []
 
@@ -8,7 +8,7 @@ struct AfterCommit: Sendable {
         work.append(next)
     }
 
-    /// Forgets what a part asked for that was undone.
+    /// Drops the work that an undone savepoint asked for.
     mutating func cut(to count: Int) {
         work.removeSubrange(count...)
     }

@@ -1,18 +1,18 @@
 import Dispatch
 
-/// One timer that is set again and again; while it is stopped the system knows nothing of it.
+/// A timer that can be set repeatedly; a stopped alarm causes no wakeups.
 struct Alarm: @unchecked Sendable {
-    // @unchecked: a dispatch source may be used from any thread; the rest is guarded by the mutex
-    // of who has the alarm.
+    // @unchecked: a dispatch source may be used from any thread. The rest is guarded by the mutex
+    // of the alarm's owner.
 
     private var timer: (any DispatchSourceTimer)?
     private var instant: ContinuousClock.Instant?
-    /// Whether there is an instant: stopping what is stopped is a part of every read.
+    /// Whether `instant` is set. The flag is there because every read calls `stop()`, set or not.
     private var isSet = false
 
-    /// Rings at the instant, unless it rings before that anyway.
+    /// Rings at the instant, unless the alarm is already set to an earlier one.
     ///
-    /// - Parameter ring: Called on a thread of the system's; that of the first call is kept.
+    /// - Parameter ring: Called on a Dispatch thread. Only the closure of the first call is used.
     mutating func set(
         _ instant: ContinuousClock.Instant, _ ring: @escaping @Sendable () -> Void
     ) {
@@ -24,7 +24,7 @@ struct Alarm: @unchecked Sendable {
         timer.schedule(deadline: .now() + .nanoseconds(Int((instant - .now).nanoseconds)))
     }
 
-    /// It has rung.
+    /// Notes that the alarm has rung.
     mutating func didRing() {
         instant = nil
         isSet = false
@@ -36,7 +36,7 @@ struct Alarm: @unchecked Sendable {
         timer?.schedule(deadline: .distantFuture)
     }
 
-    /// Not one of the store's, which a running body may block, nor one that shares its threads with
+    /// Not a store's queue, which a running body may block, nor one that shares its threads with
     /// tasks (`WorkThreads.swift`).
     private static let queue = DispatchQueue(label: "coffer.alarm")
 

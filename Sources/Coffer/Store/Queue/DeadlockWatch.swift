@@ -1,14 +1,14 @@
 import Synchronization
 
-/// Who waits at a gate while keeping others waiting at gates.
+/// Waits at gates by threads that keep others waiting at gates.
 ///
-/// Only such waits can close a cycle: A's body waits for B while B's body waits for A. Beside
-/// bodies of other stores a pause, rekey or close keeps others waiting. Who finds that its own wait
-/// would be the last link does not wait.
+/// Only such waits can close a cycle: A's body waits for B while B's body waits for A. Besides
+/// bodies of other stores, `suspend`, `rekey` and `close` keep others waiting. A wait that would
+/// close a cycle fails instead.
 enum DeadlockWatch {
     private struct Wait {
         let held: [ObjectIdentifier]
-        /// Of each gate that is waited at, how many places others may hold when the wait ends.
+        /// For each gate waited at: how many permits others may still hold when the wait ends.
         let othersMax: [ObjectIdentifier: Int]
     }
 
@@ -18,8 +18,8 @@ enum DeadlockWatch {
 
         /// Whether nothing could ever end this wait.
         ///
-        /// A wait can end if enough of the places that it wants are free or held by somebody who
-        /// is not stuck. Those are taken away until there are none; who is left, is stuck.
+        /// A wait can end if enough of the permits it needs are free, or are held by waits that can
+        /// end. Remove every wait that can end and repeat; the waits that remain are deadlocked.
         func wouldBeStuck(_ new: Wait) -> Bool {
             var stuck = Array(waits.values) + [new]
             while true {
@@ -38,11 +38,11 @@ enum DeadlockWatch {
 
     private static let waits = Mutex(Waits())
 
-    /// Runs `body`, which waits for a place at a gate.
+    /// Runs `body`, which waits for a permit of a gate.
     ///
-    /// - Parameter held: Gates at which the thread keeps others waiting, beside those of the
+    /// - Parameter held: Gates at which the thread keeps others waiting, besides those of the
     ///   bodies that it is inside of.
-    /// - Throws: `.wouldDeadlock` instead of waiting for ever.
+    /// - Throws: `.wouldDeadlock` instead of waiting indefinitely.
     static func wait(
         for gate: Gate, holding held: [Gate],
         _ body: () throws(StoreError) -> Void
@@ -50,7 +50,7 @@ enum DeadlockWatch {
         try wait(othersMax: [ObjectIdentifier(gate): gate.permitCount - 1], holding: held, body)
     }
 
-    /// Runs `body`, which waits until nobody else has a place at any of these gates.
+    /// Runs `body`, which waits until nobody else holds a permit of any of these gates.
     ///
     /// - Throws: As `wait(for:holding:_:)`.
     static func wait(
@@ -84,9 +84,9 @@ enum DeadlockWatch {
 }
 
 extension Gate {
-    /// Blocks this thread until it is its turn.
+    /// Blocks this thread until the gate admits it.
     ///
-    /// - Parameter held: Gates at which the thread keeps others waiting, beside those of the
+    /// - Parameter held: Gates at which the thread keeps others waiting, besides those of the
     ///   bodies that it is inside of.
     /// - Throws: As `wait`; `.wouldDeadlock`.
     func waitUnlessDeadlocked(

@@ -2,19 +2,19 @@ import Dispatch
 import Synchronization
 
 extension Gate {
-    /// Tells a waiting task how its work ended. Called exactly once.
+    /// Resumes a waiting task with the result of its work. Called exactly once.
     typealias Done<R> = @Sendable (Result<R, any Error>) -> Void
 
-    /// Waits in line without a thread, then runs `work` on one that may block.
+    /// Waits in the queue without a thread, then runs `work` on a thread that may block.
     ///
     /// - Parameters:
-    ///   - timeout: How long to wait; `nil` for as long as it takes.
+    ///   - timeout: How long to wait; `nil` waits indefinitely.
     ///   - what: What the error says was waited for.
-    ///   - isSharing: Whether `pass()` may let it in.
+    ///   - isSharing: Whether `pass()` may admit it.
     ///   - threads: Where `work` runs.
-    ///   - work: Has to leave the gate and to call what it is given, both once.
-    /// - Throws: `.busy` after the timeout, `.cancelled` if the task was cancelled before its turn,
-    ///   the reason of `close(_:)`; what `work` gives.
+    ///   - work: Must leave the gate (or pass its permit on) and call its `Done`, each once.
+    /// - Throws: `.busy` after the timeout, `.cancelled` if the task was cancelled before it was
+    ///   admitted, the reason of `close(_:)`, or the error that `work` delivers.
     func admitted<R: Sendable>(
         timeout: Duration?, for what: String, isSharing: Bool = false,
         on threads: WorkThreads = .shared,
@@ -44,20 +44,20 @@ extension Gate {
         }
     }
 
-    /// Runs `work` when it is its turn, which ends with it; nobody can call it off.
+    /// Runs `work` once admitted and leaves the gate when it returns. It cannot be cancelled.
     func run(on threads: WorkThreads = .shared, _ work: @escaping @Sendable () -> Void) {
         let ticket = Ticket(on: threads) { [self] in
             work()
             WorkThread.willEnd()
             leave()
         } onRefusal: { _ in
-            // Only a gate that is closed refuses, and these are not.
+            // Only a closed gate refuses, and these are never closed.
         }
         enter(ticket)
     }
 }
 
-/// Connects a task's cancellation with the ticket that the task is about to draw.
+/// Connects a task's cancellation with the ticket that the task is about to get.
 private final class TicketSlot: Sendable {
     private enum State {
         case empty
@@ -67,7 +67,7 @@ private final class TicketSlot: Sendable {
 
     private let state = Mutex(State.empty)
 
-    /// `false` if the task was cancelled before.
+    /// - Returns: `false` if the task was cancelled before.
     func hold(_ ticket: Gate.Ticket) -> Bool {
         state.withLock { state in
             if case .cancelled = state { return false }

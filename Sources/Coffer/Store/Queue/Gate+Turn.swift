@@ -2,24 +2,26 @@ import Dispatch
 import Synchronization
 
 extension Gate {
-    /// What a blocked thread waits on.
+    /// What a blocked thread waits on for a decision.
     final class Turn: Sendable {
         private let semaphore = DispatchSemaphore(value: 0)
         private let decision = Mutex<StoreError?>(nil)
 
-        /// - Parameter failure: `nil` if it may go on.
+        /// Delivers the decision.
+        ///
+        /// - Parameter failure: `nil` if the waiting thread may proceed.
         func come(_ failure: StoreError?) {
             decision.withLock { $0 = failure }
             semaphore.signal()
         }
 
-        /// Blocks until it has come.
+        /// Blocks until the decision has come.
         func failure() -> StoreError? {
             semaphore.wait()
             return decision.withLock { $0 }
         }
 
-        /// `false` when the time is up; the decision may still come.
+        /// - Returns: `false` after the timeout; the decision may still come.
         func wait(_ timeout: Duration?) -> Bool {
             let deadline = timeout.map { DispatchTime.now() + .milliseconds($0.milliseconds) }
             let result = WorkThreads.whileBlocked {

@@ -2,29 +2,30 @@ import DequeModule
 import Dispatch
 import Synchronization
 
-/// Lets at most so many in at once; the others wait in line, first in, first out.
+/// Admits at most `permitCount` holders at once; the others wait in a queue, first in, first out.
 ///
-/// Both kinds of waiting stand in the same line: a thread that blocks, and a task that does not. A
-/// task is let in together with a thread (`WorkThreads`). As long as there is none, those behind it
-/// that have one go first.
+/// Blocked threads and suspended tasks wait in the same queue. A task is admitted only together
+/// with a thread (`WorkThreads`). While no thread is free, waiting threads behind it go first.
 final class Gate: Sendable {
-    /// One who waits. Its state is guarded by the gate's mutex.
+    /// A waiting caller. The gate's mutex guards its place in the queue; its own mutex guards its
+    /// state.
     final class Ticket: Sendable {
         fileprivate enum State { case waiting, admitted, cancelled }
 
-        /// Admitted, with a thread if it needs one; or the reason why not.
+        /// Admitted, with a thread if it needs one; or the reason for the refusal.
         typealias Decision = Result<WorkThread?, StoreError>
 
-        /// Whether it may be let in beside what has not ended yet: see `pass()`.
+        /// Whether it may be admitted while the holder's transaction is still open: see `pass()`.
         fileprivate let isSharing: Bool
-        /// When it leaves the line by itself, and what it waits for; `nil` if it has its own clock.
+        /// When the gate withdraws it, and what it waits for; `nil` if its thread has its own
+        /// timeout, or if it has none.
         let deadline: (instant: ContinuousClock.Instant, what: String)?
-        /// Where it gets a thread from; `nil` if it has one, which waits.
+        /// Where it gets a thread from; `nil` if a thread of its own waits.
         fileprivate let threads: WorkThreads?
         fileprivate let state = Mutex(State.waiting)
         private let onDecision: @Sendable (Decision) -> Void
 
-        /// For a thread that waits.
+        /// For a blocked thread.
         ///
         /// - Parameter onDecision: Called once, outside the mutex.
         init(isSharing: Bool, onDecision: @escaping @Sendable (Decision) -> Void) {
@@ -33,12 +34,12 @@ final class Gate: Sendable {
             (deadline, threads) = (nil, nil)
         }
 
-        /// For who waits without a thread.
+        /// For a caller that waits without a thread.
         ///
         /// - Parameters:
         ///   - threads: Where `work` runs.
-        ///   - onRefusal: Called outside the mutex if it is not let in. Either this or `work` is
-        ///     called, once.
+        ///   - onRefusal: Called outside the mutex if the ticket is refused. Either this or `work`
+        ///     is called, once.
         init(
             on threads: WorkThreads, isSharing: Bool = false,
             deadline: (ContinuousClock.Instant, String)? = nil,
@@ -59,20 +60,20 @@ final class Gate: Sendable {
         /// Whether nothing is decided yet.
         var isWaiting: Bool { state.withLock { $0 == .waiting } }
 
-        /// Leaves the line if it still stands there.
+        /// Refuses the ticket if it still waits.
         fileprivate func withdraw(_ error: StoreError) {
             guard decide(.cancelled) else { return }
             onDecision(.failure(error))
         }
 
-        /// - Parameter thread: `nil` for one that has a thread.
+        /// - Parameter thread: `nil` for a ticket whose own thread waits.
         fileprivate func admit(_ thread: WorkThread?) -> Bool {
             guard decide(.admitted) else { return false }
             onDecision(.success(thread))
             return true
         }
 
-        /// Exactly one decision wins.
+        /// Decides the ticket; only the first decision counts.
         private func decide(_ decision: State) -> Bool {
             state.withLock { state in
                 guard state == .waiting else { return false }
@@ -82,25 +83,25 @@ final class Gate: Sendable {
         }
     }
 
-    /// One who is let in, with the thread for those who need one.
+    /// An admitted ticket, with a thread if it needs one.
     private typealias Admission = (ticket: Ticket, thread: WorkThread?)
 
     private struct Line {
         var freeCount: Int
-        /// Whether somebody lacks nothing but a thread, and the threads know.
+        /// Whether a ticket lacks only a thread, and `WorkThreads` knows of it.
         var lacksThread = false
         var tickets = Deque<Ticket>()
         var closed: StoreError?
-        /// Who waits until nobody is inside.
+        /// Callers that wait until every permit is free.
         var onEmpty: [DispatchSemaphore] = []
-        /// Rings at the first deadline in the line.
+        /// Rings at the first deadline in the queue.
         var alarm = Alarm()
 
         init(freeCount: Int) {
             self.freeCount = freeCount
         }
 
-        /// At so many tickets those who have left the line are thrown out of it.
+        /// The number of tickets at which the decided ones are removed.
         private var sweepCount = 64
 
         mutating func append(_ ticket: Ticket) {
@@ -111,7 +112,7 @@ final class Gate: Sendable {
             tickets.append(ticket)
         }
 
-        /// The first who still waits.
+        /// The first ticket that still waits.
         var next: Ticket? {
             mutating get {
                 while let first = tickets.first, !first.isWaiting { tickets.removeFirst() }
@@ -119,7 +120,7 @@ final class Gate: Sendable {
             }
         }
 
-        /// A thread for this one; `nil` if there is none. Then the threads know.
+        /// A thread for this ticket; `nil` if none is free. `WorkThreads` then knows of the gate.
         mutating func takeThread(_ threads: WorkThreads, for gate: Gate) -> WorkThread? {
             guard !lacksThread else { return nil }
             let thread = threads.take(for: gate)
@@ -127,7 +128,7 @@ final class Gate: Sendable {
             return thread
         }
 
-        /// Takes out the first who can go on: it has a thread, or there is one for it.
+        /// Removes and returns the first ticket that can proceed: it has a thread, or one is free.
         mutating func takeNext(for gate: Gate) -> Admission? {
             var index = 0
             while index < tickets.count {
@@ -153,13 +154,13 @@ final class Gate: Sendable {
         line = Mutex(Line(freeCount: permitCount))
     }
 
-    /// How many stand in line, those who left it not counted.
+    /// The number of waiting tickets, without those that were withdrawn.
     var waitingCount: Int { line.withLock { $0.tickets.filter(\.isWaiting).count } }
 
-    /// How many stand in line, with those who left it and were not met yet. O(1).
+    /// The number of tickets in the queue, including withdrawn ones that are not removed yet. O(1).
     var lineLength: Int { line.withLock { $0.tickets.count } }
 
-    /// Joins the line; the ticket's callback tells when it is its turn.
+    /// Joins the queue; the ticket's callback reports the decision.
     func enter(_ ticket: Ticket) {
         enum Next {
             case admit(WorkThread?)
@@ -186,12 +187,12 @@ final class Gate: Sendable {
         }
     }
 
-    /// Gives the place to the next in line who still waits and can go on.
+    /// Passes the permit to the first waiting ticket that can proceed.
     func leave() {
         while true {
             let next: Admission? = line.withLock { line in
                 if let next = line.takeNext(for: self) { return next }
-                // Who lacks a thread still waits.
+                // A ticket that lacks a thread still waits.
                 if line.tickets.isEmpty { line.alarm.stop() }
                 line.freeCount += 1
                 if line.freeCount == permitCount {
@@ -205,16 +206,16 @@ final class Gate: Sendable {
         }
     }
 
-    /// - Returns: `false` if it has left the line meanwhile.
+    /// - Returns: `false` if the ticket was withdrawn in the meantime.
     private func admit(_ next: Admission) -> Bool {
         if next.ticket.admit(next.thread) { return true }
         next.thread?.giveBack()
         return false
     }
 
-    /// Lets in the first who lacks nothing but a thread, with this one.
+    /// Admits the first ticket that lacks only a thread, with this one.
     ///
-    /// - Returns: `false` if there is nobody.
+    /// - Returns: `false` if no ticket lacks one.
     func offer(_ thread: WorkThread) -> Bool {
         while true {
             let ticket: Ticket? = line.withLock { line in
@@ -237,17 +238,19 @@ final class Gate: Sendable {
         }
     }
 
-    /// Whether the next in line may share with who is inside.
+    /// Whether the first waiting ticket may share the holder's transaction.
     var isNextSharing: Bool { line.withLock { $0.next?.isSharing ?? false } }
 
-    /// Gives the place to the next in line if that one may share; else it stays with the caller.
+    /// Passes the permit to the first waiting ticket if that one may share; otherwise the caller
+    /// keeps it.
     ///
-    /// - Returns: Whether the place is given away.
+    /// - Returns: Whether the permit was passed on.
     func pass() -> Bool {
         while true {
             let next: Admission? = line.withLock { line in
                 guard let next = line.next, next.isSharing else { return nil }
-                // Its own first, also before other gates: who shares a commit must not wait for it.
+                // Prefer the current thread, even over gates that wait for one: a write that shares
+                // a commit must not wait for a thread.
                 let thread = next.threads.flatMap {
                     WorkThread.takeForNext(of: $0) ?? line.takeThread($0, for: self)
                 }
@@ -260,19 +263,19 @@ final class Gate: Sendable {
         }
     }
 
-    /// Leaves the line, with `.cancelled`; nothing happens to one who was admitted.
+    /// Withdraws the ticket with `.cancelled`; an admitted ticket is not affected.
     func cancel(_ ticket: Ticket) {
         ticket.withdraw(
             StoreError(.cancelled, "the task was cancelled before its turn; nothing was done"))
     }
 
-    /// One alarm for all who wait without a thread: it is set to the first deadline, and stopped
-    /// when nobody waits.
+    /// One alarm serves all tickets without a thread. It is set to the first deadline, and stopped
+    /// when the queue is empty.
     private func setAlarm(_ line: inout Line, _ instant: ContinuousClock.Instant) {
         line.alarm.set(instant) { [weak self] in self?.expireAll() }
     }
 
-    /// Lets those leave the line whose time is up.
+    /// Withdraws the tickets whose deadline has passed.
     private func expireAll() {
         let now = ContinuousClock.now
         let (due, lacksThread) = line.withLock { line in
@@ -289,7 +292,7 @@ final class Gate: Sendable {
         }
     }
 
-    /// Refuses everybody who waits or comes later.
+    /// Refuses all waiting and later tickets.
     func close(_ reason: StoreError) {
         let tickets = line.withLock { line in
             line.closed = reason
@@ -300,14 +303,14 @@ final class Gate: Sendable {
         for ticket in tickets { ticket.withdraw(reason) }
     }
 
-    /// Lets in again.
+    /// Admits again after `close(_:)`.
     func open() {
         line.withLock { $0.closed = nil }
     }
 
-    /// Blocks until nobody is inside; of use to who has closed it.
+    /// Blocks until every permit is free; useful only after `close(_:)`.
     ///
-    /// - Returns: Whether that came within the time.
+    /// - Returns: Whether that happened within the timeout.
     func waitUntilEmpty(timeout: Duration) -> Bool {
         let semaphore = DispatchSemaphore(value: 0)
         let isEmpty = line.withLock { line in
@@ -320,12 +323,12 @@ final class Gate: Sendable {
         return WorkThreads.whileBlocked { semaphore.wait(timeout: deadline) } == .success
     }
 
-    /// Blocks this thread until it is its turn.
+    /// Blocks this thread until the gate admits it.
     ///
     /// - Parameters:
-    ///   - timeout: How long to wait; `nil` for as long as it takes.
+    ///   - timeout: How long to wait; `nil` waits indefinitely.
     ///   - what: What the error says was waited for.
-    ///   - isSharing: Whether `pass()` may let it in.
+    ///   - isSharing: Whether `pass()` may admit it.
     /// - Throws: `.busy` after the timeout, the reason of `close(_:)`.
     func wait(
         timeout: Duration?, for what: String, isSharing: Bool = false
@@ -340,7 +343,7 @@ final class Gate: Sendable {
         try turn.result()
     }
 
-    /// The way without a line: no semaphore is made.
+    /// The path without a queue: it creates no semaphore.
     func enterAtOnce() throws(StoreError) -> Bool {
         enum Next {
             case admitted, wait

@@ -8,7 +8,7 @@ import Musl
 
 /// The store transactions whose bodies are running on the current thread, innermost first.
 ///
-/// A body is synchronous and stays on its thread from begin to end, so a list per thread is exact;
+/// A body is synchronous and stays on its thread from start to end, so a list per thread is exact;
 /// a task-local would also be inherited by tasks that the body starts, which are not inside it.
 final class HeldStore {
     enum Kind { case reading, writing }
@@ -16,9 +16,9 @@ final class HeldStore {
     let store: ObjectIdentifier
     let kind: Kind
     let scope: TransactionScope
-    /// Where others wait for it.
+    /// The gate at which others wait for this body to end.
     private let gate: Gate
-    /// Where the other reads of a snapshot wait, if it is one's.
+    /// The gate at which a snapshot's other reads wait, if this is a snapshot's read.
     private let turns: Gate?
     private let outer: HeldStore?
 
@@ -37,7 +37,7 @@ final class HeldStore {
     /// Whether the current thread is inside a body of any store.
     static var isInsideAny: Bool { pthread_getspecific(threadKey) != nil }
 
-    /// The gates at which others wait for the current thread.
+    /// The gates at which others wait for the current thread, including those of outer bodies.
     static var gatesHeld: [ObjectIdentifier] {
         var gates: [ObjectIdentifier] = []
         var held = innermost
@@ -75,8 +75,8 @@ final class HeldStore {
 
     private static let threadKey: pthread_key_t = {
         var key = pthread_key_t()
-        // Fails only when a process has used up its keys (1 024 on Linux); then the key is 0 and
-        // belongs to somebody else, so this is checked.
+        // Fails only when the process has used up its keys (1 024 on Linux). The key would then be
+        // 0, which belongs to somebody else.
         let code = pthread_key_create(&key, nil)
         precondition(code == 0, "no thread-specific key is left in this process")
         return key

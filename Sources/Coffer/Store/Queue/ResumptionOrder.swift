@@ -2,8 +2,8 @@ import Synchronization
 
 /// Orders work before a mark on one thread before the work after a mark on another.
 ///
-/// A continuation sees to that, but the runtime does not tell the thread sanitizer of one that is
-/// resumed before its task waits.
+/// A continuation guarantees that order. But when it is resumed before its task waits, the runtime
+/// does not report the order to the thread sanitizer.
 struct ResumptionOrder: Sendable {
     #if COFFER_TSAN
     private let count = Mutex(0)

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// Set when the body that runs on a connection has to end; looked at between statements.
+/// Set when the body that runs on a connection must end; checked between statements.
 ///
-/// It belongs to the connection and not to the body, so that a body costs nothing more.
+/// It belongs to the connection, not to the body, so that a body costs nothing more.
 final class StopSignal: Sendable {
     private struct State {
         var beginning: ContinuousClock.Instant?
@@ -14,15 +14,15 @@ final class StopSignal: Sendable {
     private let isStopped = Atomic(false)
     private let state = Mutex(State())
 
-    /// A body begins on the connection of this handle.
+    /// Notes that a body begins on the connection of this handle.
     func begin(_ target: InterruptHandle) {
         isStopped.store(false, ordering: .relaxed)
         let now = ContinuousClock.now
         state.withLock { $0 = State(beginning: now, target: target) }
     }
 
-    /// Runs `work` once the body is told to stop, on the thread of who tells it: for a body that
-    /// waits for something else than a statement.
+    /// Runs `work` when the body has to stop, on the thread that stops it: for a body that waits
+    /// for something other than a statement.
     func whenStopped(_ work: @escaping @Sendable (StoreError) -> Void) {
         let reason = state.withLock { state in
             state.onStop = work
@@ -31,15 +31,15 @@ final class StopSignal: Sendable {
         if let reason { work(reason) }
     }
 
-    /// The body has ended.
+    /// Notes that the body has ended.
     func end() {
         state.withLock { $0 = State() }
     }
 
-    /// Tells the body that runs to stop, if it began before `beginning`, and interrupts its
-    /// statement, with all of its transaction.
+    /// Asks the running body to stop if it began no later than `beginning`, and interrupts its
+    /// statement. An interrupted write rolls back its whole transaction.
     ///
-    /// - Returns: Whether there was one, and it was not told before.
+    /// - Returns: Whether a body was asked, and had not been asked before.
     @discardableResult
     func stop(_ reason: StoreError, since beginning: ContinuousClock.Instant = .now) -> Bool {
         let (isTold, onStop) = state.withLock {
@@ -52,7 +52,7 @@ final class StopSignal: Sendable {
             }
             state.reason = reason
             isStopped.store(true, ordering: .relaxed)
-            // Under the mutex: afterwards the connection may run somebody else's statement.
+            // Under the mutex, because afterwards the connection may run another body's statement.
             state.target?.interrupt()
             return (true, state.onStop)
         }
@@ -60,20 +60,20 @@ final class StopSignal: Sendable {
         return isTold
     }
 
-    /// Whether the body has to end.
+    /// Whether the body must end.
     var hasReason: Bool { isStopped.load(ordering: .relaxed) }
 
-    /// Why the body has to end.
+    /// Why the body must end.
     var reason: StoreError? { hasReason ? state.withLock { $0.reason } : nil }
 
-    /// When the body that runs began.
+    /// When the running body began.
     var beginning: ContinuousClock.Instant? { state.withLock { $0.beginning } }
 }
 
-/// Set when the task of a body is cancelled; looked at between statements.
+/// Set when the task of a body is cancelled; checked between statements.
 final class Cancellation: Sendable {
     private let flag = Atomic(false)
-    /// What runs the body, while an interrupt would hit this body alone.
+    /// The connection that runs the body, while an interrupt would affect only this body.
     private let target = Mutex<InterruptHandle?>(nil)
 
     var isCancelled: Bool { flag.load(ordering: .relaxed) }
@@ -86,16 +86,16 @@ final class Cancellation: Sendable {
 
     func cancel() {
         flag.store(true, ordering: .relaxed)
-        // Under the mutex: afterwards the connection may run somebody else's statement.
+        // Under the mutex, because afterwards the connection may run another body's statement.
         target.withLock { $0?.interrupt() }
     }
 
-    /// From now on, a cancellation also interrupts the statement that runs.
+    /// From now on, a cancellation also interrupts the running statement.
     func aim(at handle: InterruptHandle) {
         target.withLock { $0 = handle }
     }
 
-    /// The body has ended.
+    /// Notes that the body has ended.
     func release() {
         target.withLock { $0 = nil }
     }

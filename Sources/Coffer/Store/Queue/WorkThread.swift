@@ -9,17 +9,17 @@ import Glibc
 import Musl
 #endif
 
-/// One of Coffer's own threads. It has work, or was taken for some, or is idle.
+/// A thread of `WorkThreads`. It has work, or was taken for work, or is idle.
 final class WorkThread: @unchecked Sendable {
-    // @unchecked: the two flags are used by the thread itself only; the rest is constant, or under
-    // a mutex.
+    // @unchecked: only the thread itself uses the two flags. The rest is constant or guarded by a
+    // mutex.
 
     let threads: WorkThreads
     private let hasWork = DispatchSemaphore(value: 0)
     private let work = Mutex<(@Sendable () -> Void)?>(nil)
-    /// Whether its work has done all that somebody may wait for.
+    /// Whether its work has done everything that others may wait for.
     private var isEnding = false
-    /// Whether it was taken for what comes after its work.
+    /// Whether it was taken for work that follows its current work.
     private var isTakenForNext = false
 
     init(of threads: WorkThreads) {
@@ -32,7 +32,7 @@ final class WorkThread: @unchecked Sendable {
         hasWork.signal()
     }
 
-    /// It was taken, but is not needed.
+    /// Returns a thread that was taken but is not needed.
     func giveBack() {
         if Self.current === self, isTakenForNext {
             isTakenForNext = false
@@ -41,13 +41,14 @@ final class WorkThread: @unchecked Sendable {
         }
     }
 
-    /// What runs on this thread does nothing any more that another one may wait for. Who is let in
-    /// from now on may come after it on the same thread, so that none has to be woken.
+    /// Declares that the current thread's work does nothing more that others may wait for. A ticket
+    /// admitted from now on may run after it on the same thread, so that no other thread has to
+    /// wake.
     static func willEnd() {
         current?.isEnding = true
     }
 
-    /// Takes the current thread for what comes after its work, once that is at its end.
+    /// Takes the current thread for work that follows its current work, after `willEnd()`.
     static func takeForNext(of threads: WorkThreads) -> WorkThread? {
         guard let current, current.isEnding, !current.isTakenForNext, threads === current.threads
         else { return nil }
@@ -57,7 +58,7 @@ final class WorkThread: @unchecked Sendable {
 
     // MARK: The thread itself
 
-    /// Bytes of stack for the bodies of the program, where the system gives a new thread less: 512
+    /// Minimum stack size in bytes, for the user's bodies. The system's default may be smaller: 512
     /// KiB on Darwin, 128 KiB with musl.
     private static let stackByteCountMin = 2 << 20
 
@@ -116,7 +117,7 @@ final class WorkThread: @unchecked Sendable {
         }
     }
 
-    /// - Returns: `false` if none came, and none can come any more.
+    /// - Returns: `false` if no work came in time and none can come later.
     private func waitForWork() -> Bool {
         let deadline = DispatchTime.now() + .milliseconds(threads.idleDuration.milliseconds)
         if hasWork.wait(timeout: deadline) == .success { return true }
@@ -125,8 +126,7 @@ final class WorkThread: @unchecked Sendable {
         return true
     }
 
-    /// Leaves the program's signals to the threads of the program, apart from those that a thread
-    /// causes by itself.
+    /// Leaves signals to the program's threads, apart from those that a thread causes itself.
     private static func blockSignals() {
         var signals = sigset_t()
         sigfillset(&signals)
@@ -137,7 +137,7 @@ final class WorkThread: @unchecked Sendable {
 
     // MARK: One value for each thread
 
-    /// The one that calls, if it is one of these.
+    /// The calling thread, if it belongs to a `WorkThreads`.
     static var current: WorkThread? {
         guard let pointer = pthread_getspecific(threadKey) else { return nil }
         return Unmanaged<WorkThread>.fromOpaque(pointer).takeUnretainedValue()

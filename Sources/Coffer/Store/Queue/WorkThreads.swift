@@ -2,42 +2,45 @@ import DequeModule
 import Dispatch
 import Synchronization
 
-/// The threads that asynchronous bodies run on, and other work that blocks or takes long.
+/// The threads that run asynchronous bodies, and other work that blocks or takes long.
 ///
-/// Threads of Coffer's own: Dispatch has 255 for the serial queues of a process, and a concurrent
-/// queue shares its threads with Swift's tasks outside of Darwin, one for each core. So bodies that
-/// wait for each other's stores would stop all that uses Dispatch, or all tasks.
+/// Coffer creates its own threads, because Dispatch's are shared. Dispatch has 255 threads for all
+/// serial queues of a process. Outside of Darwin, a concurrent queue shares its threads with
+/// Swift's tasks, one for each core. Bodies that wait for each other's stores would therefore stop
+/// everything that uses Dispatch, or all tasks.
 ///
-/// 1. *In hand.* Who needs a thread is let in by a `Gate` together with it. A place at a gate is
-///    thus held by somebody who can go on; without a thread nobody but blocked threads is let in.
-/// 2. *Running.* At most `runningMax` have work that does not wait. Who waits at a gate or for a
-///    stream hands its place on, and goes on at once when the wait is over.
-/// 3. *Threads.* At most `threadMax`. Beyond it tasks stay in the lines of their gates, where
-///    their deadlines and cancellations reach them, until a thread is free. So those that are
-///    blocked wait for who has a thread, and a circle of them is found by `DeadlockWatch`.
+/// 1. *In hand.* A `Gate` admits a caller that needs a thread only together with one. So every
+///    permit is held by a caller that can proceed. While no thread is free, only blocked threads
+///    are admitted.
+/// 2. *Running.* At most `runningMax` threads have work that is not waiting. A thread that waits at
+///    a gate or for a stream frees its running slot, and proceeds at once when the wait is over.
+/// 3. *Threads.* At most `threadMax` exist. Further tasks stay in the queues of their gates, where
+///    their deadlines and cancellations reach them, until a thread is free. So blocked threads wait
+///    only for work that has a thread, and `DeadlockWatch` finds a cycle among them.
 /// 4. *Idle.* A thread without work ends after `idleDuration`.
 ///
-/// All have the priority that the system gives to a new thread, whatever that of the task is.
+/// All threads have the system's default priority for a new thread, whatever the task's priority
+/// is.
 final class WorkThreads: Sendable {
-    /// Those of the process.
+    /// The threads that all stores of the process share.
     static let shared = WorkThreads(
         runningMax: 256, threadMax: 1024, idleDuration: .seconds(5))
 
     private struct State {
-        /// Those without work, the one that had some last at the end.
+        /// Threads without work, the most recently used last.
         var idle: [WorkThread] = []
         var threadCount = 0
-        /// Those with work that does not wait.
+        /// The number of threads with work that is not waiting.
         var runningCount = 0
-        /// Gates where somebody lacks nothing but a thread, in the order in which they get one.
+        /// Gates with a ticket that lacks only a thread, in the order in which they get one.
         var gates = Deque<Gate>()
-        /// Whether the system has refused a thread a moment ago.
+        /// Whether the system refused a thread within the last 100 ms.
         var isRefused = false
     }
 
     private enum Found {
         case thread(WorkThread)
-        /// A place for one that is to be made.
+        /// Room for a thread that is to be created.
         case place
     }
 
@@ -49,7 +52,7 @@ final class WorkThreads: Sendable {
 
     /// - Parameters:
     ///   - idleDuration: How long a thread without work is kept.
-    ///   - begin: Begins a thread; `false` if the system refuses it.
+    ///   - begin: Starts a thread; `false` if the system refuses it.
     init(
         runningMax: Int, threadMax: Int, idleDuration: Duration,
         begin: @escaping @Sendable (WorkThread) -> Bool = { $0.begin() }
@@ -58,20 +61,20 @@ final class WorkThreads: Sendable {
         (self.idleDuration, self.begin) = (idleDuration, begin)
     }
 
-    /// Those that exist, with those that are idle.
+    /// The number of existing threads, including idle ones.
     var threadCount: Int { state.withLock { $0.threadCount } }
 
-    /// Those with work that does not wait.
+    /// The number of threads with work that is not waiting.
     var runningCount: Int { state.withLock { $0.runningCount } }
 
-    /// For who has waited for a thread until the deadline.
+    /// For callers that waited for a thread until their deadline.
     static var busy: StoreError {
         StoreError(
             .busy, "waited in vain for a thread: as many bodies run in this process as may",
             hint: "End bodies sooner; one that waits for something else keeps its thread.")
     }
 
-    /// Runs `work` as soon as there is a thread.
+    /// Runs `work` as soon as a thread is free.
     static func run(_ work: @escaping @Sendable () -> Void) {
         everybody.run(work)
     }
@@ -80,10 +83,10 @@ final class WorkThreads: Sendable {
 
     // MARK: For gates
 
-    /// A thread for somebody at this gate.
+    /// Takes a thread for a ticket at this gate.
     ///
-    /// - Returns: `nil` if there is none, or other gates were here before. Then the gate is told of
-    ///   one by `offer(_:)`.
+    /// - Returns: `nil` if none is free, or if other gates wait already. The gate then gets one
+    ///   through `offer(_:)`.
     func take(for gate: Gate) -> WorkThread? {
         while true {
             let found: Found? = state.withLock { state in
@@ -99,7 +102,7 @@ final class WorkThreads: Sendable {
         }
     }
 
-    /// Somebody else at this gate lacks nothing but a thread.
+    /// Notes that another ticket at this gate lacks only a thread.
     func wait(_ gate: Gate) {
         state.withLock { $0.gates.append(gate) }
     }
@@ -125,8 +128,8 @@ final class WorkThreads: Sendable {
             state.runningCount -= 1
             state.isRefused = true
         }
-        // Who waits has a thread in any case once another one has ended its work. If there is none,
-        // or all wait, the system has to be asked again.
+        // A waiting gate gets a thread in any case when another thread ends its work. If no thread
+        // exists, or all of them wait, only asking the system again helps.
         Self.alarms.asyncAfter(deadline: .now() + .milliseconds(100)) { [self] in
             state.withLock { $0.isRefused = false }
             offerFree()
@@ -136,7 +139,7 @@ final class WorkThreads: Sendable {
 
     private static let alarms = DispatchQueue(label: "coffer.threads")
 
-    /// Gives the threads that are free to the gates that wait for one.
+    /// Offers free threads to the gates that wait for one.
     private func offerFree() {
         while true {
             let next: (Gate, Found)? = state.withLock { state in
@@ -161,13 +164,13 @@ final class WorkThreads: Sendable {
 
     // MARK: For threads
 
-    /// The thread has no work any more.
+    /// Takes back a thread that has ended its work.
     func didEnd(_ thread: WorkThread) {
         putBack(thread)
         offerFree()
     }
 
-    /// Takes out a thread that was idle for long.
+    /// Removes a thread that has been idle for `idleDuration`.
     ///
     /// - Returns: `false` if it was taken for work.
     func remove(_ thread: WorkThread) -> Bool {
@@ -179,12 +182,12 @@ final class WorkThreads: Sendable {
         }
     }
 
-    /// Runs `wait`, which blocks this thread until somebody else does something.
+    /// Runs `wait`, which blocks this thread until another thread acts.
     static func whileBlocked<T>(_ wait: () -> T) -> T {
         guard let threads = WorkThread.current?.threads else { return wait() }
         threads.state.withLock { $0.runningCount -= 1 }
         threads.offerFree()
-        // At once, also beyond `runningMax`: others wait for what this thread holds.
+        // At once, even beyond `runningMax`, because others wait for what this thread holds.
         defer { threads.state.withLock { $0.runningCount += 1 } }
         return wait()
     }

@@ -34,13 +34,13 @@ final class WriteCounters: Sendable {
         }
     }
 
-    /// The turn ends as well.
+    /// Counts a commit, which ends the running write as well.
     ///
     /// - Parameters:
-    ///   - count: The bodies whose work was in the transaction; none is no commit.
+    ///   - count: The bodies with work in the transaction; zero does not count as a commit.
     ///   - beginning: When COMMIT began.
-    ///   - cache: What the writer found in its cache meanwhile.
-    ///   - waitingCount: The writes that stand in line.
+    ///   - cache: The writer's cache hits and misses since the last commit.
+    ///   - waitingCount: The number of writes in the queue.
     func didCommit(
         _ count: Int, since beginning: ContinuousClock.Instant, isDurable: Bool,
         cache: CacheCounts, waitingCount: Int
@@ -70,13 +70,13 @@ final class WriteCounters: Sendable {
         }
     }
 
-    /// SQLite has ended the transaction, and so the turn ends.
+    /// Counts a group whose transaction is gone, which ends the running write as well.
     func didAbandon(_ count: Int) {
         counts.withLock { $0.running = nil }
         didUndo(count)
     }
 
-    /// - Parameter count: How many bodies have left nothing.
+    /// - Parameter count: How many bodies left no work behind.
     func didUndo(_ count: Int) {
         guard count > 0 else { return }
         metrics.undone.increment(by: Int64(count))
@@ -84,19 +84,19 @@ final class WriteCounters: Sendable {
     }
 }
 
-/// Where a call stands in its program.
+/// The source location of a call.
 struct Caller: Sendable {
     var fileID: StaticString
     var line: UInt
 }
 
-/// A write that has the turn now: its body runs, or it commits.
+/// The write that holds the write gate now: its body runs, or it commits.
 public struct RunningWrite: Sendable, Hashable {
     /// The file of the call of `write`, as `Module/File.swift`.
     public let fileID: String
     /// The line of the call of `write`.
     public let line: Int
-    /// When its turn began.
+    /// When the write began to run.
     public let beginning: ContinuousClock.Instant
 
     init(caller: Caller, beginning: ContinuousClock.Instant) {
@@ -108,21 +108,21 @@ public struct RunningWrite: Sendable, Hashable {
 
 /// What the writes of a store have done since it was opened.
 public struct WriteStatistics: Sendable, Hashable {
-    /// Bodies that returned and are durable.
+    /// Bodies that returned and whose work is durable.
     public internal(set) var committedCount = 0
-    /// Commits: with group commit fewer than bodies.
+    /// Commits; group commit makes them fewer than bodies.
     public internal(set) var commitCount = 0
-    /// Bodies that threw, asked to be undone, or whose commit failed.
+    /// Bodies that threw, asked to be undone, or whose group's transaction failed.
     public internal(set) var undoneCount = 0
-    /// Most bodies that one commit made durable.
+    /// The most bodies that one commit made durable.
     public internal(set) var groupCountMax = 0
-    /// The time that all of them together stood in line.
+    /// The total time that writes waited in the queue.
     public internal(set) var waitDuration = Duration.zero
-    /// The longest time that one of them stood in line.
+    /// The longest time that one write waited in the queue.
     public internal(set) var waitDurationMax = Duration.zero
-    /// The time that all commits took.
+    /// The total time of all commits.
     public internal(set) var commitDuration = Duration.zero
-    /// The time that the longest commit took.
+    /// The time of the longest commit.
     public internal(set) var commitDurationMax = Duration.zero
 
     /// Bodies for each commit, on average; 0 before the first commit.

@@ -1,87 +1,91 @@
 import Synchronization
 
-/// The line of writes, and the commit that those who wait together share.
+/// The queue of writes, and the commit that consecutive writes share.
 ///
-///     wait in line            Gate, `waitUnlessDeadlocked` or `admitted`
+///     wait in the queue       Gate, `waitUnlessDeadlocked` or `admitted`
 ///     BEGIN, if none is open  `begin`
-///     SAVEPOINT, if it was    `Connection.part`, with all up to RELEASE or ROLLBACK TO
+///     SAVEPOINT, otherwise    `Connection.part`, with everything up to RELEASE or ROLLBACK TO
 ///     the body
 ///     probe, foreign keys
 ///     RELEASE
-///     pass the turn on …      `passOn`: the next one goes on at SAVEPOINT, this one waits
-///     … or COMMIT             `commit`, or `abandon` if SQLite has ended the transaction
-///     settle                  everybody's call returns
+///     pass the write gate on  `passOn`: the next write continues at SAVEPOINT, this one waits
+///     … or COMMIT             `commit`, or `abandon` if the transaction is gone
+///     settle                  every call returns
 ///
-/// 1. *Turns.* The gate admits one at a time, first in, first out. Only who has the turn touches
-///    the writer. A synchronous body runs on its caller's thread, an asynchronous one on one of
-///    `WorkThreads`. One whose task is cancelled, or whose time is up, leaves the line; one that is
-///    cancelled before its thread has come begins nothing.
-/// 2. *The first of a group* opens the transaction and needs no savepoint: while it runs nothing
-///    else is in there. So undoing it undoes all, and it alone is interrupted when its task is
-///    cancelled; a pause interrupts whoever runs, and its group with it. The bodies after it run
-///    in a savepoint each: one that throws, or leaves a foreign key unsatisfied, is undone alone.
-///    But a page that fails authentication ends the whole group: what else the others have read is
-///    suspect as well.
-/// 3. *Passing on.* A write shares its turn if it is `.immediate` and its body waits for the store
-///    alone (`Request`). If it does, and the next in line does, the turn goes to that one and the
-///    transaction stays open. Who passed it on waits to be settled, also if it was undone: what it
-///    has seen of the others is not durable yet. Otherwise who has the turn commits: nobody waits,
-///    the next one does not share, the group has had its number of bodies or its time
-///    (`GroupCommit`: it bounds when the last body begins, not when it ends). So does who is inside
-///    another store's body: a later member might wait for just that store. A lone write waits for
-///    no other and pays for no savepoint.
-/// 4. *Settling.* After COMMIT everybody is told, in the order of the line. If COMMIT fails all get
-///    its error, also those who had thrown one of their own, and nothing is applied. If SQLite ends
-///    the transaction in a body, that caller gets its own error, those who had run get
-///    `.rolledBack`, and the rest of the line begins a new group. No body runs twice. If even a
-///    rollback failed, the writer was closed, and the next group opens it again.
+/// 1. *Queueing.* The write gate has one permit and admits first in, first out. Only its holder
+///    uses the writer. A synchronous body runs on its caller's thread, an asynchronous one on a
+///    thread of `WorkThreads`. A write whose task is cancelled, or whose timeout expires, leaves
+///    the queue. A write that is cancelled after it was admitted, but before its thread runs,
+///    begins nothing.
+/// 2. *The first of a group* opens the transaction. It needs no savepoint, because the transaction
+///    holds no other work while it runs: undoing it undoes everything. For the same reason only the
+///    first body is interrupted when its task is cancelled. `suspend` interrupts any running body,
+///    and its group with it. Each later body runs in a savepoint. If it throws or leaves a foreign
+///    key unsatisfied, only its own work is undone. But a page that fails authentication ends the
+///    whole group: whatever the other bodies read is suspect as well.
+/// 3. *Passing on.* A write can share a commit if its mode is `.immediate` and its body waits only
+///    for the store (`Request`). If this write and the next in the queue can both share, the write
+///    gate passes to the next one and the transaction stays open. The write that passed it on waits
+///    for the commit, even if it was undone, because what it saw of the others is not durable yet.
+///    The holder commits instead if no write is waiting, the next one does not share, or the group
+///    has had its number of bodies or its time (`GroupCommit` bounds when the last body begins, not
+///    when it ends). It also commits if its call is inside another store's body, because a later
+///    member might wait for that very store. A lone write waits for no other write and needs no
+///    savepoint.
+/// 4. *Settling.* After COMMIT the members' calls return in queue order. If COMMIT fails, every
+///    member gets its error, even one whose body had thrown an error of its own, and nothing is
+///    applied. If SQLite ends the transaction during a body, that body's caller gets the body's
+///    error. The earlier members get `.rolledBack`, and the rest of the queue begins a new group.
+///    No body runs twice. If even a rollback failed, the writer was closed, and the next group
+///    reopens it.
 ///
-/// Those who observe are told before the turn is given up, so in the order of the commits. A
-/// checkpoint that writes must wait for keeps the turn after COMMIT, and gives it up on its own
-/// thread. Work that is no write (`rekey`, `close`, reads without WAL, the look for commits of
-/// other processes) stands in the same line and never shares, so it finds no transaction open.
+/// `WriteQueue` notifies observers before it leaves the write gate, so in the order of the commits.
+/// A checkpoint that writes must wait for keeps the gate after COMMIT and leaves it on the
+/// checkpoint thread. Work that is not a write (`rekey`, `close`, reads without WAL, the check for
+/// commits of other processes) uses the same gate and never shares, so it finds no transaction
+/// open.
 final class WriteQueue: Sendable {
-    /// Told once what became of the commit: `nil` if it is durable.
+    /// Called once with the outcome of the commit: `nil` if it is durable.
     private typealias Settle = @Sendable (StoreError?) -> Void
 
-    /// One whose body has run in the open transaction, and who waits for its end.
+    /// A write whose body has run in the open transaction, and which waits for its end.
     private struct Member {
         let isKept: Bool
         let settle: Settle
     }
 
-    /// What belongs to the open transaction. Only who has the turn changes it.
+    /// State of the open transaction. Only the holder of the write gate changes it.
     private struct Group {
-        /// Those whose work stands in it and who wait.
+        /// The writes that ran in it and wait for its end.
         var members: [Member] = []
-        /// How many bodies have run in it, with those that were undone.
+        /// The number of bodies that ran in it, including undone ones.
         var bodyCount = 0
         var beginning = ContinuousClock.now
     }
 
-    /// How one write goes about it.
+    /// How one write is to run.
     struct Request: Sendable {
         var mode = TransactionMode.immediate
-        /// How long to wait in line; `nil` for as long as it takes.
+        /// How long to wait in the queue; `nil` waits indefinitely.
         var timeout: Duration?
         /// Whether it may share its commit with others.
         var isSharing = true
-        /// Whether foreign keys have no effect in it; only for work of Coffer's own.
+        /// Whether foreign keys are not enforced in it; only for internal work.
         var pausesForeignKeys = false
         var caller = Caller(fileID: #fileID, line: #line)
 
-        /// For work of Coffer's own, and bodies that wait for something else than the store.
+        /// For internal work, and bodies that wait for something other than the store.
         static let alone = Self(isSharing: false)
 
-        /// Another kind of transaction than the group's, or a body that waits for something else,
-        /// would hold up who shares with it.
+        /// Another transaction mode, or a body that waits for something else, would hold up the
+        /// writes that share the commit.
         fileprivate var sharesTurns: Bool { isSharing && mode == .immediate }
     }
 
     /// How a body ended.
     private enum Ending {
         case kept(AfterCommit)
-        /// It asked to be undone, which is no failure.
+        /// The body asked to be undone, which is not a failure.
         case undone
         case failed(any Error)
 
@@ -89,9 +93,9 @@ final class WriteQueue: Sendable {
 
         var error: (any Error)? { if case .failed(let error) = self { error } else { nil } }
 
-        /// What the caller gets, once it is known what became of all that the body saw.
+        /// The result for the caller, once the outcome of everything the body saw is known.
         ///
-        /// - Parameter failure: Why that was undone, if it was.
+        /// - Parameter failure: Why the group's work was undone, if it was.
         func result(_ failure: StoreError?) -> Result<AfterCommit, any Error> {
             if let failure { return .failure(failure) }
             switch self {
@@ -105,16 +109,16 @@ final class WriteQueue: Sendable {
     let gate: Gate
     let counters: WriteCounters
     private let group = Mutex(Group())
-    /// What the open transaction touches, for those who observe.
+    /// What the open transaction changes, for observers.
     ///
-    /// Proof that it is safe: only who has the turn uses it.
+    /// Proof that it is safe: only the holder of the write gate uses it.
     private nonisolated(unsafe) var recording: (any CommitRecorder)?
     private let observers: CommitObservers
     private let pool: ConnectionPool
     private let checkpointer: Checkpointer
     private let limits: Configuration.GroupCommit
 
-    /// - Parameter turns: Has one place.
+    /// - Parameter turns: The write gate, with one permit.
     init(
         pool: ConnectionPool, turns: Gate, checkpointer: Checkpointer,
         observers: CommitObservers
@@ -127,18 +131,18 @@ final class WriteQueue: Sendable {
         limits = pool.configuration.groupCommit
     }
 
-    /// Names the store where bodies and waits are told apart.
+    /// Identifies the store to `HeldStore`.
     var id: ObjectIdentifier { ObjectIdentifier(self) }
 
     // MARK: Two ways to wait
 
-    /// Runs `body` on this thread when its turn has come, and returns when it is durable.
+    /// Runs `body` on this thread once the write gate admits it, and returns when it is durable.
     func write(_ request: Request, _ body: (TransactionScope) throws -> Void) throws {
         let beginning = ContinuousClock.now
         try gate.waitUnlessDeadlocked(
             timeout: request.timeout, for: "the write queue", isSharing: request.sharesTurns)
         let ending = run(request, waitingSince: beginning, cancellation: nil, body)
-        // A lone write makes nothing to wait on.
+        // A lone write creates nothing to wait on.
         let turn = canPassOn(request) ? Gate.Turn() : nil
         let failure: StoreError?
         if let turn, passOn(ending, { turn.come($0) }) {
@@ -149,7 +153,7 @@ final class WriteQueue: Sendable {
         try ending.result(failure).get().run()
     }
 
-    /// The same without holding a thread while it waits; `body` runs on one of Coffer's.
+    /// The same without blocking a thread while it waits; `body` runs on a thread of `WorkThreads`.
     func write(
         _ request: Request, _ body: @escaping @Sendable (TransactionScope) throws -> Void
     ) async throws {
@@ -168,13 +172,13 @@ final class WriteQueue: Sendable {
         afterCommit.run()
     }
 
-    // MARK: A turn
+    // MARK: One write
 
     private func run(
         _ request: Request, waitingSince beginning: ContinuousClock.Instant,
         cancellation: Cancellation?, _ body: (TransactionScope) throws -> Void
     ) -> Ending {
-        // Cancelled after its turn had come and before its thread had: nothing is begun.
+        // Cancelled after the gate admitted it and before its thread ran: begin nothing.
         if let reason = cancellation?.reason { return .failed(reason) }
         counters.didBegin(request.caller, waitingSince: beginning)
         let scope = TransactionScope(
@@ -182,7 +186,7 @@ final class WriteQueue: Sendable {
         defer { scope.end() }
         do {
             let isFirst = try begin(request)
-            // What an interrupt stops takes its whole transaction with it.
+            // An interrupt may roll back the whole transaction, so only the first body is a target.
             if isFirst { cancellation?.aim(at: pool.writer.interruptHandle) }
             try pool.writer.part(isFirst: isFirst) {
                 defer { cancellation?.release() }
@@ -200,7 +204,7 @@ final class WriteQueue: Sendable {
         }
     }
 
-    /// Whether this is the first of its group.
+    /// - Returns: Whether this is the first body of its group.
     private func begin(_ request: Request) throws(StoreError) -> Bool {
         let isFirst = !pool.writer.isInTransaction
         if isFirst {
@@ -215,26 +219,26 @@ final class WriteQueue: Sendable {
         return isFirst
     }
 
-    /// - Throws: Why SQLite has ended the transaction while the recording looked at it.
+    /// - Throws: The recording's failure, if SQLite ended the transaction during it.
     private func requireTransaction() throws(StoreError) {
         guard !pool.writer.isInTransaction, let failure = recording?.failure else { return }
         pool.writer.undoShared()
         throw failure
     }
 
-    /// Whether the next in line may go on in the same transaction while this thread waits.
+    /// Whether the next in the queue may continue in the same transaction while this caller waits.
     private func canPassOn(_ request: Request) -> Bool {
         request.sharesTurns && gate.isNextSharing && pool.writer.isInTransaction && hasRoom
             && !HeldStore.isInsideAny
     }
 
-    /// Gives the turn to the next in line, who goes on in the same transaction.
+    /// Passes the write gate to the next in the queue, which continues in the same transaction.
     ///
-    /// - Parameter settle: Called after the commit, on any thread. Also a body that was undone
-    ///   waits for it: it has seen what others did, and that is not durable yet.
-    /// - Returns: Whether the turn is given away.
+    /// - Parameter settle: Called after the commit, on any thread. An undone body waits for the
+    ///   commit too: it saw what others did, and that is not durable yet.
+    /// - Returns: Whether the gate was passed on.
     private func passOn(_ ending: Ending, _ settle: @escaping Settle) -> Bool {
-        // Before the turn is gone: from then on others may commit.
+        // Before the gate is passed on, because from then on others may commit.
         group.withLock { $0.members.append(Member(isKept: ending.isKept, settle: settle)) }
         if gate.pass() { return true }
         group.withLock { _ = $0.members.popLast() }
@@ -247,20 +251,21 @@ final class WriteQueue: Sendable {
             && beginning.duration(to: .now) < limits.durationMax
     }
 
-    /// Ends a turn that is not passed on, and with it the group.
+    /// Ends a write that does not pass the gate on, and with it the group.
     ///
-    /// - Returns: Why the work of the group is undone, if it is.
+    /// - Returns: Why the work of the group was undone, if it was.
     private func end(_ ending: Ending) -> StoreError? {
         guard pool.writer.isInTransaction else {
             let failure = abandon(because: ending.error)
             counters.didUndo(1)
-            // What it threw is why all is undone; what it returned may tell of what is undone.
+            // A body's own error explains the rollback. A returned value may describe rolled-back
+            // data, so report the rollback instead.
             return ending.error == nil ? failure : nil
         }
         return commit(Member(isKept: ending.isKept) { _ in })
     }
 
-    /// Makes the group durable, tells everybody, and lets the next in line in.
+    /// Makes the group durable, settles its members and admits the next in the queue.
     private func commit(_ own: Member) -> StoreError? {
         let beginning = ContinuousClock.now
         var failure: StoreError?
@@ -271,7 +276,7 @@ final class WriteQueue: Sendable {
         } catch {
             failure = error
         }
-        // Before the next write begins: events come in the order of the commits.
+        // Before the next write begins, so that events come in the order of the commits.
         if failure == nil { observers.committed(recording, on: pool.writer) }
         recording = nil
         let members = takeGroup()
@@ -280,7 +285,7 @@ final class WriteQueue: Sendable {
         if let loss = pool.loss { observers.close(loss) }
         let need = checkpointer.need(after: pool.writer.logFrameCount)
         let cacheByteCount = pool.fitCache(of: pool.writer)
-        // The turn stays taken until the log is moved; nobody but the next write waits for it.
+        // Hold the gate until the checkpoint has ended; only the next write waits for it.
         if !need.keepsTurn { gate.leave() }
         for member in members { member.settle(failure) }
         pool.file?.cache.trimIfSmaller(than: cacheByteCount)
@@ -298,9 +303,10 @@ final class WriteQueue: Sendable {
         counters.didUndo(members.count - keptCount)
     }
 
-    /// Nothing of the group is left: SQLite has ended its transaction.
+    /// Ends a group whose transaction is gone: SQLite ended it, or it failed to begin or was
+    /// undone.
     ///
-    /// - Returns: What those were told who had run in it; `nil` if there were none.
+    /// - Returns: The error delivered to the group's earlier members, or `nil` if there were none.
     private func abandon(because error: (any Error)?) -> StoreError? {
         recording?.stop()
         recording = nil
