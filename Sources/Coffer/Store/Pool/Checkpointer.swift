@@ -1,31 +1,31 @@
 import Dispatch
 import Synchronization
 
-/// Moves the write-ahead log into the main file, on a connection and a thread of its own, so that
-/// no commit pays for it.
+/// Moves the WAL into the main file, on its own connection and thread, so that no commit pays for
+/// it.
 ///
-/// SQLite starts the log anew when all of it is in the main file and no reader needs it. Beside
-/// writers who never pause, or readers who overlap, that moment may not come:
+/// SQLite restarts the WAL when all of it is in the main file and no reader needs it. With writers
+/// that never pause, or readers that overlap, that moment may not come:
 ///
-/// 1. From `checkpointPageCount` on a checkpoint runs beside the writes and moves nearly all. If no
-///    read stood in its way, the next write waits for another one, which moves the few pages that
-///    were written meanwhile, and the log starts anew unless a read still needs its end. A file
-///    that does not grow is also faster to sync.
-/// 2. From `walByteCountMax` on, which mostly reads bring about, the next write waits for one that
-///    waits for the reads, once and briefly: see `LogBound`.
-/// 3. What could not be finished is *owed*: a log above its bound, and pages under an old key. A
-///    timer tries again; it holds up nobody, and ends when it got through.
+/// 1. From `checkpointPageCount` on, a checkpoint runs alongside the writes and moves nearly all.
+///    If no read stopped it short, the next write waits for a second checkpoint. That one moves the
+///    few pages written in the meantime, and the WAL restarts unless a read still needs its end. A
+///    file that does not grow is also faster to sync.
+/// 2. From `walByteCountMax` on, which mostly reads cause, the next write waits for a checkpoint
+///    that waits for the reads, once and briefly: see `LogBound`.
+/// 3. Unfinished work is *owed*: a WAL above its bound, and pages under an old key. A timer tries
+///    again. It holds up nobody, and stops once a checkpoint has finished.
 final class Checkpointer: Sendable {
-    /// What the log was found to be after a commit.
+    /// What the WAL needs after a commit.
     enum Need: Equatable {
         case nothing, besideWrites
         case beforeNextWrite
-        /// The same, and it waits so long for reads.
+        /// The same, and the checkpoint waits this long for reads.
         case afterReads(Duration)
-        /// No checkpoint: reads that began by then have to end.
+        /// No checkpoint: reads that began by then must end.
         case end(begunBy: ContinuousClock.Instant, LogBound.Reason)
 
-        /// Whether the turn in the write queue is kept until the checkpoint has ended.
+        /// Whether the write gate stays held until the checkpoint has ended.
         var keepsTurn: Bool {
             switch self {
             case .nothing, .besideWrites, .end: false
@@ -36,16 +36,17 @@ final class Checkpointer: Sendable {
 
     private struct State {
         var isScheduled = false
-        /// Whether one beside the writes has moved all that it found.
+        /// Whether a checkpoint alongside the writes has moved all it found.
         var isNearlyMoved = false
-        /// The log's size at the last one.
+        /// The WAL's size at the last checkpoint.
         var triedFrameCount = 0
-        /// How often the log has started anew: what a checkpoint found before tells nothing then.
+        /// How often the WAL has restarted; a restart makes an earlier checkpoint's result
+        /// meaningless.
         var restartCount = 0
-        /// The log's size after the last commit.
+        /// The WAL's size after the last commit.
         var frameCount = 0
         var bound: LogBound
-        /// Whether it was told who keeps the log too long.
+        /// Whether the log has a message about what keeps this WAL too long.
         var isTold = false
         var debt = Debt()
         var counts = CheckpointStatistics()
@@ -54,11 +55,11 @@ final class Checkpointer: Sendable {
     /// A checkpoint that could not be finished.
     private struct Debt {
         var isOwed = false
-        /// How long to wait before it is tried again.
+        /// How long to wait before the next attempt.
         var delay = Checkpointer.firstDelay
         var alarm = Alarm()
 
-        /// It was paid.
+        /// Notes that the checkpoint was finished.
         mutating func end() {
             (isOwed, delay) = (false, Checkpointer.firstDelay)
             alarm.stop()
@@ -69,17 +70,17 @@ final class Checkpointer: Sendable {
     private static let delayMax = Duration.seconds(5)
 
     private let pool: ConnectionPool
-    /// The write queue's.
+    /// The write gate.
     private let turns: Gate
     let thread = DispatchQueue(label: "coffer.checkpoint")
     private let state: Mutex<State>
 
     private struct Slot {
         var reader: ConnectionPool.Reader?
-        /// Whether nothing may be opened: the store is suspended or closed.
+        /// Whether no connection may be opened: the store is suspended or closed.
         var isStopped = false
 
-        /// The connection, opened if need be; `nil` if nothing may be opened.
+        /// The connection, opened if necessary; `nil` if none may be opened.
         mutating func connection(_ pool: ConnectionPool) throws(StoreError) -> Connection? {
             guard !isStopped else { return nil }
             if reader == nil { reader = try pool.openReader(isCounted: false) }
@@ -94,13 +95,13 @@ final class Checkpointer: Sendable {
 
     /// Held while a checkpoint runs.
     private let slot = Mutex(Slot())
-    /// That many pages are worth a checkpoint.
+    /// This many pages are worth a checkpoint.
     private let frameCount: Int
     private let frameCountMax: Int
-    /// So many take too long while a write waits.
+    /// Moving this many takes too long while a write waits.
     private let farFrameCount: Int
     private let metrics: StoreMetrics
-    /// Whether there is a log that this store moves.
+    /// Whether there is a WAL that this store moves.
     private let hasLog: Bool
 
     init(_ pool: ConnectionPool, turns: Gate) throws(StoreError) {
@@ -127,7 +128,7 @@ final class Checkpointer: Sendable {
 
     // MARK: After a commit
 
-    /// Whether a log of that many frames is to be moved.
+    /// What a WAL of that many frames needs.
     func need(after count: Int) -> Need {
         state.withLock { state in
             if count < state.frameCount || count <= state.counts.movedFrameCount {
@@ -138,22 +139,22 @@ final class Checkpointer: Sendable {
             state.counts.logFrameCount = count
             switch state.bound.step(at: count, oldestRead: { pool.oldestReadBeginning }) {
             case .none: break
-            // What can be moved was.
+            // Everything that can be moved has been moved.
             case .leave: return .nothing
             case .end(let begunBy, let reason): return .end(begunBy: begunBy, reason)
             case .wait(let patience):
-                // What one commit has written, above the bound and at once, is moved beside the
-                // writes first.
+                // If a single commit exceeded the bound, its pages are first moved alongside the
+                // writes.
                 let isNear = count - state.triedFrameCount < farFrameCount
                 if isNear || state.triedFrameCount >= frameCountMax { return .afterReads(patience) }
             }
             if state.isNearlyMoved {
                 state.isNearlyMoved = false
-                // A large transaction in between is moved beside the writes as well.
+                // A large transaction in between is moved alongside the writes as well.
                 let isNear = count - state.counts.movedFrameCount < frameCount
                 if isNear { return .beforeNextWrite }
             }
-            // Not after each commit: every checkpoint asks the disk as a commit does.
+            // Not after each commit, because every checkpoint waits for the disk as a commit does.
             guard count - state.triedFrameCount >= frameCount else { return .nothing }
             defer { state.isScheduled = true }
             return state.isScheduled ? .nothing : .besideWrites
@@ -169,12 +170,12 @@ final class Checkpointer: Sendable {
         state.restartCount += 1
     }
 
-    /// Moves what can be moved, on the checkpoint thread, and then gives up the turn in the write
-    /// queue if that is kept. Reads that have to end are told when this returns.
+    /// Moves what can be moved, on the checkpoint thread, and then leaves the write gate if `need`
+    /// keeps it. Reads that must end have been asked to when this returns.
     func start(_ need: Need) {
         if case .end(let begunBy, let reason) = need { return end(readsBegunBy: begunBy, reason) }
         guard need != .nothing else { return }
-        // Strong: a store that is let go meanwhile closes when this is over.
+        // A strong reference: a store that is released in the meantime closes when this is over.
         thread.async { [self] in
             run(need)
             if need.keepsTurn { turns.leave() }
@@ -198,7 +199,7 @@ final class Checkpointer: Sendable {
                 try move(isBesideWrites: need == .besideWrites)
             }
         } catch {
-            // The next commit asks again; nothing is lost by a log that stays.
+            // The next commit tries again; a WAL that stays loses nothing.
             pool.events.checkpointFailed(error)
         }
     }
@@ -211,9 +212,9 @@ final class Checkpointer: Sendable {
         }
     }
 
-    /// A checkpoint that waits for nobody, and counts.
+    /// Runs and counts a checkpoint that waits for nobody.
     ///
-    /// - Returns: Whether all that it found is in the main file.
+    /// - Returns: Whether everything it found is in the main file.
     private func moveLog(
         _ connection: Connection, isBesideWrites: Bool
     ) throws(StoreError) -> Bool {
@@ -235,24 +236,24 @@ final class Checkpointer: Sendable {
         return result.isComplete
     }
 
-    // MARK: Reads that keep the log
+    // MARK: Reads that keep the WAL
 
     private func moveAll(waiting patience: Duration) throws(StoreError) {
         let beginning = ContinuousClock.now
         let outcome = try slot.withLock { slot throws(StoreError) -> Outcome? in
             guard let connection = try slot.connection(pool) else { return nil }
             let outcome = try connection.moveWholeLog(waiting: patience)
-            // After it, as it tells how far the other one has come.
+            // Afterwards, because its result shows how far the first one came.
             let isMoved = try moveLog(connection, isBesideWrites: false)
             return outcome == .readersRemain
                 ? Outcome(isMoved: isMoved, oldestRead: pool.oldestReadBeginning) : nil
         }
-        // Also a log that starts anew is as long as before until somebody writes.
+        // Even a WAL that restarts keeps its length until the next write.
         owe()
         if let outcome { didWaitInVain(since: beginning, outcome) }
     }
 
-    /// What was found when reads were waited for in vain.
+    /// The findings after a vain wait for reads.
     private struct Outcome {
         let isMoved: Bool
         let oldestRead: ContinuousClock.Instant?
@@ -269,7 +270,7 @@ final class Checkpointer: Sendable {
                 oldestRead: outcome.oldestRead)
             return (!state.isTold, state.bound.blocker, count)
         }
-        // Not in the slot: it calls code of the user's.
+        // Outside the slot, because it calls the user's code.
         guard isNew else { return }
         pool.events.logIsTooLong(
             pageCount: count, pageCountMax: frameCountMax,
@@ -284,13 +285,13 @@ final class Checkpointer: Sendable {
         pool.events.expiredSnapshots(count: count, age: instant.duration(to: .now))
     }
 
-    // MARK: What is owed
+    // MARK: Owed checkpoints
 
-    /// Tries again, by and by and without holding up anybody, until the main file has all that the
-    /// log has now and the log is no longer than its bound.
+    /// Tries again, later and without holding up anybody, until the main file has everything that
+    /// the WAL has now and the WAL is within its bound.
     ///
-    /// For a change of the key whose checkpoint could not finish, among others: until then the main
-    /// file alone is under the old one.
+    /// Also needed after a key change whose checkpoint could not finish: until then the main file
+    /// without its WAL is under the old key.
     func owe() {
         guard hasLog else { return }
         state.withLock { state in
@@ -320,12 +321,12 @@ final class Checkpointer: Sendable {
                 guard try moveLog(connection, isBesideWrites: true) else { return false }
                 return try shorten(connection)
             }
-            // A store that is suspended goes on with it afterwards.
+            // A suspended store continues with it after `resume`.
             guard let isPaid else { return }
             isOver = isPaid
         } catch {
             pool.events.checkpointFailed(error)
-            // A disk may get room; what else there is, time does not mend.
+            // A disk may get room; time does not cure other failures.
             isOver = error.code != .full && error.code != .io
         }
         state.withLock { state in
@@ -339,12 +340,12 @@ final class Checkpointer: Sendable {
         }
     }
 
-    /// Cuts a log that is longer than its bound, if nobody uses it.
+    /// Truncates a WAL that is longer than its bound, if nobody uses it.
     ///
-    /// - Returns: Whether it is no longer than that.
+    /// - Returns: Whether it is within its bound.
     private func shorten(_ connection: Connection) throws(StoreError) -> Bool {
         guard state.withLock({ $0.triedFrameCount >= frameCountMax }) else { return true }
-        // A write that runs may start it anew.
+        // A running write may restart it.
         guard (try? turns.enterAtOnce()) == true else { return false }
         defer { turns.leave() }
         return try connection.cutLog()
@@ -354,9 +355,9 @@ final class Checkpointer: Sendable {
 
     /// Runs `work` while no checkpoint runs and its connection is closed.
     ///
-    /// Only who has the turn in the write queue may ask for it: a checkpoint may keep the turn.
+    /// Only for the holder of the write gate, because a checkpoint may hold that gate.
     ///
-    /// - Parameter isLast: Whether none may run after it.
+    /// - Parameter isLast: Whether no checkpoint may run after it.
     func pausing<E: Error>(isLast: Bool = false, _ work: () throws(E) -> Void) throws(E) {
         try slot.withLock { slot throws(E) in
             slot.close()
@@ -366,7 +367,7 @@ final class Checkpointer: Sendable {
         if isLast { state.withLock { $0.debt.end() } }
     }
 
-    /// Opens nothing any more.
+    /// Closes the connection and opens none until `allow()`.
     func stop() {
         slot.withLock { slot in
             slot.close()

@@ -2,15 +2,16 @@ import Synchronization
 
 /// The connections of a store: one that writes, and readers opened on demand.
 ///
-/// Who may touch which is decided by the gates of `StoreCore`: the writer belongs to the holder of
-/// the write gate, a reader to the one who took it from the idle list.
+/// `StoreCore`'s gates decide which thread may use which connection. The writer belongs to the
+/// holder of the write gate, a reader to the caller that took it from the idle list.
 final class ConnectionPool: @unchecked Sendable {
-    // @unchecked: everything but the connections is constant or under a mutex. The writer is used
-    // by who has the turn in the write queue only, a reader by who took it out of `idle` only.
+    // @unchecked: everything but the connections is constant or guarded by a mutex. Only the holder
+    // of the write gate uses the writer, and only the caller that took a reader out of `idle` uses
+    // it.
 
     let writer: Connection
     let writerStop = StopSignal()
-    /// `nil` in memory: then the writer is all there is of the store.
+    /// `nil` in memory: then the writer is the only connection to the data.
     let file: StoreFile?
     let profile: CipherProfile
     let configuration: Configuration
@@ -21,7 +22,7 @@ final class ConnectionPool: @unchecked Sendable {
 
     private struct Readers {
         var idle: [Reader] = []
-        /// Of every open reader, also of those that somebody reads with.
+        /// The stop signals of all open readers, including those in use.
         var signals: [StopSignal] = []
         var cache = CacheCounts()
 
@@ -32,7 +33,7 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// A connection that moves between threads, one at a time.
     struct Reader: @unchecked Sendable {
-        // @unchecked: whoever takes it out of the idle list is its only user.
+        // @unchecked: the caller that takes it out of the idle list is its only user.
         let connection: Connection
         let stop = StopSignal()
     }
@@ -64,15 +65,16 @@ final class ConnectionPool: @unchecked Sendable {
         self.configuration = configuration
     }
 
-    /// How a transaction is kept until it is committed.
+    /// Where SQLite keeps what it needs to undo a transaction.
     var journalMode: Configuration.JournalMode {
         file == nil ? .memory : configuration.journalMode
     }
 
-    /// Whether reads may run beside the writer: only in WAL do they not wait for each other.
+    /// Whether reads run on readers, alongside the writer. They do in WAL, where reads and writes
+    /// do not wait for each other, and in a read-only store, which has no writes.
     var hasReaders: Bool { journalMode == .wal || mode == .readOnly }
 
-    /// Bytes of page cache for each connection of a store that is alone.
+    /// Bytes of page cache for each connection while no other store shares the budget.
     static func cacheByteCount(_ configuration: Configuration) -> Int {
         configuration.cacheByteCountMax / (configuration.readerCountMax + 1)
     }
@@ -87,7 +89,7 @@ final class ConnectionPool: @unchecked Sendable {
         return try body(reader.connection, reader.stop)
     }
 
-    /// A reader that is idle, or a new one under the store's key: no derivation.
+    /// An idle reader, or a new one under the store's key: no derivation.
     func takeReader() throws(StoreError) -> Reader {
         if let reader = readers.withLock({ $0.idle.popLast() }) { return reader }
         do throws(StoreError) {
@@ -98,7 +100,7 @@ final class ConnectionPool: @unchecked Sendable {
         }
     }
 
-    /// - Parameter isCounted: Whether it is one of the readers, to be given back.
+    /// - Parameter isCounted: Whether it is one of the readers, and will be given back.
     func openReader(isCounted: Bool = true) throws(StoreError) -> Reader {
         let file = try requireFile("there is no second connection to it")
         let cacheByteCount = file.cache.connectionByteCount
@@ -118,7 +120,7 @@ final class ConnectionPool: @unchecked Sendable {
         let byteCount = isOpen ? fitCache(of: reader.connection) : 0
         readers.withLock { readers in
             readers.cache += cache
-            // One that could not be rolled back was closed.
+            // A reader whose rollback failed was closed.
             if isOpen { readers.idle.append(reader) } else { readers.forget(reader) }
         }
         file?.cache.trimIfSmaller(than: byteCount)
@@ -139,19 +141,19 @@ final class ConnectionPool: @unchecked Sendable {
         readers.withLock { ($0.signals.count, $0.idle.count) }
     }
 
-    /// What readers found in their caches, up to the last read that has ended.
+    /// The readers' cache hits and misses, up to the last read that has ended.
     var readerCache: CacheCounts { readers.withLock { $0.cache } }
 
-    /// When the oldest of the reads that run now began.
+    /// When the oldest running read began.
     var oldestReadBeginning: ContinuousClock.Instant? {
         readers.withLock { $0.signals }.compactMap(\.beginning).min()
     }
 
     // MARK: All connections
 
-    /// Tells the bodies that run on readers, and began before `beginning`, to stop.
+    /// Asks the bodies that run on readers, and began no later than `beginning`, to stop.
     ///
-    /// - Returns: How many there were.
+    /// - Returns: How many were asked and had not been asked before.
     @discardableResult
     func stopReaders(
         _ reason: StoreError, since beginning: ContinuousClock.Instant = .now
@@ -175,17 +177,17 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// The writer, opened again if it had to be closed because a rollback failed.
     ///
-    /// Only for who has the turn in the write queue.
+    /// Only for the holder of the write gate.
     func openWriter() throws(StoreError) -> Connection {
         if let loss { throw loss }
         if !writer.isOpen { try reopenWriter() }
         return writer
     }
 
-    /// Lets a connection take over its share of the page caches; only for its user, outside a
+    /// Fits a connection's cache to its share of the page caches; only for its user, outside a
     /// transaction.
     ///
-    /// - Returns: The share, in bytes. Another thread may change it meanwhile.
+    /// - Returns: The share, in bytes. Another thread may change it concurrently.
     @discardableResult
     func fitCache(of connection: Connection) -> Int {
         guard let file else { return 0 }
@@ -194,9 +196,9 @@ final class ConnectionPool: @unchecked Sendable {
         return byteCount
     }
 
-    /// Lets one idle reader take over its share; only for who has a permit of the read gate.
+    /// Fits one idle reader's cache to its share; only for a holder of a permit of the read gate.
     ///
-    /// - Returns: `false` if there is no other one left.
+    /// - Returns: `false` if no other reader is left to fit.
     func fitCacheOfIdleReader() -> Bool {
         guard let byteCount = file?.cache.connectionByteCount else { return false }
         let reader: Reader? = readers.withLock { readers in
@@ -210,7 +212,7 @@ final class ConnectionPool: @unchecked Sendable {
         return isFitted
     }
 
-    /// Why nothing can be read or written any more, if a rollback failed where there is no file.
+    /// Why nothing can be read or written: a rollback failed in a store without a file.
     var loss: StoreError? {
         guard file == nil, !writer.isOpen else { return nil }
         return StoreError(
@@ -220,7 +222,7 @@ final class ConnectionPool: @unchecked Sendable {
 
     // MARK: File
 
-    /// The file, for what cannot be done without one.
+    /// The file, for work that cannot be done without one.
     ///
     /// - Throws: `.unsupported`.
     func requireFile(_ reason: String) throws(StoreError) -> StoreFile {
@@ -232,7 +234,8 @@ final class ConnectionPool: @unchecked Sendable {
         return file
     }
 
-    /// Changes the key of the file. All readers are of the old key: new ones open on demand.
+    /// Changes the key of the file. Closes all readers, which have the old key; new ones open on
+    /// demand.
     func rekey(to newKey: borrowing StoreKey) -> Result<RekeyReport, RekeyFailure> {
         Result { () throws(RekeyFailure) in
             let writer: Connection
@@ -247,7 +250,7 @@ final class ConnectionPool: @unchecked Sendable {
         }
     }
 
-    /// Moves what a change of the key left in the log, and counts the pages that still have
+    /// Moves the pages that a key change left in the WAL, and counts the pages that still have
     /// another key.
     func finishRekey() throws(StoreError) -> RekeyReport {
         try openWriterAlone().finishRekey()
@@ -260,7 +263,8 @@ final class ConnectionPool: @unchecked Sendable {
         return try openWriter()
     }
 
-    /// Puts connections under another key in place of all; if that fails, they stay.
+    /// Replaces all connections with connections under another key; if that fails, the old ones
+    /// stay.
     func reopen(with key: borrowing StoreKey) throws(StoreError) {
         let file = try requireFile("its key is random and known to nobody")
         let cacheByteCount = file.cache.connectionByteCount

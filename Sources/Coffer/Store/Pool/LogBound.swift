@@ -1,32 +1,37 @@
 /// Whether a write waits for the reads that keep the log above its bound, and when these end.
 ///
-/// Writes wait, or reads end, or the log grows: it grows. A read is waited for once and briefly. If
-/// that was in vain, no write waits until it has gone:
+/// Decides whether a write waits for the reads that keep the WAL above its bound, and when they
+/// end.
 ///
-/// - The store knows its own reads. One that has become too old is told to end, and so is one that
-///   still keeps the log at its second bound.
-/// - A read of another process has gone when a checkpoint beside the writes has moved all it found.
-/// - Short reads that overlap keep the log although none of them lasts. They are waited for again
-///   whenever the log has grown by a quarter, and for longer at the second bound.
+/// Writes could wait, reads could end, or the WAL could grow: it grows. A write waits for a read
+/// once and briefly. If that was in vain, no write waits until the read has gone:
+///
+/// - The store knows its own reads. It asks a read to end when the read has become too old, or
+///   still keeps the WAL at its second bound.
+/// - A read of another process has gone when a checkpoint alongside the writes has moved all it
+///   found.
+/// - Short reads that overlap keep the WAL although none of them lasts. A write waits for them
+///   again whenever the WAL has grown by a quarter, and for longer at the second bound.
 struct LogBound {
-    /// Who was waited for in vain.
+    /// What a write waited for in vain.
     enum Blocker: Equatable {
-        /// Reads of the store's own that had begun by then; those that had by `toldBegunBy` are
-        /// told to end.
+        /// This store's reads that began by `begunBy`. Those that began by `toldBegunBy` were asked
+        /// to end.
         case ownReads(
             begunBy: ContinuousClock.Instant, toldBegunBy: ContinuousClock.Instant? = nil)
         case otherProcess
     }
 
-    /// What is to be done about a log of some size.
+    /// What to do about a WAL of some size.
     enum Step: Equatable {
-        /// It is below its bound, or its reads were waited for in vain a moment ago.
+        /// It is below its bound, has not grown by a quarter since a vain wait, or the blocking
+        /// read ended.
         case none
-        /// The read that keeps it is still there.
+        /// The read that keeps it is still running.
         case leave
-        /// The next write waits so long for the reads.
+        /// The next write waits this long for the reads.
         case wait(Duration)
-        /// The reads that began by then are told to end.
+        /// The reads that began by then are asked to end.
         case end(begunBy: ContinuousClock.Instant, Reason)
     }
 
@@ -53,15 +58,15 @@ struct LogBound {
     }
 
     static let patience = Duration.milliseconds(50)
-    /// At the second bound, for reads that were not waited for.
+    /// At the second bound, for reads that no write has waited for.
     static let lastPatience = Duration.seconds(1)
 
-    /// Frames of the log from which reads are waited for.
+    /// Frames of the WAL from which a write waits for reads.
     let frameCountMax: Int
-    /// Frames of the log at which they end.
+    /// Frames of the WAL at which reads end.
     private let lastFrameCount: Int
     private let ageMax: Duration
-    /// Of how many frames on a write waits.
+    /// Frames of the WAL from which the next write waits.
     private var waitFrameCount: Int
     private(set) var blocker: Blocker?
 
@@ -74,9 +79,9 @@ struct LogBound {
         waitFrameCount = frameCountMax
     }
 
-    /// What a log of that many frames asks for.
+    /// What a WAL of that many frames needs.
     ///
-    /// - Parameter oldestRead: When the oldest of the store's own reads that run now began.
+    /// - Parameter oldestRead: When the oldest running read of this store began.
     mutating func step(
         at frameCount: Int, oldestRead: () -> ContinuousClock.Instant?
     ) -> Step {
@@ -86,7 +91,7 @@ struct LogBound {
         case .ownReads(let begunBy, let toldBegunBy):
             guard let oldest = oldestRead(), oldest <= begunBy else {
                 blocker = nil
-                // First what it kept is moved beside the writes.
+                // First, a checkpoint alongside the writes moves the pages that the read kept.
                 waitWhenGrown(from: frameCount)
                 return .none
             }
@@ -98,7 +103,7 @@ struct LogBound {
         }
     }
 
-    /// Whether reads that were waited for have to end.
+    /// Whether reads that a write waited for must end.
     private mutating func end(
         _ oldest: ContinuousClock.Instant, _ begunBy: ContinuousClock.Instant, _ frameCount: Int
     ) -> Step {
@@ -117,13 +122,13 @@ struct LogBound {
         waitFrameCount = frameCount < lastFrameCount ? min(grown, lastFrameCount) : grown
     }
 
-    /// Reads were waited for in vain.
+    /// Notes that a write waited for reads in vain.
     ///
     /// - Parameters:
     ///   - beginning: When the wait began.
-    ///   - isMoved: Whether all is in the main file nevertheless: then no read is of an old
+    ///   - isMoved: Whether the main file has everything nevertheless: then no read uses an old
     ///     snapshot.
-    ///   - oldestRead: When the oldest of the store's own reads that run now began.
+    ///   - oldestRead: When the oldest running read of this store began.
     mutating func didWaitInVain(
         at frameCount: Int, since beginning: ContinuousClock.Instant, isMoved: Bool,
         oldestRead: ContinuousClock.Instant?
@@ -138,12 +143,12 @@ struct LogBound {
         }
     }
 
-    /// A checkpoint that waited for nobody has moved all that it found.
+    /// Notes that a checkpoint that waited for nobody has moved all that it found.
     mutating func didMoveAll() {
         if blocker != nil { didRestart() }
     }
 
-    /// The log begins at its start again, or nobody is known to keep it.
+    /// Notes that the WAL restarted, or that no known read keeps it.
     mutating func didRestart() {
         blocker = nil
         waitFrameCount = frameCountMax

@@ -2,11 +2,11 @@ import Synchronization
 
 /// The files that stores of this process have open, by device and inode.
 ///
-/// Two stores on one file would each believe that they alone write it.
+/// Two stores on one file would each assume to be its only writer in this process.
 enum OpenFiles {
     private static let identities = Mutex<Set<FileLocation.Identity>>([])
 
-    /// One store's right to its file, until it is released or dies.
+    /// One store's exclusive right to its file, until it is released or deinitialised.
     final class Claim: Sendable {
         private let identity: Mutex<FileLocation.Identity?>
 
@@ -20,7 +20,7 @@ enum OpenFiles {
 
         deinit { release() }
 
-        /// Safe to call twice: a later store may have claimed the file meanwhile.
+        /// Safe to call twice, even if a later store has claimed the file in between.
         func release() {
             let held = identity.withLock { identity in
                 defer { identity = nil }

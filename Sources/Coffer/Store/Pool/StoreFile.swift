@@ -7,7 +7,7 @@ final class StoreFile: Sendable {
     private let mode: OpenMode
     private let configuration: Configuration
     private let claim: OpenFiles.Claim
-    /// What its connections may keep of decrypted pages.
+    /// The budget for decrypted pages that its connections share.
     let cache: PageCacheBudget.Share
     /// The key of all connections. It changes only while nothing else uses the store.
     private let current: Mutex<FileCipher>
@@ -34,7 +34,7 @@ final class StoreFile: Sendable {
         configuration.cacheBudget.leave(cache)
     }
 
-    /// What all pages are encrypted with now.
+    /// The key and the settings that all pages are encrypted with now.
     var cipher: FileCipher { current.withLock { $0 } }
 
     /// Opens it once more under the store's key: no derivation.
@@ -49,7 +49,7 @@ final class StoreFile: Sendable {
     private func open(
         _ role: PhysicalOpen.Role, _ cacheByteCount: Int
     ) throws(StoreError) -> Connection.FileState {
-        // The engine says only that it cannot be opened.
+        // The engine would say only that the file cannot be opened.
         guard case .file = try location.status() else {
             throw StoreError(
                 .notFound, "there is no file at \(location.path) any more",
@@ -64,9 +64,10 @@ final class StoreFile: Sendable {
             handle: handle, key: cipher.key.copy(), file: location, profile: profile)
     }
 
-    /// Opens it with another key, for a cache of that size.
+    /// Opens it with another key, with a cache of that size.
     ///
-    /// - Throws: `.wrongKey`, and what else opening throws; `.misuse` if it is not as it was.
+    /// - Throws: `.wrongKey` and other errors of opening; `.misuse` if its cipher settings have
+    ///   changed.
     func open(
         with key: borrowing StoreKey, cacheByteCount: Int
     ) throws(StoreError) -> Connection.FileState {
@@ -83,7 +84,7 @@ final class StoreFile: Sendable {
         return state
     }
 
-    /// Opens new connections with the key of this one from now on.
+    /// From now on, opens new connections with the key of this one.
     func rememberKey(of state: Connection.FileState) {
         let cipher = FileCipher(key: state.key.copy(), profile: profile)
         current.withLock { $0 = cipher }
