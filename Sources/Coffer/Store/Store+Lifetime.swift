@@ -9,21 +9,21 @@ extension Store {
     /// if !report.isWholeFile { … }
     /// ```
     ///
-    /// Waits for running reads and writes, closes every reader, and proves the change before it
-    /// returns: a fresh connection opens with the new key and the old key no longer opens. A
-    /// crash leaves the old key or the new one. After it has returned, a power loss does not bring
-    /// the old key back, whatever the configuration's durability. After a failure the store goes
-    /// on under the old key, with every row. Only if no proof was possible the error says so; if
-    /// the new key holds then, reads and writes throw `.wrongKey` until ``reopen(with:)``.
+    /// Waits for running reads and writes and closes every reader. Before it returns, it proves the
+    /// change: a fresh connection opens with the new key, and the old key no longer opens. A crash
+    /// leaves the old key or the new one. After `rekey` has returned, a power loss does not bring
+    /// the old key back, whatever the configuration's durability. After a failure the store goes on
+    /// under the old key, with every row. The error says so if no proof was possible. If the new
+    /// key then holds, reads and writes throw `.wrongKey` until ``reopen(with:)``.
     ///
     /// - Parameter key: The new key. Never empty. The salt is kept.
-    /// - Returns: Whether the main file alone is under the new key as well. In WAL a read of
-    ///   another process can keep it from that until it ends; see ``RekeyReport``.
-    /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout` or
-    ///   another process holds the file; `.full` if there is no room for the journal; `.damaged`
-    ///   if a page fails authentication; `.io`; `.readOnly`; `.unsupported` without a file;
-    ///   `.misuse` inside a body, for the same key or for another salt; `.wouldDeadlock` if running
-    ///   work waits, in a body of another store, for what waits for this.
+    /// - Returns: Whether the main file without its WAL is under the new key as well. In WAL, a
+    ///   read of another process can delay that until the read ends; see ``RekeyReport``.
+    /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout` or another
+    ///   process holds the file; `.full` if there is no room for the journal; `.damaged` if a page
+    ///   fails authentication; `.io`; `.readOnly`; `.unsupported` without a file; `.misuse` inside
+    ///   a body, for the same key or for another salt; `.wouldDeadlock` in a cycle of waits:
+    ///   running work waits, in a body of another store, for something that waits for `rekey`.
     /// - Complexity: O(*pages*) time and disk (the journal grows to the size of the file);
     ///   O(1) memory.
     @discardableResult
@@ -49,7 +49,7 @@ extension Store {
         }
     }
 
-    /// The same, with an error that also says which key holds.
+    /// The same, with an error that also says which key the file has.
     package func changeKey(to key: consuming StoreKey) async throws(RekeyFailure) -> RekeyReport {
         let key = KeyBox(key)
         return try await Self.offPool { [core] () throws(RekeyFailure) in
@@ -57,7 +57,7 @@ extension Store {
         }
     }
 
-    /// Moves what a change of the key has left in the log into the main file, without stopping
+    /// Moves the pages that a key change left in the WAL into the main file, without stopping
     /// another process's writer, and counts the pages that still have another key.
     ///
     /// - Complexity: O(*pages*).
@@ -65,9 +65,9 @@ extension Store {
         try await Self.offPool { [core] () throws(StoreError) in try core.finishRekey() }
     }
 
-    /// Whether the main file alone, without its log, opens with the key.
+    /// Whether the main file without its WAL opens with the key.
     ///
-    /// It does not after a change of the key whose log was not moved yet.
+    /// It does not while a key change is in the WAL and was not moved yet.
     ///
     /// - Complexity: O(1).
     package func opensWithoutLog() throws -> Bool {
@@ -77,19 +77,19 @@ extension Store {
         }
     }
 
-    /// Opens every connection anew with another key, after another process has changed it.
+    /// Reopens every connection with another key, after another process has changed it.
     ///
     /// Until then reads and writes throw `.wrongKey`.
     ///
     /// - Parameter key: The key that the file has now.
-    /// - Throws: `StoreError` `.wrongKey`, and what else opening throws: the store is then as it
+    /// - Throws: `StoreError` `.wrongKey` and other errors of opening, which leave the store as it
     ///   was; `.busy` if running work does not end within `waitTimeout`; `.unsupported` without a
     ///   file; `.misuse` inside a body; `.wouldDeadlock` as for ``rekey(to:)``.
     public func reopen(with key: consuming StoreKey) throws {
         try core.reopen(with: key)
     }
 
-    /// Opens every connection anew with another key, without blocking a thread of the cooperative
+    /// Reopens every connection with another key, without blocking a thread of the cooperative
     /// pool.
     ///
     /// - Throws: As the synchronous form.
@@ -100,22 +100,22 @@ extension Store {
 
     // MARK: Pause
 
-    /// Closes the file and lets nothing in until ``resume()``: every lock is released.
+    /// Closes the file and admits nothing until ``resume()``: every lock is released.
     ///
-    /// For a system that ends processes which hold a lock while they are in the background. Work
-    /// that runs may end; what has not after `waitTimeout` is told to, undone and gets
-    /// `.suspended`, as does work that waits in line or comes later. Safe to call twice. The key
+    /// Use it where the system ends processes that hold a lock in the background. Running work may
+    /// end within `waitTimeout`; after that it is stopped, undone and gets `.suspended`. Work that
+    /// waits in the queue or comes later gets `.suspended` as well. Safe to call twice. The key
     /// stays in memory.
     ///
-    /// - Throws: `StoreError` `.busy` if a body did not end even then, as it does not use the
-    ///   store: the store then goes on; `.closed`; `.unsupported` without a file, which would lose
-    ///   everything; `.misuse` inside a body; `.wouldDeadlock` as for ``rekey(to:)``: the store
-    ///   then goes on.
+    /// - Throws: `StoreError` `.busy` if a body did not end even then, because it does not use the
+    ///   store: the store then goes on; `.closed`; `.unsupported` without a file, because
+    ///   everything would be lost; `.misuse` inside a body; `.wouldDeadlock` as for ``rekey(to:)``:
+    ///   the store then goes on.
     public func suspend() throws {
         try core.suspend()
     }
 
-    /// Closes the file and lets nothing in until ``resume()``, without blocking a thread of the
+    /// Closes the file and admits nothing until ``resume()``, without blocking a thread of the
     /// cooperative pool.
     ///
     /// - Throws: As the synchronous form.
@@ -125,9 +125,9 @@ extension Store {
 
     /// Opens the file again after ``suspend()``. Does nothing if the store is not suspended.
     ///
-    /// - Throws: What opening throws, such as `.notFound` if the file went away, or `.wrongKey` if
-    ///   another process has changed the key meanwhile: the store is then still suspended, see
-    ///   ``reopen(with:)``; `.misuse`, `.busy` and `.wouldDeadlock` as for ``suspend()``.
+    /// - Throws: The errors of opening, such as `.notFound` if the file went away, or `.wrongKey`
+    ///   if another process has changed the key in the meantime: the store is then still suspended,
+    ///   see ``reopen(with:)``; `.misuse`, `.busy` and `.wouldDeadlock` as for ``suspend()``.
     public func resume() throws {
         try core.resume()
     }
@@ -142,10 +142,10 @@ extension Store {
 
     // MARK: End
 
-    /// Waits for running reads and writes, and those in line before it, then closes the file. Safe
-    /// to call twice. What a store without a file holds is gone.
+    /// Waits for running reads and writes, and for those that queued before it, then closes the
+    /// file. Safe to call twice. The contents of a store without a file are gone.
     ///
-    /// Work that comes later gets `.closed`.
+    /// Later work gets `.closed`.
     ///
     /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout`; the
     ///   store is then still open. `.misuse` inside a body; `.wouldDeadlock` as for ``rekey(to:)``.

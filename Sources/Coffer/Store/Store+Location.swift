@@ -12,22 +12,24 @@ extension Store {
     /// let scratch = try Store(.memory)
     /// ```
     ///
-    /// A store in memory is made new, belongs to nobody else, and is gone with ``close()`` or when
-    /// it is let go. Everything works as in a file, but:
+    /// A store in memory starts empty, belongs to nobody else, and is gone after ``close()`` or
+    /// when it is released. Everything works as in a file, except:
     ///
-    /// - It has one connection. Reads take turns with writes, and see them when they have ended.
-    /// - Returned means applied; nothing is kept beyond the store. ``backup(to:key:progress:)``
-    ///   copies it into a file, under a key that has to be given.
-    /// - ``verify(_:progress:)`` checks the structure: there are no pages on a disk.
+    /// - It has one connection. Reads and writes run one at a time, and a read sees all earlier
+    ///   writes.
+    /// - Returned means applied; nothing outlives the store. ``backup(to:key:progress:)`` copies it
+    ///   into a file, under a key that you must give.
+    /// - ``verify(_:progress:)`` checks only the structure, because there are no pages on a disk.
     /// - ``snapshot()``, ``suspend()``, ``rekey(to:)`` and ``reopen(with:)`` throw `.unsupported`,
     ///   and the store goes on.
     ///
     /// - Parameters:
     ///   - location: Where the database is.
-    ///   - key: The key of a file. A store without one takes none: it has a random one of its own.
+    ///   - key: The key of a file. A store without a file takes none: it has a random key.
     ///   - mode: What to do about the file's existence; `nil` for what the URI says, else
     ///     `.createIfMissing`.
-    ///   - configuration: How to open it. What concerns files and readers is not used without one.
+    ///   - configuration: How to open it. A store without a file ignores settings for files and
+    ///     readers.
     /// - Throws: As the initialiser with a path; `StoreError` `.misuse` for a file without a key, a
     ///   key without a file, or a mode or VFS that contradicts the URI.
     public convenience init(
@@ -43,8 +45,9 @@ extension Store {
     ///
     /// - Parameters:
     ///   - location: Where the database is.
-    ///   - key: The key of a file; none without one.
-    ///   - mode: What to do about the file's existence.
+    ///   - key: The key of a file; `nil` for a store without a file.
+    ///   - mode: What to do about the file's existence; `nil` for what the URI says, else
+    ///     `.createIfMissing`.
     ///   - configuration: How to open it.
     /// - Throws: As the synchronous initialiser.
     public convenience init(

@@ -8,10 +8,10 @@ import Synchronization
 /// let notes = try await store.read { tx in try tx.fetch(Note.all) }
 /// ```
 ///
-/// Every verb is there twice, to be called with and without `await`. A synchronous body runs on
-/// the caller's thread, an asynchronous one on a thread of the store's; neither may `await`.
-/// Writes run one at a time, first in, first out; reads run beside them on connections of their
-/// own, each on one snapshot.
+/// Every verb has a synchronous and an `async` form. A synchronous body runs on the caller's
+/// thread, an asynchronous one on one of Coffer's threads; neither may `await`. Writes run one
+/// at a time, first in, first out. Reads run alongside them on their own connections, each on one
+/// snapshot.
 public final class Store: Sendable {
     let core: StoreCore
 
@@ -21,11 +21,11 @@ public final class Store: Sendable {
 
     /// Opens or creates a store.
     ///
-    /// A passphrase is derived once, whatever the number of connections.
+    /// A passphrase is derived once, however many connections are opened.
     ///
     /// - Parameters:
-    ///   - path: The file. SQLite keeps `-wal` and `-shm` beside it while the store is open.
-    ///   - key: The key of the file, or of the file to make. Never empty.
+    ///   - path: The file. SQLite keeps `-wal` and `-shm` next to it while the store is open.
+    ///   - key: The key of the file, or of the file to create. Never empty.
     ///   - mode: What to do about the file's existence.
     ///   - configuration: How to open it.
     /// - Throws: `StoreError` `.wrongKey`, `.notEncrypted`, `.notAStore`, `.truncated`,
@@ -42,8 +42,8 @@ public final class Store: Sendable {
     /// Opens or creates a store without blocking a thread of the cooperative pool.
     ///
     /// - Parameters:
-    ///   - path: The file. SQLite keeps `-wal` and `-shm` beside it while the store is open.
-    ///   - key: The key of the file, or of the file to make. Never empty.
+    ///   - path: The file. SQLite keeps `-wal` and `-shm` next to it while the store is open.
+    ///   - key: The key of the file, or of the file to create. Never empty.
     ///   - mode: What to do about the file's existence.
     ///   - configuration: How to open it.
     /// - Throws: As the synchronous initialiser.
@@ -61,25 +61,25 @@ public final class Store: Sendable {
 
     /// Runs `body` in a transaction: returned means durable, thrown means nothing happened.
     ///
-    /// Inside a write body of the same store it joins that transaction as a savepoint. Beside
-    /// other writes it may share their commit, see ``Configuration/GroupCommit``, and returns with
-    /// them. So a body must not wait for what another caller of `write` may hold until that call
+    /// Inside a write body of the same store it joins that transaction as a savepoint. It may share
+    /// its commit with other writes, see ``Configuration/GroupCommit``, and returns with them. So a
+    /// body must not wait for anything that another caller of `write` may hold until that call
     /// returns: a lock, the main thread, a semaphore.
     ///
     /// - Parameters:
-    ///   - mode: Which locks to take first. Other modes than `.immediate` never share a commit.
-    ///   - timeout: How long to wait in line; `nil` for as long as it takes. A lock of another
-    ///     process is waited for by `Configuration.busyTimeout`.
-    ///   - fileID: Where the call stands, for ``StoreStatistics/runningWrite``.
-    ///   - line: Where the call stands.
-    ///   - body: The work. Runs on this thread, when its turn has come.
+    ///   - mode: Which locks to take first. Only `.immediate` writes share a commit.
+    ///   - timeout: How long to wait in the queue; `nil` waits indefinitely. The wait for another
+    ///     process's lock is bounded by `Configuration.busyTimeout`.
+    ///   - fileID: The caller's file, for ``StoreStatistics/runningWrite``.
+    ///   - line: The caller's line.
+    ///   - body: The work. Runs on this thread, once the queue admits it.
     /// - Returns: What `body` returns, after the commit.
     /// - Throws: What `body` throws, after the rollback; `StoreError` `.busy` after `timeout` or if
     ///   another process holds the lock, `.constraint`, `.full`, `.io`, `.damaged` if nothing was
-    ///   committed; `.rolledBack` if SQLite undid the transaction for another write that shared
-    ///   it. These take the place of what `body` threw, if it shared the commit that failed;
-    ///   `.wouldDeadlock` in the body of another store; `.closed`, `.suspended`; `.misuse` inside
-    ///   a read of the same store.
+    ///   committed; `.rolledBack` if SQLite undid the transaction for another write that shared it.
+    ///   These replace what `body` threw, if it shared the commit that failed; `.wouldDeadlock` in
+    ///   the body of another store; `.closed`, `.suspended`; `.misuse` inside a read of the same
+    ///   store.
     @discardableResult
     public func write<T>(
         mode: TransactionMode = .immediate, timeout: Duration? = nil,
@@ -92,15 +92,15 @@ public final class Store: Sendable {
 
     /// Runs `body` in a transaction: returned means durable, thrown means nothing happened.
     ///
-    /// A task that is cancelled before its turn never starts; one that is cancelled inside is
-    /// stopped at the next verb and undone.
+    /// A task that is cancelled while it waits in the queue never starts. A task that is cancelled
+    /// inside its body is stopped at the next verb and undone.
     ///
     /// - Parameters:
-    ///   - mode: Which locks to take first. Other modes than `.immediate` never share a commit.
-    ///   - timeout: How long to wait in line; `nil` for as long as it takes.
-    ///   - fileID: Where the call stands, for ``StoreStatistics/runningWrite``.
-    ///   - line: Where the call stands.
-    ///   - body: The work. Runs on a thread of the store's, when its turn has come.
+    ///   - mode: Which locks to take first. Only `.immediate` writes share a commit.
+    ///   - timeout: How long to wait in the queue; `nil` waits indefinitely.
+    ///   - fileID: The caller's file, for ``StoreStatistics/runningWrite``.
+    ///   - line: The caller's line.
+    ///   - body: The work. Runs on one of Coffer's threads, once the queue admits it.
     /// - Returns: What `body` returns, after the commit.
     /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task was cancelled.
     @discardableResult
@@ -120,7 +120,7 @@ public final class Store: Sendable {
     /// - Parameters:
     ///   - timeout: How long to wait for a connection; `Configuration.waitTimeout` for `nil`.
     ///   - body: The work. Runs on this thread.
-    /// - Returns: What `body` returns, once all it read is known to be authentic.
+    /// - Returns: What `body` returns, once everything it read is known to be authentic.
     /// - Throws: What `body` throws; `StoreError` `.damaged` if a page failed authentication,
     ///   `.busy` if no connection became free in time, `.snapshotExpired` if it kept its snapshot
     ///   for too long, `.wrongKey` if another process changed the key: see ``reopen(with:)``;
@@ -135,8 +135,8 @@ public final class Store: Sendable {
     ///
     /// - Parameters:
     ///   - timeout: How long to wait for a connection; `Configuration.waitTimeout` for `nil`.
-    ///   - body: The work. Runs on a thread of the store's.
-    /// - Returns: What `body` returns, once all it read is known to be authentic.
+    ///   - body: The work. Runs on one of Coffer's threads.
+    /// - Returns: What `body` returns, once everything it read is known to be authentic.
     /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task was cancelled.
     public func read<T: Sendable>(
         timeout: Duration? = nil, _ body: @escaping @Sendable (inout ReadTransaction) throws -> T
@@ -158,13 +158,14 @@ public final class Store: Sendable {
     /// What the store's connections do at this moment.
     public var statistics: StoreStatistics { core.statistics }
 
-    /// How many writes stand in line behind the one that runs.
+    /// How many writes wait in the queue behind the running one.
     var waitingWriteCount: Int { core.waitingWriteCount }
 
     private static let wholeStores = Gate(permitCount: 64)
 
-    /// Runs blocking work on a thread that may block: what opens, closes and copies whole stores,
-    /// which is rare. What many tasks may wait for has a `Gate`, where they hold no thread.
+    /// Runs blocking work on a thread that may block. It is for opening, closing and copying whole
+    /// stores, which is rare. Work that many tasks may wait for has a `Gate`, where they hold no
+    /// thread.
     static func offPool<T: Sendable, E: Error>(
         _ work: @escaping @Sendable () throws(E) -> T
     ) async throws(E) -> T {
@@ -172,8 +173,8 @@ public final class Store: Sendable {
         let held = HeldWork(work)
         let result = await withCheckedContinuation { continuation in
             wholeStores.run {
-                // Runs once, so there is work. It is let go before the task goes on, which may open
-                // at once what the work has held.
+                // Runs once, so there is work. The work is released before the task resumes, which
+                // may at once open what the work held.
                 guard let result = held.take().map({ work in Result(catching: work) }) else {
                     return
                 }
@@ -186,7 +187,7 @@ public final class Store: Sendable {
     }
 }
 
-/// Work that is let go by the thread that runs it.
+/// Work that is released by the thread that runs it.
 private final class HeldWork<T: Sendable, E: Error>: Sendable {
     typealias Work = @Sendable () throws(E) -> T
 

@@ -1,8 +1,8 @@
-/// What happens while nothing else uses the store.
+/// Work that runs while nothing else uses the store.
 extension StoreCore {
-    /// Runs `work` while nothing else uses the store; only for who has the life gate.
+    /// Runs `work` while nothing else uses the store; only for the holder of the life gate.
     ///
-    /// - Parameter isLast: Whether nothing may use it afterwards.
+    /// - Parameter isLast: Whether no checkpoint may run afterwards.
     /// - Throws: `.busy` if running work does not end within `waitTimeout`; `.wouldDeadlock` if it
     ///   waits for a body that this thread is inside of.
     private func alone(
@@ -33,9 +33,9 @@ extension StoreCore {
         }
     }
 
-    /// Runs one change of the store's life, never two at once.
+    /// Runs one change of the store's life at a time.
     ///
-    /// - Throws: `.misuse` in a body; `.busy` if another one does not end within `waitTimeout`;
+    /// - Throws: `.misuse` in a body; `.busy` if another change does not end within `waitTimeout`;
     ///   `.wouldDeadlock`.
     private func changeLife(
         _ work: (inout Life) throws(StoreError) -> Void
@@ -49,7 +49,7 @@ extension StoreCore {
         try work(&life)
     }
 
-    /// What the store is for those who come.
+    /// Whether the store accepts work.
     enum Life { case open, suspended, closed }
 
     // MARK: Key
@@ -71,7 +71,7 @@ extension StoreCore {
         return try result.get()
     }
 
-    /// Changes the key, and tells of it; only for who has the life gate.
+    /// Changes the key and logs the outcome; only for the holder of the life gate.
     private func changeKey(
         to key: borrowing StoreKey
     ) -> Result<RekeyReport, RekeyFailure> {
@@ -89,7 +89,7 @@ extension StoreCore {
         case .success(let report):
             pool.events.rekeyed(since: beginning)
             pool.metrics.rekey.recordNanoseconds(beginning.duration(to: .now).nanoseconds)
-            // The main file has the old key until a checkpoint has moved the log.
+            // The main file has the old key until a checkpoint has moved the WAL.
             if !report.isWholeFile {
                 checkpointer.owe()
                 pool.events.rekeyIsUnfinished(report)
@@ -100,7 +100,7 @@ extension StoreCore {
         return result
     }
 
-    /// Moves what a change of the key left in the log, and counts the pages that still have
+    /// Moves the pages that a key change left in the WAL, and counts the pages that still have
     /// another key.
     func finishRekey() throws(StoreError) -> RekeyReport {
         var report: RekeyReport?
@@ -110,7 +110,7 @@ extension StoreCore {
         return try report.returned()
     }
 
-    /// Opens every connection anew, with another key.
+    /// Reopens every connection with another key.
     func reopen(with key: borrowing StoreKey) throws(StoreError) {
         try changeLife { life throws(StoreError) in
             if life == .suspended {
@@ -127,8 +127,8 @@ extension StoreCore {
 
     // MARK: Pause
 
-    /// Ends what runs, or undoes it after `waitTimeout`, closes all connections and lets nothing
-    /// in.
+    /// Lets running work end, or undoes it after `waitTimeout`. Then closes all connections and
+    /// admits nothing.
     func suspend() throws(StoreError) {
         try changeLife { life throws(StoreError) in
             switch life {
@@ -148,7 +148,7 @@ extension StoreCore {
         }
     }
 
-    /// Lets nothing in, and ends what runs.
+    /// Admits nothing, and ends running work.
     private func drain(_ reason: StoreError) throws(StoreError) {
         queue.gate.close(reason)
         readGate.close(reason)
@@ -165,7 +165,7 @@ extension StoreCore {
         if isEmpty(within: timeout) { return }
         let deadline = ContinuousClock.now + timeout
         repeat {
-            // Again and again: who has a turn may not have begun when it was told.
+            // Repeatedly, because an admitted body may not have begun at the previous call.
             pool.writerStop.stop(reason)
             pool.stopReaders(reason)
             if isEmpty(within: min(.milliseconds(50), timeout)) { return }
@@ -181,7 +181,7 @@ extension StoreCore {
             && readGate.waitUntilEmpty(timeout: deadline - .now)
     }
 
-    /// Opens the connections again and lets work in.
+    /// Reopens the connections and admits work.
     func resume() throws(StoreError) {
         try changeLife { life throws(StoreError) in
             guard life == .suspended else { return }
@@ -196,7 +196,7 @@ extension StoreCore {
         checkpointer.allow()
         queue.gate.open()
         readGate.open()
-        // Nobody has asked meanwhile.
+        // Nobody checked for foreign commits in the meantime.
         commitObservers.didMissCommits()
     }
 

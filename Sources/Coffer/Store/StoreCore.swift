@@ -1,11 +1,11 @@
 import Synchronization
 
-/// The queue behind a store: who may use which connection, and when.
+/// The core behind a store: decides which thread may use which connection, and when.
 ///
 /// Writes go through the `WriteQueue`. A read waits for the read gate (one permit for each reader),
-/// runs its body in a transaction of a reader, is probed and leaves; without WAL it takes a turn in
-/// the write queue instead. `rekey` and `close` take a turn in the queue and then every permit of
-/// the read gate, so that nothing runs.
+/// runs its body in a reader's transaction, is probed and leaves the gate. In a writable store
+/// without WAL, a read uses the write gate and the writer instead. `rekey` and `close` take the
+/// write gate and then every permit of the read gate, so that nothing else runs.
 final class StoreCore: Sendable {
     let pool: ConnectionPool
     let configuration: Configuration
@@ -14,8 +14,9 @@ final class StoreCore: Sendable {
     let readGate: Gate
     let checkpointer: Checkpointer
     let life = Mutex(Life.open)
-    /// Who changes it.
+    /// Admits one change of `life` at a time.
     let lifeGate = Gate(permitCount: 1)
+    /// The observers of commits.
     let commitObservers = CommitObservers()
 
     convenience init(
@@ -25,7 +26,7 @@ final class StoreCore: Sendable {
             path: path, mode: mode, configuration: configuration,
             cacheByteCount: ConnectionPool.cacheByteCount(configuration))
         if case .file(_, let identity) = try opening.file.status() {
-            // Asked before, so that no key is derived in vain.
+            // Checked first, so that no key is derived in vain.
             try OpenFiles.require(identity, isFreeAt: opening.file.path)
         }
         let opened = try opening.open(key: key)
@@ -38,7 +39,7 @@ final class StoreCore: Sendable {
     convenience init(
         without location: Location, configuration: Configuration
     ) throws(StoreError) {
-        // A copy into a file is a new file.
+        // A file that a backup copies it into is a new file.
         var configuration = try configuration.resolved(.wal)
         // Nobody else can commit.
         configuration.foreignCommitInterval = nil
@@ -69,7 +70,7 @@ final class StoreCore: Sendable {
         pool.file?.release()
     }
 
-    /// Lets the connections that no body uses now take over a smaller share of the page caches.
+    /// Fits the caches of connections that no body uses now to a smaller share of the page caches.
     private func fitIdleCaches() {
         while (try? readGate.enterAtOnce()) == true {
             defer { readGate.leave() }
@@ -82,7 +83,7 @@ final class StoreCore: Sendable {
 
     var waitingWriteCount: Int { queue.gate.waitingCount }
 
-    /// Names the store where bodies and waits are told apart.
+    /// Identifies the store to `HeldStore`.
     var id: ObjectIdentifier { queue.id }
 
     // MARK: Writing
@@ -113,7 +114,7 @@ final class StoreCore: Sendable {
         return try returned.value()
     }
 
-    /// A write inside a body of the same store is a part of its transaction.
+    /// Runs a write inside a write body of the same store in a savepoint of its transaction.
     private func joinWrite<T>(
         _ held: HeldStore, _ body: (inout WriteTransaction) throws -> T
     ) throws -> T {
@@ -135,8 +136,8 @@ final class StoreCore: Sendable {
         }
     }
 
-    /// Asks on the writer whether another connection has committed, unless a write runs, which
-    /// asks by itself.
+    /// Checks on the writer whether another connection has committed. Does nothing while a write
+    /// runs, because a write checks by itself.
     func askForForeignCommits() {
         guard (try? queue.gate.wait(timeout: .zero, for: "the writer")) != nil else { return }
         defer { queue.gate.leave() }
@@ -186,7 +187,7 @@ final class StoreCore: Sendable {
         waitingSince beginning: UInt64, cancellation: Cancellation?,
         _ body: (inout ReadTransaction) throws -> T
     ) throws -> T {
-        // Cancelled after its turn had come and before its thread had.
+        // Cancelled after the gate admitted it and before its thread ran.
         if let reason = cancellation?.reason { throw reason }
         let beginning = pool.metrics.didWait(since: beginning)
         defer { pool.metrics.didRead(since: beginning) }
@@ -206,7 +207,7 @@ final class StoreCore: Sendable {
         }
     }
 
-    /// Runs the body of a read in a transaction that is open.
+    /// Runs the body of a read in an open transaction.
     func run<T>(
         _ body: (inout ReadTransaction) throws -> T, in scope: TransactionScope, at gate: Gate,
         turns: Gate? = nil

@@ -1,9 +1,10 @@
 import Logging
 
-/// What a store tells the logger of its program: the table stands at `Configuration.logger`.
+/// The log messages of a store; `Configuration.logger` has the table.
 ///
-/// What concerns the caller alone is thrown and not logged. An error is told by its code, never by
-/// its text: that has the SQL, which may hold values. The usual read and write tell nothing.
+/// Errors that concern only the caller are thrown, not logged. A message has an error's code, never
+/// its text, because the text has the SQL, which may hold values. Ordinary reads and writes log
+/// nothing.
 struct StoreEvents: Sendable {
     private let logger: Logger?
 
@@ -52,7 +53,7 @@ struct StoreEvents: Sendable {
             "the key was changed", metadata: ["duration": "\(beginning.duration(to: .now))"])
     }
 
-    /// The store has the new key, and its main file alone has not.
+    /// Logs that the store has the new key, but its main file without the WAL does not.
     func rekeyIsUnfinished(_ report: RekeyReport) {
         logger?.warning(
             "the main file has the old key until a checkpoint gets through",
@@ -74,14 +75,14 @@ struct StoreEvents: Sendable {
 
     // MARK: The file
 
-    /// A body failed: what the file is to blame for is told.
+    /// Logs a body's failure if the file caused it.
     func failed(_ error: any Error, on connection: Connection) {
-        // Inside the body there may have been another store, whose error this is.
+        // The error may come from another store that was used inside the body.
         guard let error = error as? StoreError, let handle = connection.handle else { return }
         if handle.sawFailure(of: error.code) { failed(error) }
     }
 
-    /// A connection of the store's own failed.
+    /// Logs the failure of one of the store's own connections.
     func failed(_ error: StoreError) {
         switch error.code {
         case .damaged: logger?.error("damage found", metadata: Self.facts(error))
@@ -94,7 +95,7 @@ struct StoreEvents: Sendable {
         logger?.error("verification found damage", metadata: ["pages": Self.text(pages)])
     }
 
-    // MARK: The log
+    // MARK: The WAL
 
     func checkpointFailed(_ error: StoreError) {
         logger?.warning("checkpoint failed", metadata: Self.facts(error))
@@ -123,7 +124,7 @@ struct StoreEvents: Sendable {
             metadata: Self.facts(error).merging(["count": "\(count)"]) { $1 })
     }
 
-    /// - Parameter count: The bodies that were to be durable.
+    /// - Parameter count: The bodies that the commit was to make durable.
     func commitFailed(count: Int, _ error: StoreError) {
         logger?.warning(
             "commit failed", metadata: Self.facts(error).merging(["count": "\(count)"]) { $1 })
@@ -139,7 +140,7 @@ struct StoreEvents: Sendable {
         return facts
     }
 
-    /// The first ones are enough to know where to look.
+    /// The first 16 pages are enough to know where to look.
     private static func text(_ pages: [Int]) -> Logger.MetadataValue {
         let first = pages.prefix(16).map(String.init).joined(separator: " ")
         return "\(first)\(pages.count > 16 ? " …" : "")"
@@ -147,7 +148,7 @@ struct StoreEvents: Sendable {
 }
 
 extension Handle {
-    /// Whether a failure of this kind was the file's.
+    /// Whether the file caused a failure of this kind.
     fileprivate func sawFailure(of code: StoreError.Code) -> Bool {
         switch code {
         case .damaged: sawDamage

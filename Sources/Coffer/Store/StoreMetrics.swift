@@ -1,21 +1,21 @@
 import Dispatch
 import Metrics
 
-/// What a store tells the metrics backend of its program, if that has bootstrapped one before the
-/// store was opened. See <https://github.com/apple/swift-metrics>.
+/// A store's metrics, for the program's metrics backend if one was bootstrapped before the store
+/// was opened. See <https://github.com/apple/swift-metrics>.
 final class StoreMetrics: Sendable {
-    /// Whether there is a backend. Without one reads do not look at the clock.
+    /// Whether there is a backend. Without one, reads do not look at the clock.
     private let isOn: Bool
     /// How long deriving the key took.
     let derivation: Timer
     /// How long changes of the key took, with their checkpoints.
     let rekey: Timer
-    /// How many writes stood in line when a commit ended.
+    /// How many writes waited in the queue when a commit ended.
     let queueDepth: Gauge
-    /// Pages that were found decrypted in memory, and those that were not.
+    /// Pages that were found decrypted in memory, and pages that were not.
     let cacheHits: Counter
     let cacheMisses: Counter
-    /// How long writes stood in line.
+    /// How long writes waited in the queue.
     let wait: Timer
     /// How long commits took.
     let commit: Timer
@@ -29,10 +29,10 @@ final class StoreMetrics: Sendable {
     let logFrameCount: Gauge
     /// How long reads waited for a connection.
     private let readWait: Timer
-    /// How long reads took from then on.
+    /// How long reads took after that wait.
     private let read: Timer
 
-    /// - Parameter store: Tells the store's metrics from those of others; empty for no dimension.
+    /// - Parameter store: Distinguishes the store's metrics from others'; empty for no dimension.
     init(store: String) {
         let store = store.isEmpty ? [] : [("store", store)]
         isOn = !(MetricsSystem.factory is NOOPMetricsHandler)
@@ -53,15 +53,15 @@ final class StoreMetrics: Sendable {
 
     // MARK: Reads
 
-    // Times of reads are nanoseconds of uptime, and 0 if nobody wants to know: an optional instant
-    // of the standard library's clock would cost a read without a backend 300 instructions.
+    // Times of reads are nanoseconds of uptime, or 0 without a backend. An optional instant of the
+    // standard library's clock would cost such a read 300 instructions.
 
     /// When a read began, or its wait.
     func beginning() -> UInt64 { isOn ? DispatchTime.now().uptimeNanoseconds : 0 }
 
-    /// The wait of a read has ended.
+    /// Records a read's wait.
     ///
-    /// - Returns: When it did.
+    /// - Returns: When the wait ended.
     func didWait(since beginning: UInt64) -> UInt64 {
         beginning == 0 ? 0 : record(readWait, since: beginning)
     }
@@ -79,7 +79,7 @@ final class StoreMetrics: Sendable {
 }
 
 extension StoreMetrics {
-    /// Asked after each read: a counter is told only what it would count.
+    /// Called after each read, so it touches a counter only if there is something to count.
     func add(_ cache: CacheCounts) {
         if cache.hitCount > 0 { cacheHits.increment(by: Int64(cache.hitCount)) }
         if cache.missCount > 0 { cacheMisses.increment(by: Int64(cache.missCount)) }
@@ -87,7 +87,7 @@ extension StoreMetrics {
 }
 
 extension Duration {
-    /// Whole nanoseconds, rounded down; the greatest number for what is longer.
+    /// Whole nanoseconds, rounded toward zero; `Int64.max` or `.min` if they do not fit.
     var nanoseconds: Int64 {
         let parts = components
         let (seconds, isTooLong) = parts.seconds.multipliedReportingOverflow(by: 1_000_000_000)

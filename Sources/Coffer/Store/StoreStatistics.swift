@@ -1,59 +1,59 @@
-/// What a store does at one moment, and has done since it was opened.
+/// What a store does at one moment, and what it has done since it was opened.
 public struct StoreStatistics: Sendable, Hashable {
-    /// Connections that read, opened on demand; at most `Configuration.readerCountMax`. Without a
-    /// write-ahead log there are none: reads take their turn on the writer.
+    /// Connections that read, opened on demand; at most `Configuration.readerCountMax`. A writable
+    /// store without WAL has none: its reads queue for the writer.
     public let openReaderCount: Int
-    /// Of those, how many wait for the next read.
+    /// How many of those wait for the next read.
     public let idleReaderCount: Int
-    /// Reads that wait in line for a connection.
+    /// Reads that wait for a connection.
     public let waitingReadCount: Int
-    /// Writes, and without a write-ahead log reads, that wait in line behind the one that runs.
+    /// Writes that wait behind the running one; also reads, in a writable store without WAL.
     public let waitingWriteCount: Int
-    /// The write that has the turn now: who holds up the others, and since when.
+    /// The write that runs now and holds up the others, and since when.
     public let runningWrite: RunningWrite?
-    /// When the oldest of the reads that run now began: the log keeps what its snapshot needs.
+    /// When the oldest running read began: the WAL keeps what its snapshot needs.
     public let oldestReadBeginning: ContinuousClock.Instant?
     /// What writes have done.
     public let writes: WriteStatistics
     /// What checkpoints have done.
     public let checkpoints: CheckpointStatistics
 
-    /// How often a page was found decrypted in memory, of all pages that finished reads and writes
-    /// looked at; 1 if they looked at none.
+    /// The share of pages found decrypted in memory, of all pages that finished reads and writes
+    /// looked up; 1 if they looked up none.
     public let cacheHitRate: Double
-    /// Bytes of decrypted pages that the store may keep now; less than its configuration says while
-    /// the stores of the process have to share. 0 without a file.
+    /// Bytes of decrypted pages that the store may keep now. It is less than the configuration says
+    /// while stores of the process must share. 0 without a file.
     public let cacheByteCountMax: Int
     /// How long deriving the key took when the store was opened; 0 for a raw key.
     public let derivationDuration: Duration
     /// Whether all keys of the process, of any store, are in memory that the system does not swap
-    /// out; `false` once it has refused to lock some (`RLIMIT_MEMLOCK`, `ulimit -l`).
+    /// out; `false` once the system has refused to lock some (`RLIMIT_MEMLOCK`, `ulimit -l`).
     public let isKeyMemoryLocked: Bool
 
-    /// Connections that somebody reads with.
+    /// Connections that are reading now.
     public var readerInUseCount: Int { openReaderCount - idleReaderCount }
 }
 
 /// What the checkpoints of a store have done since it was opened.
 public struct CheckpointStatistics: Sendable, Hashable {
-    /// How many ran.
+    /// How many checkpoints ran.
     public internal(set) var count = 0
-    /// The time that all of them took.
+    /// The total time of all checkpoints.
     public internal(set) var duration = Duration.zero
-    /// Pages in the log when it was last looked at, from `checkpointPageCount` on.
+    /// Pages in the WAL when it was last looked at, from `checkpointPageCount` on.
     public internal(set) var logFrameCount = 0
-    /// Of the log's pages, how many are in the main file since the last checkpoint.
+    /// How many of the WAL's pages are in the main file since the last checkpoint.
     public internal(set) var movedFrameCount = 0
-    /// How often the next write had to wait for one.
+    /// How often the next write had to wait for a checkpoint.
     public internal(set) var pauseCount = 0
-    /// The time for which it had to, at most, all of them together.
+    /// The total time for which writes had to wait, at most.
     public internal(set) var pauseDuration = Duration.zero
-    /// Whether a read of another process, or of a `Connection` of your own, keeps the log above
+    /// Whether a read of another process, or of your own `Connection`, keeps the WAL above
     /// `walByteCountMax`: it grows until that transaction ends.
     public internal(set) var isKeptByOtherProcess = false
-    /// Whether one could not be finished and is tried again, without anybody waiting: until then
-    /// the log is longer than `walByteCountMax`, or the main file has pages under the key before
-    /// `rekey`.
+    /// Whether a checkpoint could not be finished and will be tried again, without anybody waiting.
+    /// Until then the WAL is longer than `walByteCountMax`, or the main file has pages under the
+    /// key before `rekey`.
     public internal(set) var isOwed = false
 }
 

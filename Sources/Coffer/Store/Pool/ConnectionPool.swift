@@ -65,7 +65,7 @@ final class ConnectionPool: @unchecked Sendable {
         self.configuration = configuration
     }
 
-    /// Where SQLite keeps what it needs to undo a transaction.
+    /// How SQLite keeps a transaction until it is committed.
     var journalMode: Configuration.JournalMode {
         file == nil ? .memory : configuration.journalMode
     }
