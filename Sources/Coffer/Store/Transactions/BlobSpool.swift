@@ -4,15 +4,15 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The bytes of a stream, put aside until all of them are there: nobody waits for a source but who
-/// asked for it.
+/// Collects the bytes of a stream until all of them are there, so that a slow source delays only
+/// its own caller.
 ///
-/// Up to a mebibyte of them is in memory, the rest in a `SpoolFile`. Without a file of its own the
-/// store is in memory, and so are they.
+/// Up to one mebibyte is in memory, the rest in a `SpoolFile`. If the store has no file, all bytes
+/// stay in memory, as the store does.
 struct BlobSpool: Sendable {
     private let location: FileLocation?
     private var file: SpoolFile?
-    /// The bytes behind those of the file, never more than one chunk if there can be one.
+    /// The bytes that follow those of the file: at most one chunk, if the store has a file.
     private var rest = Data()
     private(set) var byteCount = 0
 
@@ -37,7 +37,7 @@ struct BlobSpool: Sendable {
 
     private mutating func putAside(_ location: FileLocation) async throws(StoreError) {
         let (known, chunk) = (file, rest)
-        // A disk blocks.
+        // Disk access blocks.
         file = try await Store.offPool { () throws(StoreError) -> SpoolFile in
             let file: SpoolFile
             if let known { file = known } else { file = try SpoolFile(beside: location) }
@@ -47,7 +47,7 @@ struct BlobSpool: Sendable {
         rest = Data()
     }
 
-    /// Gives all bytes back, in chunks and known to be what was added.
+    /// Passes all bytes to `body`, in chunks, each checked to be what was added.
     ///
     /// - Throws: `StoreError` `.io`, and what `body` throws.
     func forEachChunk(_ body: (Data) throws -> Void) throws {

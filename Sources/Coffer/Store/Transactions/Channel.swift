@@ -1,10 +1,10 @@
 import Dispatch
 import Synchronization
 
-/// One place for one element, between a thread that may block and a task that may not.
+/// A slot for one element, between a thread that may block and a task that may not.
 ///
-/// The thread puts and the task takes; the one that is ahead waits, so no more than two elements
-/// are in memory. Either side may end it: the other then gets the reason.
+/// The thread puts and the task takes. The side that is ahead waits, so at most two elements are in
+/// memory. Either side may end the channel: the other side then gets the reason.
 final class Channel<Element: Sendable>: Sendable {
     private enum End {
         case finished
@@ -14,7 +14,8 @@ final class Channel<Element: Sendable>: Sendable {
     private struct State {
         var element: Element?
         var end: End?
-        /// Wakes the side that waits. Only one can: the place is either taken or free.
+        /// Wakes the waiting side. Only one side can wait, because the slot is either full or
+        /// empty.
         var wake: (@Sendable () -> Void)?
 
         mutating func takeWake() -> (@Sendable () -> Void)? {
@@ -24,19 +25,20 @@ final class Channel<Element: Sendable>: Sendable {
     }
 
     private let state = Mutex(State())
-    /// How long the thread, which holds a transaction, waits for the task; `nil` for ever.
+    /// How long the thread, which holds a transaction, waits for the task; `nil` waits
+    /// indefinitely.
     private let timeout: Duration?
 
     init(timeout: Duration?) {
         self.timeout = timeout
     }
 
-    /// Nothing more will be put; what is there can still be taken.
+    /// Ends the channel normally; the element in the slot can still be taken.
     func finish() {
         end(.finished)
     }
 
-    /// Ends both sides with this error, unless it has ended before.
+    /// Ends both sides with this error, unless the channel has ended before.
     func fail(_ error: any Error) {
         end(.failed(error))
     }
@@ -51,7 +53,7 @@ final class Channel<Element: Sendable>: Sendable {
 
     // MARK: The thread's side
 
-    /// Puts an element; blocks while the last one was not taken.
+    /// Puts an element; blocks while the slot is full.
     func putBlocking(_ element: Element) throws {
         let semaphore = DispatchSemaphore(value: 0)
         while try !tryPut(element, wake: { semaphore.signal() }) {
@@ -90,7 +92,7 @@ final class Channel<Element: Sendable>: Sendable {
 
     // MARK: Both
 
-    /// `false` if the place is taken: then `wake` is called once it may be free.
+    /// - Returns: `false` if the slot is full: then `wake` is called once it may be empty.
     private func tryPut(_ element: Element, wake: @escaping @Sendable () -> Void) throws -> Bool {
         let taker = try state.withLock { state -> (@Sendable () -> Void)?? in
             if case .failed(let error)? = state.end { throw error }
@@ -106,7 +108,7 @@ final class Channel<Element: Sendable>: Sendable {
         return true
     }
 
-    /// `nil` if nothing is there yet: then `wake` is called once something may be.
+    /// - Returns: `nil` if the slot is empty: then `wake` is called once it may be full.
     private func tryTake(wake: @escaping @Sendable () -> Void) throws -> Element?? {
         let (taken, putter) = try state.withLock { state -> (Element??, (@Sendable () -> Void)?) in
             if case .failed(let error)? = state.end { throw error }

@@ -1,6 +1,6 @@
-/// One loop over what a read, on a thread of the store's, puts into a channel.
+/// One loop over the elements that a read, on one of Coffer's threads, puts into a channel.
 ///
-/// The read begins with the first element that is asked for, and ends when the loop lets it go.
+/// The read begins with the first `next()`, and ends when the loop releases this object.
 final class ReadLoop<Element: Sendable> {
     typealias Body = @Sendable (inout ReadTransaction, Channel<Element>) throws -> Void
 
@@ -11,7 +11,7 @@ final class ReadLoop<Element: Sendable> {
 
     init(_ core: StoreCore, _ body: @escaping Body) {
         (self.core, self.body) = (core, body)
-        // Only in WAL may a loop take its time: else it holds up the writer.
+        // A loop on a reader may take its time; a loop on the writer holds up writes.
         channel = Channel(timeout: core.pool.hasReaders ? nil : core.configuration.waitTimeout)
     }
 
@@ -34,7 +34,7 @@ final class ReadLoop<Element: Sendable> {
 }
 
 extension StoreCore {
-    /// Lets a read put into the channel what it has, and ends the channel as the read ends.
+    /// Runs a read that fills the channel, and ends the channel when the read ends.
     fileprivate func fill<Element>(
         _ channel: Channel<Element>, _ body: @escaping ReadLoop<Element>.Body
     ) async {

@@ -1,14 +1,15 @@
 extension Reading where Self: ~Copyable {
-    /// Hands out the rows of one SELECT one by one, in O(1) memory.
+    /// Passes the rows of one SELECT to `body` one by one, in O(1) memory.
     ///
-    /// Each row is known to be authentic before `body` gets it. To stop early, throw.
+    /// Each row is known to be authentic before `body` gets it. To stop early, throw an error.
     ///
     /// - Throws: What `body` throws; otherwise as `rows(_:)`.
     public func forEachRow(_ sql: SQL, _ body: (Row) throws -> Void) throws {
         try connection().forEachRow(sql, isReadOnly: isReadOnly, body)
     }
 
-    /// All rows of one SELECT, each made into a `Decodable` value as `Row.decode(_:dates:)` does.
+    /// All rows of one SELECT, each converted to a `Decodable` value as `Row.decode(_:dates:)`
+    /// does.
     ///
     /// - Throws: As `rows(_:)` and `Row.decode(_:dates:)`.
     /// - Complexity: O(*rows*) memory.
@@ -18,7 +19,7 @@ extension Reading where Self: ~Copyable {
         try rows(sql).map { try $0.decode(type, dates: dates) }
     }
 
-    /// The first column of the first row; `nil` if there is no row, or NULL in it.
+    /// The first column of the first row; `nil` if there is no row, or if the value is NULL.
     ///
     /// - Throws: `StoreError` `.mismatch` if the value does not fit the type; otherwise as
     ///   `rows(_:)`.

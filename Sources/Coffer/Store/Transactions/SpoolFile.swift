@@ -15,10 +15,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A file without a name beside a store's, for bytes that are to go into it later.
+/// An unnamed file next to a store's, for bytes that go into the store later.
 ///
-/// It goes with its descriptor, also in a crash. Nobody but its owner may read it, and what stands
-/// in it is encrypted under a key that is never written.
+/// It vanishes with its descriptor, even in a crash. Only its owner may read it, and its contents
+/// are encrypted under a key that is never written.
 final class SpoolFile: Sendable {
     /// Bytes of each chunk.
     static let chunkByteCount = 1 << 20
@@ -28,8 +28,8 @@ final class SpoolFile: Sendable {
     /// The number of the next chunk.
     private let count = Mutex<UInt64>(0)
 
-    /// - Parameter hasUnnamed: Whether to ask the system for a file that never has a name; else it
-    ///   has one for a moment.
+    /// - Parameter hasUnnamed: Whether to ask the system for a file that never has a name;
+    ///   otherwise it has one for a moment.
     /// - Throws: `.full`, `.io`.
     init(beside file: FileLocation, hasUnnamed: Bool = true) throws(StoreError) {
         var descriptor = hasUnnamed ? coffer_open_scratch(file.folder) : -1
@@ -51,9 +51,9 @@ final class SpoolFile: Sendable {
 
     /// Writes the next chunk, which has `chunkByteCount` bytes.
     ///
-    /// - Throws: `.full`, `.io`; then the file is of no use any more.
+    /// - Throws: `.full`, `.io`; the file is then unusable.
     func append(_ chunk: Data) throws(StoreError) {
-        // Taken also if the rest fails: no number is used twice.
+        // Counted even if writing fails, so that no number is used twice.
         let number = count.withLock { count in
             defer { count += 1 }
             return count
@@ -74,7 +74,7 @@ final class SpoolFile: Sendable {
 
     /// Reads a chunk back.
     ///
-    /// - Throws: `.io`, also if somebody has changed it.
+    /// - Throws: `.io`, even if somebody has changed it.
     func chunk(_ number: Int) throws(StoreError) -> Data {
         var sealed = Data(count: Self.chunkByteCount + ChunkSealer.overhead)
         let count = sealed.withUnsafeMutableBytes { bytes -> Int in

@@ -13,19 +13,20 @@ extension Store {
     /// }
     /// ```
     ///
-    /// Every loop over it is a read of its own, from its first chunk until the loop ends, also by
-    /// `break` or because its task is cancelled. Until then it uses one of `readerCountMax`
-    /// connections. Without WAL it holds up every write: a loop that takes longer than
-    /// `waitTimeout` for one chunk ends with `.busy` there.
+    /// Every loop over it is a separate read. It lasts from the loop's first chunk until the loop
+    /// ends, also by `break` or by cancelling its task. Until then it uses one of `readerCountMax`
+    /// connections. In a writable store without WAL it holds up every write: a loop that takes
+    /// longer than `waitTimeout` for one chunk ends with `.busy` there.
     ///
     /// The loop throws `StoreError` `.damaged` before a chunk that is not authentic, `.cancelled`,
-    /// and what `withBlob(_:in:row:_:)` throws.
+    /// and the errors of `withBlob(_:in:row:_:)`.
     ///
     /// - Parameters:
     ///   - column: The column.
     ///   - table: The table, which has row ids.
     ///   - row: The row's id.
-    ///   - byteCountMax: Bytes of each chunk but the last, which may have fewer; at least 1.
+    ///   - byteCountMax: The size of each chunk in bytes, at least 1. The last chunk may be
+    ///     smaller.
     /// - Complexity: O(*byteCountMax*) memory.
     public func chunks(
         of column: String, in table: String, row: Int64, byteCountMax: Int = 64 << 10
@@ -34,30 +35,31 @@ extension Store {
         return BlobChunks(core: core, cell: cell, byteCountMax: byteCountMax)
     }
 
-    /// Puts a blob into one cell of a row, from a stream, in one transaction.
+    /// Writes a blob into one cell of a row, from a stream, in one transaction.
     ///
     /// ```swift
     /// let upload = request.body  // as slow as its network
     /// try await store.writeBlob("video", in: "film", row: 7, byteCount: size, from: upload)
     /// ```
     ///
-    /// The stream is read to its end first, and nobody else waits meanwhile: the source may take
-    /// its time, and use the store. Then the blob is written at once. Until then up to 1 MiB of it
-    /// is in memory and the rest in a file without a name beside the store's, encrypted under a key
-    /// that is never written; a store without a file keeps all of it in memory.
+    /// The stream is first read to its end, and nothing else waits for it: the source may take its
+    /// time, and use the store. Then the blob is written at once. Until then up to 1 MiB of it is
+    /// in memory, and the rest is in an unnamed file next to the store's, encrypted under a key
+    /// that is never written. A store without a file keeps all of it in memory.
     ///
     /// - Parameters:
     ///   - column: The column; its old value, of any type, is replaced.
-    ///   - table: The table, which has row ids. In its last column a blob costs no memory; the
-    ///     engine keeps it as a whole if another value follows.
-    ///   - row: The id of a row that is there.
+    ///   - table: The table, which has row ids. A blob in its last column costs no memory; the
+    ///     engine keeps the whole blob in memory if another value follows.
+    ///   - row: The id of an existing row.
     ///   - byteCount: The size of the blob.
     ///   - source: Gives exactly `byteCount` bytes, in chunks of any size.
     /// - Throws: What `source` throws; `StoreError` `.mismatch` if it gives more or fewer bytes,
     ///   `.notFound` if there is no such row, `.cancelled`, `.tooBig`, `.full` or `.io` if there is
-    ///   no room to put it aside, `.busy`, and what `withWritableBlob(_:in:row:_:)` throws. Then
-    ///   the cell is as it was. What shows without the bytes is thrown before the first is read.
-    /// - Complexity: O(*chunk* + 1 MiB) memory; as much room on the disk again as the blob has.
+    ///   no room to buffer it, `.busy`, and the errors of `withWritableBlob(_:in:row:_:)`. The cell
+    ///   is then as it was. Errors that do not depend on the bytes are thrown before the first byte
+    ///   is read.
+    /// - Complexity: O(*chunk* + 1 MiB) memory; temporary disk space of the size of the blob.
     public func writeBlob<Source: AsyncSequence>(
         _ column: String, in table: String, row: Int64, byteCount: Int, from source: Source
     ) async throws where Source.Element == Data {
@@ -72,7 +74,7 @@ extension Store {
                 }
                 try await spool.append(chunk)
             }
-            // A source that ends because the task was cancelled has not ended by itself.
+            // A source that ends because the task was cancelled is not complete.
             try Task.checkCancellation()
         } catch is CancellationError {
             throw StoreError.streamCancelled
@@ -91,7 +93,7 @@ public struct BlobChunks: AsyncSequence, Sendable {
     let cell: BlobCell
     let byteCountMax: Int
 
-    /// Begins a loop over the blob. Nothing is read before its first chunk is asked for.
+    /// Begins a loop over the blob. It reads nothing until its first chunk is requested.
     public func makeAsyncIterator() -> Iterator {
         let (cell, byteCountMax) = (cell, byteCountMax)
         let loop = ReadLoop<Data>(core) { tx, channel in
@@ -110,7 +112,7 @@ public struct BlobChunks: AsyncSequence, Sendable {
 
         /// The next chunk, `nil` at the end of the blob.
         ///
-        /// - Throws: As `Store.chunks(of:in:row:byteCountMax:)` says.
+        /// - Throws: See `Store.chunks(of:in:row:byteCountMax:)`.
         public func next() async throws -> Data? {
             try await loop.next()
         }
@@ -118,7 +120,8 @@ public struct BlobChunks: AsyncSequence, Sendable {
 }
 
 extension StoreCore {
-    /// - Throws: Why a blob of this size cannot be put there, as far as it shows beforehand.
+    /// - Throws: Why a blob of this size cannot be written there, as far as can be known
+    ///   beforehand.
     fileprivate func requirePlace(for cell: BlobCell, byteCount: Int) async throws {
         guard byteCount >= 0 else { throw cell.error(.misuse, "a blob has 0 bytes or more") }
         try requireWritable()
@@ -148,7 +151,7 @@ extension WriteTransaction {
         try withWritableBlob(cell.column, in: cell.table, row: cell.row) { blob in
             var offset = 0
             try spool.forEachChunk { chunk in
-                // A task that is cancelled stops here.
+                // A cancelled task stops here.
                 _ = try connection()
                 try blob.write(chunk, at: offset)
                 offset += chunk.count

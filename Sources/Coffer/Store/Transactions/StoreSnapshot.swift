@@ -7,8 +7,8 @@ import Synchronization
 /// for page in 0..<pageCount { try await show(snapshot.read { tx in try tx.fetch(notes(page)) }) }
 /// ```
 ///
-/// It uses one of `readerCountMax` connections until `close()` or until it is let go, and keeps the
-/// write-ahead log from starting anew. Its reads run one at a time.
+/// It uses one of `readerCountMax` connections until `close()` or until it is released, and keeps
+/// the WAL from restarting. Its reads run one at a time.
 public final class StoreSnapshot: Sendable {
     private enum State {
         case open(ConnectionPool.Reader)
@@ -19,12 +19,14 @@ public final class StoreSnapshot: Sendable {
     private let turns = Gate(permitCount: 1)
     private let state: Mutex<State>
 
-    /// Takes over a permit of the read gate, and a reader in whose transaction something was read.
+    /// Takes over a permit of the read gate, and a reader whose transaction has already read
+    /// something.
     fileprivate init(core: StoreCore, reader: ConnectionPool.Reader) {
         self.core = core
         state = Mutex(.open(reader))
         let end: @Sendable () -> Void = { [weak self] in self?.endBecauseStopped() }
-        // Who tells it waits for no read of the snapshot, and does not keep the store.
+        // On another thread and weakly: the thread that stops the snapshot must not wait for its
+        // reads, and the signal must not keep the store alive.
         reader.stop.whenStopped { _ in WorkThreads.run(end) }
     }
 
@@ -35,11 +37,11 @@ public final class StoreSnapshot: Sendable {
     /// Runs `body` on the snapshot, on this thread.
     ///
     /// - Parameter body: The work.
-    /// - Returns: What `body` returns, once all it read is known to be authentic.
+    /// - Returns: What `body` returns, once everything it read is known to be authentic.
     /// - Throws: What `body` throws; `StoreError` `.damaged`, which ends the snapshot;
-    ///   `.snapshotExpired`, `.suspended`, `.closed` if it has ended; `.busy` if another read of it
-    ///   does not end within `waitTimeout`; `.wouldDeadlock` in the body of another store that it
-    ///   waits for; `.misuse` inside a body of the store.
+    ///   `.snapshotExpired`, `.suspended`, `.closed` if the snapshot has ended; `.busy` if another
+    ///   read of it does not end within `waitTimeout`; `.wouldDeadlock` in the body of another
+    ///   store that the wait depends on; `.misuse` inside a body of the store.
     public func read<T>(_ body: (inout ReadTransaction) throws -> T) throws -> T {
         try core.requireOutside()
         try turns.waitUnlessDeadlocked(
@@ -48,7 +50,7 @@ public final class StoreSnapshot: Sendable {
         return try run(cancellation: nil, body)
     }
 
-    /// Runs `body` on the snapshot, on a thread of the store's.
+    /// Runs `body` on the snapshot, on one of Coffer's threads.
     ///
     /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task was cancelled.
     public func read<T: Sendable>(
@@ -65,11 +67,11 @@ public final class StoreSnapshot: Sendable {
         }
     }
 
-    /// Gives the connection back. Safe to call twice; later reads throw `.closed`.
+    /// Returns the connection to the store. Safe to call twice; later reads throw `.closed`.
     ///
     /// - Throws: `StoreError` `.busy` if a read of it does not end within `waitTimeout`;
-    ///   `.wouldDeadlock` in the body of another store that it waits for; `.misuse` inside a body
-    ///   of the store.
+    ///   `.wouldDeadlock` in the body of another store that the wait depends on; `.misuse` inside a
+    ///   body of the store.
     public func close() throws {
         try core.requireOutside()
         try turns.waitUnlessDeadlocked(
@@ -78,7 +80,7 @@ public final class StoreSnapshot: Sendable {
         end(Self.closed)
     }
 
-    // MARK: Inside a turn
+    // MARK: Inside the gate
 
     private func run<T>(
         cancellation: Cancellation?, _ body: (inout ReadTransaction) throws -> T
@@ -130,21 +132,21 @@ public final class StoreSnapshot: Sendable {
 }
 
 extension Store {
-    /// The store as it is now, for as long as the snapshot is kept.
+    /// Takes a snapshot: the store as it is now, for as long as the snapshot is kept.
     ///
     /// - Returns: A snapshot with every commit that has returned.
     /// - Throws: `StoreError` `.busy` if no connection becomes free within `waitTimeout`;
-    ///   `.unsupported` without a write-ahead log or a file, where it would hold up every write;
+    ///   `.unsupported` without WAL or a file, where it would hold up every write;
     ///   `.wouldDeadlock` in the body of another store; `.wrongKey`, `.damaged`, `.closed`,
     ///   `.suspended`.
     public func snapshot() throws -> StoreSnapshot {
         try core.snapshot()
     }
 
-    /// The store as it is now, without blocking a thread of the cooperative pool.
+    /// Takes a snapshot, without blocking a thread of the cooperative pool.
     ///
-    /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task was cancelled
-    ///   before its turn.
+    /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task was cancelled while
+    ///   it waited for a connection.
     public func snapshot() async throws -> StoreSnapshot {
         try await core.snapshot()
     }
@@ -176,11 +178,12 @@ extension StoreCore {
         }
     }
 
-    /// Takes over a permit of the read gate, or leaves it.
+    /// Hands the caller's permit of the read gate to the snapshot, or leaves the gate on failure.
     private func takeSnapshot() throws(StoreError) -> StoreSnapshot {
         do throws(StoreError) {
             let reader = try pool.takeReader()
-            // Before it: what keeps the log is known from its first moment.
+            // Before the transaction, so that a read that keeps the WAL is known from its first
+            // moment.
             reader.stop.begin(reader.connection.interruptHandle)
             do throws(StoreError) {
                 try reader.connection.beginSnapshot()

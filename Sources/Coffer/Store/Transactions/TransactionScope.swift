@@ -1,32 +1,32 @@
 import Synchronization
 
-/// The inside of a running transaction; opaque to users.
+/// The state of a running transaction; opaque to users.
 ///
-/// It outlives no body. Every verb asks it for the connection, and here the rules are kept that
-/// the compiler cannot: the innermost open part alone may work, and a cancelled task stops between
+/// It ends with its body. Every verb asks it for the connection. It enforces the rules that the
+/// compiler cannot: only the innermost open savepoint may work, and a cancelled task stops between
 /// two statements.
 public final class TransactionScope {
     private let transactionConnection: Connection
-    /// The connection's, which stays the same while its transaction is open; `nil` if it was not
-    /// open yet: the connection is asked each time.
+    /// The connection's handle, which stays the same while its transaction is open. It is `nil` if
+    /// the connection was not open yet: then each verb asks the connection.
     private var handle: Handle?
     private let stop: StopSignal
     private let cancellation: Cancellation?
     private let isWholeRun: Bool
-    /// Depth of the innermost open part: 0 for the transaction, 1 for a savepoint in it, ….
+    /// Depth of the innermost open savepoint: 0 for the transaction, 1 for a savepoint in it, ….
     private(set) var level = 0
     private var isEnded = false
     /// Why the transaction must not commit although its body returned.
     private var refusal: StoreError?
-    /// The depths of the parts that are to be undone at their end.
+    /// The depths of the savepoints that are to be undone at their end.
     private var undoneLevels: Set<Int> = []
-    /// What is to be done after the commit.
+    /// The work to run after the commit.
     private(set) var afterCommit = AfterCommit()
 
-    /// Thrown at the end of a part that asked to be undone, and caught outside its savepoint.
+    /// Thrown at the end of a savepoint that asked to be undone, and caught outside of it.
     struct Undone: Error {}
 
-    /// - Parameter isWholeRun: Whether what the signal stops begins and ends with this body.
+    /// - Parameter isWholeRun: Whether the stop signal begins and ends with this body.
     init(
         _ connection: Connection, stop: StopSignal, cancellation: Cancellation?,
         isWholeRun: Bool = true
@@ -41,27 +41,28 @@ public final class TransactionScope {
 
     /// Runs the body of the transaction.
     ///
-    /// - Throws: What it throws; why one of its verbs was refused, if it was told to stop.
+    /// - Throws: What `body` throws; if one of its verbs was refused because it must stop, the
+    ///   reason.
     func run<T>(_ body: () throws -> T) throws -> T {
         let value = try body()
         if let refusal { throw refusal }
         return value
     }
 
-    /// The error of the whole run: an interrupt shows as the end of a statement or of the whole
-    /// transaction, and the caller wants to know what for.
+    /// Replaces the error of an interrupt by the reason for the interrupt. An interrupt appears as
+    /// the end of a statement (`.cancelled`) or of the whole transaction (`.rolledBack`).
     func explained(_ error: any Error) -> any Error {
         guard let known = error as? StoreError, [.cancelled, .rolledBack].contains(known.code)
         else { return error }
         return stop.reason ?? cancellation?.reason ?? error
     }
 
-    /// The connection, for the part of the transaction at this depth.
+    /// The connection, for the savepoint at this depth.
     ///
-    /// - Throws: `.misuse` if an inner part is open or the body has ended, `.cancelled`,
+    /// - Throws: `.misuse` if an inner savepoint is open or the body has ended, `.cancelled`,
     ///   `.rolledBack` if SQLite ended the transaction by itself.
     func connection(level: Int) throws(StoreError) -> Connection {
-        // All that mostly has to be asked before a verb.
+        // The fast path: usually all that must be checked before a verb.
         if !isEnded, level == self.level, !stop.hasReason, cancellation?.isCancelled != true,
             handle?.isFreeInTransaction == true
         {
@@ -70,7 +71,7 @@ public final class TransactionScope {
         return try checkedConnection(level: level)
     }
 
-    /// The same with the reason why not.
+    /// The same, with the reason for a refusal.
     @inline(never)
     private func checkedConnection(level: Int) throws(StoreError) -> Connection {
         guard !isEnded else {
@@ -83,7 +84,7 @@ public final class TransactionScope {
                 hint: "Use the transaction that the innermost body was given.")
         }
         if let reason = stop.reason ?? cancellation?.reason {
-            // A body that goes on after this verb has done half of its work.
+            // The body may ignore this error and return with half of its work done.
             refusal = reason
             throw reason
         }
@@ -117,7 +118,7 @@ public final class TransactionScope {
         }
     }
 
-    /// Marks the part at this depth: it is undone when its body returns.
+    /// Marks the savepoint at this depth: it is undone when its body returns.
     func undo(level: Int) throws(StoreError) {
         _ = try checkedConnection(level: level)
         undoneLevels.insert(level)
@@ -125,13 +126,13 @@ public final class TransactionScope {
 
     func isUndone(level: Int) -> Bool { undoneLevels.contains(level) }
 
-    /// Remembers what to do once the whole transaction is durable.
+    /// Keeps work to run once the whole transaction is durable.
     func afterCommit(level: Int, _ work: @escaping @Sendable () -> Void) throws(StoreError) {
         _ = try checkedConnection(level: level)
         afterCommit.append(work)
     }
 
-    /// Runs `work` once the body is told to stop, as by a pause of the store.
+    /// Runs `work` when the body must stop, for example because the store is suspended.
     func whenStopped(_ work: @escaping @Sendable (StoreError) -> Void) { stop.whenStopped(work) }
 
     func end() {

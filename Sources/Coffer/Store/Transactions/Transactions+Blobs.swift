@@ -27,7 +27,7 @@ extension Reading where Self: ~Copyable {
         try connection().withBlob(column, in: table, row: row, body)
     }
 
-    /// How the value of one cell is stored: an empty blob, NULL and no row told apart.
+    /// How the value of one cell is stored: distinguishes an empty blob, NULL and a missing row.
     ///
     /// - Parameters:
     ///   - column: The column.
@@ -47,9 +47,9 @@ extension Reading where Self: ~Copyable {
 extension WriteTransaction {
     /// Opens one blob for writing while `body` runs.
     ///
-    /// Its size cannot change: make it by `zeroblob(byteCount)` in SQL, best in the table's last
-    /// column, since the engine keeps it in memory as a whole if another value follows. Triggers
-    /// do not see what is written, and a column of an index or a foreign key is refused.
+    /// Its size cannot change: create it by `zeroblob(byteCount)` in SQL. Prefer the table's last
+    /// column, because the engine keeps the whole blob in memory if another value follows. Triggers
+    /// do not fire for what is written. A column of an index or a foreign key is refused.
     ///
     /// - Parameters:
     ///   - column: The column.

@@ -1,5 +1,5 @@
 extension Reading where Self: ~Copyable {
-    /// The rows of a table, or those that a filter names, with all columns.
+    /// The rows of a table, all or those that a filter selects, with all columns.
     ///
     /// ```swift
     /// let rows = try tx.rows(
@@ -9,7 +9,7 @@ extension Reading where Self: ~Copyable {
     /// - Parameters:
     ///   - table: The table or view.
     ///   - filter: Which rows.
-    ///   - order: The columns to order by; without any, the order is the engine's.
+    ///   - order: The columns to order by; without any, the engine chooses the order.
     ///   - limit: How many rows at most; `nil` for all.
     /// - Throws: `StoreError` `.notFound` if there is no such table, `.sql` if there is no such
     ///   column, `.misuse` for a negative limit or a filter without columns, `.damaged`.
@@ -23,7 +23,7 @@ extension Reading where Self: ~Copyable {
     }
 }
 
-/// Rows as dictionaries, and tables from descriptions: as on a `Connection`.
+/// Rows as dictionaries, and tables from definitions: as on a `Connection`.
 extension WriteTransaction {
     /// Adds a row.
     ///
@@ -48,9 +48,9 @@ extension WriteTransaction {
         try connection().upsert(into: table, values, onConflict: columns)
     }
 
-    /// Sets columns of the rows that a filter names; `.all` has to be said.
+    /// Sets columns of the rows that a filter selects; to change all rows, pass `.all`.
     ///
-    /// - Returns: How many rows there were; none is no error.
+    /// - Returns: The number of affected rows; zero is not an error.
     /// - Throws: As `Connection.update(_:set:where:)`.
     @discardableResult
     public func update(
@@ -59,16 +59,16 @@ extension WriteTransaction {
         try connection().update(table, set: values, where: filter)
     }
 
-    /// Removes the rows that a filter names; `.all` has to be said.
+    /// Deletes the rows that a filter selects; to delete all rows, pass `.all`.
     ///
-    /// - Returns: How many rows there were; none is no error.
+    /// - Returns: The number of affected rows; zero is not an error.
     /// - Throws: As `Connection.delete(from:where:)`.
     @discardableResult
     public func delete(from table: String, where filter: RowFilter) throws -> Int {
         try connection().delete(from: table, where: filter)
     }
 
-    /// Makes a table.
+    /// Creates a table.
     ///
     /// - Throws: As `Connection.createTable(_:_:ifNotExists:)`.
     public func createTable(
@@ -77,14 +77,14 @@ extension WriteTransaction {
         try connection().createTable(table, columns, ifNotExists: ifNotExists)
     }
 
-    /// Removes a table with its rows, indexes and triggers.
+    /// Drops a table with its rows, indexes and triggers.
     ///
     /// - Throws: As `Connection.dropTable(_:ifExists:)`.
     public func dropTable(_ table: String, ifExists: Bool = false) throws {
         try connection().dropTable(table, ifExists: ifExists)
     }
 
-    /// Makes an index.
+    /// Creates an index.
     ///
     /// - Returns: Its name.
     /// - Throws: As `Connection.createIndex(on:columns:isUnique:ifNotExists:name:)`.
@@ -97,14 +97,15 @@ extension WriteTransaction {
             on: table, columns: columns, isUnique: isUnique, ifNotExists: ifNotExists, name: name)
     }
 
-    /// Removes an index; its table stays.
+    /// Drops an index; its table stays.
     ///
     /// - Throws: As `Connection.dropIndex(_:ifExists:)`.
     public func dropIndex(_ name: String, ifExists: Bool = false) throws {
         try connection().dropIndex(name, ifExists: ifExists)
     }
 
-    /// Adds a column to a table, unless it has one of this name, which stays as it is.
+    /// Adds a column to a table, unless the table already has a column of this name, which stays as
+    /// it is.
     ///
     /// - Returns: Whether it was added.
     /// - Throws: As `Connection.addColumnIfMissing(_:to:)`.

@@ -1,12 +1,12 @@
-/// What can be done in a read and in a write: a consistent view of the store.
+/// Operations of both reads and writes, on a consistent view of the store.
 ///
-/// The rooms of Coffer add their verbs to it: `rows(_:)` here, `fetch(_:)` for records, `get` for
-/// buckets. Write functions over both kinds as
-/// `func titles(_ tx: borrowing some Reading & ~Copyable) throws -> [String]`.
+/// Other parts of Coffer add their verbs to it: `rows(_:)` here, `fetch(_:)` for records, `get` for
+/// buckets. Write functions over both kinds as `func titles(_ tx: borrowing some Reading &
+/// ~Copyable) throws -> [String]`.
 public protocol Reading: ~Copyable {
     /// The running transaction; opaque.
     var scope: TransactionScope { get }
-    /// How deep inside the transaction this value stands.
+    /// The savepoint depth of this value: 0 for the transaction itself.
     var level: Int { get }
     /// Whether changes are refused.
     var isReadOnly: Bool { get }
@@ -16,9 +16,9 @@ public protocol Reading: ~Copyable {
 public struct ReadTransaction: ~Copyable, Reading {
     /// The running transaction; opaque.
     public let scope: TransactionScope
-    /// How deep inside the transaction this value stands.
+    /// The savepoint depth of this value: 0 for the transaction itself.
     public let level: Int
-    /// True: a read changes nothing, also inside a write.
+    /// Always true: a read changes nothing, even inside a write.
     public var isReadOnly: Bool { true }
 
     init(scope: TransactionScope, level: Int) {
@@ -31,9 +31,9 @@ public struct ReadTransaction: ~Copyable, Reading {
 public struct WriteTransaction: ~Copyable, Reading {
     /// The running transaction; opaque.
     public let scope: TransactionScope
-    /// How deep inside the transaction this value stands.
+    /// The savepoint depth of this value: 0 for the transaction itself.
     public let level: Int
-    /// False.
+    /// Always false.
     public var isReadOnly: Bool { false }
 
     init(scope: TransactionScope, level: Int) {
@@ -88,7 +88,7 @@ extension WriteTransaction {
         try connection().fullText(command, on: table)
     }
 
-    /// Runs `body` as a part of the transaction: throwing undoes this part only.
+    /// Runs `body` in a savepoint of the transaction: throwing undoes only the savepoint.
     ///
     /// ```swift
     /// try? tx.savepoint { part in try part.insert(note) }
@@ -98,7 +98,7 @@ extension WriteTransaction {
     /// not compile.
     ///
     /// - Returns: What `body` returns. It is durable when the whole transaction is.
-    /// - Throws: What `body` throws, after its part is undone; `StoreError` `.rolledBack` if
+    /// - Throws: What `body` throws, after its savepoint is undone; `StoreError` `.rolledBack` if
     ///   SQLite ended the whole transaction (full disk, I/O error, ON CONFLICT ROLLBACK).
     @discardableResult
     public mutating func savepoint<T>(
@@ -111,7 +111,7 @@ extension WriteTransaction {
         }
     }
 
-    /// Undoes what this transaction, or this part of it, does: not now, but when its body returns.
+    /// Undoes this transaction, or this savepoint: not now, but when its body returns.
     ///
     /// ```swift
     /// let price = try store.write { tx in      // what would it cost?
@@ -121,20 +121,22 @@ extension WriteTransaction {
     /// }
     /// ```
     ///
-    /// What the body returns is returned as always, and no error is thrown.
+    /// The body's value is returned as always, and no error is thrown.
     ///
-    /// - Throws: `StoreError` `.misuse` if an inner part is open or the body has ended.
+    /// - Throws: `StoreError` `.misuse` if an inner savepoint is open or the body has ended;
+    ///   `.cancelled` and `.rolledBack` as every verb.
     public func rollback() throws {
         try scope.undo(level: level)
     }
 
-    /// Runs `work` once the whole transaction is durable, right before `write` returns; never if
-    /// it, or the part that asks for it, is undone.
+    /// Runs `work` once the whole transaction is durable, right before `write` returns. It never
+    /// runs if the transaction, or the savepoint that asks for it, is undone.
     ///
-    /// It runs outside the transaction, in the order in which it was asked for: on the caller's
-    /// thread, or in its task.
+    /// Work runs outside the transaction, in the order of the calls: on the caller's thread, or in
+    /// its task.
     ///
-    /// - Throws: `StoreError` `.misuse` if an inner part is open or the body has ended.
+    /// - Throws: `StoreError` `.misuse` if an inner savepoint is open or the body has ended;
+    ///   `.cancelled` and `.rolledBack` as every verb.
     public func afterCommit(_ work: @escaping @Sendable () -> Void) throws {
         try scope.afterCommit(level: level, work)
     }
