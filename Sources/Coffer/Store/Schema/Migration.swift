@@ -14,23 +14,23 @@ import Foundation
 /// try store.migrate(migrations)
 /// ```
 ///
-/// A migration that was released is never changed, renamed or moved: files have run it. What is to
-/// be different is a new migration, at the end of the list.
+/// Never change, rename or move a released migration: files have run it. To change something, add a
+/// new migration at the end of the list.
 public struct Migration: Sendable {
-    /// Its name: how the file remembers it.
+    /// The name by which the file remembers it.
     public let name: String
     let body: @Sendable (inout WriteTransaction) throws -> Void
 
-    /// Makes a migration.
+    /// Creates a migration.
     ///
-    /// Foreign keys have no effect while it runs: nothing is refused, and nothing is deleted or
-    /// changed because another row was, so a table that others refer to can be dropped and made
-    /// anew. All of them are checked when the body has returned; a row that referred to nothing
-    /// before is let be.
+    /// Foreign keys are not enforced while it runs: they refuse no change, and no row is deleted or
+    /// changed because another row was. So a table that others refer to can be dropped and created
+    /// again. All foreign keys are checked when the body has returned. A row that already referred
+    /// to nothing is ignored.
     ///
     /// - Parameters:
-    ///   - name: Any text but an empty one, that no other migration of the program has.
-    ///   - body: The change, in a transaction of its own.
+    ///   - name: Any text that is not empty and that no other migration of the program has.
+    ///   - body: The change, in its own transaction.
     public init(
         _ name: String, _ body: @escaping @Sendable (inout WriteTransaction) throws -> Void
     ) {
@@ -39,11 +39,11 @@ public struct Migration: Sendable {
     }
 }
 
-/// How far the migrations of a file have come.
+/// The progress of a file's migrations.
 public struct MigrationProgress: Sendable, Hashable {
     /// The migration that begins.
     public let name: String
-    /// How many migrations the file has run before it.
+    /// How many migrations the file had run before it.
     public let completedCount: Int
     /// How many there are.
     public let totalCount: Int
@@ -53,22 +53,22 @@ extension Store {
     /// Runs the migrations that the file has not run yet, each in a transaction that also records
     /// it in the file.
     ///
-    /// What the file has run is read again inside each transaction, under the write lock: of two
-    /// processes that do this at once, each migration is run by one. If a migration throws, or
-    /// leaves a foreign key unsatisfied, it is undone, and the earlier ones stand. Nothing is
-    /// written to a file that is up to date.
+    /// The list of completed migrations is read again inside each transaction, under the write
+    /// lock: if two processes migrate at once, each migration is run by one of them. If a migration
+    /// throws, or leaves a foreign key unsatisfied, it is undone, and the earlier ones remain.
+    /// Nothing is written to a file that is up to date.
     ///
     /// - Parameters:
-    ///   - migrations: All that the program has ever had, in the order in which they came.
-    ///   - isDryRun: Whether to run all of them in one transaction and undo it: what fails, fails,
-    ///     and the file stays as it is. Other writes wait for all of that.
+    ///   - migrations: All migrations that the program has ever had, in their original order.
+    ///   - isDryRun: Whether to run all of them in one transaction and undo it: errors are thrown
+    ///     as usual, and the file stays as it is. Other writes wait for all of that.
     ///   - progress: Called on the working thread when a migration begins.
     /// - Returns: How many migrations this call ran.
     /// - Throws: What a migration throws; `StoreError` `.needsNewerProgram` naming a migration that
-    ///   the file has run and that the list does not have, or not in that place; `.constraint` for
-    ///   a foreign key that refers to nothing and did not before; `.misuse` for names that are
-    ///   empty or equal, or inside a body of this store; otherwise as `write` and `read`.
-    /// - Complexity: What the migrations take, and for each one twice O(*rows of tables with
+    ///   the file has run and that the list does not have, or has elsewhere; `.constraint` for a
+    ///   foreign key that refers to nothing and did not before; `.misuse` for names that are empty
+    ///   or equal, or inside a body of this store; otherwise as `write` and `read`.
+    /// - Complexity: The time of the migrations, and for each one twice O(*rows of tables with
     ///   foreign keys*).
     @discardableResult
     public func migrate(
@@ -90,7 +90,7 @@ extension Store {
     ///   - progress: Called on the working thread when a migration begins.
     /// - Returns: How many migrations this call ran.
     /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task was cancelled. The
-    ///   migrations that had ended stand.
+    ///   completed migrations remain.
     @discardableResult
     public func migrate(
         _ migrations: [Migration], isDryRun: Bool = false,
@@ -104,7 +104,7 @@ extension Store {
 
     /// The names of the migrations that `migrate(_:)` would run, in order; nothing is changed.
     ///
-    /// - Throws: As `migrate(_:)`, without what a migration throws.
+    /// - Throws: As `migrate(_:)`, without the errors of migrations.
     public func pendingMigrations(_ migrations: [Migration]) throws -> [String] {
         let plan = try MigrationPlan(migrations)
         return try core.read { tx in try plan.pending(tx.connection()).map(\.name) }
@@ -124,14 +124,14 @@ extension Connection {
     /// it in the file, as ``Store`` does.
     ///
     /// - Parameters:
-    ///   - migrations: All that the program has ever had, in the order in which they came.
+    ///   - migrations: All migrations that the program has ever had, in their original order.
     ///   - isDryRun: Whether to run all of them in one transaction and undo it.
     ///   - progress: Called when a migration begins.
     /// - Returns: How many migrations this call ran.
     /// - Throws: What a migration throws; `StoreError` `.needsNewerProgram` naming a migration that
-    ///   the file has run and that the list does not have, or not in that place; `.constraint` for
-    ///   a foreign key that refers to nothing and did not before; `.misuse` for names that are
-    ///   empty or equal, or inside a transaction; `.busy`, `.full`, `.io`, `.damaged`, `.readOnly`.
+    ///   the file has run and that the list does not have, or has elsewhere; `.constraint` for a
+    ///   foreign key that refers to nothing and did not before; `.misuse` for names that are empty
+    ///   or equal, or inside a transaction; `.busy`, `.full`, `.io`, `.damaged`, `.readOnly`.
     @discardableResult
     public func migrate(
         _ migrations: [Migration], isDryRun: Bool = false,

@@ -1,8 +1,8 @@
-/// Steps that change a schema one after the other; a file knows which of them it has run.
+/// Steps that change a schema one after the other; a file records which of them it has run.
 protocol SchemaSteps {
     associatedtype Step
 
-    /// Whether foreign keys have no effect in a step, and are checked at its end.
+    /// Whether foreign keys are not enforced during a step, but checked at its end.
     var pausesForeignKeys: Bool { get }
 
     /// The steps that the file has not run, in order.
@@ -10,21 +10,21 @@ protocol SchemaSteps {
     /// - Throws: `.needsNewerProgram` if it has run others.
     func pending(_ connection: Connection) throws -> ArraySlice<Step>
 
-    /// Runs a step in a transaction, and lets the file know.
+    /// Runs a step in a transaction, and records it in the file.
     func run(_ step: Step, _ transaction: inout WriteTransaction) throws
 }
 
 extension SchemaSteps {
-    /// Called before a step runs; with the number of those that are left, this one included.
+    /// Called before a step runs, with the number of pending steps, including this one.
     typealias WillRun = (_ step: Step, _ pendingCount: Int) -> Void
 
     func isDone(_ connection: Connection) throws -> Bool {
         try pending(connection).isEmpty
     }
 
-    /// Runs the first step that the file lacks, in the write transaction that it is given.
+    /// Runs the first step that the file lacks, in the given write transaction.
     ///
-    /// - Returns: `false` if there was none: another process has run it meanwhile.
+    /// - Returns: `false` if no step is pending: another process has run it in the meantime.
     func runNext(_ transaction: inout WriteTransaction, _ willRun: WillRun) throws -> Bool {
         let connection = try transaction.connection()
         let pending = try pending(connection)
@@ -43,7 +43,7 @@ extension SchemaSteps {
 
     /// Runs all steps that the file lacks, and undoes them at the end of the transaction.
     ///
-    /// - Returns: How many there were.
+    /// - Returns: The number of steps.
     func rehearse(_ transaction: inout WriteTransaction, _ willRun: WillRun) throws -> Int {
         var count = 0
         while try transaction.savepoint({ part in try runNext(&part, willRun) }) { count += 1 }
@@ -53,9 +53,9 @@ extension SchemaSteps {
 }
 
 extension Connection {
-    /// Runs the steps that the file lacks, each in a transaction of its own.
+    /// Runs the steps that the file lacks, each in its own transaction.
     ///
-    /// - Returns: How many.
+    /// - Returns: The number of steps.
     func run<S: SchemaSteps>(
         _ steps: S, isDryRun: Bool = false, _ willRun: S.WillRun = { _, _ in }
     ) throws -> Int {
@@ -71,12 +71,12 @@ extension Connection {
         _ steps: some SchemaSteps, _ body: (inout WriteTransaction) throws -> T
     ) throws -> T {
         try beginShared(.immediate, pausesForeignKeys: steps.pausesForeignKeys)
-        // If that fails, before the next transaction begins.
+        // If this fails, it is tried again before the next transaction begins.
         defer { try? handle?.resumeForeignKeys() }
         var undone: T?
         do {
-            // A part ends the statements that were left at a row: they would keep a transaction
-            // open, in which foreign keys cannot be switched on.
+            // `part` ends the statements that are still positioned on a row. They would keep a
+            // transaction open, in which foreign keys cannot be switched on.
             let value = try part(isFirst: true) {
                 let scope = TransactionScope(self, stop: StopSignal(), cancellation: nil)
                 defer { scope.end() }
@@ -89,7 +89,7 @@ extension Connection {
             try commitShared()
             return value
         } catch is TransactionScope.Undone {
-            // Set right before it is thrown.
+            // Always set right before `Undone` is thrown.
             guard let undone else { throw Self.rolledBack(cause: nil) }
             return undone
         }
@@ -97,13 +97,13 @@ extension Connection {
 }
 
 extension Store {
-    /// Runs the steps that the file lacks, each in a transaction of its own.
+    /// Runs the steps that the file lacks, each in its own transaction.
     ///
-    /// - Returns: How many.
+    /// - Returns: The number of steps.
     func run<S: SchemaSteps>(
         _ steps: S, isDryRun: Bool = false, _ willRun: S.WillRun = { _, _ in }
     ) throws -> Int {
-        // Inside a body the steps would be parts of its transaction.
+        // Inside a body the steps would be savepoints of its transaction.
         try core.requireOutside()
         var count = 0
         while try !core.read({ tx in try steps.isDone(tx.connection()) }) {

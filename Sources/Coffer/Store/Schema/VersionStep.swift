@@ -1,6 +1,6 @@
 /// One step of a schema's history, numbered by the file's `user_version`.
 ///
-/// For programs that move in with a file whose schema they number themselves already:
+/// For programs that adopt Coffer with a file whose schema they already number themselves:
 ///
 /// ```swift
 /// let steps = [
@@ -12,20 +12,20 @@
 /// try store.migrate(byUserVersion: steps)
 /// ```
 ///
-/// A step that was released is never changed: files have run it. What is to be different is a new
-/// step. Nothing is dropped but what a step drops.
+/// Never change a released step: files have run it. To change something, add a new step. Nothing is
+/// dropped except by a step.
 public struct VersionStep: Sendable {
     /// The `user_version` of a file that has run the step; above 0.
     public let version: Int32
     let body: @Sendable (inout WriteTransaction) throws -> Void
 
-    /// Makes a step.
+    /// Creates a step.
     ///
     /// - Parameters:
     ///   - version: The `user_version` of a file that has run it; above 0.
-    ///   - body: The change, in a transaction of its own. `PRAGMA foreign_keys` does nothing in a
-    ///     transaction: `PRAGMA defer_foreign_keys = ON` puts their check off to its end. But DROP
-    ///     TABLE still deletes what refers to the table's rows with ON DELETE CASCADE; in a
+    ///   - body: The change, in its own transaction. `PRAGMA foreign_keys` does nothing in a
+    ///     transaction; `PRAGMA defer_foreign_keys = ON` defers the checks to its end. But DROP
+    ///     TABLE still deletes rows that refer to the table's rows with ON DELETE CASCADE; in a
     ///     ``Migration`` it does not.
     public init(
         _ version: Int32, _ body: @escaping @Sendable (inout WriteTransaction) throws -> Void
@@ -39,9 +39,10 @@ extension Connection {
     /// Runs the steps that the file has not run yet, each in a transaction that also sets the
     /// file's `user_version`.
     ///
-    /// The version is read again inside each transaction, under the write lock: of two connections
-    /// that do this at once, each step is run by one. If a step throws, it is undone, the earlier
-    /// ones stand, and the version says so. Nothing is written to a file that is up to date.
+    /// The version is read again inside each transaction, under the write lock: if two connections
+    /// migrate at once, each step is run by one of them. If a step throws, it is undone, the
+    /// earlier ones remain, and the version shows that. Nothing is written to a file that is up to
+    /// date.
     ///
     /// - Parameter steps: In ascending order of their versions.
     /// - Returns: How many steps this call ran.
@@ -59,9 +60,10 @@ extension Store {
     /// Runs the steps that the file has not run yet, each in a transaction that also sets the
     /// file's `user_version`.
     ///
-    /// The version is read again inside each transaction, under the write lock: of two processes
-    /// that do this at once, each step is run by one. If a step throws, it is undone, the earlier
-    /// ones stand, and the version says so. Nothing is written to a file that is up to date.
+    /// The version is read again inside each transaction, under the write lock: if two processes
+    /// migrate at once, each step is run by one of them. If a step throws, it is undone, the
+    /// earlier ones remain, and the version shows that. Nothing is written to a file that is up to
+    /// date.
     ///
     /// - Parameter steps: In ascending order of their versions.
     /// - Returns: How many steps this call ran.
@@ -79,7 +81,7 @@ extension Store {
     /// - Parameter steps: In ascending order of their versions.
     /// - Returns: How many steps this call ran.
     /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task was cancelled. The
-    ///   steps that had ended stand.
+    ///   completed steps remain.
     @discardableResult
     public func migrate(byUserVersion steps: [VersionStep]) async throws -> Int {
         try await run(VersionPlan(steps))
