@@ -1,6 +1,6 @@
 /// One row that a commit has changed.
 public struct ChangedRow: Sendable, Hashable {
-    /// What became of a row, from before the commit to after it.
+    /// What happened to a row, from before the commit to after it.
     public enum Kind: String, Sendable, Hashable, Codable {
         /// The row is new.
         case insert
@@ -12,14 +12,14 @@ public struct ChangedRow: Sendable, Hashable {
 
     /// The table's name, as the schema has it.
     public let table: String
-    /// The values of the table's primary key, in its order; the row id in a table without one, or
-    /// with one that may be NULL.
+    /// The values of the table's primary key, in its order. It is the row id in a table without a
+    /// primary key, or with one that may be NULL.
     ///
     /// In SQLite a primary key may be NULL, even in many rows, unless its columns are NOT NULL, the
     /// table is WITHOUT ROWID, or it is a single INTEGER, which is the row id. Tables that Coffer
-    /// makes for records have a primary key that is never NULL.
+    /// creates for records have a primary key that is never NULL.
     public let key: [Value]
-    /// What became of the row.
+    /// What happened to the row.
     public let kind: Kind
 
     init(table: String, key: [Value], kind: Kind) {
@@ -36,7 +36,7 @@ public struct ChangedRow: Sendable, Hashable {
     /// }
     /// ```
     ///
-    /// - Throws: `StoreError` `.mismatch` if the key has several columns, or is no `K`.
+    /// - Throws: `StoreError` `.mismatch` if the key has several columns, or is not a `K`.
     public func key<K: ValueConvertible>(as type: K.Type = K.self) throws -> K {
         guard key.count == 1 else {
             throw StoreError(.mismatch, "the key has \(key.count) columns", table: table)
@@ -45,33 +45,33 @@ public struct ChangedRow: Sendable, Hashable {
     }
 }
 
-/// What a loop over `Store.changes(in:)` is told.
+/// An event of a loop over `Store.changes(in:)`.
 public enum ChangeEvent: Sendable, Hashable {
-    /// The rows that one commit has changed, each once: never empty. What came and went within the
-    /// commit is not among them.
+    /// The rows that one commit has changed, each once; never empty. A row that the commit inserted
+    /// and deleted again is not among them.
     case commit([ChangedRow])
-    /// Rows have changed that are not told one by one: read what you need anew. The event stands
-    /// for all commits up to the moment when the loop gets it.
+    /// Rows have changed that cannot be listed: read what you need again. The event covers all
+    /// commits up to the moment when the loop gets it.
     case rescan(Reason)
 
-    /// Why rows are not told one by one. New reasons may be added.
+    /// Why rows cannot be listed. New reasons may be added.
     public struct Reason: Sendable, Hashable, CustomStringConvertible {
         /// The reason's name, as written in this source: `overflow`.
         public let description: String
 
-        /// Another process, or another connection of this one, has committed; what, it does not
-        /// tell.
+        /// Another process, or another connection of this one, has committed or may have; its
+        /// changes are unknown.
         public static let elsewhere = Self(description: "elsewhere")
         /// The loop was too slow, and more rows waited for it than `waitingRowCountMax`.
         public static let overflow = Self(description: "overflow")
         /// One commit changed 10 000 rows of observed tables or more.
         public static let tooManyRows = Self(description: "tooManyRows")
-        /// The commit changed the schema: tables may have gone, come, or got other columns.
+        /// The commit changed the schema: tables may have been dropped, created or altered.
         public static let schema = Self(description: "schema")
-        /// The commit had begun before the loop did, so not all of it was written down.
+        /// The write had begun before the loop did, so not all of it was recorded.
         public static let begunBefore = Self(description: "begunBefore")
-        /// The commit replaced rows of a table with a unique index on an expression or on a part
-        /// of the rows, or could not be written down; which rows have gone, cannot be told.
+        /// The commit replaced rows of a table with a unique index that is partial or on an
+        /// expression, or it could not be recorded. Which rows were deleted is unknown.
         public static let unknown = Self(description: "unknown")
     }
 }

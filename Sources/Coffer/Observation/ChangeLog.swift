@@ -1,8 +1,8 @@
-/// The log of changes in a file: a bounded table that triggers in the file write to.
+/// The change log of a file: a bounded table that triggers in the file write to.
 ///
-/// It belongs to the transaction that changes the rows, whoever runs it: other processes and
-/// other programs write to it as well. Its entries are what triggers can see (`ChangeTriggers`);
-/// they are put together when they are read.
+/// An entry belongs to the transaction that changes the row, whoever runs it: other processes and
+/// other programs write to the log as well. Its entries are what triggers can see
+/// (`ChangeTriggers`); reading combines them by row (`RowMarks`).
 struct ChangeLog {
     private let connection: Connection
 
@@ -14,7 +14,7 @@ struct ChangeLog {
     private static let entries = prefix.inDoubleQuotes
     private static let about = "\(prefix):about".inDoubleQuotes
     private static let bound = "\(prefix):bound".inDoubleQuotes
-    /// Old entries go by so many at once.
+    /// Old entries are deleted each time the log has grown by this many.
     private static let trimCount = 256
 
     // MARK: Opting in
@@ -46,7 +46,8 @@ struct ChangeLog {
     func end(_ name: String) throws(StoreError) {
         guard let table = try KeyedTable(name, connection) else { return }
         for trigger in try triggers(table) {
-            // Those of a loop over `changes(in:)` have the same names, and would be found first.
+            // A loop over `changes(in:)` has temporary triggers of the same names, which SQLite
+            // would find first.
             try run("DROP TRIGGER IF EXISTS main.\(trigger.name.inDoubleQuotes)")
         }
     }
@@ -63,7 +64,7 @@ struct ChangeLog {
         try run("INSERT INTO \(Self.about) VALUES (lower(hex(randomblob(8))))")
     }
 
-    /// Logs a row that is written to in place, which no trigger sees, if its table is logged.
+    /// Logs a row whose blob is written in place, which no trigger sees, if its table is logged.
     func note(_ cell: BlobCell) throws(StoreError) {
         guard try loggedTables().contains(cell.table.asciiLowercased),
             let table = try KeyedTable(cell.table, connection)
@@ -72,7 +73,7 @@ struct ChangeLog {
         if let sql = triggers.noteUpdate(ofRow: cell.row) { try connection.perform(sql) }
     }
 
-    /// The tables that are logged, in lower case.
+    /// The logged tables, in lower case.
     private func loggedTables() throws(StoreError) -> Set<String> {
         let id = ObjectIdentifier(LoggedTables.self)
         if let known = try connection.attachment(id) as? LoggedTables { return known.names }
@@ -87,7 +88,7 @@ struct ChangeLog {
         return names
     }
 
-    /// What a connection remembers as long as the schema is the same.
+    /// The logged tables, which a connection remembers as long as the schema is the same.
     private final class LoggedTables {
         let names: Set<String>
 
@@ -102,7 +103,7 @@ struct ChangeLog {
 
     // MARK: Reading
 
-    /// The name of this log; `nil` if there is none.
+    /// The name of this log; `nil` if there is no log.
     private func identity() throws(StoreError) -> String? {
         let found = try connection.firstRow(
             "SELECT 1 FROM main.sqlite_master WHERE name = \(Self.prefix + ":about")",
@@ -113,7 +114,7 @@ struct ChangeLog {
         )?.read("id")
     }
 
-    /// The token behind the last entry.
+    /// The token after the last entry.
     func token() throws(StoreError) -> ChangeToken {
         let (log, range) = try state()
         return ChangeToken(log: log, position: range.upperBound)

@@ -3,8 +3,8 @@ import Synchronization
 
 /// The events that wait for one loop over `Store.changes(in:)`.
 ///
-/// Bounded: if more rows wait than it holds, one event takes the place of all of them. A rescan
-/// that waits stands also for what comes after it, since the loop reads anew only when it has it.
+/// Bounded: if more rows wait than it holds, one event replaces all of them. A waiting rescan also
+/// covers later commits, because the loop reads again only after it gets the rescan.
 final class ChangeQueue: Sendable {
     private struct State {
         var events = Deque<ChangeEvent>()
@@ -19,7 +19,7 @@ final class ChangeQueue: Sendable {
         }
     }
 
-    /// The tables that are followed, in lower case.
+    /// The followed tables, in lower case.
     let tables: TableSet
     private let rowCountMax: Int
     private let state = Mutex(State())
@@ -30,13 +30,13 @@ final class ChangeQueue: Sendable {
         self.rowCountMax = rowCountMax
     }
 
-    /// How many loops had begun when this one did.
+    /// The number of loops that had begun to observe before this one.
     var generation: Int {
         get { state.withLock { $0.generation } }
         set { state.withLock { $0.generation = newValue } }
     }
 
-    /// Puts what one commit did.
+    /// Adds what one commit did.
     func put(_ result: CommitRecording.Result) {
         let reason =
             result.rescans[nil] ?? tables.names.lazy.compactMap { result.rescans[$0] }.first
@@ -64,7 +64,7 @@ final class ChangeQueue: Sendable {
         wakeup.signal()
     }
 
-    /// The next event. What waits is handed out also after the store has closed.
+    /// The next event. Waiting events are delivered even after the store has closed.
     ///
     /// - Throws: `.closed`, `.cancelled`.
     func next() async throws(StoreError) -> ChangeEvent {

@@ -1,8 +1,8 @@
-/// How far a consumer has read the log of changes: kept by the consumer, across restarts.
+/// How far a consumer has read the change log; the consumer keeps it, across restarts.
 ///
-/// A text or a `Codable` value, which says nothing of any row.
+/// A text or a `Codable` value, which reveals nothing about any row.
 public struct ChangeToken: Sendable, Hashable, Codable, LosslessStringConvertible {
-    /// Which log; a log that is made anew is another one.
+    /// Which log; a log that is created again is another one.
     let log: String
     /// The number of the last entry that was read.
     let position: Int64
@@ -15,7 +15,7 @@ public struct ChangeToken: Sendable, Hashable, Codable, LosslessStringConvertibl
     /// The token as text: letters, digits and one `-`.
     public var description: String { "\(log)-\(position)" }
 
-    /// The token that a text stands for; `nil` for a text that is none.
+    /// The token that a text represents; `nil` for a text that is not a token.
     public init?(_ description: String) {
         let parts = description.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 2, !parts[0].isEmpty, let position = Int64(parts[1]), position >= 0
@@ -40,13 +40,13 @@ public struct ChangeToken: Sendable, Hashable, Codable, LosslessStringConvertibl
     }
 }
 
-/// Entries of the log of changes, put together by row.
+/// Entries of the change log, combined by row.
 public struct ChangeBatch: Sendable, Hashable {
-    /// What became of each row within the batch, each once, in the order of their first entries.
+    /// What happened to each row within the batch, each once, in the order of their first entries.
     /// May be empty although there is more.
     public let changes: [ChangedRow]
-    /// Where the next batch begins: keep it once these changes are dealt with.
+    /// Where the next batch begins: keep it once you have processed these changes.
     public let next: ChangeToken
-    /// Whether the log has entries behind this batch.
+    /// Whether the log has entries after this batch.
     public let hasMore: Bool
 }

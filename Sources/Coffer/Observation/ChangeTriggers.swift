@@ -1,28 +1,29 @@
-/// The triggers that write down, in a table, which rows of another table change.
+/// The triggers that record, in a table, which rows of another table change.
 ///
-/// A table and not a function, because SQLite then undoes what was written down together with the
-/// change itself: when a statement fails half-way, when a savepoint is undone, at ROLLBACK.
-/// Triggers and not the update hook, which is silent for tables WITHOUT ROWID, for rows that
-/// REPLACE deletes, and for a DELETE of all rows.
+/// They write to a table and do not call a function, because SQLite then undoes the record
+/// together with the change itself: when a statement fails half-way, when a savepoint is undone,
+/// at ROLLBACK. Coffer does not use the update hook, because it is silent for tables WITHOUT ROWID,
+/// for rows that REPLACE deletes, and for a DELETE of all rows.
 ///
-/// A delete trigger does not fire for what REPLACE deletes either, unless `recursive_triggers` is
-/// on, which would change what triggers of the user's do. So before each insert and update the rows
-/// that have one of its unique keys are noted as `threatened`; whether they are gone is asked at
-/// the end.
+/// A delete trigger does not fire for rows that REPLACE deletes either, unless `recursive_triggers`
+/// is on, which would change what the user's triggers do. So before each insert and update,
+/// triggers record the rows that have one of the new row's unique keys as `threatened`. At the end,
+/// a query finds out whether they are gone.
 struct ChangeTriggers {
     let table: KeyedTable
-    /// Where the triggers are: for one connection, or in the file.
+    /// Where the triggers are: on one connection, or in the file.
     let place: Place
     /// The table that they write to; quoted.
     let log: String
 
     enum Place {
         case temp
-        /// SQL in a file names no schema, which may be attached under another name.
+        /// SQL in a file must not name a schema, because the file may be attached under another
+        /// name.
         case file
     }
 
-    /// What is written down of a row. The numbers stand in files.
+    /// What happened to a row. The numbers are stored in files.
     enum Mark: Int64 {
         case threatened = 0
         case inserted = 1
@@ -30,7 +31,7 @@ struct ChangeTriggers {
         case deleted = 3
     }
 
-    /// What all names of Coffer's triggers and their tables begin with.
+    /// The prefix of all names of Coffer's triggers and their tables.
     static let prefix = "coffer:"
 
     /// The columns of a log that hold a key.
@@ -39,11 +40,11 @@ struct ChangeTriggers {
     /// One trigger.
     struct Trigger {
         let name: String
-        /// Everything behind `CREATE TRIGGER`, as the schema keeps it.
+        /// Everything after `CREATE TRIGGER`, as the schema keeps it.
         let text: String
     }
 
-    /// - Parameter condition: What has to hold for a row to be written down; SQL.
+    /// - Parameter condition: What must hold for a row to be recorded; SQL.
     func triggers(when condition: String?) throws(StoreError) -> [Trigger] {
         let isSame = same("old", "new")
         var found = [
@@ -62,7 +63,7 @@ struct ChangeTriggers {
         found.append(
             try trigger(
                 "before-insert", "BEFORE INSERT", condition, threatened.map { noteThreatened($0) }))
-        // The row itself has all of its keys, and is not threatened by that.
+        // The updated row has these keys itself, which does not threaten it.
         found.append(
             try trigger(
                 "before-update", "BEFORE UPDATE", condition,
@@ -102,18 +103,18 @@ struct ChangeTriggers {
             + (condition.map { " WHERE \($0)" } ?? "")
     }
 
-    /// The conditions under which a row `r` is in the way of the new one.
+    /// The conditions under which a row `r` conflicts with the new one.
     private func threats() -> [String] {
         (table.rowID.map { ["r.\($0) = new.\($0)"] } ?? []) + table.uniqueKeys.flatMap(threats)
     }
 
     private func threats(_ columns: [KeyedTable.UniqueColumn]) -> [String] {
-        // By the index's own collation, as it decides itself.
+        // Compares with the index's own collation, as the index does.
         func isSame(_ columns: [KeyedTable.UniqueColumn]) -> [String] {
             columns.map { "r.\($0.column) = new.\($0.column) COLLATE \($0.collation)" }
         }
         let threats = [isSame(columns).joined(separator: " AND ")]
-        // REPLACE has not yet put the default in place of NULL: any value may be in the way.
+        // REPLACE has not yet put the default in place of NULL: any value may conflict.
         let replaceable = columns.filter(\.hasDefault)
         guard !replaceable.isEmpty else { return threats }
         let isNull = replaceable.map { "new.\($0.column) IS NULL" }.joined(separator: " OR ")
@@ -125,10 +126,9 @@ struct ChangeTriggers {
         noteStored(.threatened, "\(table.name.inDoubleQuotes) AS r WHERE \(condition)")
     }
 
-    /// Writes down that a row was updated which no trigger has seen; `nil` for a table without
-    /// row ids.
+    /// Records an update that no trigger has seen; `nil` for a table without row ids.
     ///
-    /// - Parameter condition: What has to hold for the row to be written down; SQL.
+    /// - Parameter condition: What must hold for the row to be recorded; SQL.
     func noteUpdate(ofRow row: Int64, when condition: String? = nil) -> SQL? {
         guard let rowID = table.rowID else { return nil }
         let source = "\(table.name.inDoubleQuotes) AS r WHERE r.\(rowID) = ?"
@@ -142,7 +142,7 @@ struct ChangeTriggers {
             + "FROM \(place == .temp ? "main." : "")\(source)"
     }
 
-    /// Whether two rows have the same key, byte by byte: neither `a` and `A`, nor 1 and 1.0.
+    /// Whether two rows have the same key, byte by byte: `a` differs from `A`, and 1 from 1.0.
     private func same(_ left: String, _ right: String) -> String {
         table.key.map { column in
             let isEqual = "\(left).\(column) COLLATE BINARY IS \(right).\(column)"
@@ -153,7 +153,7 @@ struct ChangeTriggers {
 }
 
 extension String {
-    /// As a text in SQL.
+    /// The text as a string literal in SQL.
     var inSingleQuotes: String {
         var quoted = "'"
         for scalar in unicodeScalars {

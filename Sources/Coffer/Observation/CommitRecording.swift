@@ -1,26 +1,26 @@
-/// What one transaction of a store's writer touches, from its begin to its commit.
+/// Records what one transaction on a store's writer changes, from BEGIN to COMMIT.
 ///
-/// It does not fail the write that it looks at: what could not be written down counts for
-/// everything. Only an error for which SQLite ends the whole transaction is that of the write too.
+/// A failure to record does not fail the write: the recording then counts as everything. Only an
+/// error for which SQLite ends the whole transaction fails the write as well.
 final class CommitRecording: CommitRecorder, TouchObserver {
     private let connection: Connection
-    /// Those who began to observe later find this too small.
+    /// The number of loops at the start of the transaction; later loops have a greater one.
     let generation: Int
     /// Tables that statements may have written to.
     private(set) var writes = TableSet()
     private var followed = RowRecorder.Followed()
-    /// Tables of which rows may have gone that nothing tells of.
+    /// Tables in which REPLACE may have deleted rows without a trigger firing.
     private var replaced: Set<String> = []
     private let wanted: Set<String>
-    /// Why something could not be written down.
+    /// Why something could not be recorded.
     private(set) var failure: StoreError?
     private var schemaVersion: Int64?
     private(set) var result = Result(rows: [], rescans: [:])
 
-    /// What those get to know who follow rows.
+    /// What loops that follow rows get.
     struct Result {
         var rows: [ChangedRow]
-        /// By table, in lower case; under `nil` for all of them.
+        /// By table, in lower case; under `nil` for all tables.
         var rescans: [String?: ChangeEvent.Reason]
     }
 
@@ -38,7 +38,7 @@ final class CommitRecording: CommitRecorder, TouchObserver {
         connection.handle?.touchObserver = self
     }
 
-    /// Looks at the transaction for the last time: before its COMMIT, when its work is done.
+    /// Completes the recording, right before COMMIT.
     func finish() {
         stop()
         attempt { () throws(StoreError) in
@@ -65,7 +65,7 @@ final class CommitRecording: CommitRecorder, TouchObserver {
     /// Whether no triggers are left on the connection.
     var hasNoTriggers: Bool { wanted.isEmpty && failure == nil }
 
-    /// Ends without a commit, or before it.
+    /// Stops observing the connection, before the commit or without one.
     func stop() {
         if let handle = connection.handle, handle.touchObserver === self {
             handle.touchObserver = nil
@@ -83,7 +83,7 @@ final class CommitRecording: CommitRecorder, TouchObserver {
     // MARK: Touches
 
     func willRun(_ statement: Statement, on connection: Connection) {
-        // A change of the schema shows in its version.
+        // `finish` recognises a schema change by the schema's version.
         guard !statement.isReadOnly, !statement.changesSchema else { return }
         attempt { () throws(StoreError) in
             let footprint = try statement.footprint(on: connection)

@@ -1,36 +1,36 @@
-/// A table whose changed rows can be told by key: what its triggers have to know.
+/// A table whose changed rows can be identified by key: what its triggers must know.
 struct KeyedTable: Equatable {
     /// The name as the schema has it.
     let name: String
-    /// What identifies a row for those who are told: the columns of the primary key if none of
-    /// them can be NULL, else a name of the row id; quoted.
+    /// The columns that identify a row in events, quoted: those of the primary key if none of them
+    /// can be NULL, otherwise a name of the row id.
     let key: [String]
     /// A name of the row id, quoted; `nil` in a table WITHOUT ROWID.
     let rowID: String?
-    /// The columns of each key that no two rows share, with the collation they are compared by.
-    /// The row id is not among them.
+    /// The columns of each unique key, with the collation that compares them. The row id is not
+    /// among them.
     let uniqueKeys: [[UniqueColumn]]
-    /// Whether there is a unique index of a part of the rows, or on an expression: which row
-    /// REPLACE would delete for it cannot be asked beforehand.
+    /// Whether there is a partial unique index, or one on an expression. The row that REPLACE would
+    /// delete because of it cannot be found beforehand.
     let hasHiddenUniqueKeys: Bool
 
     struct UniqueColumn: Equatable {
         let column: String
         let collation: String
-        /// Whether REPLACE puts a default in place of NULL, after the triggers that come before.
+        /// Whether REPLACE puts a default in place of NULL, after BEFORE triggers have run.
         let hasDefault: Bool
     }
 
-    /// More columns a key cannot have; so many the logs of changes have.
+    /// The most columns a key may have; a change log has this many key columns.
     static let keyColumnCountMax = 16
 
-    /// Whether rows are told by row id. An INTEGER PRIMARY KEY is the row id.
+    /// Whether rows are identified by row id. An INTEGER PRIMARY KEY is the row id.
     var isKeyedByRowID: Bool { key == [rowID] }
 
     /// The table of this name in the main file; `nil` if there is none.
     ///
-    /// - Throws: `.unsupported` for a view, a virtual table, or one whose rows have no key that
-    ///   SQL can name.
+    /// - Throws: `.unsupported` for a view, a virtual table, or a table whose rows have no key that
+    ///   SQL can name, or a key of too many columns.
     init?(_ name: String, _ connection: Connection) throws(StoreError) {
         let found = try connection.firstRow(
             """
@@ -50,7 +50,7 @@ struct KeyedTable: Equatable {
         let index = indexes.first(where: \.isPrimaryKey)
         rowID = try index?.hasRowIDs == false ? nil : Self.rowIDName(of: self.name, columns)
         let primaryKey = columns.filter { $0.keyRank > 0 }.sorted { $0.keyRank < $1.keyRank }
-        // WITHOUT ROWID they are NOT NULL, whether they say so or not.
+        // In a WITHOUT ROWID table they are NOT NULL, whether declared so or not.
         let hasNulls = rowID != nil && !primaryKey.allSatisfy(\.isNotNull)
         guard index == nil || hasNulls, let rowID else {
             guard primaryKey.count <= Self.keyColumnCountMax else {
@@ -70,13 +70,13 @@ struct KeyedTable: Equatable {
     }
 }
 
-// MARK: What the schema says
+// MARK: Reading the schema
 
 extension KeyedTable {
     private struct Column {
         let name: String
         let quoted: String
-        /// From 1 in the primary key, 0 outside.
+        /// From 1 in the primary key, 0 for other columns.
         let keyRank: Int
         let isNotNull: Bool
         let hasDefault: Bool
@@ -84,9 +84,9 @@ extension KeyedTable {
 
     private struct UniqueIndex {
         let isPrimaryKey: Bool
-        /// Behind the columns of an index comes the row id, if there is one.
+        /// Whether the row id follows the index's columns, as it does in a table with row ids.
         let hasRowIDs: Bool
-        /// `nil` if it is on an expression or on a part of the rows.
+        /// `nil` for a partial index, or one on an expression.
         let columns: [UniqueColumn]?
     }
 

@@ -1,13 +1,13 @@
 import Synchronization
 
-/// What one loop over `Store.observe` has read, and whether that still holds.
+/// What one loop over `Store.observe` has read, and whether that is still current.
 ///
 /// Any number of commits between two fetches make it stale once.
 final class ObservedRead: Sendable {
     private struct State {
-        /// What the last fetch has read.
+        /// The tables that the last fetch has read.
         var tables = TableSet.everything
-        /// What was touched since the fetch that runs began.
+        /// The tables changed since the running fetch began; `nil` while none runs.
         var touched: TableSet?
         var isStale = true
         var closed: StoreError?
@@ -16,11 +16,11 @@ final class ObservedRead: Sendable {
     private let state = Mutex(State())
     private let wakeup = Wakeup()
 
-    /// Something was committed to these tables.
+    /// Notes a commit to these tables.
     func touch(_ tables: TableSet) {
         let wakes = state.withLock { state in
             if state.touched != nil {
-                // What the fetch reads is known at its end.
+                // What the fetch reads is known only at its end.
                 state.touched?.formUnion(tables)
                 return false
             }
@@ -54,7 +54,7 @@ final class ObservedRead: Sendable {
         }
     }
 
-    /// - Parameter tables: What the fetch has read.
+    /// - Parameter tables: The tables that the fetch has read.
     func endFetch(_ tables: TableSet) {
         state.withLock { state in
             state.tables = tables
@@ -63,11 +63,12 @@ final class ObservedRead: Sendable {
         }
     }
 
-    /// The store was suspended. What was touched until now, and what comes, is for the next fetch.
+    /// Ends a fetch that failed because the store was suspended. Changes until now, and later ones,
+    /// lead to the next fetch.
     func endFetchInVain() {
         state.withLock { state in
             state.tables = .everything
-            // Nothing is touched in a pause, and its end touches everything.
+            // Nothing is committed during a pause, and its end touches everything.
             state.isStale = state.touched?.isEmpty == false
             state.touched = nil
         }
@@ -78,14 +79,14 @@ final class ObservedRead: Sendable {
 
 /// Collects which tables the statements of one read have read.
 final class ReadRecording: TouchObserver {
-    /// With the schema itself: a table that is missing now may come.
+    /// Includes the schema itself, because a table that is missing now may be created.
     private(set) var tables = TableSet([TableSet.schemaTable])
     private var last: StatementFootprint?
 
     func willRun(_ statement: Statement, on connection: Connection) {
         do throws(StoreError) {
             let footprint = try statement.footprint(on: connection)
-            // The same statement, again and again, in a loop.
+            // A loop runs the same statement again and again.
             if footprint === last { return }
             last = footprint
             tables.formUnion(footprint.reads)

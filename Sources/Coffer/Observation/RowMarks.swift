@@ -1,13 +1,13 @@
-/// What a log says of rows, put together: what became of each from begin to end.
+/// Combines the entries of a log: what happened to each row from beginning to end.
 ///
-/// A row that was inserted and deleted again leaves nothing; one that was deleted and inserted
+/// A row that was inserted and deleted again yields no change. A row that was deleted and inserted
 /// under its old key was updated.
 struct RowMarks {
     private struct Fate {
-        /// Whether the row was there before: an insert alone says that it was not.
+        /// Whether the row existed before: only a first mark of `inserted` says that it did not.
         let wasThere: Bool
         var last: ChangeTriggers.Mark
-        /// Whether more happened to it than being in the way of another row.
+        /// Whether more happened to it than that it conflicted with another row.
         var isTouched: Bool
     }
 
@@ -31,7 +31,7 @@ struct RowMarks {
         fates[row] = fate
     }
 
-    /// - Parameter exists: Asked for rows whose marks do not tell whether they are still there.
+    /// - Parameter exists: Called for rows whose marks do not show whether they still exist.
     func changes(
         exists: (Row) throws(StoreError) -> Bool
     ) throws(StoreError) -> [ChangedRow] {

@@ -1,7 +1,7 @@
-/// Writes down which rows of followed tables change, on the connection of a store that writes.
+/// Records which rows of followed tables change, on the writer of a store.
 ///
-/// Its table and triggers are temporary: nobody else sees them, and they go with the connection.
-/// The table is emptied at the end of each transaction.
+/// Its table and triggers are temporary: no other connection sees them, and they vanish with the
+/// connection. The table is emptied at the end of each transaction.
 struct RowRecorder {
     private let connection: Connection
 
@@ -9,19 +9,19 @@ struct RowRecorder {
         self.connection = connection
     }
 
-    /// So many rows of one transaction are written down, and no more: it may change millions.
+    /// The most rows of one transaction to record, because it may change millions.
     static let rowCountMax = 10_000
 
     private static let log = "\(ChangeTriggers.prefix)changes"
     private static let quotedLog = log.inDoubleQuotes
 
-    /// Of the tables that somebody follows, those whose rows can be told and those whose cannot.
+    /// The followed tables: those whose changed rows can be identified, and the others.
     struct Followed {
         var tables: [KeyedTable] = []
         var refused: Set<String> = []
     }
 
-    /// What the connection has triggers for.
+    /// The tables for which the connection has triggers.
     private final class Installed {
         let wanted: Set<String>
         let followed: Followed
@@ -32,13 +32,13 @@ struct RowRecorder {
         }
     }
 
-    /// Makes triggers for these tables, and removes all others, in the open transaction.
+    /// Creates triggers for these tables, and removes all others, in the open transaction.
     ///
-    /// Asked at the begin of each transaction. It has to do something only if the wish or the
-    /// schema has changed, or the transaction that did it last was rolled back: then what the
-    /// connection remembers is gone as well.
+    /// Called at the start of each transaction. It does something only if `wanted` or the schema
+    /// has changed, or if the transaction that did it last was rolled back. A rollback also drops
+    /// what the connection remembers.
     ///
-    /// - Parameter wanted: Names in lower case. Those of no table are left out.
+    /// - Parameter wanted: Names in lower case. Names without a table are left out.
     func install(_ wanted: Set<String>) throws(StoreError) -> Followed {
         let id = ObjectIdentifier(Installed.self)
         if let known = try connection.attachment(id) as? Installed, known.wanted == wanted {
@@ -51,7 +51,8 @@ struct RowRecorder {
                     followed.tables.append(table)
                 }
             } catch  where error.code == .unsupported {
-                // Those who ask for it are told; it may have come after they did.
+                // The loop's own check throws this error, but the table may have been created after
+                // that check.
                 followed.refused.insert(name)
             }
         }
@@ -96,14 +97,14 @@ struct RowRecorder {
     private static let condition =
         "coalesce((SELECT max(n) FROM \(quotedLog)), 0) < \(rowCountMax)"
 
-    /// Writes down a row that was updated and that no trigger sees.
+    /// Records an update that no trigger sees.
     func note(row: Int64, of table: KeyedTable) throws(StoreError) {
         let triggers = ChangeTriggers(table: table, place: .temp, log: Self.quotedLog)
         guard let sql = triggers.noteUpdate(ofRow: row, when: Self.condition) else { return }
         try connection.perform(sql)
     }
 
-    /// What was written down in the open transaction; `nil` if it was too much. Empties the log.
+    /// The rows recorded in the open transaction; `nil` if there were too many. Empties the table.
     func take(_ tables: [KeyedTable]) throws(StoreError) -> [ChangedRow]? {
         guard !tables.isEmpty else { return [] }
         let columns = ChangeTriggers.keyColumns.prefix(tables.map(\.key.count).max() ?? 1)
@@ -134,7 +135,7 @@ struct RowRecorder {
 extension KeyedTable {
     /// Whether a row has this key, byte by byte.
     func hasRow(_ values: [Value], _ connection: Connection) throws(StoreError) -> Bool {
-        // The table may have been another one when the key was written down.
+        // The table may have had another key when the row was recorded.
         guard values.count == key.count else { return false }
         // The first comparison finds the row by its index, whatever its collation.
         let conditions = key.indices.map {

@@ -1,5 +1,5 @@
 extension Store {
-    /// What commits insert, update and delete in these tables, row by row.
+    /// The rows that commits insert, update and delete in these tables.
     ///
     /// ```swift
     /// for try await event in store.changes(in: "note") {
@@ -10,28 +10,29 @@ extension Store {
     /// }
     /// ```
     ///
-    /// Every commit is one event, in the order of the commits, and tells each row once: what became
-    /// of it from before the commit to after it, be it by a statement, a trigger, a foreign key,
-    /// REPLACE or a DELETE of all rows. What was rolled back, or undone by a savepoint or by a
-    /// failed statement, is not told.
+    /// Each commit is one event, in the order of the commits, and lists each changed row once: what
+    /// happened to it from before the commit to after it. The cause may be a statement, a trigger,
+    /// a foreign key, REPLACE or a DELETE of all rows. Changes that were rolled back, or undone by
+    /// a savepoint or by a failed statement, are not listed.
     ///
-    /// Where rows cannot be told one by one, there is a `.rescan` with the reason, never silence:
-    /// after commits of other processes, changes of the schema, and for a loop that falls behind.
-    /// Now and then one comes although nothing changed.
+    /// Where rows cannot be listed, there is a `.rescan` with the reason, never silence: after
+    /// commits of other processes, changes of the schema, and for a loop that falls behind.
+    /// Occasionally one comes although nothing changed.
     ///
-    /// Observing begins with the loop: first begin it, then read what there is. While it lasts, a
-    /// write pays for each row of these tables with an insert into memory and a look at each of
-    /// the table's unique keys. The loop keeps the store open, and is ended
-    /// by leaving it or by cancelling its task.
+    /// Observing begins with the loop: begin the loop first, then read the existing rows. While it
+    /// lasts, a write pays for each row of these tables with an insert into memory and a lookup in
+    /// each of the table's unique keys. The loop keeps the store open. It ends when you leave it or
+    /// cancel its task.
     ///
     /// The loop throws `StoreError` `.closed` when the store is closed; `.cancelled`;
     /// `.unsupported` for a view, a virtual table, a primary key of more than 16 columns, or
-    /// columns that hide every name of the row id. A table that does not exist may come later.
+    /// columns that hide every name of the row id. A table that does not exist may be created
+    /// later.
     ///
     /// - Parameters:
     ///   - tables: Their names; any case of ASCII letters, as in SQL.
-    ///   - waitingRowCountMax: How many rows may wait for the loop; beyond, it gets one `.rescan`
-    ///     in their place.
+    ///   - waitingRowCountMax: How many rows may wait for the loop; if more wait, one `.rescan`
+    ///     replaces all of them.
     /// - Complexity: O(*waitingRowCountMax*) memory.
     public func changes(
         in tables: String..., waitingRowCountMax: Int = 10_000
@@ -39,22 +40,22 @@ extension Store {
         ObservedChanges(core: core, tables: tables, waitingRowCountMax: waitingRowCountMax)
     }
 
-    /// What commits insert, update and delete in the table of a record type, row by row.
+    /// The rows that commits insert, update and delete in the table of a record type.
     ///
     /// - Parameters:
     ///   - type: The record type.
-    ///   - waitingRowCountMax: As for tables by name, which also says all else.
+    ///   - waitingRowCountMax: As for tables by name; all else there applies here as well.
     public func changes<R: Record>(
         in type: R.Type, waitingRowCountMax: Int = 10_000
     ) -> ObservedChanges {
         changes(in: R.table, waitingRowCountMax: waitingRowCountMax)
     }
 
-    /// What commits insert, update and delete in a bucket, by key.
+    /// The keys that commits insert, update and delete in a bucket.
     ///
     /// - Parameters:
     ///   - bucket: The bucket; a change's key is its key.
-    ///   - waitingRowCountMax: As for tables by name, which also says all else.
+    ///   - waitingRowCountMax: As for tables by name; all else there applies here as well.
     public func changes<K, V>(
         in bucket: Bucket<K, V>, waitingRowCountMax: Int = 10_000
     ) -> ObservedChanges {
@@ -62,7 +63,7 @@ extension Store {
     }
 }
 
-/// What commits change, one after the other. See `Store.changes(in:waitingRowCountMax:)`.
+/// The changes of commits, one after the other. See `Store.changes(in:waitingRowCountMax:)`.
 public struct ObservedChanges: AsyncSequence, Sendable {
     let core: StoreCore
     let tables: [String]
@@ -79,13 +80,13 @@ public struct ObservedChanges: AsyncSequence, Sendable {
 
         /// Waits for the next event; `nil` after an error was thrown.
         ///
-        /// - Throws: As `Store.changes(in:waitingRowCountMax:)` says.
+        /// - Throws: See `Store.changes(in:waitingRowCountMax:)`.
         public func next() async throws -> ChangeEvent? {
             try await loop.next()
         }
     }
 
-    /// Stops to observe when the loop lets it go.
+    /// Stops observing when the loop releases it.
     fileprivate final class Loop {
         private let changes: ObservedChanges
         private let queue: ChangeQueue
@@ -116,8 +117,8 @@ public struct ObservedChanges: AsyncSequence, Sendable {
             }
         }
 
-        /// - Returns: `false` while the store is suspended: its end is an event.
-        /// - Throws: `.unsupported` for what has no rows that can be told.
+        /// - Returns: `false` while the store is suspended: the end of the pause is an event.
+        /// - Throws: `.unsupported` for tables whose changed rows cannot be identified.
         private func check() async throws -> Bool {
             let tables = changes.tables
             do {

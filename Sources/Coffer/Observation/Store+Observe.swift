@@ -1,5 +1,5 @@
 extension Store {
-    /// A value that is read again whenever a commit may have changed it.
+    /// A value that is fetched again whenever a commit may have changed it.
     ///
     /// ```swift
     /// for try await count in store.observe({ tx in try tx.count(Note.where(\.pinned == true)) }) {
@@ -8,20 +8,20 @@ extension Store {
     /// ```
     ///
     /// The first value comes at once. The next one is fetched after a commit to a table that the
-    /// last fetch has read, through whatever view, query or verb; after a change of the schema; and
-    /// when another process has committed (`Configuration.foreignCommitInterval`). Commits that
-    /// come while a value is fetched, or while the loop is busy with one, lead to one more fetch,
-    /// not to one each. So a value may be skipped, but the last one always comes, and none is older
-    /// than the one before. What a commit touched is known by table: the same value may come again.
+    /// last fetch read, through whatever view, query or verb. It is also fetched after a schema
+    /// change, and after another process has committed (`Configuration.foreignCommitInterval`).
+    /// Commits during a fetch, or while the loop is busy with a value, lead to one more fetch, not
+    /// to one each. So a value may be skipped, but the last one always comes, and none is older
+    /// than the one before. Changes are tracked by table: the same value may come again.
     ///
     /// Every fetch is a read as `read(_:)` runs it, on a snapshot, never inside a write. Every loop
-    /// has its own fetches. It keeps the store open, and is ended by leaving it or by cancelling
-    /// its task; nothing is left of it then.
+    /// has its own fetches. It keeps the store open, and ends when you leave it or cancel its task;
+    /// nothing of it remains then.
     ///
     /// The loop throws what `fetch` throws, and then ends; `StoreError` `.cancelled`; `.closed`
     /// when the store is closed; `.busy` if no connection became free within `waitTimeout`.
     ///
-    /// - Parameter fetch: Reads the value; runs on a thread of the store's.
+    /// - Parameter fetch: Reads the value; runs on one of Coffer's threads.
     /// - Complexity: A write pays O(1) for each statement it runs while somebody observes, and
     ///   O(*program*) when a statement is seen for the first time.
     public func observe<T: Sendable>(
@@ -30,11 +30,12 @@ extension Store {
         ObservedValues(core: core, fetch: fetch, isSame: nil)
     }
 
-    /// A value that is read again whenever a commit may have changed it, and handed out if it did.
+    /// A value that is fetched again whenever a commit may have changed it, and delivered if it
+    /// differs.
     ///
-    /// As the form for any type, but a value that is equal to the last one is not handed out.
+    /// As the form for any type, but a value that is equal to the last one is not delivered.
     ///
-    /// - Parameter fetch: Reads the value; runs on a thread of the store's.
+    /// - Parameter fetch: Reads the value; runs on one of Coffer's threads.
     public func observe<T: Sendable & Equatable>(
         _ fetch: @escaping @Sendable (inout ReadTransaction) throws -> T
     ) -> ObservedValues<T> {
@@ -42,7 +43,7 @@ extension Store {
     }
 }
 
-/// The values of something that is observed, one after the other. See `Store.observe(_:)`.
+/// The values that an observation delivers, one after the other. See `Store.observe(_:)`.
 public struct ObservedValues<Element: Sendable>: AsyncSequence, Sendable {
     let core: StoreCore
     let fetch: @Sendable (inout ReadTransaction) throws -> Element
@@ -59,13 +60,13 @@ public struct ObservedValues<Element: Sendable>: AsyncSequence, Sendable {
 
         /// Waits for the next value; `nil` after an error was thrown.
         ///
-        /// - Throws: As `Store.observe(_:)` says.
+        /// - Throws: See `Store.observe(_:)`.
         public func next() async throws -> Element? {
             try await loop.next()
         }
     }
 
-    /// Stops to observe when the loop lets it go.
+    /// Stops observing when the loop releases it.
     fileprivate final class Loop {
         private let values: ObservedValues
         private let observed = ObservedRead()
@@ -99,7 +100,8 @@ public struct ObservedValues<Element: Sendable>: AsyncSequence, Sendable {
             }
         }
 
-        /// `nil` if the store was suspended meanwhile: its end wakes all who observe.
+        /// - Returns: `nil` if the store was suspended in the meantime: the end of the pause wakes
+        ///   all observers.
         private func fetched() async throws -> (Element, TableSet)? {
             do {
                 return try await values.core.recordedRead(values.fetch)
@@ -112,7 +114,7 @@ public struct ObservedValues<Element: Sendable>: AsyncSequence, Sendable {
 }
 
 extension StoreCore {
-    /// What a read returns, and which tables it has read.
+    /// The value of a read, and the tables that the read has read.
     fileprivate func recordedRead<T: Sendable>(
         _ fetch: @escaping @Sendable (inout ReadTransaction) throws -> T
     ) async throws -> (T, TableSet) {

@@ -1,19 +1,19 @@
 import Synchronization
 
-/// Who observes a store, and what they are told when something was committed.
+/// The observers of a store, and the events that a commit sends them.
 ///
-/// A commit becomes an event in three steps, all by who has the turn in the write queue: `begin`
-/// right after BEGIN, `CommitRecording.finish` right before COMMIT, `committed` right after it.
-/// So events come in the order of the commits. While nobody observes, the first step is
-/// one look at an atomic, and there are no others.
+/// A commit becomes an event in three steps, all by the holder of the write gate: `begin` right
+/// after BEGIN, `CommitRecording.finish` right before COMMIT, `committed` right after it. So events
+/// come in the order of the commits. While nobody observes, the first and the last step only load
+/// an atomic.
 final class StoreObservation: CommitObserver {
     private struct State {
         var reads: [ObjectIdentifier: ObservedRead] = [:]
         var queues: [ObjectIdentifier: ChangeQueue] = [:]
-        /// Counts those who began to observe.
+        /// The number of loops that have begun to observe.
         var generation = 0
         var closed: StoreError?
-        /// Asks for commits of other processes, as long as somebody observes.
+        /// Checks for commits of other processes, as long as somebody observes.
         var poll: Task<Void, Never>?
 
         var isObserved: Bool { !reads.isEmpty || !queues.isEmpty }
@@ -24,15 +24,15 @@ final class StoreObservation: CommitObserver {
     }
 
     private let state = Mutex(State())
-    /// Whether somebody observes, or the triggers for those who did are still there.
+    /// Whether somebody observes, or triggers of former observers are still there.
     private let isAwake = Atomic(false)
 
-    // MARK: Those who observe
+    // MARK: Observers
 
     /// How many loops observe the store.
     var observerCount: Int { state.withLock { $0.reads.count + $0.queues.count } }
 
-    /// Whether other processes' commits are asked for.
+    /// Whether the store checks for commits of other processes.
     var isPolling: Bool { state.withLock { $0.poll != nil } }
 
     func add(_ read: ObservedRead, _ core: StoreCore) {
@@ -55,7 +55,7 @@ final class StoreObservation: CommitObserver {
     private func add(
         _ core: StoreCore, _ insert: (inout State) -> Void, ifClosed: (StoreError) -> Void
     ) {
-        // Only what comes later is news.
+        // Only later commits are news to the new loop.
         core.askForForeignCommits()
         let closed = state.withLock { state -> StoreError? in
             if let closed = state.closed { return closed }
@@ -67,7 +67,7 @@ final class StoreObservation: CommitObserver {
             return nil
         }
         if let closed { ifClosed(closed) }
-        // Whoever commits after this line sees it.
+        // From here on, every commit sees the new loop.
         isAwake.store(true, ordering: .sequentiallyConsistent)
     }
 
@@ -100,7 +100,7 @@ final class StoreObservation: CommitObserver {
 
     // MARK: Commits
 
-    /// Begins to look at the transaction that was just begun on the writer; `nil` if nobody
+    /// Begins to record the transaction that was just begun on the writer; `nil` if nobody
     /// observes.
     func begin(_ connection: Connection) -> (any CommitRecorder)? {
         guard isAwake.load(ordering: .sequentiallyConsistent) else { return nil }
@@ -109,19 +109,20 @@ final class StoreObservation: CommitObserver {
         return CommitRecording(connection, wanted: wanted, generation: generation)
     }
 
-    /// Tells everybody of a commit.
+    /// Notifies all observers of a commit.
     ///
     /// - Parameters:
-    ///   - recorder: What its transaction touched; `nil` if nobody observed when it began.
+    ///   - recorder: What its transaction changed; `nil` if nobody observed when it began.
     ///   - connection: The writer.
     func committed(_ recorder: (any CommitRecorder)?, on connection: Connection) {
         guard isAwake.load(ordering: .sequentiallyConsistent) else { return }
         let recording = recorder as? CommitRecording
-        // Those who began meanwhile are told that anything may have changed.
+        // Loops that began in the meantime learn that anything may have changed, foreign commits
+        // included.
         if recording == nil { _ = connection.hasForeignCommit() }
         let writes = recording?.writes ?? .everything
         let (reads, queues) = state.withLock { state in
-            // The triggers of those who have gone are gone as well, now for good.
+            // Nobody observes, and this commit made the removal of the last triggers final.
             if !state.isObserved, recording?.hasNoTriggers == true {
                 isAwake.store(false, ordering: .sequentiallyConsistent)
             }
@@ -139,19 +140,19 @@ final class StoreObservation: CommitObserver {
 
     // MARK: Other processes
 
-    /// Tells everybody if another connection has committed. Needs the writer for itself.
+    /// Notifies all observers if another connection has committed. Only for the writer's user.
     func noticeForeignCommits(_ connection: Connection) {
         if connection.hasForeignCommit() == true { didMissCommits() }
     }
 
-    /// Tells everybody that another connection may have changed anything.
+    /// Notifies all observers that another connection may have changed anything.
     func didMissCommits() {
         let (reads, queues) = state.withLock { ($0.reads.values, $0.queues.values) }
         for read in reads { read.touch(.everything) }
         for queue in queues { queue.put(.elsewhere) }
     }
 
-    /// A task that sleeps: it holds no thread, and ends with the last loop.
+    /// Polls in a task that sleeps: it holds no thread, and ends with the last loop.
     private static func poll(_ core: StoreCore, every interval: Duration) -> Task<Void, Never> {
         Task.detached { [weak core] in
             while !Task.isCancelled {

@@ -1,10 +1,10 @@
 import Synchronization
 
-/// Wakes one task that waits: now, or as soon as it does.
+/// Wakes one waiting task: now, or as soon as it waits.
 final class Wakeup: Sendable {
     private enum State {
         case idle
-        /// Nobody waited: who comes next goes on at once.
+        /// Nobody waited: the next wait returns at once.
         case signalled
         case waiting(CheckedContinuation<Void, Never>)
     }
