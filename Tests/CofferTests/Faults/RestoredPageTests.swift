@@ -3,12 +3,12 @@ import Testing
 
 @testable import Coffer
 
-/// What a connection makes of pages that a rollback has restored.
+/// A connection after a rollback that restored pages from the journal.
 ///
-/// Without `Handle.dropRestoredPages` some failed commits without WAL make page 1 unreadable until the
-/// connection is opened again: one of about 10 000 with pages of 4 096 bytes on SQLCipher 4.6.1.
-/// Ciphertext looks like the header of a page more often the larger the page may be, so these are
-/// the largest.
+/// Without `Handle.dropRestoredPages` some failed commits without WAL make page 1 unreadable until
+/// the connection is opened again: one of about 10 000 with pages of 4 096 bytes on SQLCipher
+/// 4.6.1. Ciphertext looks like a page header more often the larger the pages are, so the tests
+/// use the largest.
 @Suite(.againstHanging) struct RestoredPageTests {
     private let folder: TemporaryFolder
     private let disk: FaultDisk
