@@ -22,8 +22,8 @@ import Testing
     }
 
     private func connect(_ mode: Configuration.JournalMode) throws -> Connection {
-        let largest = try Engine.capabilities.defaultProfile.resized(to: 65_536)
-        var configuration = Configuration.testing(mode, profile: try #require(largest))
+        let largest = try Engine.capabilities.defaultProfile.with(pageByteCount: 65_536)
+        var configuration = Configuration.testing(mode, profile: largest)
         configuration.vfs = disk.name
         let connection = try Connection(
             path: folder.path(), key: .numbered(1), configuration: configuration)
