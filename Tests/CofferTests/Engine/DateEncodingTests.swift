@@ -14,6 +14,7 @@ import Testing
             (.format("yyyy-MM-dd HH:mm:ss"), "2013-02-20 12:00:00"),
             (.format("dd.MM.yyyy 'um' HH''mm SSSSSS"), "20.02.2013 um 12'00 125000"),
             (.format("yyyyMMdd'T'HHmmssZ"), "20130220T120000+0000"),
+            (.format("yyyy-MM-dd HH 'o''clock' mm"), "2013-02-20 12 o'clock 00"),
         ]
         for (encoding, value) in forms {
             #expect(try encoding.value(of: Self.noon) == value)

@@ -36,6 +36,14 @@ import Testing
         }
     }
 
+    @Test func `a name with NUL or without letters is misuse`() {
+        for name in ["", "joined\0x", "coffer_value"] {
+            expect(.misuse) {
+                try connection.register(window: name, argumentCount: 2) { Joined() }
+            }
+        }
+    }
+
     private func column(_ sql: SQL) throws -> [Value?] {
         try connection.rows(sql).map { $0[0] }
     }

@@ -317,6 +317,23 @@ import Testing
         }
     }
 
+    @Test func `a limit refuses a table whose columns take all names of the row id`() throws {
+        struct Odd: Record {
+            var rowid: String
+            var _rowid_: Int
+            var oid: Int
+        }
+        try store.write { tx throws in
+            try tx.insert((1...3).map { Odd(rowid: "same", _rowid_: $0, oid: $0) })
+            let limited = Odd.order(by: \.oid).limit(1)
+            let error = expect(.unsupported) { try tx.delete(limited) }
+            #expect(error?.hint?.contains("by their key") == true)
+            expect(.unsupported) { try tx.update(limited.set(\.oid, to: 9)) }
+            #expect(try tx.fetch(Odd.order(by: \.oid)).map(\.oid) == [1, 2, 3])
+            #expect(try tx.delete(Odd.where(\.oid == 1)) == 1)
+        }
+    }
+
     struct Team: Record {
         static var references: [Reference<Self>] { [Reference(\.captain, to: Player.self)] }
         var id: Int

@@ -27,6 +27,20 @@ import Testing
         #expect(try fixture.values("SELECT title FROM sheet ORDER BY id") == ["x", "y", "z"])
     }
 
+    struct Page: Record {
+        var title: String
+    }
+
+    @Test func `a column named rowid that the type lacks does not widen a limit`() throws {
+        try fixture.execute("CREATE TABLE page(title TEXT NOT NULL, rowid TEXT)")
+        try fixture.execute("INSERT INTO page VALUES ('a', 'x'), ('b', 'x'), ('c', 'x')")
+        try fixture.store.write { tx throws in
+            #expect(try tx.update(Page.order(by: \.title).limit(1).set(\.title, to: "z")) == 1)
+            #expect(try tx.delete(Page.order(by: \.title).limit(1)) == 1)
+        }
+        #expect(try fixture.values("SELECT title FROM page ORDER BY title") == ["c", "z"])
+    }
+
     struct Card: Record {
         var id: Int
         var title: String

@@ -68,19 +68,29 @@ struct DatePattern: Sendable {
         }
     }
 
-    /// Takes text in quotes; two quotes with nothing between them are one quote.
+    /// Takes text in quotes. Two quotes are one quote, inside the text and by themselves.
+    ///
+    /// > "Two adjacent single vertical quotes ('') represent a literal single quote, either inside
+    /// > or outside single quotes."
+    /// > <https://www.unicode.org/reports/tr35/tr35-dates.html#Date_Format_Patterns>
     private static func takeQuoted(_ rest: inout Substring) throws(StoreError) -> String {
         rest = rest.dropFirst()
         if rest.first == "'" {
             rest = rest.dropFirst()
             return "'"
         }
-        let text = rest.prefix { $0 != "'" }
-        guard text.endIndex < rest.endIndex else {
-            throw StoreError(.unsupported, "a quote in the date pattern is not closed")
+        var quoted = ""
+        while true {
+            let text = rest.prefix { $0 != "'" }
+            guard text.endIndex < rest.endIndex else {
+                throw StoreError(.unsupported, "a quote in the date pattern is not closed")
+            }
+            quoted += text
+            rest = rest[text.endIndex...].dropFirst()
+            guard rest.first == "'" else { return quoted }
+            quoted += "'"
+            rest = rest.dropFirst()
         }
-        rest = rest[text.endIndex...].dropFirst()
-        return String(text)
     }
 
     func text(of time: CivilTime) -> String {

@@ -7,7 +7,8 @@ import Foundation
 /// Conditions on texts.
 ///
 /// They compare Unicode scalars, as Swift's `utf8` views do: `é` and `e` with a combining accent
-/// are two texts. Case-insensitive means that the case of A to Z is ignored, as in SQLite.
+/// are two texts. Case-insensitive means that the case of A to Z is ignored, as in SQLite's LIKE,
+/// which also sees a text up to its first NUL only.
 extension Condition {
     /// True where the text begins with another one; false for NULL.
     ///

@@ -86,14 +86,18 @@ public struct Query<R: Record>: Sendable {
         return "SELECT count(*) FROM (\(select("1", plan)))"
     }
 
-    func deleteSQL(_ plan: RecordPlan) -> SQL {
-        SQL(text: "DELETE FROM \(plan.quotedTable)").appending(restriction(plan))
+    func deleteSQL(_ plan: RecordPlan, _ connection: Connection) throws(StoreError) -> SQL {
+        SQL(text: "DELETE FROM \(plan.quotedTable)")
+            .appending(try restriction(plan, connection))
     }
 
     /// ` WHERE …` for a statement that changes the rows.
-    func restriction(_ plan: RecordPlan) -> SQL {
+    ///
+    /// - Throws: As `rowNames(on:)` of the plan, if the query has a limit.
+    func restriction(_ plan: RecordPlan, _ connection: Connection) throws(StoreError) -> SQL {
         guard countMax != nil else { return filter }
-        return " WHERE (\(SQL(text: plan.rowNames))) IN (\(select(plan.rowNames, plan)))"
+        let names = try plan.rowNames(on: connection)
+        return " WHERE (\(SQL(text: names))) IN (\(select(names, plan)))"
     }
 
     func existsSQL(_ plan: RecordPlan) -> SQL {

@@ -50,13 +50,13 @@ public struct RecordUpdate<R: Record>: Sendable {
         return update
     }
 
-    func sql(_ plan: RecordPlan) -> SQL {
+    func sql(_ plan: RecordPlan, _ connection: Connection) throws(StoreError) -> SQL {
         var sql = SQL(text: "UPDATE \(plan.quotedTable) SET ")
         for (index, assignment) in assignments.enumerated() {
             if index > 0 { sql.append(", ") }
             sql.append(assignment)
         }
-        sql.append(query.restriction(plan))
+        sql.append(try query.restriction(plan, connection))
         return sql
     }
 }

@@ -107,6 +107,6 @@ extension WriteTransaction {
     public func delete<R: Record>(_ query: Query<R>) throws -> Int {
         let connection = try connection()
         let table = try RecordTable.of(R.self, connection)
-        return try table.execute(query.deleteSQL(table.plan), connection)
+        return try table.execute(query.deleteSQL(table.plan, connection), connection)
     }
 }

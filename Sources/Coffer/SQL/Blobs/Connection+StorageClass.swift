@@ -30,23 +30,35 @@ extension Connection {
 
     /// A name of the row id that no column of the table hides.
     func rowIDName(_ cell: BlobCell) throws(StoreError) -> String {
-        let names = try columnNames(of: cell).map { $0.lowercased() }
+        try rowIDName(of: cell.table, schema: cell.schema)
+    }
+
+    /// A name of the row id that no column of the table hides.
+    ///
+    /// - Throws: `.unsupported` for a view, for a table without row ids, and if columns have all
+    ///   three names; `.sql` if there is no such table.
+    func rowIDName(of table: String, schema: String = "main") throws(StoreError) -> String {
+        let names = try columnNames(of: table, schema).map { $0.lowercased() }
         let free = RowIDName.free(beside: names)
         // Fails for a view and for a table without row ids.
         guard let free,
             sqlite3_table_column_metadata(
-                try current().db, cell.schema, cell.table, free, nil, nil, nil, nil, nil)
-                == SQLITE_OK
+                try current().db, schema, table, free, nil, nil, nil, nil, nil) == SQLITE_OK
         else {
-            throw cell.error(
-                .unsupported, "\(cell.table) has no row ids to find a cell by",
-                hint: "It is a view, or was made WITHOUT ROWID: read the value with a SELECT.")
+            throw StoreError(
+                .unsupported, "\(table) has no row ids to find a row by",
+                hint: "It is a view, was made WITHOUT ROWID, or has columns of their names: read "
+                    + "and write its rows by their key."
+            ).with(table: table)
         }
         return free
     }
 
-    private func columnNames(of cell: BlobCell) throws(StoreError) -> [String] {
-        let statement = try cached("SELECT * FROM \(try cell.tableName()) LIMIT 0")
+    private func columnNames(
+        of table: String, _ schema: String
+    ) throws(StoreError) -> [String] {
+        let name = "\(try schema.quotedIdentifier()).\(try table.quotedIdentifier())"
+        let statement = try cached("SELECT * FROM \(name) LIMIT 0")
         defer { release(statement) }
         // Only a running statement notices that another connection has changed the schema.
         try statementWillStep(statement)

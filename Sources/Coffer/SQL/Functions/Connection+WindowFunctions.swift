@@ -34,6 +34,7 @@ extension Connection {
         window name: String, argumentCount: Int? = nil, options: FunctionOptions = [],
         _ make: @escaping () -> any WindowFunction
     ) throws {
+        try Self.requireFunctionName(name)
         // Checked even before the key is set: otherwise it would fail only when the file opens.
         guard coffer_has_window_functions() else {
             throw StoreError(
