@@ -101,6 +101,19 @@ import Testing
             ])
     }
 
+    @Test func `a unique index under a declared name is told though another one does its work`()
+        throws
+    {
+        let found = try differences(
+            SQL(text: "CREATE TABLE book(\(Self.columns), \(Self.reference), note TEXT)"),
+            "CREATE UNIQUE INDEX by_isbn ON book(isbn)", "CREATE INDEX by_title ON book(title)",
+            "CREATE UNIQUE INDEX index_book_title ON book(note)")
+        #expect(
+            found.map(\.description) == [
+                "column note: expected no unique index, found a unique index on (note)"
+            ])
+    }
+
     @Test func `a table with and without row ids is not the same`() throws {
         let found = try differences(
             SQL(

@@ -105,6 +105,7 @@ struct SchemaComparison {
     // MARK: Indexes
 
     private mutating func compareIndexes() {
+        var notedNames: Set<String> = []
         for index in declaration.indexes {
             let names = index.positions.map { plan.columns[$0].name }
             if table.indexes.contains(where: { $0.isUnique == index.isUnique && $0.covers(names) })
@@ -119,17 +120,14 @@ struct SchemaComparison {
                 missingIndexes.append(index)
                 continue
             }
+            notedNames.insert(namesake.name)
             note(names[0], expected: description(of: index), found: namesake.description)
         }
         for existing in table.indexes where existing.isUnique && existing.isPlain {
             let isDeclared = declaration.indexes.contains { index in
-                // An index with a declared index's name is left to the loop above, which ignores it
-                // if another index fits.
-                index.name.isSameIdentifier(as: existing.name)
-                    || index.isUnique
-                        && existing.covers(index.positions.map { plan.columns[$0].name })
+                index.isUnique && existing.covers(index.positions.map { plan.columns[$0].name })
             }
-            if !isDeclared {
+            if !isDeclared, !notedNames.contains(existing.name) {
                 note(
                     existing.columns.first ?? nil, expected: "no unique index",
                     found: existing.description)
