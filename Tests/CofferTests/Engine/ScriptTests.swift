@@ -1,3 +1,4 @@
+import CSQLCipher
 import Foundation
 import Testing
 
@@ -152,6 +153,22 @@ import Testing
         #expect(syntax?.message.contains("wrong") == true)
         #expect(syntax?.sqlOffset == (isEngine4 ? 22 : nil))
         #expect(syntax?.with(sql: "other").sqlOffset == syntax?.sqlOffset)
+    }
+
+    @Test(arguments: journalModes)
+    func `P25 an error keeps its text where compiling has to read pages`(
+        mode: Configuration.JournalMode
+    ) throws {
+        let connection = try Connection(
+            path: folder.path("cold.db"), key: .numbered(1), configuration: .testing(mode))
+        defer { connection.close() }
+        try connection.execute("CREATE TABLE t(v)")
+        for sql in ["SELECT wrong FROM t", "SELECT v FROM wrong"] {
+            sqlite3_db_release_memory(try connection.current().db)
+            let error = expect(.sql) { try connection.rows(SQL(text: sql)) }
+            #expect(error?.message.contains("wrong") == true, "\(sql)")
+            #expect(error?.sql == sql)
+        }
     }
 
     @Test func `P25 the place in a text with a key is not told`() throws {

@@ -247,6 +247,11 @@ extension Handle {
             let code = prepare(&raw)
             if let failure = probeFailure() { throw failure }
             try run(.commit)
+            guard code == SQLITE_OK else {
+                // The commit has replaced the engine's message, which compiling brings back.
+                authorizer.begin()
+                return try compilingFromMemory(&raw, prepare) ?? code
+            }
             return code
         } catch {
             sqlite3_finalize(raw)
