@@ -6,12 +6,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Encrypts chunks under a random key that is never written, for what is put aside on a disk.
+/// Encrypts chunks that spill to a disk, under a random key that is never written.
 ///
-/// AES-256-GCM, the chunk's number being its nonce. The key is of this value alone, so a nonce is
-/// used once if a number is. A chunk that was changed, or stands in another's place, does not open.
+/// AES-256-GCM, with the chunk's number as its nonce. Each value has its own key, so a number that
+/// is used once is a nonce that is used once. A changed or exchanged chunk does not open.
 struct ChunkSealer: ~Copyable, Sendable {
-    /// How many bytes a sealed chunk has more.
+    /// Bytes that sealing adds to a chunk: the tag.
     static let overhead = 16
 
     private let key = SecretBytes(byteCount: 32) { bytes in
@@ -19,9 +19,10 @@ struct ChunkSealer: ~Copyable, Sendable {
         for index in bytes.indices { bytes[index] = generator.next() }
     }
 
-    /// Encrypts a chunk: ciphertext and tag.
+    /// Encrypts a chunk.
     ///
-    /// - Parameter number: Never that of another chunk.
+    /// - Parameter number: The chunk's number. It must never be reused for another chunk.
+    /// - Returns: Ciphertext and tag.
     borrowing func seal(_ chunk: Data, number: UInt64) throws(StoreError) -> Data {
         do {
             let box = try AES.GCM.seal(chunk, using: symmetricKey, nonce: Self.nonce(number))
@@ -31,7 +32,7 @@ struct ChunkSealer: ~Copyable, Sendable {
         }
     }
 
-    /// The chunk with this number; `nil` if these are not the bytes that it was sealed to.
+    /// The chunk with this number; `nil` if `sealed` is not the sealed form of that chunk.
     borrowing func open(_ sealed: Data, number: UInt64) -> Data? {
         guard sealed.count >= Self.overhead else { return nil }
         return try? AES.GCM.open(

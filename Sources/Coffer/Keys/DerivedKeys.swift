@@ -1,7 +1,7 @@
 /// Derives each raw key at most once while one file is being opened.
 ///
-/// Making a file and opening it, trying the profiles and then finding out what is wrong ask for
-/// the same keys again; each costs up to 0.2 s. Everything kept is wiped when this goes.
+/// Creating and then opening a file, trying the profiles, and diagnosing a failure ask for the same
+/// keys again. Each derivation costs up to 0.2 s. The kept keys are wiped when this object ends.
 final class DerivedKeys {
     private final class Kept {
         let key: RawKey
@@ -14,12 +14,12 @@ final class DerivedKeys {
     }
 
     private var kept: [Kept] = []
-    /// How long all derivations took together.
+    /// The total time of all derivations from a passphrase.
     private(set) var duration = Duration.zero
 
-    /// Returns the key that `KeyDerivation` derives, from memory if it did before.
+    /// Returns the key that `KeyDerivation` derives, from memory if it was derived before.
     ///
-    /// - Parameter key: The same key at every call.
+    /// - Parameter key: Must be the same key in every call.
     /// - Throws: As `KeyDerivation.rawKey(from:salt:profile:)`.
     func rawKey(
         from key: borrowing StoreKey, salt: [UInt8], profile: CipherProfile

@@ -2,29 +2,29 @@ import Crypto
 import CryptoExtras
 import Synchronization
 
-/// From what opens a store to what encrypts its pages.
+/// Turns a store's passphrase or raw key into the key that encrypts its pages.
 enum KeyDerivation {
-    /// Only ever grows.
+    /// The count only ever grows.
     private static let derivations = Atomic<Int>(0)
 
-    /// How many passphrases this process has derived: the tests show that a pool costs one.
+    /// How many passphrases this process has derived. Tests use it to show that a pool derives one.
     static var derivationCount: Int { derivations.load(ordering: .relaxed) }
 
     /// Returns the key that encrypts the pages.
     ///
     /// SQLCipher derives a passphrase in the same way
-    /// (<https://www.zetetic.net/sqlcipher/design/>), but anew for each connection; Coffer does it
-    /// once and hands out raw keys.
+    /// (<https://www.zetetic.net/sqlcipher/design/>), but for every connection again. Coffer
+    /// derives it once and hands out raw keys.
     ///
     /// The result is zeroed when it ends. The crypto library zeroes its own key type, but not the
-    /// buffer that it derives into: a copy may stay in freed memory until that is used again, as
-    /// it does inside SQLCipher. `key` stays the caller's.
+    /// buffer that it derives into. A copy may remain in freed memory until that memory is reused;
+    /// the same happens inside SQLCipher. The caller keeps `key`.
     ///
     /// - Parameters:
-    ///   - key: A passphrase is derived; 32 raw bytes are the key; 48 bring their own salt.
+    ///   - key: A passphrase is derived; 32 raw bytes are the key; 48 raw bytes also have the salt.
     ///   - salt: The first 16 bytes of the file. Ignored with 48 raw bytes.
     ///   - profile: Chooses the rounds and the hash function of PBKDF2.
-    /// - Throws: `StoreError` `.misuse` if the key cannot be one, or the salt has not 16 bytes;
+    /// - Throws: `StoreError` `.misuse` if the key is invalid or the salt does not have 16 bytes;
     ///   `.engine` if the crypto library fails.
     /// - Complexity: O(rounds) for a passphrase, 0.02 to 0.15 s in a release build; O(1) for a raw
     ///   key. It blocks the thread.
@@ -52,14 +52,14 @@ enum KeyDerivation {
         return (0..<RawKey.saltByteCount).map { _ in generator.next() }
     }
 
-    /// Returns PBKDF2 of the passphrase, 32 bytes.
+    /// Returns the 32 bytes that PBKDF2 derives from the passphrase.
     private static func derive(
         _ passphrase: borrowing StoreKey, salt: [UInt8], profile: CipherProfile
     ) throws(StoreError) -> SecretBytes {
         do {
-            // A buffer pointer is one region, so PBKDF2 reads the passphrase where it is.
+            // A buffer pointer is one contiguous region, so PBKDF2 reads the passphrase in place.
             let derived = try passphrase.withUnsafeBytes { bytes in
-                // "Unchecked" because SQLCipher 3 has fewer rounds than the library asks for.
+                // "Unchecked" because SQLCipher 3 uses fewer rounds than the library requires.
                 try KDF.Insecure.PBKDF2.deriveKey(
                     from: bytes.bindMemory(to: UInt8.self), salt: salt,
                     using: profile.hash == .sha1 ? .insecureSHA1 : .sha512,

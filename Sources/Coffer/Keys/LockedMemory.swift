@@ -10,7 +10,7 @@ import Musl
 
 /// Whole pages of memory that are kept out of swap and core dumps, as far as the system allows.
 ///
-/// Each secret has pages of its own, because a shared page would be unlocked with its first owner:
+/// Each secret has its own pages, because a shared page would be unlocked with its first owner:
 ///
 /// > "Memory locks do not stack"
 /// > <https://man7.org/linux/man-pages/man2/mlock.2.html>
@@ -22,11 +22,11 @@ enum LockedMemory {
 
     /// Allocates zeroed pages that hold at least `byteCount` bytes, and locks them.
     ///
-    /// A refusal is remembered, and nothing else: `RLIMIT_MEMLOCK` may be 0 bytes, and a store
-    /// that does not open protects nobody.
+    /// If the system refuses to lock the pages, `wasRefused` becomes true and nothing else happens:
+    /// `RLIMIT_MEMLOCK` may be 0 bytes, and a store that does not open protects nobody.
     ///
-    /// - Parameter byteCount: Also 0; the result has one page at least.
-    /// - Returns: Pages for `free(_:)`. Nothing secret is in them yet.
+    /// - Parameter byteCount: May be 0; the result has at least one page.
+    /// - Returns: Pages for `free(_:)`. They do not hold a secret yet.
     /// - Note: C: `mlock`; on Linux also `madvise` with `MADV_DONTDUMP`.
     static func allocate(byteCount: Int) -> UnsafeMutableRawBufferPointer {
         let pageByteCount = Int(getpagesize())
@@ -43,7 +43,7 @@ enum LockedMemory {
 
     /// Wipes the pages, then unlocks and frees them.
     ///
-    /// - Parameter pages: What `allocate(byteCount:)` returned. Every byte is zeroed first.
+    /// - Parameter pages: The pages that `allocate(byteCount:)` returned.
     /// - Note: C: `munlock`; on Linux also `madvise` with `MADV_DODUMP`.
     static func free(_ pages: UnsafeMutableRawBufferPointer) {
         pages.wipe()
@@ -56,7 +56,7 @@ enum LockedMemory {
 }
 
 extension UnsafeMutableRawBufferPointer {
-    /// Overwrites the bytes with zeros, in a way that the optimiser may not remove.
+    /// Overwrites the bytes with zeros, in a way that the optimiser cannot remove.
     ///
     /// - Note: C: `memset_s` on Apple's systems, `explicit_bzero` elsewhere.
     func wipe() {

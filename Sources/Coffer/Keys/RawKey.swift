@@ -13,24 +13,24 @@ struct RawKey: ~Copyable, Sendable {
     /// The salt, 16 bytes. Not secret.
     let salt: [UInt8]
 
-    /// Returns a second key with the same bytes and salt, which ends by itself.
+    /// Returns a second key with the same bytes and salt and its own lifetime.
     borrowing func copy() -> RawKey {
         RawKey(bytes: bytes.copy(), salt: salt)
     }
 
-    /// Tells whether the 32 key bytes are the same, in constant time. The salts may differ.
+    /// Whether the 32 key bytes are the same, compared in constant time. The salts may differ.
     borrowing func isEqual(to other: borrowing RawKey) -> Bool {
         bytes.isEqual(to: other.bytes)
     }
 
-    /// Lends the key in the form that SQLCipher does not derive anything from.
+    /// Lends the key in the form that SQLCipher uses without deriving anything.
     ///
     /// > "if the raw key data is formated as x'hex' and there are exactly enough hex chars to fill
     /// > the key and the salt ... then it will be unpacked as the key followed by the salt"
     /// > <https://github.com/sqlcipher/sqlcipher/blob/v4.6.1/src/sqlcipher.c#L1277>
     ///
     /// - Parameter body: Gets `x'`, 64 hex digits of the key, 32 of the salt and `'`: 99 bytes,
-    ///   for `sqlite3_key_v2`. They are zeroed when it returns or throws.
+    ///   for `sqlite3_key_v2`. The bytes are zeroed when it returns or throws.
     borrowing func withKeyText<R: ~Copyable, E: Error>(
         _ body: (UnsafeRawBufferPointer) throws(E) -> R
     ) throws(E) -> R {

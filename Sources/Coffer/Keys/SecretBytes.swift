@@ -1,22 +1,22 @@
 /// Secret bytes with one owner.
 ///
-/// They live in pages of their own, which are locked and left out of core dumps as far as the
-/// system allows. The pages are zeroed when the value ends. There is no description, no coding
-/// and no `==`: a secret is lent to a closure, or it is not read.
+/// They live in their own memory pages, which are locked and left out of core dumps as far as the
+/// system allows. The pages are zeroed when the value ends. The type has no description, no coding
+/// and no `==`: a secret can only be read inside a closure that it is lent to.
 struct SecretBytes: ~Copyable, @unchecked Sendable {
-    // Unchecked, because it holds a pointer. It is safe: the memory is written only before the
-    // initialiser returns and in `deinit`, and `~Copyable` lets neither overlap with a reader.
+    // Unchecked because of the pointer. Sharing is safe: only the initialiser and `deinit` write
+    // the memory, and `~Copyable` lets neither overlap with a reader.
     /// Whole locked pages; the secret is at their start.
     private let pages: UnsafeMutableRawBufferPointer
 
     /// How many bytes the secret has. The count is not secret.
     let byteCount: Int
 
-    /// Creates a secret from what `body` writes.
+    /// Creates a secret from the bytes that `body` writes.
     ///
     /// - Parameters:
-    ///   - byteCount: The number of bytes, from 0.
-    ///   - body: Writes the bytes, which are zero before. If it throws, they are zeroed at once.
+    ///   - byteCount: The number of bytes, 0 or more.
+    ///   - body: Writes the bytes, which are zero at first. If it throws, they are zeroed at once.
     init<E: Error>(
         byteCount: Int, initializing body: (UnsafeMutableRawBufferPointer) throws(E) -> Void
     ) throws(E) {
@@ -47,12 +47,12 @@ struct SecretBytes: ~Copyable, @unchecked Sendable {
         try body(UnsafeRawBufferPointer(rebasing: pages[..<byteCount]))
     }
 
-    /// Returns a second secret with the same bytes, which ends by itself.
+    /// Returns a second secret with the same bytes and its own lifetime.
     borrowing func copy() -> SecretBytes {
         withUnsafeBytes { SecretBytes(copying: $0) }
     }
 
-    /// Tells whether both hold the same bytes, in a time that depends on their counts only.
+    /// Whether both hold the same bytes. The time depends on their counts only.
     borrowing func isEqual(to other: borrowing SecretBytes) -> Bool {
         guard byteCount == other.byteCount else { return false }
         var difference: UInt8 = 0

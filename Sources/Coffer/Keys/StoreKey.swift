@@ -4,42 +4,42 @@
 /// let store = try await Store(path: "notes.db", key: .passphrase(text))
 /// ```
 ///
-/// The key has one owner and is never printed. Its bytes live in locked memory and are zeroed
-/// when the key ends: a store consumes it and keeps the derived key only. The `String`, `Data`
-/// or array that it was made from belongs to the caller and is not wiped.
+/// The key has one owner and is never printed. Its bytes live in locked memory and are zeroed when
+/// the key ends. A store consumes the key and keeps only the derived key. The `String`, `Data` or
+/// array that the key was made from belongs to the caller and is not wiped.
 public struct StoreKey: ~Copyable, Sendable {
     /// The passphrase, or the raw key with or without its salt. Zeroed when the key ends.
     private let secret: SecretBytes
-    /// Whether the bytes are derived before they encrypt anything.
+    /// Whether a key must be derived from the bytes before it encrypts anything.
     let isPassphrase: Bool
 
-    /// Takes over a secret of any length: `check()` judges it, where it can throw.
+    /// Takes over a secret of any length. This cannot throw, so `check()` validates it later.
     private init(secret: consuming SecretBytes, isPassphrase: Bool) {
         self.secret = secret
         self.isPassphrase = isPassphrase
     }
 
-    /// A key for what a person types.
+    /// A key from a passphrase that a person types.
     ///
     /// The UTF-8 bytes are used as they are, without Unicode normalisation, as by every other
     /// program that uses SQLCipher. Text such as `x'2DD2…'` has no special meaning.
     ///
-    /// - Parameter text: Never empty. Its bytes are copied once, into memory that is zeroed when
-    ///   the key ends.
+    /// - Parameter text: Must not be empty. Its bytes are copied once, into memory that is zeroed
+    ///   when the key ends.
     public static func passphrase(_ text: String) -> StoreKey {
         passphrase(text.utf8)
     }
 
-    /// A key for the bytes of a passphrase, in whatever encoding.
+    /// A key from the bytes of a passphrase, in any encoding.
     ///
-    /// - Parameter bytes: Never empty. Copied once, into memory that is zeroed when the key ends;
-    ///   wipe the source afterwards. NUL bytes inside count, but PBKDF2 cannot tell `abc` from
-    ///   `abc` and a NUL.
+    /// - Parameter bytes: Must not be empty. Copied once, into memory that is zeroed when the key
+    ///   ends; wipe the source afterwards. NUL bytes are significant, but PBKDF2 cannot tell `abc`
+    ///   from `abc` and a NUL.
     public static func passphrase(_ bytes: some Collection<UInt8>) -> StoreKey {
         StoreKey(secret: SecretBytes(bytes), isPassphrase: true)
     }
 
-    /// A key for bytes that are a key already: random, or derived by the caller.
+    /// A key from bytes that already are a key: random, or derived by the caller.
     ///
     /// Opens about a thousand times faster than a passphrase, because nothing is derived.
     ///
@@ -49,13 +49,13 @@ public struct StoreKey: ~Copyable, Sendable {
         StoreKey(secret: SecretBytes(bytes), isPassphrase: false)
     }
 
-    /// A key whose bytes are written where they will live: no copy is left anywhere else.
+    /// A key whose bytes `body` writes directly into locked memory. Every further copy is zeroed.
     ///
     /// - Parameters:
-    ///   - isPassphrase: Whether the bytes are derived before they encrypt anything.
+    ///   - isPassphrase: Whether a key must be derived from the bytes before it encrypts anything.
     ///   - byteCountMax: Room for the bytes. The memory is locked where the system allows it.
-    ///   - body: Writes from the start and returns how many bytes are the key; what else it
-    ///     writes there is zeroed.
+    ///   - body: Writes from the start and returns how many bytes are the key. Further bytes that
+    ///     it writes are zeroed.
     package init<E: Error>(
         isPassphrase: Bool, byteCountMax: Int,
         initializing body: (UnsafeMutableRawBufferPointer) throws(E) -> Int
@@ -70,8 +70,8 @@ public struct StoreKey: ~Copyable, Sendable {
         self.init(secret: secret, isPassphrase: isPassphrase)
     }
 
-    /// The 16 bytes of salt that a raw key of 48 bytes carries. They are not secret: every file
-    /// begins with its salt.
+    /// The 16 bytes of salt in a raw key of 48 bytes; `nil` for any other key. They are not secret:
+    /// every file begins with its salt.
     var salt: [UInt8]? {
         guard !isPassphrase, secret.byteCount == RawKey.byteCount + RawKey.saltByteCount else {
             return nil
@@ -79,14 +79,14 @@ public struct StoreKey: ~Copyable, Sendable {
         return secret.withUnsafeBytes { Array($0[RawKey.byteCount...]) }
     }
 
-    /// Checks that this can be a key at all.
+    /// Checks that the bytes can be a key.
     ///
     /// - Throws: `StoreError` `.misuse` if the passphrase is empty, or if a raw key has neither
-    ///   32 nor 48 bytes. The error tells the number of bytes and none of them.
+    ///   32 nor 48 bytes. The error contains the number of bytes, but none of the bytes.
     borrowing func check() throws(StoreError) {
         let byteCount = secret.byteCount
         if isPassphrase {
-            // SQLCipher takes an empty key for no key, and makes a plaintext file.
+            // SQLCipher treats an empty key as no key and would create a plaintext file.
             guard byteCount > 0 else {
                 throw StoreError(
                     .misuse, "the passphrase is empty",
@@ -110,7 +110,7 @@ public struct StoreKey: ~Copyable, Sendable {
         try secret.withUnsafeBytes(body)
     }
 
-    /// Returns a second key of the same kind and bytes, for what consumes its key.
+    /// Returns a second key of the same kind and bytes, for a call that consumes its key.
     borrowing func copy() -> StoreKey {
         StoreKey(secret: secret.copy(), isPassphrase: isPassphrase)
     }
