@@ -7,13 +7,13 @@ import Glibc
 import Musl
 #endif
 
-/// Stands for `Synchronization.Mutex`, whose name it hides, in a build for the thread sanitizer.
+/// Replaces and shadows `Synchronization.Mutex` in a build for the thread sanitizer.
 ///
-/// On Linux the library's mutex is a futex in the standard library, which is not instrumented: the
-/// sanitizer does not see that it orders anything, and reports all that it guards as races. A mutex
-/// of the system's it knows. `make tsan` sets the condition.
+/// On Linux the library's mutex is a futex in the standard library, which is not instrumented. The
+/// sanitizer does not see that it orders anything, and reports all accesses that it guards as
+/// races. It does know the system's mutex. `make tsan` sets the condition.
 final class Mutex<Value>: @unchecked Sendable {
-    // @unchecked: the value is reached with the lock held only.
+    // @unchecked: the value is accessed only while the lock is held.
 
     private let lock: UnsafeMutablePointer<pthread_mutex_t>
     private var value: Value

@@ -1,7 +1,7 @@
-/// What failed, why, and what to do about it.
+/// A failure of a store, with its reason and a hint how to continue.
 ///
-/// An error never carries a bound value or a byte of a key: it can be logged as it is. Of a row
-/// that does not fit its record type it tells the key, if that is one integer.
+/// An error never contains a bound value or a byte of a key, so it can be logged as it is. For a
+/// row that does not fit its record type, it contains the row's key if that is one integer.
 ///
 /// ```swift
 /// do {
@@ -11,9 +11,9 @@
 /// }
 /// ```
 public struct StoreError: Error, Sendable {
-    /// What the caller can do next; one code per such thing. New codes may be added.
+    /// A kind of failure, with one code for each way to react. New codes may be added.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
-        /// The code's name, as written in this source: `wrongKey`.
+        /// The code's name, as spelled in this type: `wrongKey`.
         public let description: String
 
         init(_ description: String) {
@@ -21,7 +21,7 @@ public struct StoreError: Error, Sendable {
         }
     }
 
-    /// One word, so that a typed throw stays cheap: the fields live in shared storage.
+    /// Keeps the error one word long, so that a typed throw stays cheap.
     private final class Storage: Sendable {
         let code: Code
         let message: String
@@ -65,7 +65,7 @@ public struct StoreError: Error, Sendable {
             resultCode: resultCode, cause: cause.map(Self.withoutValue))
     }
 
-    /// An error of Swift's coding without the value that some of them tell.
+    /// Removes the value from those errors of Swift's coding that contain one.
     private static func withoutValue(_ cause: any Error) -> any Error {
         let words = "the value is not shown"
         switch cause {
@@ -79,7 +79,7 @@ public struct StoreError: Error, Sendable {
         }
     }
 
-    /// SQL without what may be a key: `PRAGMA key = …` and `ATTACH … KEY …` keep one word.
+    /// Hides a possible key in SQL: `PRAGMA key = …` and `ATTACH … KEY …` keep only one word.
     static func redacted(_ sql: String) -> String {
         let words = sql.lowercased().split { !$0.isLetter && $0 != "_" }
         guard words.contains(where: { $0.hasSuffix("key") }) else { return sql }
@@ -88,24 +88,24 @@ public struct StoreError: Error, Sendable {
         return sql
     }
 
-    /// What kind of failure this is; compare with `==`.
+    /// The kind of failure; compare with `==`.
     public var code: Code { storage.code }
 
-    /// What happened, in one sentence without a full stop.
+    /// The failure, in one sentence without a full stop.
     public var message: String { storage.message }
 
-    /// What to do next, where Coffer can know it.
+    /// The next step, if Coffer knows one.
     public var hint: String? { storage.hint }
 
     /// The SQL text that failed, with `?` where values were bound.
     public var sql: String? { storage.sql }
 
-    /// Where in the SQL text the failure stands, in UTF-8 bytes: what the engine stumbled over,
-    /// where it tells (SQLCipher 4), else in a script the beginning of the statement.
+    /// The offset of the failure in the SQL text, in UTF-8 bytes. It is the position that the
+    /// engine reports (SQLCipher 4), and otherwise, in a script, the beginning of the statement.
     /// The corresponding C function is `sqlite3_error_offset`.
     public var sqlOffset: Int? { storage.sqlOffset }
 
-    /// Numbers, from 1, of the pages that failed authentication, as far as they are known.
+    /// Numbers, from 1, of the pages that failed authentication, as far as known.
     public var pages: [Int] { storage.pages }
 
     /// The table that the failure concerns.
@@ -119,7 +119,7 @@ public struct StoreError: Error, Sendable {
     public var resultCode: Int32? { storage.resultCode }
 
     /// The error that led to this one. An error of Swift's own coding comes without the value, but
-    /// its path may name a dictionary's key; one of a type's own coding is as the type throws it.
+    /// its path may name a dictionary's key. An error that a type's own coding throws is unchanged.
     public var cause: (any Error)? { storage.cause }
 }
 
@@ -130,7 +130,7 @@ extension StoreError.Code {
     public static let notEncrypted = Self("notEncrypted")
     /// The path holds something that cannot be a store: a folder, a text, a handful of bytes.
     public static let notAStore = Self("notAStore")
-    /// The file is empty or shorter than its first page says: restore it.
+    /// The file is empty, or shorter than its first page states: restore it.
     public static let truncated = Self("truncated")
     /// Pages fail authentication or do not fit together: nothing read from them was returned.
     public static let damaged = Self("damaged")
@@ -140,7 +140,7 @@ extension StoreError.Code {
     public static let needsNewerProgram = Self("needsNewerProgram")
     /// The file is in the format of SQLCipher 1 or 2: migrate it with `Store.migrate`.
     public static let needsMigration = Self("needsMigration")
-    /// Something stands at the path of a new file already: choose another path.
+    /// The path of a new file is already taken: choose another path.
     public static let alreadyExists = Self("alreadyExists")
     /// The linked library is not SQLCipher, or not the one Coffer was compiled for.
     public static let engine = Self("engine")
@@ -150,11 +150,11 @@ extension StoreError.Code {
     public static let constraint = Self("constraint")
     /// A stored value and the Swift type, or a table and the record, do not fit.
     public static let mismatch = Self("mismatch")
-    /// The file, folder, table or row is not there.
+    /// The file, folder, table or row does not exist.
     public static let notFound = Self("notFound")
-    /// The disk, or the page limit of the store, is full: the change was undone.
+    /// The disk is full, or the store's page limit is reached: the change was rolled back.
     public static let full = Self("full")
-    /// The process, or the system, has as many files open as it may: close stores, or raise the
+    /// The process or the system has reached its limit of open files: close stores, or raise the
     /// limit (`ulimit -n`).
     public static let tooManyFiles = Self("tooManyFiles")
     /// Reading or writing the file failed.
@@ -163,36 +163,35 @@ extension StoreError.Code {
     public static let readOnly = Self("readOnly")
     /// The task was cancelled; nothing was changed.
     public static let cancelled = Self("cancelled")
-    /// The store, connection or statement was closed before.
+    /// The store, connection or statement is already closed.
     public static let closed = Self("closed")
-    /// The call cannot mean what was written: a bug of the caller, described in the message.
+    /// The call makes no sense as written: a bug of the caller, described in the message.
     public static let misuse = Self("misuse")
-    /// SQLite undid the whole transaction for the reason in `cause`.
+    /// SQLite rolled back the whole transaction, for the reason in `cause`.
     public static let rolledBack = Self("rolledBack")
-    /// The call would wait for bodies of several stores that wait for each other, and for it. Nest
-    /// stores in the same order everywhere.
+    /// The call would deadlock: bodies of several stores would wait for each other and for this
+    /// call. Nest stores in the same order everywhere.
     public static let wouldDeadlock = Self("wouldDeadlock")
-    /// The store was suspended; `resume()` lets work in again.
+    /// The store was suspended; `resume()` admits work again.
     public static let suspended = Self("suspended")
-    /// A read kept its snapshot for longer than `Configuration.snapshotAgeMax` while the
-    /// write-ahead log was full, or until that had `Configuration.snapshotWALByteCountMax`. Read
-    /// again.
+    /// A read kept its snapshot for longer than `Configuration.snapshotAgeMax` while the WAL was
+    /// above its bound, or until the WAL had `Configuration.snapshotWALByteCountMax`. Read again.
     public static let snapshotExpired = Self("snapshotExpired")
-    /// This process has a `Store` on the file already.
+    /// This process already has a `Store` on the file.
     public static let alreadyOpen = Self("alreadyOpen")
-    /// The log of changes does not reach back to the token any more: read everything anew.
+    /// The change log no longer reaches back to the token: read everything again.
     public static let tokenExpired = Self("tokenExpired")
     /// The SQL text cannot be compiled or run.
     public static let sql = Self("sql")
     /// A value or a result is larger than the engine's limit.
     public static let tooBig = Self("tooBig")
-    /// This engine has no such function, or Coffer does not open such a file; the message says
-    /// which version has it, or what the file is.
+    /// This engine does not have the function, or Coffer does not open this kind of file. The
+    /// message names the version that has the function, or the kind of file.
     public static let unsupported = Self("unsupported")
 }
 
 extension StoreError: CustomStringConvertible {
-    /// Code, message, place and hint on one line; never a bound value.
+    /// Code, message, location and hint on one line; never a bound value.
     public var description: String {
         var text = "\(code): \(message)"
         if let table { text += " [table \(table)\(column.map { ", column \($0)" } ?? "")]" }
