@@ -1,6 +1,6 @@
-/// One page of a b-tree: which pages it refers to.
+/// One page of a b-tree, parsed for the pages that it refers to.
 ///
-/// Nothing in it is believed: a pointer that leads out of the page is passed over.
+/// The content is not trusted: a pointer that leads out of the page is skipped.
 /// See <https://www.sqlite.org/fileformat2.html#b_tree_pages>.
 struct BTreePage {
     /// "A value of 2 (0x02) means the page is an interior index b-tree page. A value of 5 (0x05)
@@ -14,25 +14,25 @@ struct BTreePage {
         case tableLeaf = 13
     }
 
-    /// The content of a cell, and where the rest of it is.
+    /// The content of a cell, and the location of the rest of it.
     struct Payload {
-        /// Bytes in all.
+        /// Bytes of the whole content, including overflow pages.
         let byteCount: Int
-        /// What stands in the cell itself.
+        /// The bytes in the cell itself.
         let local: ArraySlice<UInt8>
-        /// The first page of the rest; `nil` if there is none.
+        /// The first overflow page; `nil` if the cell holds the whole content.
         let overflowPage: Int?
     }
 
     let kind: Kind
     private let page: PageBytes
-    /// Page 1 begins with the database header.
+    /// Not 0 on page 1, which begins with the database header.
     private let headerOffset: Int
 
     /// - Parameters:
     ///   - bytes: The usable bytes of a page.
     ///   - number: The page's number, from 1.
-    /// - Returns: `nil` if the page is not one of a b-tree.
+    /// - Returns: `nil` if the page is not a b-tree page.
     init?(_ bytes: [UInt8], number: Int) {
         page = PageBytes(bytes)
         // "The 100-byte database file header is found only on page 1, which is always a table
@@ -47,7 +47,7 @@ struct BTreePage {
 
     var isLeaf: Bool { kind == .tableLeaf || kind == .indexLeaf }
 
-    /// Numbers of the pages one level below; not every one need exist.
+    /// Numbers of the pages one level below. Some of them may not exist.
     var children: [Int] {
         guard !isLeaf else { return [] }
         // "The four-byte page number at offset 8 is the right-most pointer. This value appears in
@@ -56,7 +56,7 @@ struct BTreePage {
         return pointers.compactMap { page.integer(at: $0, byteCount: 4) }
     }
 
-    /// The contents of the cells, as far as they can be read.
+    /// The contents of those cells that can be read.
     var payloads: [Payload] {
         guard kind != .tableInterior else { return [] }
         return cellOffsets.compactMap(payload)
@@ -69,7 +69,7 @@ struct BTreePage {
     private var cellOffsets: [Int] {
         let cellCount = page.integer(at: headerOffset + 3, byteCount: 2) ?? 0
         let start = headerOffset + (isLeaf ? 8 : 12)
-        // No more than fit on the page.
+        // At most as many as fit on the page.
         let end = min(start + 2 * cellCount, page.bytes.count)
         return stride(from: start, to: end, by: 2).compactMap {
             page.integer(at: $0, byteCount: 2)
@@ -87,7 +87,7 @@ struct BTreePage {
         if kind == .indexInterior { offset += 4 }
         guard let byteCount = page.varint(at: &offset), byteCount <= Int32.max else { return nil }
         if kind == .tableLeaf {
-            // The row id may be negative, which is no number to `varint`: only its end counts.
+            // `varint` returns `nil` for a negative row id, but only its end matters here.
             _ = page.varint(at: &offset)
         }
         let localByteCount = localByteCount(of: byteCount)

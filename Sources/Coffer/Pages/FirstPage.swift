@@ -1,14 +1,14 @@
-/// What the database header on page 1 says about the file, read without the engine.
+/// The database header on page 1, read without the engine.
 ///
 /// The header is not secret, and the key is borrowed. Authenticate the page first.
 struct FirstPage {
-    /// Pages of the whole file, or 0 where the header does not vouch for the number.
+    /// Pages of the whole file; 0 if the header does not guarantee the number.
     let pageCount: Int
     /// Bytes per page.
     let pageByteCount: Int
-    /// Bytes at the end of each page that SQLite leaves to the cipher.
+    /// Bytes at the end of each page that SQLite reserves for the cipher.
     let reserveByteCount: Int
-    /// Whether the file is read beside a write-ahead log.
+    /// Whether the file is in WAL mode.
     let isWAL: Bool
 
     /// Decrypts the header of a page 1.
@@ -17,8 +17,8 @@ struct FirstPage {
     ///   - page: Page 1 as it is in the file.
     ///   - key: The key of the pages.
     ///   - profile: The layout of the page.
-    /// - Returns: `nil` if the buffer is not one page, or if it does not decrypt to a header:
-    ///   then the key is another one.
+    /// - Returns: `nil` if the buffer is not one page, or if it does not decrypt to a header
+    ///   because the key is wrong.
     init?(decrypting page: UnsafeRawBufferPointer, key: borrowing RawKey, profile: CipherProfile) {
         guard
             let header = profile.decrypt(page, number: 1, upTo: Self.headerByteCount, key: key)

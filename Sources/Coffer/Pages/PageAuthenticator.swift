@@ -5,12 +5,12 @@ import Crypto
 /// Holds the MAC key inside the hash states of swift-crypto, which zeroes them when the value
 /// ends. The key of the pages is only borrowed.
 struct PageAuthenticator: ~Copyable {
-    /// The layout and the hash function that the pages are checked for.
+    /// The layout and the hash function of the pages.
     let profile: CipherProfile
-    /// Knows the MAC key and has seen no data; copied for each page.
+    /// An HMAC state with the MAC key and no data; copied for each page.
     private let code: Code
 
-    /// A message authentication code of either hash function.
+    /// An HMAC with either hash function.
     private enum Code {
         case sha1(HMAC<Insecure.SHA1>)
         case sha512(HMAC<SHA512>)
@@ -35,22 +35,22 @@ struct PageAuthenticator: ~Copyable {
         }
     }
 
-    /// Tells whether the page is what the holder of the key wrote under this number.
+    /// Whether the page is unchanged since the holder of the key wrote it under this number.
     ///
     /// > "include the encrypted page data, initialization vector, and page number in HMAC. This
     /// > will prevent both tampering with the ciphertext, manipulation of the IV, or resequencing
     /// > otherwise valid pages out of order in a database"
     /// > <https://github.com/sqlcipher/sqlcipher/blob/v4.6.1/src/sqlcipher.c#L1175>
     ///
-    /// The MAC covers neither the salt of page 1, which the MAC key is derived with, nor the
-    /// padding after itself.
+    /// The MAC does not cover the salt of page 1, from which the MAC key is derived. Nor does it
+    /// cover the padding after the MAC.
     ///
     /// - Parameters:
     ///   - page: One page as it is in the file. A buffer of another size is not authentic.
     ///   - number: The page's number, from 1.
     /// - Returns: `true` if the MAC is right; compared in constant time. A page of zeros is not
-    ///   authentic here, although SQLCipher may pass it as an empty page. Nothing is authentic
-    ///   in a profile without MACs.
+    ///   authentic here, although SQLCipher may accept it as an empty page. In a profile without
+    ///   MACs no page is authentic.
     /// - Complexity: O(*bytes of a page*).
     borrowing func authenticates(_ page: UnsafeRawBufferPointer, number: Int) -> Bool {
         guard page.count == profile.pageByteCount, profile.pageMAC != .none,
@@ -67,8 +67,8 @@ struct PageAuthenticator: ~Copyable {
         }
     }
 
-    /// Tells whether the MAC over the covered bytes and the page's number is `mac`. The number is
-    /// in the byte order that is covered.
+    /// Whether `mac` is the MAC of the covered bytes and the page's number. The number is already
+    /// in the byte order that the MAC covers.
     private static func matches<H: HashFunction>(
         _ keyed: HMAC<H>, _ covered: Slice<UnsafeRawBufferPointer>, _ number: UInt32,
         _ mac: Slice<UnsafeRawBufferPointer>
@@ -81,9 +81,9 @@ struct PageAuthenticator: ~Copyable {
 }
 
 extension PageAuthenticator {
-    /// Returns an HMAC whose key is PBKDF2 of two rounds and 32 bytes.
+    /// Returns an HMAC keyed with 32 bytes from two rounds of PBKDF2.
     ///
-    /// Written out, because the library's own PBKDF2 can throw, and this cannot fail:
+    /// Written out, because the library's own PBKDF2 can throw and this code cannot fail:
     ///
     /// > "F (P, S, c, i) = U_1 \xor U_2 \xor ... \xor U_c", "U_1 = PRF (P, S || INT (i))",
     /// > "U_2 = PRF (P, U_1)" <https://www.rfc-editor.org/rfc/rfc8018#section-5.2>

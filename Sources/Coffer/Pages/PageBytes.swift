@@ -1,4 +1,4 @@
-/// Numbers in the bytes of a page, which may be anything: what does not fit is `nil`.
+/// Reads numbers from a page with arbitrary content; a number that does not fit is `nil`.
 struct PageBytes {
     let bytes: [UInt8]
 
@@ -14,7 +14,7 @@ struct PageBytes {
         return bytes[offset..<offset + byteCount].reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// Reads a varint and moves behind it; `nil` beyond the end, or if it is negative.
+    /// Reads a varint and advances `offset` past it; `nil` beyond the end, or if it is negative.
     ///
     /// > "A varint consists of either zero or more bytes which have the high-order bit set followed
     /// > by a single byte with the high-order bit clear, or nine bytes, whichever is shorter."

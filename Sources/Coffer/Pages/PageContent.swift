@@ -1,4 +1,4 @@
-/// What a page holds, as far as the pages that refer to it tell.
+/// The content of a page, as far as the pages that refer to it reveal it.
 public enum PageContent: Sendable, Hashable, CustomStringConvertible {
     /// The list of tables, indexes, views and triggers.
     case schema
@@ -6,14 +6,14 @@ public enum PageContent: Sendable, Hashable, CustomStringConvertible {
     case table(String, PageRole)
     /// Entries of the index of this name.
     case index(String, table: String, PageRole)
-    /// Nothing: the page is on the list of free pages.
+    /// No content: the page is in the free list.
     case free
-    /// Which page refers to which; only in files with `auto_vacuum`.
+    /// A map from each page to the page that refers to it; only in files with `auto_vacuum`.
     case pointerMap
-    /// No page that can be read refers to it: what does is damaged itself, or there is none.
+    /// No readable page refers to it: the referring page is damaged itself, or does not exist.
     case unknown
 
-    /// In words, without an article for what the name of the table follows: `a leaf of table note`.
+    /// In words: `a leaf of table note`.
     public var description: String {
         switch self {
         case .schema: "the schema"
@@ -26,16 +26,16 @@ public enum PageContent: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// What a page is to the tree of its table or index.
+/// The role of a page in the tree of its table or index.
 public enum PageRole: Sendable, Hashable, CustomStringConvertible {
     /// Holds rows, or entries of an index.
     case leaf
-    /// Leads to the pages below it; in an index, and in a table `WITHOUT ROWID`, it holds entries
-    /// as well.
+    /// Points to the pages below it. In an index, and in a table `WITHOUT ROWID`, it also holds
+    /// entries.
     case interior
-    /// Holds a part of a value that is too long for one page.
+    /// Holds a section of a value that is too long for one page.
     case overflow
-    /// A leaf or an interior page; which of the two cannot be known.
+    /// A leaf or an interior page; it cannot be determined which.
     case node
 
     /// In words: `a leaf`.

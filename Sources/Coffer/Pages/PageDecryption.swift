@@ -7,10 +7,10 @@ extension CipherProfile {
     /// - Parameters:
     ///   - page: One page as it is in the file.
     ///   - number: The page's number, from 1.
-    ///   - end: Where to stop: an offset in whole AES blocks; the end of the ciphertext otherwise.
+    ///   - end: The offset to stop at, in whole AES blocks; `nil` for the end of the ciphertext.
     ///   - key: The key of the pages.
-    /// - Returns: The bytes at SQLite's own offsets, without what the cipher reserves; on page 1
-    ///   with zeros in place of the first 16 bytes, which are the salt in the file. `nil` if the
+    /// - Returns: The bytes at SQLite's own offsets, without the bytes that the cipher reserves. On
+    ///   page 1 the first 16 bytes are zeros, because the file has the salt there. `nil` if the
     ///   buffer is not one page.
     /// - Complexity: O(*bytes up to `end`*).
     func decrypt(

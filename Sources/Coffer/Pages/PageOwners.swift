@@ -1,15 +1,17 @@
-/// Finds out what some pages hold, by walking everything that refers to pages: the schema's tree,
-/// the free list, and the tree of each table and index.
+/// Finds out what given pages hold, by walking all structures that refer to pages: the schema's
+/// tree, the free list, and the tree of each table and index.
 ///
-/// The pages that are sought need not be readable; what other pages say of them counts. Below a
-/// page that cannot be read nothing is known. Nothing that a page says is believed: no page is
-/// walked twice, no tree deeper than SQLite's own limit, and a number that leads nowhere is passed
-/// over. So every walk ends, whatever the pages hold.
+/// The sought pages need not be readable; the pages that refer to them must be. Nothing is known
+/// about the pages below an unreadable page.
 ///
-/// Memory: one bit for each page, what is sought, and one entry for each table and index.
+/// Page contents are not trusted. No page is walked twice, no tree is walked deeper than SQLite's
+/// own limit, and a number that leads nowhere is skipped. So every walk ends, whatever the pages
+/// hold.
+///
+/// Memory: one bit for each page, the sought pages, and one entry for each table and index.
 struct PageOwners {
-    /// Returns a page in the clear, without what the cipher reserves; `nil` if it is damaged or not
-    /// there.
+    /// Returns a decrypted page without the bytes that the cipher reserves; `nil` if it is damaged
+    /// or does not exist.
     typealias Read = (Int) throws(StoreError) -> [UInt8]?
 
     private let readPage: Read
@@ -23,12 +25,12 @@ struct PageOwners {
     /// Returns what each of the pages holds.
     ///
     /// - Parameters:
-    ///   - numbers: The pages that are asked for.
-    ///   - pageCount: Pages of the file: memory is set aside for so many.
+    ///   - numbers: The pages to find.
+    ///   - pageCount: Pages of the file, for which memory is reserved.
     ///   - read: Reads a page.
     /// - Returns: An entry for each number.
-    /// - Throws: What `read` throws.
-    /// - Complexity: O(*pages*); ends as soon as all is known.
+    /// - Throws: The error that `read` throws.
+    /// - Complexity: O(*pages*); ends as soon as all pages are found.
     static func contents(
         of numbers: Set<Int>, pageCount: Int, read: @escaping Read
     ) throws(StoreError) -> [Int: PageContent] {
@@ -46,7 +48,7 @@ struct PageOwners {
 
     private mutating func walkAll() throws(StoreError) {
         guard let first = try read(1) else {
-            // Everything begins there.
+            // Every walk starts at page 1.
             found(1, .schema)
             return
         }
@@ -73,7 +75,8 @@ struct PageOwners {
     /// offset 16 in the header less the "reserved" space size recorded in the 1-byte integer at
     /// offset 20 in the header." <https://www.sqlite.org/fileformat2.html#reserved_bytes_per_page>
     ///
-    /// SQLCipher 4 records 80 also in files whose MAC and IV take 48, so the profile does not tell.
+    /// SQLCipher 4 records 80 even in files whose MAC and IV take 48, so the profile cannot be
+    /// used.
     private static func usableByteCount(_ first: [UInt8]) -> Int {
         let header = PageBytes(first)
         guard let size = header.integer(at: 16, byteCount: 2),
@@ -115,7 +118,7 @@ struct PageOwners {
         }
     }
 
-    /// The pages that hold a value's end.
+    /// Walks the overflow pages that hold the end of a value.
     ///
     /// "The first four bytes of each overflow page are a big-endian integer which is the page
     /// number of the next page in the chain, or zero for the final page in the chain. The fifth
@@ -134,11 +137,12 @@ struct PageOwners {
         }
     }
 
-    /// Where they stand follows from the size of a page, not from what a page says.
+    /// Finds pointer maps by their position, which follows from the page size and not from the
+    /// content of pages.
     ///
     /// "If the 4-byte big-endian integer at offset 52 of the database header is non-zero … then the
     /// database contains ptrmap pages", the first of them page 2, each followed by the U/5 pages
-    /// that it is about. <https://www.sqlite.org/fileformat2.html#pointer_map_or_ptrmap_pages>
+    /// that it describes. <https://www.sqlite.org/fileformat2.html#pointer_map_or_ptrmap_pages>
     private mutating func findPointerMaps(_ header: PageBytes) {
         guard header.integer(at: 52, byteCount: 4) ?? 0 != 0 else { return }
         let distance = header.bytes.count / 5 + 1
@@ -153,9 +157,9 @@ struct PageOwners {
     private struct Tree {
         let root: Int
         let content: (PageRole) -> PageContent
-        /// How far below the root the leaves are: all are at one depth.
+        /// The depth of the leaves below the root, which is the same for all leaves.
         var leafDepth: Int?
-        /// Sought pages that cannot be read: depth tells what they are, once it is known.
+        /// Unreadable sought pages: their role follows from their depth once `leafDepth` is known.
         var unreadable: [(number: Int, depth: Int)] = []
 
         init(root: Int, content: @escaping (PageRole) -> PageContent) {
@@ -173,7 +177,7 @@ struct PageOwners {
         sought.isEmpty && (tree.unreadable.isEmpty || tree.leafDepth != nil)
     }
 
-    /// Returns the rows of the schema by root page, if this is its tree.
+    /// Returns the schema's rows by root page if this is the schema's tree.
     private mutating func walk(_ tree: inout Tree) throws(StoreError) -> [Int: SchemaRow] {
         var rows: [Int: SchemaRow] = [:]
         try walk(tree.root, depth: 0, &tree, &rows)
@@ -214,10 +218,10 @@ struct PageOwners {
         }
     }
 
-    /// Bytes of a schema's row that are looked at: names beyond are not read.
+    /// Bytes of a schema row that are read: names beyond them are not found.
     private static let rowByteCountMax = 1 << 14
 
-    /// Reads as much of the row as the names need: the text of the statement stands behind them.
+    /// Reads only the start of the row, up to the root page: the SQL text comes after it.
     private func schemaRow(_ payload: BTreePage.Payload) throws(StoreError) -> SchemaRow? {
         var record = Array(payload.local)
         var next = payload.overflowPage ?? 0
@@ -232,7 +236,7 @@ struct PageOwners {
     }
 }
 
-/// A set of page numbers: one bit for each page of the file, and a list of those beyond it.
+/// A set of page numbers: one bit for each page of the file, and a `Set` for numbers beyond it.
 private struct PageSet {
     private var words: [UInt64]
     private var others: Set<Int> = []
@@ -241,7 +245,7 @@ private struct PageSet {
         words = [UInt64](repeating: 0, count: pageCount / 64 + 1)
     }
 
-    /// - Returns: `false` if the number is in the set already.
+    /// - Returns: `false` if the number was in the set before.
     mutating func insert(_ number: Int) -> Bool {
         let (word, bit) = (number / 64, UInt64(1) << UInt64(number % 64))
         guard words.indices.contains(word) else { return others.insert(number).inserted }

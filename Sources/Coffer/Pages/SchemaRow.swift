@@ -1,4 +1,4 @@
-/// A row of the schema table that has a b-tree: a table or an index.
+/// A row of the schema table for a table or an index, which have a b-tree.
 ///
 /// > "CREATE TABLE sqlite_schema( type text, name text, tbl_name text, rootpage integer,
 /// > sql text );" <https://www.sqlite.org/fileformat2.html#storage_of_the_sql_database_schema>
@@ -9,7 +9,7 @@ struct SchemaRow: Equatable {
     /// Number of the root page, from 1.
     let rootPage: Int
 
-    /// How names are stored; "the database text encoding" at offset 56 of the header.
+    /// The encoding of stored names; "the database text encoding" at offset 56 of the header.
     enum Encoding: Int {
         case utf8 = 1
         case utf16LittleEndian = 2
@@ -33,8 +33,8 @@ struct SchemaRow: Equatable {
     /// > itself. Following the size varint are one or more additional varints, one per column."
     /// > <https://www.sqlite.org/fileformat2.html#record_format>
     ///
-    /// - Returns: `nil` if the record is none of a table or index, or if its start does not reach
-    ///   to the end of the fourth column.
+    /// - Returns: `nil` if the record does not describe a table or index with a b-tree, or if
+    ///   `start` ends before the fourth column does.
     init?(record start: [UInt8], encoding: Encoding) {
         let record = PageBytes(start)
         var typeOffset = 0
@@ -53,7 +53,7 @@ struct SchemaRow: Equatable {
         isIndex = kind == "index"
         name = encoding.text(columns[1])
         tableName = encoding.text(columns[2])
-        // A virtual table has no tree. The number is signed, and a page's number has 32 bits.
+        // A virtual table has no tree. The number is signed, and page numbers have 32 bits.
         guard columns[3].first ?? 0 < 0x80 else { return nil }
         rootPage = columns[3].reduce(0) { $0 << 8 | Int($1) }
         guard rootPage > 0, rootPage <= Int(UInt32.max) else { return nil }

@@ -1,4 +1,4 @@
-/// The format of SQLite's write-ahead log: what of it is committed, and which page a frame holds.
+/// The format of SQLite's WAL: which frames are intact, which of them commit, and their pages.
 ///
 /// See <https://www.sqlite.org/fileformat2.html#the_wal_file_format>.
 struct WriteAheadLog {
@@ -10,11 +10,11 @@ struct WriteAheadLog {
     static let frameHeaderByteCount = 24
 
     let pageByteCount: Int
-    /// Each frame of this log has them in its header.
+    /// Both salts, which every frame of this WAL repeats in its header.
     let salt: ArraySlice<UInt8>
     private var checksum: LogChecksum
 
-    /// Reads the header; `nil` if it is none or its checksum is wrong.
+    /// Reads the header; `nil` if it is not a WAL header or its checksum is wrong.
     init?(header: [UInt8]) {
         let magic = Self.bigEndian(header[0...])
         guard header.count == Self.headerByteCount, magic & ~1 == 0x377f_0682 else { return nil }
@@ -42,9 +42,11 @@ struct WriteAheadLog {
         headerByteCount + index * (frameHeaderByteCount + pageByteCount)
     }
 
-    /// The page that the next frame holds; `nil` if the frame is not what was written: its salt
-    /// or the running checksum is wrong. Frames must come in order. If only its stored checksum is
-    /// wrong, the chain goes on behind it.
+    /// The page that the next frame holds; `nil` if the frame's salt or the running checksum is
+    /// wrong.
+    ///
+    /// Frames must come in order. If only the frame's stored checksum is wrong, the frames after it
+    /// still match the running checksum.
     mutating func page(ofNextFrame frame: [UInt8]) -> (number: Int, content: ArraySlice<UInt8>)? {
         guard frame.count == frameByteCount, hasSalt(frame[...]) else { return nil }
         checksum.add(frame[0..<8])
@@ -55,17 +57,17 @@ struct WriteAheadLog {
         return (Self.pageNumber(ofFrame: frame[...]), frame[Self.frameHeaderByteCount...])
     }
 
-    /// The page that a frame says it holds, which may be damaged.
+    /// The page number in a frame's header, which may be damaged.
     static func pageNumber(ofFrame header: ArraySlice<UInt8>) -> Int {
         Int(bigEndian(header))
     }
 
-    /// Whether a frame is of this log and not of one that stood in the file before.
+    /// Whether a frame belongs to this WAL, and not to an earlier one in the same file.
     func hasSalt(_ frame: ArraySlice<UInt8>) -> Bool {
         FrameHeader(frame).salt.elementsEqual(salt)
     }
 
-    /// What the header of a frame says, which may be damaged.
+    /// The fields of a frame's header, which may be damaged.
     struct FrameHeader {
         let pageNumber: Int
         let isCommit: Bool
@@ -83,7 +85,7 @@ struct WriteAheadLog {
     }
 }
 
-/// The checksum of the log and of its index.
+/// The checksum of the WAL and of the WAL index.
 ///
 /// See <https://www.sqlite.org/fileformat2.html#checksum_algorithm>.
 struct LogChecksum {
