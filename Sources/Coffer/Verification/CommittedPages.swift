@@ -1,7 +1,7 @@
-/// The newest committed content of each page, in the clear: from the log if it has the page, from
-/// the main file otherwise.
+/// The newest committed content of each page, decrypted. It comes from the WAL if that has the
+/// page, and otherwise from the main file.
 ///
-/// Lives in the transaction that keeps both as they are.
+/// Must be used in the transaction that keeps both unchanged.
 final class CommittedPages {
     private let open: Connection.FileState
     private let pages: RawPages
@@ -16,9 +16,9 @@ final class CommittedPages {
         pages = RawPages(open.handle, key: open.key, profile: open.profile)
     }
 
-    /// What the damaged pages hold.
+    /// Returns what the given damaged pages hold.
     ///
-    /// - Throws: `.cancelled`; what reading throws.
+    /// - Throws: `.cancelled`; errors of reading.
     func contents(of numbers: Set<Int>) throws(StoreError) -> [Int: PageContent] {
         guard !numbers.isEmpty else { return [:] }
         let pageCount = max(try pages.count(), log?.pageCount ?? 0)
@@ -27,7 +27,7 @@ final class CommittedPages {
         }
     }
 
-    /// `nil` if the page is damaged or not there.
+    /// The decrypted page; `nil` if it is damaged or does not exist.
     private func plaintext(of number: Int) throws(StoreError) -> [UInt8]? {
         guard !isCancelled() else { throw Verification.cancelled }
         guard let page = try newest(number),

@@ -1,9 +1,9 @@
-/// A page that fails authentication, and what is lost with it.
+/// A page that fails authentication, and the content that is lost with it.
 public struct DamagedPage: Sendable, Hashable, CustomStringConvertible {
-    /// The page's number, from 1; 0 if the log does not tell it.
+    /// The page's number, from 1; 0 if the WAL does not reveal it.
     public let number: Int
-    /// What the page holds, as far as the readable pages tell. Names a table or an index, never a
-    /// value.
+    /// The page's content, as far as the readable pages reveal it. Names a table or an index, never
+    /// a value.
     public let content: PageContent
 
     init(_ number: Int, _ contents: [Int: PageContent]) {

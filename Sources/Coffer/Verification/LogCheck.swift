@@ -1,30 +1,30 @@
-/// Checks the frames of the write-ahead log.
+/// Checks the frames of the WAL.
 ///
-/// While the write lock is held nobody appends to the log or starts it anew. A store that is open
-/// for reading only cannot take it: then the log may change under the check, and what fails is
-/// looked at again.
+/// While the check holds the write lock, nobody appends to the WAL or restarts it. A store that is
+/// open for reading only cannot take the lock. Then the WAL may change during the check, and
+/// failing frames are checked again.
 struct LogCheck {
     let log: LogFile
-    /// For tests: called between reading the index and the log.
+    /// For tests: called between reading the index and the WAL.
     var didReadIndex: () -> Void = {}
 
-    /// What was found.
+    /// The result of the check.
     struct Result {
         /// Committed frames that were checked.
         var frameCount = 0
-        /// The pages whose frames fail, 0 where that is unknown.
+        /// The pages whose frames fail; 0 if a page is unknown.
         var damagedPages: [Int] = []
-        /// The damaged frame, from 0, behind which commits may have been cut off.
+        /// The damaged frame, counted from 0, that may have cut off the commits after it.
         var cutOffFrame: Int?
 
         var isGood: Bool { damagedPages.isEmpty && cutOffFrame == nil }
     }
 
-    /// A frame that is being written is whole long before so many tries are over.
+    /// A frame that is being written is complete long before the last of these attempts.
     private static let cutOffTryCount = 5
 
     /// - Parameter isLocked: Whether the write lock is held.
-    /// - Throws: `.busy`, `.io` if the log's index cannot be read.
+    /// - Throws: `.busy`, `.io` if the WAL index cannot be read.
     func run(
         _ pages: borrowing RawPages, isLocked: Bool
     ) throws(StoreError) -> Result {
@@ -37,8 +37,8 @@ struct LogCheck {
             result = check(
                 pages, committed: before.committedFrameCount, pageCount: before.pageCount)
             if isLocked || result.isGood { break }
-            // Before a log is started anew its index gets other salts, so committed frames of an
-            // index that stayed the same were not overwritten. Those behind may just be written.
+            // The index gets new salts before the WAL restarts. So an unchanged index means that no
+            // committed frame was overwritten. Frames after them may be in the middle of a write.
             guard try log.index() == before else { continue }
             unchangedCount += 1
             if result.cutOffFrame == nil || unchangedCount == Self.cutOffTryCount { break }
@@ -46,7 +46,7 @@ struct LogCheck {
         return result
     }
 
-    /// - Parameter pageCount: Of the database, as last committed.
+    /// - Parameter pageCount: Pages of the database, as last committed.
     private func check(
         _ pages: borrowing RawPages, committed: Int, pageCount: Int
     ) -> Result {
@@ -56,8 +56,8 @@ struct LogCheck {
         guard var state = header.flatMap(WriteAheadLog.init),
             state.pageByteCount == pages.byteCount
         else {
-            // If the index says that there are frames, they cannot be read. If it does not, then
-            // recovery passed over the whole log, because its header is no header.
+            // If the index counts frames, they cannot be read. If it counts none, recovery skipped
+            // the whole WAL because its header is invalid.
             if committed > 0 {
                 result.damagedPages = [0]
             } else if slotCount > 0, let salt = frameHeader(0, pages)?.salt,
@@ -73,7 +73,7 @@ struct LogCheck {
             let frame = log.bytes(
                 at: state.offset(ofFrame: index), count: state.frameByteCount)
             guard let frame, let page = state.page(ofNextFrame: frame) else {
-                // The checksum runs on from frame to frame: nothing behind can be told.
+                // The checksum is cumulative, so no later frame can be checked.
                 let number = frame.map { WriteAheadLog.pageNumber(ofFrame: $0[...]) } ?? 0
                 result.damagedPages = newest.failing + [number]
                 return result
@@ -87,10 +87,10 @@ struct LogCheck {
         return result
     }
 
-    /// The frames that count: the last one of each page of the database.
+    /// The frames that readers use: the last one of each page of the database.
     ///
-    /// Another frame may be under the key before a rekey. The chain of checksums shows that it
-    /// is as it was written, and nobody reads it any more.
+    /// An older frame may be under the key from before a rekey. The checksum chain shows that it is
+    /// unchanged, and no reader uses it.
     private struct NewestFrames {
         let pageCount: Int
         private var newest: [Int: Int] = [:]
@@ -105,7 +105,7 @@ struct LogCheck {
             if !isSound { failed.append((frame, page)) }
         }
 
-        /// Pages whose last frame fails, in the order of the log.
+        /// Pages whose last frame fails, in the order of the WAL.
         var failing: [Int] {
             failed.filter { $0.page <= pageCount && newest[$0.page] == $0.frame }.map(\.page)
         }
@@ -115,29 +115,30 @@ struct LogCheck {
 
     /// Looks for commits that damage cut off.
     ///
-    /// The first connection after a crash counts the frames anew, as far as the chain of checksums
-    /// holds, and the rest is overwritten or deleted: a damaged frame takes all commits behind it
-    /// along. So behind `mxFrame` a frame that is damaged, and then a commit mark of this log
-    /// (its salts) on an authentic page, mean that commits may be lost.
+    /// After a crash, the first connection counts the committed frames again, as far as the
+    /// checksum chain holds. Later frames are overwritten or deleted, so a damaged frame loses all
+    /// commits after it. So commits may be lost if two things come after `mxFrame`: a damaged
+    /// frame, and then a commit mark of this WAL (its salts) on an authentic page.
     ///
-    /// What else leaves frames with this log's salts behind `mxFrame`:
+    /// Frames with this WAL's salts can be after `mxFrame` for other reasons too:
     ///
-    /// 1. A transaction that was rolled back, or whose process was killed: its chain holds, or it
-    ///    has no commit mark. Later transactions overwrite it from its start, so that its rest
-    ///    stands behind a chain that does not lead there.
+    /// 1. A transaction was rolled back, or its process was killed. Its chain holds, or it has no
+    ///    commit mark. Later transactions overwrite it from its start, so that its remaining frames
+    ///    follow a chain that does not lead to them.
     /// 2. The same with a commit mark: a process was killed, or the sync failed, after the mark was
-    ///    written and before the index told of it, while others had the store open.
-    /// 3. A large transaction changed a page again that it had spilled: the frame is overwritten in
-    ///    place, and the checksums are put right after the commit mark is written.
+    ///    written and before the index was updated, while others had the store open.
+    /// 3. A large transaction spilled a page and changed it again. SQLite overwrites the frame in
+    ///    place, and corrects the checksums after it has written the commit mark.
     ///
-    /// In all of them the first frame off the chain is whole: it has the salts, and its page is
-    /// authentic. Only the chain does not lead to it. So this is not taken for damage, unless the
-    /// chain goes on behind it as if it did: then it is the stored checksum that is damaged. (A
+    /// In all three cases the first frame off the chain is whole: it has the salts, and its page is
+    /// authentic. Only the chain does not lead to it. So it is not reported as damage, unless the
+    /// chain continues after it as if it had held: then the frame's stored checksum is damaged. (A
     /// damaged commit mark alone looks like case 1 and is not found.)
     ///
-    /// What remains is a frame that was half overwritten when its writer was killed, upon case 2;
-    /// and power lost before the log was synced, where commits are in fact gone, unless nobody was
-    /// told of them. A last commit that is torn was never made, or nothing behind it tells.
+    /// Two other causes are reported like damage. One is a writer that was killed while it
+    /// overwrote a frame of case 2. The other is a power loss before the WAL was synced; it really
+    /// loses commits, unless they were never reported. A torn last commit is not reported: it
+    /// never happened, or nothing after it shows that it did.
     private func checkBehind(
         _ committed: Int, _ slotCount: Int, _ chain: WriteAheadLog, _ pages: borrowing RawPages,
         _ result: inout Result
@@ -168,7 +169,7 @@ struct LogCheck {
         result.cutOffFrame = first
     }
 
-    /// Whether one of the frames is a commit of the log with these salts.
+    /// Whether one of the frames is a commit of the WAL with these salts.
     private func hasCommit(
         _ pages: borrowing RawPages, _ frames: Range<Int>, salt: ArraySlice<UInt8>
     ) -> Bool {

@@ -1,13 +1,14 @@
 /// One run of `verify`.
 ///
-/// 1. In a read transaction, the pages of the main file are read through the engine's own
-///    descriptor and authenticated. Without WAL the transaction's lock keeps writers out; in WAL a
-///    checkpoint may be half-way through a page, so a page that fails is only suspected.
-/// 2. In WAL, in a write transaction, the suspects are read again and the log is checked: nobody
-///    appends to it or starts it anew while the write lock is held. A suspect that is stale
-///    (`LogPages`) is not damaged: its frame is judged with the log. A store that is open for
-///    reading only cannot take the lock and looks again at what fails. Without WAL no lock is asked
-///    for that would make others wait. If there is damage, what it concerns is found out here.
+/// 1. In a read transaction, the run reads the pages of the main file through the engine's own
+///    descriptor and authenticates them. Without WAL the transaction's lock keeps writers out. In
+///    WAL a checkpoint may be half-way through a page, so a page that fails is only a suspect.
+/// 2. In WAL, in a write transaction, the run reads the suspects again and checks the WAL: nobody
+///    appends to it or restarts it while the write lock is held. A suspect that is stale
+///    (`LogPages`) is not damaged: its frame is checked with the WAL. A store that is open for
+///    reading only cannot take the lock, and checks failing pages again. Without WAL the run takes
+///    no lock that would make other readers wait. If there is damage, this step also finds out what
+///    the damaged pages hold.
 /// 3. In another read transaction SQLite checks the structure.
 struct Verification {
     let core: StoreCore
@@ -22,7 +23,7 @@ struct Verification {
     func run() throws -> VerificationReport {
         try scope.requireValid()
         var report = VerificationReport()
-        // In memory there are no pages to draw from: the structure is all there is to check.
+        // A store in memory has no pages to draw from: only its structure can be checked.
         let hasFile = core.pool.file != nil
         if hasFile { try checkPages(&report) }
         if scope.coversStructure || !hasFile { try checkStructure(&report) }
@@ -42,7 +43,7 @@ struct Verification {
             request.timeout = core.configuration.waitTimeout
             try core.write(request) { tx in
                 let connection = try tx.connection()
-                // Neither a write nor a checkpoint of this process moves a page meanwhile.
+                // While paused, neither a write nor a checkpoint of this process moves a page.
                 try core.checkpointer.pausing { () throws in
                     try recheck(suspects, connection, isLocked: true, &report)
                 }
@@ -54,13 +55,13 @@ struct Verification {
         }
     }
 
-    /// Numbers of the pages that failed at the first look.
+    /// Returns the numbers of the pages that fail when first read.
     private func checkMainFile(
         _ connection: Connection, _ report: inout VerificationReport
     ) throws -> [Int] {
         let open = try lockedState(of: connection)
         let pages = RawPages(open.handle, key: open.key, profile: open.profile)
-        // What is behind the end of the database is not content.
+        // Bytes behind the end of the database are not content.
         let fileCount = min(try pages.count(), open.handle.databasePageCount ?? .max)
         report.pageCountTotal = fileCount < pages.lockPage ? fileCount : fileCount - 1
         var generator = SystemRandomNumberGenerator()
@@ -82,24 +83,24 @@ struct Verification {
         progress?(VerificationProgress(pageCount: report.pageCount, pageCountTotal: count))
     }
 
-    /// The first read takes the transaction's lock.
+    /// The connection's state, after a first read has taken the transaction's lock.
     private func lockedState(of connection: Connection) throws -> Connection.FileState {
         _ = try connection.firstRow(SQL(text: Probe.sql), isReadOnly: true)
         return try connection.fileState()
     }
 
-    /// Runs under the write lock in WAL, under a read lock without WAL or if the store is open for
-    /// reading only.
+    /// Must run under the write lock in WAL, and under a read lock without WAL or in a store that
+    /// is open for reading only.
     private func recheck(
         _ suspects: [Int], _ connection: Connection, isLocked: Bool,
         _ report: inout VerificationReport
     ) throws {
         let open = try lockedState(of: connection)
         let pages = RawPages(open.handle, key: open.key, profile: open.profile)
-        // Without WAL there is no index to ask, and asking would make one.
+        // Without WAL there is no WAL index, and asking for it would create one.
         let isWAL = try open.handle.firstText("PRAGMA journal_mode") == "wal"
         let log = isWAL ? LogFile(handle: open.handle) : nil
-        // Before the log is checked, so that every frame that it counts on is judged.
+        // Read before the WAL is checked, so that every frame that `newest` relies on is checked.
         var newest = try log.flatMap { try LogPages($0, pageByteCount: pages.byteCount) }
         let found = try log.map { try LogCheck(log: $0).run(pages, isLocked: isLocked) }
         let damaged = try damaged(suspects, pages, log, &newest, isLocked: isLocked)
@@ -119,7 +120,7 @@ struct Verification {
         report.damagedFramePages = damagedFrames.map { DamagedPage($0, contents) }
     }
 
-    /// Tells a last page that is cut short from bytes behind the end of the database.
+    /// Distinguishes a last page that is cut short from bytes behind the end of the database.
     private func measureEnd(
         _ handle: Handle, _ pages: borrowing RawPages, _ newest: LogPages?,
         _ report: inout VerificationReport
@@ -128,13 +129,13 @@ struct Verification {
         let pageCount = handle.databasePageCount ?? .max / pages.byteCount
         let surplus = byteCount - pageCount * pages.byteCount
         if surplus >= 0 {
-            // The next checkpoint cuts the file off where the log says that it ends.
+            // The next checkpoint truncates the file to the size that the WAL states.
             report.surplusByteCount = newest.map { $0.stalePageCount > 0 } ?? false ? 0 : surplus
             return
         }
         let fileCount = try pages.count()
         if !(newest?.isStale(fileCount + 1) ?? false) {
-            // Otherwise a checkpoint that was cut short has left a part of a page of the log.
+            // Otherwise a checkpoint that was cut short has left part of a page from the WAL.
             report.trailingByteCount = byteCount % pages.byteCount
         }
         guard let pageCount = handle.databasePageCount, pageCount > fileCount else { return }
@@ -147,7 +148,7 @@ struct Verification {
         }
     }
 
-    /// The suspects that are not stale and fail each time. All are read before one is read again,
+    /// Returns the suspects that are not stale and fail each time. Each attempt reads all of them,
     /// so that many damaged pages do not keep the lock for long.
     private func damaged(
         _ suspects: [Int], _ pages: borrowing RawPages, _ log: LogFile?, _ newest: inout LogPages?,
@@ -157,7 +158,7 @@ struct Verification {
         for attempt in 0..<(log == nil ? 1 : LogFile.tryCount) where !damaged.isEmpty {
             if attempt > 0 {
                 sleepBriefly()
-                // Without the lock commits and checkpoints go on.
+                // Without the lock, commits and checkpoints continue.
                 if !isLocked, let log {
                     newest = try LogPages(log, pageByteCount: pages.byteCount)
                 }
@@ -188,7 +189,7 @@ struct Verification {
         report.isStructureChecked = isIntact && refersWell
     }
 
-    /// Returns whether SQLite's check ran, and found something or not.
+    /// Returns whether SQLite's check ran, with or without findings.
     private func checkStructure(
         _ report: inout VerificationReport, _ problems: (inout ReadTransaction) throws -> [String]
     ) throws -> Bool {
@@ -196,8 +197,8 @@ struct Verification {
             report.problems += try core.read(problems)
             return true
         } catch let error as StoreError where error.isInability && report.damagedPages.isEmpty {
-            // Such as a collation or a function that only the program registers. A page that failed
-            // in the transaction would have made it `.damaged`.
+            // For example, the schema needs a collation or function that only the program
+            // registers. If a page had failed in the transaction, the error would be `.damaged`.
             report.structureFailure = error.message
             return false
         } catch let error as StoreError
@@ -213,7 +214,7 @@ struct Verification {
 }
 
 extension StoreError {
-    /// Whether SQLite could not compile or run one of its own checks, if the pages are authentic:
+    /// Whether SQLite could not compile or run one of its own checks. If the pages are authentic,
     /// the schema needs a collation or a function that this program does not have.
     var isInability: Bool { code == .sql && (resultCode ?? 0) & 0xff == 1 }
 }

@@ -3,18 +3,19 @@ public struct VerificationScope: Sendable, Hashable {
     /// Every page of the main file, and the structure.
     public static let everything = VerificationScope(kind: .everything)
 
-    /// Page 1 and random others, so many in all, and not the structure: for a large store that is
-    /// checked often. Each run draws anew.
+    /// A random sample of up to `pageCountMax` pages, always including page 1, without the
+    /// structure: for a large store that is checked often. Each run draws a new sample.
     ///
-    /// - Parameter pageCountMax: Pages to check, from 1. A smaller store is read whole.
+    /// - Parameter pageCountMax: Pages to check, at least 1. All pages of a smaller store are
+    ///   checked.
     public static func sample(pageCountMax: Int) -> VerificationScope {
         VerificationScope(kind: .pages(pageCountMax))
     }
 
-    /// Page 1 and random others, this part of all, and not the structure: for a large store that
-    /// is checked often. Each run draws anew.
+    /// A random sample of this fraction of all pages, always including page 1, without the
+    /// structure: for a large store that is checked often. Each run draws a new sample.
     ///
-    /// - Parameter fraction: The part of the pages to check, above 0 and up to 1; rounded up to
+    /// - Parameter fraction: The fraction of the pages to check, above 0 and up to 1; rounded up to
     ///   whole pages.
     public static func sample(fraction: Double) -> VerificationScope {
         VerificationScope(kind: .fraction(fraction))
@@ -35,7 +36,7 @@ public struct VerificationScope: Sendable, Hashable {
     /// Whether SQLite's own checks run as well.
     var coversStructure: Bool { kind == .everything }
 
-    /// - Throws: `.misuse` if there is no such sample.
+    /// - Throws: `.misuse` if the sample is impossible.
     func requireValid() throws(StoreError) {
         switch kind {
         case .everything: return
@@ -51,7 +52,7 @@ public struct VerificationScope: Sendable, Hashable {
         }
     }
 
-    /// How many pages of so many are checked.
+    /// How many of `pageCount` pages are checked.
     private func sampleCount(of pageCount: Int) -> Int {
         switch kind {
         case .everything: pageCount
@@ -65,8 +66,9 @@ public struct VerificationScope: Sendable, Hashable {
     /// - Parameters:
     ///   - pageCount: Pages of the main file.
     ///   - lockPage: The page that is never written, and so never drawn.
-    ///   - generator: Where chance comes from.
-    /// - Complexity: O(*pages to check*) time; as much memory for a sample, O(1) for everything.
+    ///   - generator: The source of randomness.
+    /// - Complexity: O(*pages to check*) time. Memory: O(*pages to check*) for a sample, O(1) for
+    ///   everything.
     func pages(
         of pageCount: Int, lockPage: Int, using generator: inout some RandomNumberGenerator
     ) -> Selection {
@@ -74,7 +76,7 @@ public struct VerificationScope: Sendable, Hashable {
         let wanted = min(sampleCount(of: count), count)
         guard wanted < count else { return Selection(all: count, lockPage: lockPage) }
         // Floyd's method: Bentley and Floyd, "A Sample of Brilliance", Communications of the ACM
-        // 30 (1987): draws without replacement, in as many steps as there are to draw.
+        // 30 (1987). It draws without replacement, in as many steps as there are pages to draw.
         var drawn: Set<Int> = [1]
         for last in stride(from: count - wanted + 2, through: count, by: 1) {
             let number = Int.random(in: 2...last, using: &generator)
