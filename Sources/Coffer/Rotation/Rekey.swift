@@ -2,41 +2,42 @@ import CSQLCipher
 
 /// Changes the key of every page in place, and proves it.
 ///
-/// `sqlite3_rekey_v2` returns success when it did nothing: on a busy peer, a full disk, an I/O
+/// `sqlite3_rekey_v2` returns success even when it did nothing: on a busy peer, a full disk, an I/O
 /// error, a damaged page. The connection then holds the new key in memory, and the next write
-/// mixes two keys in one file, which nobody can read again. Hence:
+/// mixes two keys in one file, which nobody can read again. Hence these steps:
 ///
-/// 1. `synchronous = EXTRA`, whatever the configuration's durability: with NORMAL a power loss
-///    undoes a change that was reported, and the old key holds again.
-/// 2. `BEGIN EXCLUSIVE`, whose `SQLITE_BUSY` is real; the rekey commits that transaction.
-/// 3. The rekey; its result means nothing and is ignored.
-/// 4. Nothing else runs on that connection: it is closed, whatever happened.
-/// 5. A fresh connection must open with the new key, and one with the old key must fail.
-///    If not, the old key must still open, and the error says why the change failed.
-/// 6. The log is moved into the main file, which has the old key until then (`RekeyedLog`).
+/// 1. `synchronous = EXTRA`, whatever the configuration's durability. With NORMAL, a power loss can
+///    undo a change that was reported, and the old key is valid again.
+/// 2. `BEGIN EXCLUSIVE`, whose `SQLITE_BUSY` is real. The rekey commits that transaction.
+/// 3. The rekey. Its result code means nothing and is ignored.
+/// 4. Close the connection, whatever happened, without running anything else on it.
+/// 5. Prove the change: a fresh connection must open with the new key, and one with the old key
+///    must fail. If not, the old key must still open, and the error says why the change failed.
+/// 6. Move the WAL into the main file, which has the old key until then (`RekeyedLog`).
 ///
-/// The salt stays: killed during a change of key *and* salt, 35 to 56 of 60 files opened with
-/// neither key.
+/// The salt is kept: when processes were killed during a change of key *and* salt, 35 to 56 of 60
+/// files opened with neither key.
 struct Rekey: ~Copyable {
     let file: FileLocation
     let profile: CipherProfile
     let configuration: Configuration
     let cacheByteCount: Int
 
-    /// What holds after the attempt: an open connection, under the new key or the old one.
+    /// The state after the attempt: an open connection, under the new key or the old one.
     struct Outcome {
         let state: Connection.FileState
-        /// The report of the change, or the reason why the old key still holds.
+        /// The report of the change, or the reason why the old key is still valid.
         let result: Result<RekeyReport, StoreError>
     }
 
     /// - Parameters:
     ///   - state: The connection to rekey, with no transaction open. Closed when this returns.
     ///   - newKey: The key to change to.
-    ///   - willClose: Called when the lock is held, to end the connection's statements.
-    /// - Throws: `.readOnly`, `.misuse` or `.busy`, before anything happened: `state` is then open
-    ///   as it was. `.damaged` if neither key opens the file, `.busy` if no proof was possible;
-    ///   `state` is then closed.
+    ///   - willClose: Called while the lock is held, to end the connection's statements.
+    /// - Throws: Before any change, with `state` still open: `.readOnly`, `.misuse`, `.busy`,
+    ///   `.full`, `.io`, or `.damaged` for bytes behind the end of the database. After the attempt,
+    ///   with `state` closed: `.damaged` if neither key opens the file, `.engine` if both do, or
+    ///   the error that prevented the proof.
     func run(
         _ state: Connection.FileState, to newKey: borrowing StoreKey, willClose: () -> Void
     ) throws(RekeyFailure) -> Outcome {
@@ -49,7 +50,7 @@ struct Rekey: ~Copyable {
             new: key, old: state.key, systemError: systemError, since: beginning)
     }
 
-    /// Refuses what cannot succeed, and takes the lock.
+    /// Refuses a change that cannot succeed, and takes the lock.
     private func prepare(
         _ state: Connection.FileState, for newKey: borrowing StoreKey
     ) throws(RekeyFailure) -> RawKey {
@@ -64,12 +65,12 @@ struct Rekey: ~Copyable {
         }
     }
 
-    /// Bytes that the journal or the log grows to: every page with the header of its frame.
+    /// Bytes that the journal or the WAL grows to: every page with its frame header.
     static func neededByteCount(pageCount: Int, profile: CipherProfile) -> Int {
         WriteAheadLog.offset(ofFrame: pageCount, pageByteCount: profile.pageByteCount)
     }
 
-    /// Nothing is begun that the disk has no room for. A log that is there may be used again.
+    /// Refuses a change that the disk has no room for. The space of an existing WAL counts as free.
     private func requireRoom(_ handle: Handle) throws(StoreError) {
         let pageCount = try handle.firstInteger("PRAGMA page_count")
         let needed = Self.neededByteCount(pageCount: pageCount, profile: profile)
@@ -104,8 +105,9 @@ struct Rekey: ~Copyable {
         }
     }
 
-    /// The engine takes what is behind the end of the database for pages, which fail. With a log
-    /// the file may be longer until a checkpoint cuts it off, and the engine asks the log.
+    /// Refuses bytes behind the end of the database, because the engine treats them as pages, which
+    /// fail. With a WAL the file may be longer until a checkpoint truncates it; the engine then
+    /// takes the page count from the WAL.
     private func requireNothingBehind(
         _ handle: Handle, key: borrowing RawKey
     ) throws(StoreError) {
@@ -125,7 +127,7 @@ struct Rekey: ~Copyable {
             hint: "Make a copy with backup, which leaves them out, and change the key of that.")
     }
 
-    /// The key that all pages will have.
+    /// Derives the key that all pages will have.
     ///
     /// - Throws: `.misuse` for the same key or another salt.
     static func derive(
@@ -145,7 +147,7 @@ struct Rekey: ~Copyable {
         return key
     }
 
-    /// Returns the system's last error number, 0 if it had none: the only trace of a failure.
+    /// Returns the system's last error number, or 0: the only trace of a failure.
     private func change(_ handle: Handle, to key: borrowing RawKey) -> Int32 {
         key.withKeyText { text in
             _ = sqlite3_rekey_v2(handle.db, "main", text.baseAddress, Int32(text.count))
@@ -183,7 +185,7 @@ struct Rekey: ~Copyable {
         return Outcome(state: opened(handle, key: old.copy()), result: .failure(failure))
     }
 
-    /// A fresh connection, `nil` if this is not the key.
+    /// Opens a fresh connection; `nil` if this is not the key.
     private func attempt(_ key: borrowing RawKey) throws(RekeyFailure) -> Handle? {
         let physical = PhysicalOpen(
             file: file, profile: profile, configuration: configuration, role: .writer,
@@ -236,13 +238,13 @@ struct Rekey: ~Copyable {
     }
 }
 
-/// A change of the key that failed, and which key holds now.
+/// A change of the key that failed, and the key that is valid now.
 package struct RekeyFailure: Error {
     package enum Key {
         case old, new
-        /// No proof was possible.
+        /// The result could not be proven.
         case unproven
-        /// Neither opens the file.
+        /// Neither key opens the file.
         case neither
     }
 
@@ -263,20 +265,24 @@ extension Connection {
     /// if !report.isWholeFile { … }
     /// ```
     ///
-    /// Success is proven before it is reported: a fresh connection opens with the new key and the
-    /// old key no longer opens. A crash leaves the old key or the new one, never a mixture; after
-    /// it has returned, a power loss does not bring the old one back, whatever the configuration's
-    /// durability. After a failure the connection is open under the old key, with every row; only
-    /// if no proof was possible it is closed, and the error says so. Statements that were prepared
-    /// before end, and so do temporary tables: the connection is opened again.
+    /// Success is proven before it is reported: a fresh connection opens with the new key, and the
+    /// old key no longer opens. A crash leaves the old key or the new one, never a mixture. After
+    /// the call has returned, a power loss does not restore the old key, whatever the
+    /// configuration's durability.
     ///
-    /// - Parameter key: The new key. Never empty. The salt is kept.
-    /// - Returns: Whether the main file alone is under the new key as well. In WAL a read of
-    ///   another connection can keep it from that until it ends; see ``RekeyReport``.
+    /// After a failure the connection is open under the old key, with every row. It is closed only
+    /// if the result could not be proven or neither key opens the file; the error says so.
+    ///
+    /// The connection is reopened, which ends its prepared statements and temporary tables.
+    ///
+    /// - Parameter key: The new key. Must not be empty. The salt is kept.
+    /// - Returns: A report that says whether the main file without its WAL is also under the new
+    ///   key. In WAL a read of another connection can delay that until it ends; see
+    ///   ``RekeyReport``.
     /// - Throws: `StoreError` `.busy` if another connection or process holds the file; `.full`
-    ///   if there is no room for the journal; `.damaged` if a page fails authentication; `.io`;
-    ///   `.readOnly`, also for a file with several names (hard links); `.misuse` inside a
-    ///   transaction, for the same key or for another salt.
+    ///   if there is no room for the journal; `.damaged` if a page fails authentication or if bytes
+    ///   are behind the end of the database; `.io`; `.readOnly`, also for a file with several names
+    ///   (hard links); `.misuse` inside a transaction, for the same key or for another salt.
     /// - Complexity: O(*pages*) time and disk (the journal grows to the size of the file);
     ///   O(1) memory. It cannot be interrupted.
     /// - Note: SQLCipher: `sqlite3_rekey_v2`, whose result code is meaningless and is ignored.
@@ -321,10 +327,10 @@ extension Connection {
         return try outcome.result.mapError { RekeyFailure($0) }.get()
     }
 
-    /// Moves what a change of the key left in the log, and counts the pages that still have
-    /// another key by their MACs.
+    /// Moves the pages that a change of the key left in the WAL. Counts, by their MACs, the pages
+    /// that still have another key.
     ///
-    /// - Throws: `.damaged` if pages are not under the key though nothing is left in the log.
+    /// - Throws: `.damaged` if pages are not under the key although nothing is left in the WAL.
     func finishRekey() throws(StoreError) -> RekeyReport {
         let open = try fileState()
         defer { busyPolicy.install(on: open.handle) }
@@ -333,7 +339,7 @@ extension Connection {
         let pages = RawPages(open.handle, key: open.key, profile: open.profile)
         let damaged = try pages.damaged(countMax: 16, of: report.pageCount)
         guard !damaged.isEmpty else {
-            // They were being written.
+            // Those pages were being written during the count.
             return RekeyedLog(open: open).report(since: .now, isCounted: true)
         }
         throw StoreError(

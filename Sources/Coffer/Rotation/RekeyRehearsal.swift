@@ -8,44 +8,45 @@ import Glibc
 import Musl
 #endif
 
-/// Foretells what a change of the key would find, and touches nothing: it runs no statement, takes
-/// no lock, and makes or writes no file.
+/// Predicts the outcome of a change of the key without touching anything: it runs no statement,
+/// takes no lock, and creates or writes no file.
 ///
-/// Not for a file that this process has open: it closes descriptors of the log, which is harmless,
-/// and reads pages without a lock, which another process may be half-way through writing.
+/// Must not be used for a file that this process has open. It closes a descriptor of the WAL, which
+/// is harmless. It reads pages without a lock, so another process may be half-way through writing
+/// them.
 package struct RekeyRehearsal {
     package let path: String
     package let profile: CipherProfile
     package let journalMode: Configuration.JournalMode
     package let pageCount: Int
-    /// Whether the new key opens the store already, and the current one does not.
+    /// Whether the new key already opens the store, and the current one does not.
     package let isChanged: Bool
-    /// Pages of the main file that are not under the new key; told if ``isChanged``.
+    /// Pages of the main file that are not under the new key; 0 unless ``isChanged``.
     package let oldPageCount: Int
-    /// Bytes that the journal or the log would grow to.
+    /// Bytes that the journal or the WAL would grow to.
     package let neededByteCount: Int
-    /// `nil` if the file system does not tell.
+    /// Free bytes on the disk; `nil` if the file system does not report them.
     package let freeByteCount: Int?
     /// Bytes that this process may write to one file; `nil` without a limit (`ulimit -f`).
     package let writableByteCountMax: Int?
-    /// Bytes of a log that is there and may be used again.
+    /// Bytes of an existing WAL, whose space may be reused.
     package let logByteCount: Int
-    /// Whether this user may write the file, and make a journal beside it.
+    /// Whether this user may write the file, and may create a journal next to it.
     package let isWritable: Bool
     /// Whether the file has no other name (hard link).
     package let hasOneName: Bool
-    /// The first pages that fail authentication, and whose newest content is not in the log.
+    /// The first pages, at most 16, that fail authentication and have no newer content in the WAL.
     package let damagedPages: [Int]
-    /// Whether the end of the file is missing.
+    /// Whether pages at the end of the file are missing.
     package let isCutShort: Bool
-    /// Bytes behind the end of the database, which keep the engine from changing the key.
+    /// Bytes behind the end of the database, which prevent the engine from changing the key.
     package let surplusByteCount: Int
 
-    /// - Throws: `StoreError` `.wrongKey` if neither key opens it, `.misuse` for the same key or
-    ///   for another salt, `.busy` if a journal hides which key does, `.damaged` if that is the
-    ///   first page, `.notFound`, `.notAStore`, `.notEncrypted`, `.truncated`,
+    /// - Throws: `StoreError` `.wrongKey` if neither key opens the file, `.misuse` for the same key
+    ///   or for another salt, `.busy` if a journal hides which key is valid, `.damaged` if the
+    ///   first page is damaged, `.notFound`, `.notAStore`, `.notEncrypted`, `.truncated`,
     ///   `.needsNewerEngine`, `.io`.
-    /// - Complexity: O(*pages* + *log*) time.
+    /// - Complexity: O(*pages* + *WAL*) time.
     package init(
         path: String, key: borrowing StoreKey, newKey: borrowing StoreKey
     ) throws {
@@ -57,12 +58,12 @@ package struct RekeyRehearsal {
         guard case .file = try file.status() else {
             throw StoreError(.notFound, "there is no file at \(file.path)")
         }
-        // Page 1 is not what counts, under whatever key it is.
+        // While a journal exists, page 1 is not final, so its key proves nothing.
         guard !file.hasJournal else { throw Self.journal(beside: file) }
         let handle = try Handle(path: file.path, flags: SQLITE_OPEN_READONLY)
         let log = file.committedLog()
         let start = try opening.readSalt(handle)
-        // A power loss in a checkpoint may have left anything in the main file's first page.
+        // A power loss in a checkpoint may have left the main file's first page with any content.
         let salt = log.firstPage.map { Array($0.prefix(RawKey.saltByteCount)) } ?? start
         let profiles = opening.profiles(try Engine.capabilities)
         let newest = NewestFirstPage(
@@ -111,7 +112,7 @@ package struct RekeyRehearsal {
                 + "any verb that reads the store plays it back, such as status with the key.")
     }
 
-    /// Why neither key can be said to open the file.
+    /// The reason why neither key is known to open the file.
     private static func refusal(
         of file: FileLocation, _ diagnosis: Diagnosis, _ key: borrowing StoreKey,
         _ newKey: borrowing StoreKey
@@ -125,13 +126,13 @@ package struct RekeyRehearsal {
             hint: "Check them. A file that is no store at all looks the same to any key.")
     }
 
-    /// Whether there is room for the journal or the log.
+    /// Whether the disk has room for the journal or the WAL.
     package var hasRoom: Bool {
         freeByteCount.map { $0 + logByteCount >= neededByteCount } ?? true
     }
 }
 
-/// Page 1 as it was committed last: the key that it is authentic under opens the store.
+/// The last committed version of page 1. The key that it is authentic under opens the store.
 private struct NewestFirstPage {
     final class Found {
         let key: RawKey
@@ -146,18 +147,19 @@ private struct NewestFirstPage {
     }
 
     let handle: Handle
-    /// The newest page 1 in the log; `nil` if the main file's page is the newest.
+    /// The newest page 1 in the WAL; `nil` if the main file's page is the newest.
     let logged: [UInt8]?
     let salt: [UInt8]
     let profiles: [CipherProfile]
 
-    /// `nil` if this is not the key.
+    /// The key and page 1; `nil` if `key` is not the store's key.
     func found(by key: borrowing StoreKey) throws(StoreError) -> Found? {
         let derived = DerivedKeys()
         let resized = profiles.flatMap { family in
             CipherProfile.pageByteCounts.compactMap(family.resized)
         }
-        // The usual page sizes first: a raw key fits another family in its size as well.
+        // The usual page sizes come first, because a raw key also fits another family with resized
+        // pages.
         for profile in profiles + resized {
             let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
             guard let page = try page(profile.pageByteCount),
@@ -184,7 +186,7 @@ private struct NewestFirstPage {
     }
 }
 
-/// What is committed in a log, by its checksums.
+/// The committed pages of a WAL, according to its checksums.
 private struct CommittedLog {
     /// The newest page 1.
     var firstPage: [UInt8]?
@@ -192,9 +194,9 @@ private struct CommittedLog {
 }
 
 extension FileLocation {
-    /// What is committed in the log; nothing if there is none.
+    /// The committed pages of the WAL; empty if there is no WAL.
     ///
-    /// - Complexity: O(*log*).
+    /// - Complexity: O(*WAL*).
     fileprivate func committedLog() -> CommittedLog {
         var committed = CommittedLog()
         let descriptor = open(path + "-wal", O_RDONLY | O_CLOEXEC)

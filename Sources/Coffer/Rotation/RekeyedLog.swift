@@ -1,20 +1,22 @@
 import CSQLCipher
 
-/// The log after a change of the key: it has the new pages, and the main file still the old ones.
+/// Moves the WAL into the main file after a change of the key. Until then the WAL has the new pages
+/// and the main file still has the old ones.
 ///
 /// `wal_checkpoint(TRUNCATE)` alone holds the write lock for its whole length: writers waited 0.8 s
-/// for 411 MB. Beside a read that needs the old pages it moves nothing, and waits for the whole
-/// busy timeout. So the log is moved beside the writers, and the last step waits for nobody.
+/// for 411 MB. If a read needs the old pages, it moves nothing and waits for the whole busy
+/// timeout. So passive checkpoints move the WAL while writers continue, and the last step waits for
+/// nobody.
 struct RekeyedLog {
     /// Under the new key, with no transaction open.
     let open: Connection.FileState
 
-    /// Moves the log and tells what came of it.
+    /// Moves the WAL and reports the result.
     ///
     /// Leaves the handle with a busy timeout of 0, until its owner installs another one.
     ///
-    /// - Parameter isCounted: Whether pages are counted by their MACs also where the engine says
-    ///   that it moved them all.
+    /// - Parameter isCounted: Whether old pages are counted by their MACs even if the engine says
+    ///   that it moved all pages.
     func report(
         since beginning: ContinuousClock.Instant, isCounted: Bool = false
     ) -> RekeyReport {
@@ -23,7 +25,7 @@ struct RekeyedLog {
         do throws(StoreError) {
             isMoved = try move()
         } catch {
-            // Another connection runs a checkpoint: its work counts as well.
+            // Another connection is running a checkpoint, which moves the WAL as well.
             if error.code != .busy { failure = error }
         }
         let count = open.handle.databasePageCount ?? 0
@@ -33,16 +35,17 @@ struct RekeyedLog {
             checkpointFailure: oldCount == 0 ? nil : failure, isLogMoved: isMoved)
     }
 
-    /// - Returns: `false` if a read keeps a part of the log.
+    /// - Returns: `false` if a read keeps part of the WAL from being moved.
     private func move() throws(StoreError) -> Bool {
         sqlite3_busy_timeout(open.handle.db, 0)
         guard try open.handle.checkpoint(.passive) != nil else { return true }
-        // The main file is synced here, without the lock that TRUNCATE would sync it under.
+        // Syncs the main file here, without the lock that TRUNCATE would hold while syncing it.
         _ = coffer_sync_main_file(open.handle.db)
         guard let result = try open.handle.checkpoint(.passive),
             result.checkpointedFrameCount == result.logFrameCount
         else { return false }
-        // All is moved by now. A log that stays, because somebody reads it, does no harm.
+        // Everything is moved by now. If a reader keeps the WAL from being truncated, no harm is
+        // done.
         _ = try? open.handle.checkpoint(.truncate)
         return true
     }
