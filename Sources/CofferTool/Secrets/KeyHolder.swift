@@ -1,7 +1,7 @@
 import Coffer
 import Synchronization
 
-/// Carries a key, or none, into the task that uses it up.
+/// Carries an optional key into the task that consumes it.
 final class KeyHolder: Sendable {
     private let key: Mutex<StoreKey?>
 
@@ -9,7 +9,7 @@ final class KeyHolder: Sendable {
         self.key = Mutex(key)
     }
 
-    /// The key, once.
+    /// Returns the key at the first call, and `nil` afterwards.
     func take() -> StoreKey? {
         key.withLock { key in
             let taken = key.take()

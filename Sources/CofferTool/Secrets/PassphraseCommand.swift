@@ -3,8 +3,8 @@ import SystemPackage
 
 /// Runs a shell command whose output is the passphrase.
 ///
-/// The command inherits the environment, standard input and standard error, so that it can ask
-/// for something itself.
+/// The command inherits the environment, standard input and standard error, so that it can prompt
+/// on its own.
 struct PassphraseCommand {
     private let command: String
 
@@ -12,8 +12,8 @@ struct PassphraseCommand {
         self.command = command
     }
 
-    /// - Throws: `ToolError` `.secretSource` if the command fails; its own words are on standard
-    ///   error.
+    /// - Throws: `ToolError` `.secretSource` if the command fails. The command writes its own error
+    ///   to standard error.
     func run(into bytes: UnsafeMutableRawBufferPointer) throws -> Int {
         let process = Process()
         process.executableURL = URL(filePath: "/bin/sh")
@@ -29,7 +29,7 @@ struct PassphraseCommand {
         let count = Result {
             try SecretReader.readAll(descriptor, .command(command), into: bytes)
         }
-        // A command that writes on, without end maybe, is stopped by that nobody reads.
+        // Closing the pipe stops a command that keeps writing, perhaps without end.
         try? output.fileHandleForReading.close()
         process.waitUntilExit()
         if case .failure = count { return try count.get() }

@@ -6,15 +6,15 @@ import Glibc
 import Darwin
 #endif
 
-/// Asks a person on the terminal, without showing what is typed.
+/// Asks a person on the terminal, without showing the typed text.
 ///
-/// The terminal is `/dev/tty`, whatever standard input and output are, so that a pipe can carry
-/// data meanwhile.
+/// The terminal is `/dev/tty`, whatever standard input and output are, so that they remain free to
+/// carry data through a pipe.
 enum Prompt {
     /// Asks once for each prompt; all answers must be the same.
     ///
-    /// - Parameter bytes: Filled from the start with the answer. The answers that are compared
-    ///   stand behind each other in it, so that they are locked and wiped alike.
+    /// - Parameter bytes: Filled from the start with the answer. It also holds the further answers,
+    ///   one after the other, so that they too are locked and wiped.
     static func read(
         _ prompts: [String], into bytes: UnsafeMutableRawBufferPointer
     ) throws -> Int {
@@ -69,7 +69,7 @@ enum Prompt {
 
     fileprivate static func hide(_ settings: inout termios) {
         settings.c_lflag &= ~tcflag_t(ECHO)
-        // Ctrl-Z would leave the terminal to the shell without echo.
+        // Ctrl-Z would return to the shell with the terminal's echo still off.
         withUnsafeMutableBytes(of: &settings.c_cc) { $0[Int(VSUSP)] = disabledCharacter }
     }
 
@@ -94,8 +94,8 @@ enum Prompt {
     #endif
 }
 
-/// Keeps the terminal from showing what is typed between two prompts: somebody who knows what comes
-/// next types a passphrase ahead.
+/// Keeps the terminal from showing typed text between two prompts, because somebody who knows the
+/// next prompt may type a passphrase ahead.
 final class HiddenTyping {
     private var isEnded = false
 
@@ -120,7 +120,7 @@ final class HiddenTyping {
         _ = tcsetattr(terminal.rawValue, TCSANOW, &settings)
     }
 
-    /// Shows again what is typed, and drops what was typed before.
+    /// Shows typed text again, and discards text that was typed before.
     func end() {
         guard !isEnded else { return }
         isEnded = true

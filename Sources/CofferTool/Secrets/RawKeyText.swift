@@ -1,8 +1,8 @@
-/// A raw key as it is read: bytes, or hex digits with at most one newline behind them.
+/// Reads a raw key: bytes, or hex digits, with at most one newline after them.
 enum RawKeyText {
     /// Turns hex digits into bytes, in place, and returns how many bytes the key has.
     ///
-    /// - Throws: `ToolError` `.secretSource`, with the number of bytes and none of them.
+    /// - Throws: `ToolError` `.secretSource`, with the number of bytes but none of the bytes.
     static func decode(
         _ bytes: UnsafeMutableRawBufferPointer, count: Int, source: SecretSource
     ) throws -> Int {

@@ -1,10 +1,10 @@
-/// Refuses a secret in the argument list, with the reason, before anything repeats it.
+/// Refuses a secret in the argument list and gives the reason, before any message repeats it.
 enum SecretInArguments {
     private static let names: Set<String> = [
         "passphrase", "password", "pass", "key", "raw-key", "hex-key", "hexkey", "secret",
     ]
 
-    /// - Throws: `ToolError` `.secretSource`. The message names the option and not its value.
+    /// - Throws: `ToolError` `.secretSource`. The message names the option but not its value.
     static func refuse(_ arguments: [String]) throws {
         for argument in arguments.prefix(while: { $0 != "--" }) where argument.hasPrefix("--") {
             let option = argument.prefix { $0 != "=" }

@@ -7,7 +7,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Where the key of an existing store, or the first key of a new one, comes from.
+/// The source of the key of an existing store, or of the first key of a new one.
 struct SecretOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -39,7 +39,7 @@ struct SecretOptions: ParsableArguments {
         _ = try source()
     }
 
-    /// - Throws: `ValidationError` if more than one is named.
+    /// - Throws: `ValidationError` if the options name more than one source.
     func source() throws -> SecretSource {
         try SecretChoice.one(
             file: passphraseFile, descriptor: passphraseFd, command: passphraseCommand,
@@ -47,7 +47,7 @@ struct SecretOptions: ParsableArguments {
     }
 }
 
-/// Where the new key comes from; strictly apart from the current one.
+/// The source of the new key; it must differ from the source of the current one.
 struct NewSecretOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -77,15 +77,15 @@ struct NewSecretOptions: ParsableArguments {
         _ = try source()
     }
 
-    /// - Throws: `ValidationError` if more than one is named.
+    /// - Throws: `ValidationError` if the options name more than one source.
     func source() throws -> SecretSource {
         try SecretChoice.one(
             file: newPassphraseFile, descriptor: newPassphraseFd, command: newPassphraseCommand,
             standardInput: newPassphraseStdin, rawKeyDescriptor: newRawKeyFd, prefix: "new-")
     }
 
-    /// - Throws: `ToolError` `.secretSource` if it is where the current one comes from: one of
-    ///   them would be read as the other.
+    /// - Throws: `ToolError` `.secretSource` if the source is also that of the current secret,
+    ///   because one of the two would be read as the other.
     func source(apartFrom current: SecretSource) throws -> SecretSource {
         let source = try source()
         guard source != .prompt, SecretChoice.isSame(source, current) else { return source }
@@ -96,7 +96,7 @@ struct NewSecretOptions: ParsableArguments {
     }
 }
 
-/// What both groups of options have in common.
+/// The logic that both groups of options share.
 enum SecretChoice {
     static func one(
         file: String?, descriptor: Int32?, command: String?, standardInput: Bool,
@@ -116,7 +116,7 @@ enum SecretChoice {
         return named.first ?? .prompt
     }
 
-    /// Whether both read the same thing, whatever it is called: `/dev/stdin`, a link, a descriptor.
+    /// Whether both read the same input, whatever its name: `/dev/stdin`, a link, a descriptor.
     static func isSame(_ first: SecretSource, _ second: SecretSource) -> Bool {
         if let descriptor = first.descriptor, descriptor == second.descriptor { return true }
         guard let one = identity(first), let other = identity(second) else {
@@ -125,7 +125,7 @@ enum SecretChoice {
         return one == other
     }
 
-    /// Device and inode of what is read.
+    /// Device and inode of the input.
     private static func identity(_ source: SecretSource) -> [UInt64]? {
         var found = stat()
         switch source {

@@ -8,24 +8,25 @@ import Glibc
 import Darwin
 #endif
 
-/// Reads a secret into the locked memory of the key that it becomes: there is no other copy.
+/// Reads a secret directly into locked memory; no copy remains elsewhere.
 enum SecretReader {
-    /// Longest passphrase; more is taken for the wrong file.
+    /// A passphrase must be shorter. A longer input is assumed to be the wrong file.
     static let byteCountMax = 64 << 10
 
-    /// The key of a store that exists.
+    /// Reads the key of an existing store.
     static func current(_ source: SecretSource, for path: String) throws -> StoreKey {
         try read(source, prompts: ["Passphrase for \(path): "])
     }
 
-    /// The first or next key of a store: typed twice on a terminal.
+    /// Reads the first or next key of a store, which a person types twice on a terminal.
     static func new(_ source: SecretSource, for path: String) throws -> StoreKey {
         try read(
             source, prompts: ["New passphrase for \(path): ", "The new passphrase once more: "])
     }
 
     private static func read(_ source: SecretSource, prompts: [String]) throws -> StoreKey {
-        // A command that fetches the secret is interrupted like any other; from here on it is us.
+        // Handles signals only after reading, so that a command that fetches the secret can be
+        // interrupted in the usual way.
         defer { Interruption.install() }
         switch source {
         case .prompt:
@@ -59,7 +60,7 @@ enum SecretReader {
         }
     }
 
-    /// One trailing newline (LF or CR LF) is what an editor or `echo` adds, and not meant.
+    /// Strips one trailing newline (LF or CR LF), which an editor or `echo` adds.
     static func withoutNewline(_ bytes: UnsafeMutableRawBufferPointer, count: Int) -> Int {
         guard count > 0, bytes[count - 1] == 10 else { return count }
         return count > 1 && bytes[count - 2] == 13 ? count - 2 : count - 1

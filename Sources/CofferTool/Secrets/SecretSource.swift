@@ -1,16 +1,16 @@
-/// Where a secret comes from.
+/// The source of a secret.
 enum SecretSource: Equatable {
     /// A person types it on the terminal.
     case prompt
     case file(String)
     case descriptor(Int32)
-    /// What a shell command prints.
+    /// The output of a shell command.
     case command(String)
     case rawKeyDescriptor(Int32)
 
     static let standardInput = SecretSource.descriptor(0)
 
-    /// How messages call it; never the secret.
+    /// The source's name in messages; never the secret.
     var description: String {
         switch self {
         case .prompt: "the terminal"
@@ -21,7 +21,7 @@ enum SecretSource: Equatable {
         }
     }
 
-    /// The descriptor that it reads, if it is one that the process was given.
+    /// The descriptor to read, if the process was given one.
     var descriptor: Int32? {
         switch self {
         case .descriptor(let number), .rawKeyDescriptor(let number): number
