@@ -8,26 +8,26 @@ import Glibc
 import Darwin
 #endif
 
-/// What Ctrl-C (SIGINT), SIGTERM, SIGHUP and SIGQUIT do.
+/// The effect of Ctrl-C (SIGINT), SIGTERM, SIGHUP and SIGQUIT.
 ///
-/// Work that leaves something half done (a new file) is cancelled and cleans up; everything else
-/// ends at once, which no store minds: an unfinished transaction is undone by whoever opens the
-/// file next. A second signal always ends the process.
+/// Work that leaves something half done (a new file) is cancelled and cleans up. Everything else
+/// ends at once, which does not harm a store: the next connection that opens the file rolls back an
+/// unfinished transaction. A second signal always ends the process.
 enum Interruption {
     private struct State {
-        /// Cancels the running work; taken by the first signal.
+        /// Cancels the running work; the first signal takes it.
         var cancel: (@Sendable () -> Void)?
-        /// Put the terminal back in order before the process ends, the last one first.
+        /// Restore the terminal before the process ends, the last one first.
         var restores: [@Sendable () -> Void] = []
-        /// What else is said when the process ends.
+        /// A further message for when the process ends.
         var note: String?
         var isInstalled = false
     }
 
     private static let state = Mutex(State())
 
-    /// From here on signals are noticed. Called when all secrets are there, so that a command that
-    /// fetches one can be interrupted like any other.
+    /// Handles signals from now on. `SecretReader` calls it after reading a secret, so that a
+    /// command that fetches the first one can be interrupted in the usual way.
     static func install() {
         let wasInstalled = state.withLock { state in
             defer { state.isInstalled = true }
@@ -40,8 +40,8 @@ enum Interruption {
                 while (try? reading.read(into: byte)) == 1 { interrupted() }
             }
         }
-        // A pipe loses no signal, whenever the thread comes to read it. Of all that there is to do
-        // a handler may only write: https://man7.org/linux/man-pages/man7/signal-safety.7.html
+        // A pipe loses no signal, whenever the thread reads it. Of the necessary steps, a handler
+        // may only write: https://man7.org/linux/man-pages/man7/signal-safety.7.html
         for number in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
             signal(number) { _ in
                 var byte: UInt8 = 0
@@ -52,8 +52,8 @@ enum Interruption {
 
     /// Runs work that a signal cancels.
     ///
-    /// - Parameter isLateResultKept: What happens when the signal came too late: the result counts
-    ///   (a file was made), or the run was interrupted all the same.
+    /// - Parameter isLateResultKept: The outcome if the signal came too late. If `true`, the result
+    ///   counts (a file was made); if `false`, the run still counts as interrupted.
     static func cancelling<T: Sendable>(
         isLateResultKept: Bool = true, _ work: @escaping @Sendable () async throws -> T
     ) async throws -> T {
@@ -69,12 +69,12 @@ enum Interruption {
         return result
     }
 
-    /// What is said from here on when a signal ends the process.
+    /// Sets the message for when a signal ends the process.
     static func note(_ note: String) {
         state.withLock { $0.note = note }
     }
 
-    /// Runs work that has changed something about the terminal.
+    /// Runs work that has changed the terminal, and then restores the terminal.
     static func restoring<T>(
         _ restore: @escaping @Sendable () -> Void, _ work: () throws -> T
     ) rethrows -> T {
@@ -83,15 +83,15 @@ enum Interruption {
         return try work()
     }
 
-    /// The terminal is changed from here on, and `restore` puts it back.
+    /// Registers a change of the terminal, which `restore` will undo.
     static func willRestore(_ restore: @escaping @Sendable () -> Void) {
         install()
         state.withLock { $0.restores.append(restore) }
     }
 
-    /// Takes back the last change of the terminal.
+    /// Undoes the last change of the terminal.
     static func restore() {
-        // A signal may come while it runs: what it does again does no harm.
+        // A signal may arrive in between and run it a second time, which does no harm.
         state.withLock { $0.restores.last }?()
         state.withLock { _ = $0.restores.popLast() }
     }
@@ -101,7 +101,7 @@ enum Interruption {
             defer { state.cancel = nil }
             return (state.cancel, state.restores, state.note)
         }
-        // The bar, or the ^C that the terminal shows.
+        // Erases the progress bar, or the ^C that the terminal shows.
         if Terminal.isInteractive { Terminal.writeRaw("\r\u{1b}[K") }
         if let cancel {
             Terminal.note("interrupted; cleaning up (again to end at once)")

@@ -9,10 +9,10 @@ import Glibc
 import Darwin
 #endif
 
-/// Standard output, or a file in its place: data, and nothing else. A write that fails is an
-/// error, not a silent loss.
+/// Standard output, or a file instead: data only. A write that fails is an error, not a silent
+/// loss.
 ///
-/// Data is written as it is, but to a terminal, which would obey what stands in it.
+/// Data is written unchanged, except to a terminal, which would interpret control characters.
 struct StandardOutput {
     /// Bytes that are written together.
     private static let byteCountMax = 1 << 16
@@ -27,7 +27,8 @@ struct StandardOutput {
         isTerminal = isatty(descriptor.rawValue) != 0
     }
 
-    /// - Parameter bytes: Whole characters: what is in the buffer may be written behind them.
+    /// - Parameter bytes: Must end with a whole character, because the buffer may be written after
+    ///   it.
     mutating func write(_ bytes: some Sequence<UInt8>) throws {
         buffer.append(contentsOf: bytes)
         if buffer.count >= Self.byteCountMax { try flush() }
@@ -38,7 +39,7 @@ struct StandardOutput {
         try write(CollectionOfOne(10))
     }
 
-    /// Call it at the end: what is still in the buffer is not written before.
+    /// Must be called at the end, because it writes the rest of the buffer.
     mutating func flush() throws {
         if isTerminal {
             let text = String(decoding: buffer, as: UTF8.self)
@@ -66,13 +67,13 @@ enum JSON {
     }
 }
 
-/// What a verb found out or did.
+/// The result of a verb.
 protocol Report: Encodable {
-    /// Label and value, a line each, for people.
+    /// Labels and values for people, one line each.
     var lines: [(label: String, value: String)] { get }
 }
 
-/// Options of every verb on how it talks.
+/// Options for the output of a verb.
 struct OutputOptions: ParsableArguments {
     @Flag(help: "Write one JSON object (with a failure: to standard error).")
     var json = false
@@ -104,8 +105,8 @@ struct OutputOptions: ParsableArguments {
         try output.flush()
     }
 
-    /// Writes the report of what is done and durable. That it cannot be written is a warning: an
-    /// exit code would say that nothing was done.
+    /// Writes the report of a change that is already durable. If it cannot be written, that is only
+    /// a warning, because an exit code would say that nothing was done.
     func printDone(_ report: some Report) {
         do {
             try print(report)

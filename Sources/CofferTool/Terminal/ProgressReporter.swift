@@ -7,12 +7,12 @@ enum ProgressStyle: String, ExpressibleByArgument, CaseIterable {
     /// A bar on a terminal, nothing elsewhere.
     case auto
     case bar
-    /// One JSON object a line, on standard error.
+    /// One JSON object per line, on standard error.
     case json
     case none
 }
 
-/// Shows how far a long run has come, at most ten times a second.
+/// Shows the progress of a long run, at most ten times a second.
 final class ProgressReporter: Sendable {
     private let style: ProgressStyle
     private let verb: String
@@ -33,7 +33,7 @@ final class ProgressReporter: Sendable {
 
     var isShown: Bool { style != .none }
 
-    /// - Parameter total: `nil` where nobody knows.
+    /// - Parameter total: `nil` if it is unknown.
     func update(_ done: Int, of total: Int?) {
         guard style != .none else { return }
         let now = ContinuousClock.now
@@ -49,7 +49,7 @@ final class ProgressReporter: Sendable {
         style == .json ? writeJSON(done, total) : drawBar(done, total, elapsed: now - start)
     }
 
-    /// Takes the bar away, so that the next line starts at the left.
+    /// Erases the bar, so that the next line starts at the left.
     func finish() {
         let wasOpen = state.withLock { state in
             defer { state.isLineOpen = false }

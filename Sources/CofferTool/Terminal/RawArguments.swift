@@ -1,6 +1,6 @@
-/// The bytes of the command line, which `CommandLine.arguments` repairs where they are not UTF-8.
+/// The bytes of the command line. `CommandLine.arguments` repairs bytes that are not UTF-8.
 enum RawArguments {
-    /// Refuses what repaired would be the name of another file.
+    /// Refuses an argument that is not UTF-8, because the repaired text would name another file.
     ///
     /// - Throws: `ToolError` `.usage`, which repeats no argument.
     static func requireUTF8() throws {

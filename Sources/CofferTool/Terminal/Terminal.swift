@@ -6,9 +6,9 @@ import Glibc
 import Darwin
 #endif
 
-/// What is said to a person: standard error only, so that standard output carries nothing but data.
+/// Messages for people. They go to standard error only, so that standard output has only data.
 ///
-/// Errors are lower case and have no full stop; what to do comes on a line of its own.
+/// Errors are lower case and have no full stop. The hint comes on its own line.
 enum Terminal {
     /// Whether progress and colours make sense. `NO_COLOR`: <https://no-color.org>.
     static let isInteractive = isatty(STDERR_FILENO) != 0
@@ -26,17 +26,17 @@ enum Terminal {
         say("", message)
     }
 
-    /// A line of its own, whatever the message holds: paths, names and SQL may come from others.
+    /// Writes one line, whatever the message contains: paths, names and SQL may come from others.
     private static func say(_ kind: String, _ message: String) {
         writeRaw("coffer: \(kind)\(VisibleText.of(message))\n")
     }
 
-    /// Writes lines as they are, but for what a terminal would obey.
+    /// Writes lines unchanged, except for characters that a terminal would interpret.
     static func write(_ lines: String) {
         writeRaw(VisibleText.of(lines, keeping: ["\n"]) + "\n")
     }
 
-    /// That nobody can read it is no reason to fail.
+    /// Ignores errors: an unreadable message is not a reason to fail.
     static func writeRaw(_ text: String) {
         _ = try? FileDescriptor.standardError.writeAll(Array(text.utf8))
     }
