@@ -48,9 +48,9 @@ struct CofferTool: AsyncParsableCommand {
     )
 }
 
-/// A verb that changes a store or makes a file.
+/// A verb that changes a store or creates a file.
 protocol ChangingVerb: SendableMetatype {
-    /// Whether it does with these options.
+    /// Whether it changes or creates anything with these options.
     var isChanging: Bool { get }
 }
 
@@ -61,11 +61,11 @@ extension ChangingVerb {
 @main
 enum Main {
     static func main() async {
-        // Before anything secret is in memory.
+        // Must come before any secret is in memory.
         let isHardened = coffer_forbid_dumps() == 0
         Hardening.forbidBacktraces()
         Hardening.fillStandardDescriptors()
-        // A file-size limit is then an error of the write and not the end of the process.
+        // A write beyond the file-size limit then fails, instead of ending the process.
         signal(SIGXFSZ, SIG_IGN)
         do {
             let arguments = Array(CommandLine.arguments.dropFirst())
@@ -84,7 +84,7 @@ enum Main {
         }
     }
 
-    /// Says what went wrong and returns the exit code.
+    /// Reports the error and returns the exit code.
     private static func report(_ error: any Error) -> Int32 {
         if let code = error as? ExitCode { return code.rawValue }
         let code = CofferTool.exitCode(for: error)
@@ -110,7 +110,7 @@ enum Main {
         return failure.exitCode
     }
 
-    /// Help and version are what was asked for: data.
+    /// Writes help or the version to standard output, because the user asked for it.
     private static func tell(_ text: String) -> Int32 {
         var output = StandardOutput()
         do {

@@ -1,11 +1,11 @@
 import Coffer
 
-/// A failure of the tool itself; what the library finds out is a `StoreError`.
+/// A failure of the tool itself; the library reports its failures as `StoreError`.
 struct ToolError: Error {
     let status: ExitStatus
     /// One sentence in lower case, without a full stop.
     let message: String
-    /// What to do next.
+    /// The next step for the user.
     let hint: String?
 
     init(_ status: ExitStatus, _ message: String, hint: String? = nil) {
@@ -15,12 +15,12 @@ struct ToolError: Error {
     }
 }
 
-/// What is said about an error, and how the program ends.
+/// The report of an error, and the program's exit code.
 struct Failure: Encodable {
     let code: String
     let message: String
     let hint: String?
-    /// Numbers of damaged pages, as far as they are known.
+    /// Numbers of damaged pages, as far as known.
     let pages: [Int]
     let exitCode: Int32
 
@@ -42,7 +42,7 @@ struct Failure: Encodable {
         }
     }
 
-    /// What the library calls its functions, an operator calls verbs and options.
+    /// Names of library functions, and the verbs and options that users know them by.
     private static let words = [
         ("Store.migrate, or with `coffer migrate`", "coffer migrate"),
         ("Store.migrate, or `coffer migrate`", "coffer migrate"),

@@ -1,6 +1,6 @@
 import Coffer
 
-/// What `coffer --version` says.
+/// The output of `coffer --version`.
 enum Version {
     static var text: String {
         guard let engine = try? Engine.capabilities else {
