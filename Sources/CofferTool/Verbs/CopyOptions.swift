@@ -1,7 +1,7 @@
 import ArgumentParser
 import Coffer
 
-/// From which file to which.
+/// The file to copy, and the file to create.
 struct CopyOptions: ParsableArguments {
     @OptionGroup var store: StoreOptions
     @Argument(help: "The file to make. Nothing is ever written over.", completion: .file())
@@ -12,7 +12,7 @@ struct CopyOptions: ParsableArguments {
     }
 }
 
-/// What every verb that copies says.
+/// The report of every verb that copies.
 struct CopyResult: Report {
     let source: String
     let copy: String

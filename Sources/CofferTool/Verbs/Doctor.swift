@@ -52,7 +52,7 @@ struct Doctor: AsyncParsableCommand {
     }
 }
 
-/// What `doctor` says.
+/// The report of `doctor`.
 struct DoctorReport: Report {
     struct Check: Encodable {
         enum State: String, Encodable {
@@ -62,7 +62,7 @@ struct DoctorReport: Report {
         let name: String
         let state: State
         let message: String
-        /// The unfinished file that it is about.
+        /// The unfinished file that the check concerns.
         var path: String?
     }
 
@@ -77,7 +77,7 @@ struct DoctorReport: Report {
     }
 }
 
-/// The single checks.
+/// The individual checks.
 private enum Examination {
     typealias Check = DoctorReport.Check
 
@@ -98,7 +98,7 @@ private enum Examination {
         }
     }
 
-    /// This process has forbidden them to itself already; what matters is that it took effect.
+    /// `Main` has already forbidden core dumps; this checks that it took effect.
     private static func coreDumps() -> Check {
         coffer_core_limit() == 0
             ? Check(name: "core dumps", state: .good, message: "none of this process")
@@ -107,7 +107,7 @@ private enum Examination {
                 message: "this process may leave one, with keys in it")
     }
 
-    /// A key takes a page or two, and each connection has one.
+    /// Each connection has a key, which takes a page or two.
     private static let lockByteCountMin = 1 << 16
 
     private static func memoryLock() -> Check {

@@ -47,7 +47,7 @@ struct Export: AsyncParsableCommand, ChangingVerb {
     @OptionGroup(title: "Secret") var secret: SecretOptions
     @OptionGroup(title: "Output") var talk: OutputOptions
 
-    /// A reader of standard output that goes away, such as `head`, has enough.
+    /// Without `--output`, the signal may end the process when a reader such as `head` has enough.
     var isChanging: Bool { output != nil }
 
     func validate() throws {
@@ -87,7 +87,7 @@ struct Export: AsyncParsableCommand, ChangingVerb {
             return try standardOutput.flush()
         }
         if !talk.quiet { Terminal.warn("\(output) will hold the content in plaintext") }
-        // Only the task below uses it until the task has ended.
+        // Only the task below uses `work` until that task has ended.
         nonisolated(unsafe) let work = { try write(connection, to: output) }
         let rowCount = try await Interruption.cancelling { try work() }
         talk.printDone(Result(path: output, rowCount: rowCount))
@@ -130,7 +130,7 @@ struct Export: AsyncParsableCommand, ChangingVerb {
         return count
     }
 
-    /// The rows to write, and how many there are where that is cheap to know.
+    /// The rows to write, and their number if it is cheap to know.
     private func select(
         _ connection: Connection, isCounted: Bool
     ) throws -> (Statement, total: Int?) {

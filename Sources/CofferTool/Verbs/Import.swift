@@ -86,7 +86,7 @@ struct Import: AsyncParsableCommand, ChangingVerb {
             path: store.path, connection: try store.connect(secret), input: input,
             reporter: output.reporter("import", unit: "bytes"))
         defer { run.connection.close() }
-        // Only the task below uses it until the task has ended.
+        // Only the task below uses `work` until that task has ended.
         nonisolated(unsafe) let work = try work(run, chosenFormat())
         let reporter = run.reporter
         let result = try await Interruption.cancelling {
@@ -115,7 +115,7 @@ struct Import: AsyncParsableCommand, ChangingVerb {
     }
 }
 
-/// The formats of files.
+/// The formats of imported and exported files.
 enum ExchangeFormat: String, ExpressibleByArgument, CaseIterable {
     case csv, jsonl, sql
 }

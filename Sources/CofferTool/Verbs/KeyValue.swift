@@ -24,7 +24,7 @@ struct KeyValue: AsyncParsableCommand {
         subcommands: [Get.self, Put.self, Delete.self, List.self, Count.self])
 }
 
-/// What every verb about a bucket needs.
+/// Options of every verb that works on one bucket.
 struct BucketOptions: ParsableArguments {
     @OptionGroup var store: StoreOptions
     @Argument(help: "The bucket's name.")

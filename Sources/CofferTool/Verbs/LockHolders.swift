@@ -4,15 +4,17 @@ import Glibc
 import Darwin
 #endif
 
-/// Which other processes hold SQLite's locks on a store, by their numbers; asking takes none.
+/// The ids of other processes that hold SQLite's locks on a store. Looking takes no lock.
 ///
-/// Only for a file that this process has not open: closing a descriptor drops its own locks.
+/// Must not be used for a file that this process has open: closing a descriptor drops the process's
+/// own locks.
 struct LockHolders {
     /// The writer in WAL mode.
     let writer: Int32?
     /// A reader in WAL mode.
     let reader: Int32?
-    /// In WAL mode a process that has the store open, without WAL one that reads or writes it.
+    /// In WAL mode a process that has the store open; without WAL a process that reads or writes
+    /// it.
     let user: Int32?
 
     init(of path: String) {

@@ -4,11 +4,11 @@ import Glibc
 import Darwin
 #endif
 
-/// A file that a verb is about to make.
+/// A file that a verb is about to create.
 enum NewFile {
-    /// Asked before anybody types a passphrase; the library refuses once more, without a race.
+    /// Checked before anybody types a passphrase. The library checks again, without a race.
     static func requireFree(_ path: String) throws {
-        // `lstat`: a link that leads nowhere is something as well.
+        // `lstat`, because a link that leads nowhere also takes the path.
         var found = stat()
         guard lstat(path, &found) != 0 else {
             throw ToolError(

@@ -47,14 +47,14 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
 
     struct Result: Report {
         let path: String
-        /// Whether this run has changed the key, and not one before it.
+        /// Whether this run changed the key, and not an earlier one.
         let changed: Bool
         let isWholeFile: Bool
         let journalMode: String
         let pageCount: Int
         let oldPageCount: Int
         let seconds: Double
-        /// Why the log could not be moved; not part of the JSON.
+        /// The reason why the WAL could not be moved. It is not in the JSON.
         private(set) var failure: StoreError?
 
         private enum CodingKeys: CodingKey {
@@ -119,14 +119,14 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         } catch let failure as RekeyFailure {
             throw failure.told
         } catch {
-            // Closing failed, and the key is changed.
+            // Closing failed after the key was changed.
             guard let result else { throw error }
             Terminal.warn("closing the store failed: \(Failure(error).message)")
             return result
         }
     }
 
-    /// An error after the change.
+    /// An error that occurred after the change.
     fileprivate static func unfinished(_ error: any Error) -> ToolError {
         ToolError(
             .unfinished, Failure(error).message,
@@ -154,7 +154,7 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         }
         progress.cancel()
         await progress.value
-        // Counted page by page, not taken from what the engine says that it moved.
+        // Counts page by page, instead of trusting the engine's report of moved pages.
         let counted: RekeyReport
         do {
             counted = try await opened.finishRekey()
@@ -167,15 +167,17 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         return Result(opened, counted, changed: true, took: ContinuousClock.now - start)
     }
 
-    /// A change of the key ends with an empty log: what damage has cut off there goes.
+    /// Warns of commits that damage cut off in the WAL. A change of the key ends with an empty WAL,
+    /// so it deletes them.
     private static func warnOfCutOffCommits(_ opened: Store) async {
-        // A sample covers the whole log. What keeps it from the log keeps the change from it too.
+        // A sample covers the whole WAL. An error that prevents this check also prevents the
+        // change.
         guard let report = try? await opened.verify(.sample(pageCountMax: 1)) else { return }
         for problem in report.problems { Terminal.warn(problem) }
     }
 
-    /// The current secret does not open the store. If the new one does, the key was changed before,
-    /// and what was left of that is done.
+    /// Called when the current secret does not open the store. If the new one does, the key was
+    /// changed earlier, and this finishes the rest of that change.
     private func finish(with newKey: KeyHolder, unless refusal: StoreError) async throws -> Result {
         let opened: Store
         do {
@@ -207,7 +209,7 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         throw ExitCode(ExitStatus.unfinished.rawValue)
     }
 
-    /// Says what would be done and what is in the way.
+    /// Reports the effect of a change, and the obstacles to it.
     private func rehearse(_ newSource: SecretSource) throws {
         let key = try store.key(secret)
         let newKey = try SecretReader.new(newSource, for: store.path)
@@ -219,10 +221,10 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
 }
 
 extension RekeyFailure {
-    /// An error whose exit code says which key holds.
+    /// An error whose exit code says which key is valid.
     var told: any Error {
         switch key {
-        // Another program has changed the key since the store was opened.
+        // Another program changed the key after the store was opened.
         case .old where error.code == .wrongKey:
             ToolError(
                 .interrupted, "the key was changed by another program meanwhile",
@@ -237,17 +239,19 @@ extension RekeyFailure {
     }
 }
 
-/// Watches how the journal or log grows to the size of the file: the engine tells nothing.
+/// Shows how the journal or WAL grows to the size of the file, because the engine does not report
+/// its progress.
 private enum RekeyProgress {
     static func watch(_ status: StoreFileStatus, _ reporter: ProgressReporter) -> Task<Void, Never>
     {
         Task {
             defer { reporter.finish() }
             guard reporter.isShown else { return }
-            // The journal goes at the end; what was done stays done.
+            // The journal is deleted at the end, but the progress must not go back.
             var most = 0
             while !Task.isCancelled {
-                // `stat` only: a descriptor of ours would drop SQLite's locks when it is closed.
+                // Uses only `stat`, because closing a descriptor of the file would drop SQLite's
+                // locks.
                 let written = ["-wal", "-journal"].map { suffix in
                     let facts = try? FileManager.default.attributesOfItem(
                         atPath: status.path + suffix)

@@ -1,6 +1,6 @@
 import Coffer
 
-/// What `rekey --dry-run` says.
+/// The report of `rekey --dry-run`.
 struct RekeyObstacles: Report {
     let path: String
     let dryRun = true
@@ -13,11 +13,11 @@ struct RekeyObstacles: Report {
     let neededByteCount: Int
     let freeByteCount: Int?
     let isWritable: Bool
-    /// Reasons why it would fail.
+    /// Reasons why the change would fail.
     let obstacles: [String]
-    /// Facts to know before it is run.
+    /// Facts to know before the change.
     let notes: [String]
-    /// The exit code that it would end with; `nil` for success. Not part of the JSON.
+    /// The exit code of the change; `nil` for success. It is not in the JSON.
     let exitStatus: ExitStatus?
 
     private enum CodingKeys: CodingKey {
@@ -46,7 +46,7 @@ struct RekeyObstacles: Report {
         _ found: RekeyRehearsal, _ locks: LockHolders
     ) -> [(status: ExitStatus, text: String)] {
         var obstacles: [(ExitStatus, String)] = []
-        // First: who writes meanwhile may make the rest of it wrong.
+        // Comes first, because a concurrent writer may invalidate the other findings.
         if !found.isChanged, let holder = found.journalMode == .wal ? locks.writer : locks.user {
             obstacles.append((.busy, "process \(holder) has a lock on the store"))
         }
@@ -61,7 +61,7 @@ struct RekeyObstacles: Report {
             let pages = found.damagedPages.map(String.init).joined(separator: ", ")
             obstacles.append((.damaged, "pages fail authentication: \(pages)"))
         }
-        // A key that was changed before needs neither the lock nor the room.
+        // A key that was changed earlier needs neither the lock nor the space.
         guard !found.isChanged else { return obstacles }
         if found.surplusByteCount > 0 {
             let text = "\(found.surplusByteCount) bytes are behind the end of the database"

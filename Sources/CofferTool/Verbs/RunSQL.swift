@@ -103,7 +103,7 @@ struct RunSQL: AsyncParsableCommand, ChangingVerb {
         }
     }
 
-    /// Row after row: memory does not grow with their number.
+    /// Writes rows one by one, so that memory does not grow with their number.
     private func writeRows(of prepared: Statement) throws {
         var standardOutput = StandardOutput()
         var writer = (format ?? (output.json ? .jsonl : .table)).writer(null: null)

@@ -34,7 +34,7 @@ struct Status: AsyncParsableCommand {
     }
 }
 
-/// What `status` says.
+/// The report of `status`.
 struct StatusReport: Report {
     let path: String
     let format: StoreFileStatus.Format
@@ -45,14 +45,15 @@ struct StatusReport: Report {
     let engineNotice: String?
     var content: Content?
 
-    /// What only the key tells.
+    /// The facts that only the key reveals.
     struct Content: Encodable {
         let profile: String
         let journalMode: String
         let pageByteCount: Int
         let pageCount: Int
         let freePageCount: Int
-        /// Whether the main file alone opens with the key; not between a rekey and its checkpoint.
+        /// Whether the main file without its WAL opens with the key; `false` between a rekey and
+        /// its checkpoint.
         let opensWithoutLog: Bool
         let tables: [Table]
 

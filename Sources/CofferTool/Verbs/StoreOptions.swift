@@ -1,7 +1,7 @@
 import ArgumentParser
 import Coffer
 
-/// Which file, and how it is opened.
+/// The file, and the options for opening it.
 struct StoreOptions: ParsableArguments {
     @Argument(help: "The store's file.", completion: .file())
     var path: String
@@ -19,8 +19,8 @@ struct StoreOptions: ParsableArguments {
         }
     }
 
-    /// The tool looks after files whose programs chose the journal mode, and leaves it alone.
-    /// A file that has several names it only reads, unless a verb says otherwise.
+    /// The tool does not change the journal mode, because the file's own program chose it. It opens
+    /// a file with several names only for reading, unless a verb says otherwise.
     var configuration: Configuration {
         var configuration = Configuration()
         configuration.journalMode = .existing
@@ -64,13 +64,14 @@ struct StoreOptions: ParsableArguments {
         return result
     }
 
-    /// The same with a connection, whose statements give row after row.
+    /// Does the same with a connection, whose statements return row after row.
     func connect(_ secret: SecretOptions, mode: OpenMode = .mustExist) throws -> Connection {
         try Connection(
             path: path, key: try key(secret), mode: mode, configuration: configuration)
     }
 
-    /// The key of the file, which is known to be there before anybody types a passphrase.
+    /// Reads the key of the file, after checking that the file exists: nobody should type a
+    /// passphrase in vain.
     func key(_ secret: SecretOptions) throws -> StoreKey {
         let source = try secret.source()
         _ = try StoreFileStatus(path: path)
@@ -78,7 +79,7 @@ struct StoreOptions: ParsableArguments {
     }
 }
 
-/// How the pages of a new file are laid out.
+/// The page layout of a new file.
 struct ProfileOption: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -89,7 +90,7 @@ struct ProfileOption: ParsableArguments {
     var profile: ProfileName?
 }
 
-/// The profiles by the names that the documentation gives them.
+/// The profiles, with the names from the documentation.
 enum ProfileName: String, ExpressibleByArgument, CaseIterable {
     case sqlcipher4
     case portable

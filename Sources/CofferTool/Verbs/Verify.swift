@@ -32,9 +32,9 @@ struct Verify: AsyncParsableCommand {
     func run() async throws {
         let reporter = output.reporter("verify", unit: "pages")
         let scope = sample.map(VerificationScope.sample(pageCountMax:)) ?? .everything
-        // Whoever closes a log last moves it into the file and deletes it. Opening has by then cut
-        // off what stands behind a damaged frame, so that nobody could save it any more. A store
-        // that is open for reading only leaves a log with content alone.
+        // Opens for reading only, which leaves a WAL with content alone. The last connection to
+        // close would otherwise move the WAL into the file and delete it. By then, opening has
+        // already cut off the frames behind a damaged frame, so that nobody could save them.
         let found = try await store.withStore(
             secret, mode: .readOnly, hardLinks: .told
         ) { opened in
@@ -50,7 +50,7 @@ struct Verify: AsyncParsableCommand {
     }
 }
 
-/// What `verify` says.
+/// The report of `verify`.
 struct VerifyResult: Report {
     let path: String
     let isGood: Bool
@@ -67,7 +67,7 @@ struct VerifyResult: Report {
     let surplusByteCount: Int
     let problems: [String]
 
-    /// A page and what it holds.
+    /// A page and its content.
     struct Damaged: Encodable {
         let page: Int
         let content: String
