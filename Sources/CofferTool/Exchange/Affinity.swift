@@ -1,7 +1,7 @@
 import Coffer
 import Foundation
 
-/// What a column does to a value that is stored in it, by its declared type.
+/// The change that a column makes to values stored in it, according to its declared type.
 /// See <https://www.sqlite.org/datatype3.html#determination_of_column_affinity>.
 enum Affinity {
     case integer, real, numeric, text, blob
@@ -22,8 +22,8 @@ enum Affinity {
             }
     }
 
-    /// The value that a CSV field stands for in such a column; `nil` if the column would change
-    /// it, as `007` becomes 7 in a column of integers.
+    /// The value of a CSV field in such a column; `nil` if the column would change it, as `007`
+    /// becomes 7 in a column of integers.
     func value(of field: String) -> Value? {
         switch self {
         case .text, .blob: .text(field)
@@ -35,16 +35,16 @@ enum Affinity {
 
     private func numericValue(of field: String) -> Value? {
         if let integer = CanonicalNumber.integer(field) { return .integer(integer) }
-        // A date in a column DATE, for example. A text that the column turns into a number is
-        // bound as a number, so that it is clear what is stored.
+        // For example, a date in a column DATE. A text that the column turns into a number is bound
+        // as a number, so that the stored value is known.
         guard CanonicalNumber.looksNumeric(field) else { return .text(field) }
         return CanonicalNumber.hasPoint(field) ? CanonicalNumber.real(field).map(Value.real) : nil
     }
 
-    /// Whether such a column stores the value as it is.
+    /// Whether such a column stores the value unchanged.
     ///
-    /// - Parameter isStrict: Also its storage class stays; else a number may become the equal one
-    ///   of the other class, as 5 becomes 5.0 in a column of reals.
+    /// - Parameter isStrict: Whether the storage class must stay the same too. Otherwise a number
+    ///   may become the equal number of the other class, as 5 becomes 5.0 in a column of reals.
     func keeps(_ value: Value, isStrict: Bool) -> Bool {
         switch (self, value) {
         case (_, .null), (_, .blob), (.blob, _), (.text, .text): true
@@ -52,13 +52,13 @@ enum Affinity {
         case (_, .text(let text)): !CanonicalNumber.looksNumeric(text)
         case (.real, .integer(let integer)): !isStrict && Double(exactly: integer) != nil
         case (.real, .real), (_, .integer): true
-        // The engine stores a real that is an integer as one.
+        // The engine stores a real with an integral value as an integer.
         case (_, .real(let real)): !isStrict || Int64(exactly: real) == nil
         }
     }
 }
 
-/// Numbers as text that lose nothing when they become numbers.
+/// Converts text to numbers if nothing is lost.
 enum CanonicalNumber {
     /// The integer whose decimal text is exactly this one: not `007`, not `+5`.
     static func integer(_ text: String) -> Int64? {
@@ -66,7 +66,7 @@ enum CanonicalNumber {
         return integer
     }
 
-    /// The finite number that the text spells as JSON does (not `007`, `+5` or `.5`), unless it is
+    /// The finite number that the text spells in JSON's form (not `007`, `+5` or `.5`); `nil` for
     /// an integer that no double holds.
     static func real(_ text: String) -> Double? {
         guard isDecimal(text), isPlain(text), let real = Double(text), real.isFinite else {
@@ -88,14 +88,14 @@ enum CanonicalNumber {
         text.utf8.contains { $0 == 0x2e || $0 | 0x20 == 0x65 }
     }
 
-    /// Whether SQLite takes the text for a number, which it does with spaces around it too.
+    /// Whether SQLite converts the text to a number, which it also does with spaces around it.
     static func looksNumeric(_ text: String) -> Bool {
         let trimmed = text.drop { $0.isASCII && $0.isWhitespace }
             .reversed().drop { $0.isASCII && $0.isWhitespace }.reversed()
         return isDecimal(String(trimmed)) && Double(String(trimmed)) != nil
     }
 
-    /// Only what decimal numbers are made of: not `inf`, `nan` or `0x1p3`.
+    /// Whether the text has only characters of decimal numbers: not `inf`, `nan` or `0x1p3`.
     private static func isDecimal(_ text: String) -> Bool {
         !text.isEmpty
             && text.utf8.allSatisfy {

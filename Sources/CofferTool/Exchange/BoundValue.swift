@@ -3,8 +3,8 @@ import Foundation
 
 /// A value on the command line: text, or typed by a prefix.
 enum BoundValue {
-    /// - Parameter store: Path of the store, which no value is read from.
-    /// - Throws: `ToolError` `.usage`, which repeats the prefix and not the value.
+    /// - Parameter store: Path of the store, which must not be read as a value.
+    /// - Throws: `ToolError` `.usage`, which repeats the prefix but not the value.
     static func parse(_ argument: String, apartFrom store: String) throws -> Value {
         guard let colon = argument.firstIndex(of: ":") else { return .text(argument) }
         let rest = String(argument[argument.index(after: colon)...])

@@ -5,12 +5,12 @@ struct CSVImport {
     let run: ImportRun
     let table: String
     let delimiter: Character
-    /// The field that stands for NULL.
+    /// The field that represents NULL.
     let null: String
-    /// Whether a table that is made holds nothing but text.
+    /// Whether all columns of a new table are TEXT.
     let isTextOnly: Bool
 
-    /// Call it in a transaction.
+    /// Must be called in a transaction.
     func callAsFunction() throws -> ImportResult {
         var line = 1
         do {
@@ -72,7 +72,7 @@ struct CSVImport {
                 : "--null TEXT names what stands for NULL; or give the column another type")
     }
 
-    /// To a `String` texts are equal that differ in how their accents are composed.
+    /// Compares bytes, because equal `String`s may differ in how their accents are composed.
     private func isNull(_ field: String) -> Bool {
         field == null && field.utf8.elementsEqual(null.utf8)
     }
@@ -93,7 +93,7 @@ struct CSVImport {
         }
     }
 
-    /// The table that exists, or a new one whose types fit the first records.
+    /// The existing table, or a new one whose types fit the first records.
     private func target(
         _ header: CSVRecords.Record, _ batch: ArraySlice<CSVRecords.Record>
     ) throws -> ImportTable {
@@ -121,7 +121,7 @@ struct CSVImport {
         for field in fields {
             isEmpty = false
             if let integer = CanonicalNumber.integer(field) {
-                // An integer may stand among reals, if a double holds it.
+                // An integer can be stored among reals if a double holds it.
                 if Double(exactly: integer) == nil { isReal = false }
             } else {
                 isInteger = false

@@ -1,6 +1,6 @@
-/// What is wrong with a record, and where.
+/// A problem with a record, and its location.
 struct RecordProblem: Error {
-    /// From 1.
+    /// The number of the line, from 1.
     let line: Int
     let message: String
     var hint: String?
@@ -8,49 +8,51 @@ struct RecordProblem: Error {
 
 /// Finds where the records of a CSV text end, checks its quotes, and makes it safe for SwiftCSV.
 ///
-/// SwiftCSV reads a text by Character and asks Unicode what a newline or a space is. Given UTF-8 it
-/// would merge a delimiter with a combining mark behind it; given bytes as Latin-1 it would end a
-/// record at the second byte of `Å` (0x85, a newline there) and drop spaces at the start of a
-/// field. It also takes `ab""c` for `ab"c`, and a quote that never ends for one that does. So it is
-/// given a text in which every byte that is not printable ASCII is the letter U+0100 plus that
-/// byte, which is no newline, no space and combines with nothing; `CSVRecords` turns them back.
-/// The quotes are checked here, where the line is known.
+/// SwiftCSV reads a text by `Character` and uses Unicode's definition of a newline and a space. In
+/// UTF-8 it would merge a delimiter with a combining mark after it. In bytes read as Latin-1 it
+/// would end a record at the second byte of `Å` (0x85, a newline there) and drop spaces at the
+/// start of a field. It also reads `ab""c` as `ab"c`, and accepts a quote that never ends.
+///
+/// So the text is mapped for SwiftCSV: each byte becomes the letter U+0100 plus that byte, except
+/// visible ASCII characters, the delimiter, and the LF after a record. Such a letter is not a
+/// newline or a space and combines with nothing. `CSVRecords` maps the letters back. The quotes are
+/// checked here, where the line is known.
 struct CSVLayout {
     let delimiter: UInt8
 
     /// A run of whole records.
     struct Part {
-        /// UTF-8 for SwiftCSV; every record ends with LF.
+        /// UTF-8 text for SwiftCSV; every record ends with LF.
         var text: [UInt8] = []
-        /// Line, from 1, on which each record begins.
+        /// The line, from 1, on which each record begins.
         var lines: [Int] = []
         /// Bytes of the input that the records took.
         var byteCount = 0
         /// Lines of the input that the records took.
         var lineCount = 0
-        /// Whether a letter stands for a byte somewhere.
+        /// Whether the text has letters that represent bytes.
         var isMapped = false
     }
 
     private enum Place {
         case fieldStart, plain, quoted
-        /// Behind a quote in a quoted field: its end, or the first of two.
+        /// After a quote in a quoted field: its end, or the first of two.
         case quote
     }
 
-    /// What the scan knows at a byte.
+    /// The state of the scan at a byte.
     private struct State {
         var place = Place.fieldStart
         var recordLine: Int
         var line: Int
     }
 
-    /// The whole records at the start of the bytes.
+    /// Returns the whole records at the start of the bytes.
     ///
     /// - Parameters:
     ///   - line: Number of the first line.
-    ///   - isLast: Whether nothing follows the bytes, so that what is left is a record as well.
-    /// - Throws: `RecordProblem` for quotes that are not as RFC 4180 has them.
+    ///   - isLast: Whether nothing follows the bytes, so that the rest is also a record.
+    /// - Throws: `RecordProblem` for quotes that violate RFC 4180.
     func part(
         of bytes: UnsafeBufferPointer<UInt8>, line: Int, isLast: Bool
     ) throws(RecordProblem) -> Part {
@@ -117,7 +119,7 @@ struct CSVLayout {
         return part
     }
 
-    /// Where the scan is behind a byte that ends no line.
+    /// The state of the scan after a byte that does not end a line.
     private func next(_ place: Place, _ byte: UInt8, _ line: Int) throws(RecordProblem) -> Place {
         switch place {
         case .fieldStart:

@@ -1,6 +1,6 @@
 import SwiftCSV
 
-/// The records of a CSV file, a chunk at a time; SwiftCSV takes them apart.
+/// The records of a CSV file, read in chunks and parsed by SwiftCSV.
 struct CSVRecords {
     /// One record with the line it begins on.
     struct Record {
@@ -8,9 +8,9 @@ struct CSVRecords {
         let fields: [String]
     }
 
-    /// Bytes that are read at once.
+    /// Bytes to read at once.
     static let chunkByteCount = 1 << 20
-    /// Longest record; without a bound a quote that never ends would fill the memory.
+    /// The longest record. Without this limit a quote that never ends would fill the memory.
     static let recordByteCountMax = 256 << 20
 
     private let input: InputFile
@@ -27,9 +27,9 @@ struct CSVRecords {
         layout = CSVLayout(delimiter: delimiter.asciiValue ?? 0x2c)
     }
 
-    /// The next records; none at the end.
+    /// The next records; empty at the end.
     ///
-    /// - Throws: `RecordProblem` for what is not CSV or not UTF-8.
+    /// - Throws: `RecordProblem` for input that is not CSV or not UTF-8.
     mutating func next() throws -> [Record] {
         var countMax = Self.chunkByteCount
         while true {
@@ -50,12 +50,14 @@ struct CSVRecords {
                     message: "the record is longer than \(Self.recordByteCountMax) bytes",
                     hint: "is there a quote that never ends?")
             }
-            // A record longer than a chunk: twice as much, so that it is not scanned too often.
+            // For a record longer than a chunk, reads as much again, so that it is not scanned too
+            // often.
             countMax = max(countMax, bytes.count)
         }
     }
 
-    /// Spreadsheets put it before UTF-8; it is no part of the first name.
+    /// Skips the mark that spreadsheets put before UTF-8, because it does not belong to the first
+    /// name.
     private mutating func skipByteOrderMark() {
         guard isAtStart else { return }
         isAtStart = false
@@ -95,7 +97,7 @@ struct CSVRecords {
         return records
     }
 
-    /// The bytes that a field stands for, as text; `nil` if they are not UTF-8.
+    /// The original text of a mapped field; `nil` if its bytes are not UTF-8.
     private static func unmapped(_ field: String) -> String? {
         var isMapped = false
         var bytes: [UInt8] = []
@@ -113,8 +115,8 @@ struct CSVRecords {
         return isMapped ? String(validating: bytes, as: UTF8.self) : field
     }
 
-    /// SwiftCSV gives rows one by one only through a CSV with a view of everything: this one is of
-    /// nothing.
+    /// An empty view: SwiftCSV enumerates rows one by one only in a `CSV` that has a view of the
+    /// whole text.
     private struct Nothing: CSVView {
         let rows: [[String]] = []
         let columns: [String]? = nil

@@ -1,6 +1,6 @@
 import Coffer
 
-/// The table that an import fills: one that exists, or one that it makes.
+/// The table that an import fills: an existing one, or one that the import creates.
 struct ImportTable {
     struct Column {
         let name: String
@@ -9,7 +9,7 @@ struct ImportTable {
 
     let name: String
     let columns: [Column]
-    /// Whether the import has made it; then every value keeps its storage class.
+    /// Whether the import created it; if so, every value keeps its storage class.
     let isMade: Bool
     private let positions: [ColumnKey: Int]
 
@@ -22,7 +22,7 @@ struct ImportTable {
             uniquingKeysWith: { first, _ in first })
     }
 
-    /// The table of this name; `nil` if there is none.
+    /// The table with this name; `nil` if it does not exist.
     static func existing(_ name: String, in connection: Connection) throws -> ImportTable? {
         let rows = try connection.rows("PRAGMA table_info(\(identifier: name))")
         guard !rows.isEmpty else { return nil }
@@ -33,7 +33,7 @@ struct ImportTable {
         return ImportTable(name: name, columns: columns, isMade: false)
     }
 
-    /// Makes the table.
+    /// Creates the table.
     ///
     /// - Parameter types: `INTEGER`, `REAL`, `TEXT`, `BLOB` or nothing, for each name.
     static func make(
@@ -53,7 +53,7 @@ struct ImportTable {
         return ImportTable(name: name, columns: columns, isMade: true)
     }
 
-    /// The position of a column.
+    /// The position of a column; `nil` if the table does not have it.
     func position(_ name: String) -> Int? {
         positions[ColumnKey(name)]
     }
@@ -75,8 +75,8 @@ struct ImportTable {
     }
 }
 
-/// A name as SQLite compares it: byte by byte, but for the case of ASCII letters. A `String` would
-/// take names for one that differ in how their accents are composed.
+/// A name as SQLite compares it: byte by byte, except for the case of ASCII letters. A `String`
+/// would treat names as equal that differ in how their accents are composed.
 struct ColumnKey: Hashable {
     private let bytes: [UInt8]
 
@@ -85,10 +85,10 @@ struct ColumnKey: Hashable {
     }
 }
 
-/// What an import did.
+/// The result of an import.
 struct ImportResult: Report {
     let path: String
-    /// Not for SQL, which names its tables itself.
+    /// `nil` for SQL, which names its tables itself.
     var table: String?
     var isTableMade: Bool?
     var columns: [String]?
@@ -98,27 +98,27 @@ struct ImportResult: Report {
         var lines = [("store", path)]
         if let table { lines.append(("table", isTableMade == true ? "\(table), made" : table)) }
         if let columns { lines.append(("columns", columns.joined(separator: ", "))) }
-        // SQL deletes and updates as well.
+        // SQL also deletes and updates rows.
         lines.append((table == nil ? "changed" : "imported", "\(rowCount) rows"))
         return lines
     }
 }
 
-/// How an import reports and stops.
+/// The parts of an import that all formats share: its progress, its cancellation and its errors.
 struct ImportRun {
     let path: String
     let connection: Connection
     let input: InputFile
     let reporter: ProgressReporter
 
-    /// Called for every record; looks up now and then.
+    /// Called for every record; checks for cancellation and reports progress every 1024 records.
     func passed(_ count: Int) throws {
         guard count.isMultiple(of: 1024) else { return }
         try Task.checkCancellation()
         reporter.update(input.readCount, of: input.byteCount)
     }
 
-    /// What is said about a record: the engine's error with its line.
+    /// The error to report for a record: the engine's error with the record's line.
     func failure(_ error: any Error, line: Int) -> any Error {
         switch error {
         case let problem as RecordProblem:

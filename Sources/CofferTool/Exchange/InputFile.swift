@@ -7,17 +7,17 @@ import Glibc
 import Darwin
 #endif
 
-/// A file that is read from its start to its end, or standard input (`-`).
+/// A file that is read sequentially, or standard input (`-`).
 final class InputFile {
-    /// How messages call it.
+    /// The file's name in messages.
     let name: String
-    /// Size of an ordinary file; `nil` for pipes.
+    /// The size of a regular file; `nil` for pipes.
     let byteCount: Int?
     private(set) var readCount = 0
     private let descriptor: FileDescriptor
 
-    /// - Parameter store: Path of the store that will be open meanwhile. It is refused as input:
-    ///   closing a second descriptor of its file would drop SQLite's locks.
+    /// - Parameter store: Path of the store that will be open at the same time. It is refused as
+    ///   input, because closing a second descriptor of its file would drop SQLite's locks.
     init(_ path: String, apartFrom store: String) throws {
         guard path != "-" else {
             name = "standard input"
@@ -53,12 +53,12 @@ final class InputFile {
         return first.st_dev == second.st_dev && first.st_ino == second.st_ino
     }
 
-    /// Appends what comes next, at most `countMax` bytes; `false` at the end.
+    /// Appends the next bytes, at most `countMax`; returns `false` at the end.
     ///
-    /// - Throws: `CancellationError` also while nothing comes.
+    /// - Throws: `CancellationError`, even while no bytes arrive.
     func read(_ countMax: Int, into bytes: inout [UInt8]) throws -> Bool {
         var filled = 0
-        // Not in place: to grow an array by so many zeros is slow in a debug build.
+        // Not in place, because growing an array by that many zeros is slow in a debug build.
         let chunk = try [UInt8](unsafeUninitializedCapacity: countMax) { buffer, initialized in
             while filled < countMax {
                 try waitForBytes()
@@ -83,7 +83,7 @@ final class InputFile {
         }
     }
 
-    /// All of it.
+    /// Reads the whole input.
     func readAll(countMax: Int) throws -> [UInt8] {
         var bytes: [UInt8] = []
         if let byteCount { bytes.reserveCapacity(min(byteCount, countMax) + 2) }
@@ -95,7 +95,7 @@ final class InputFile {
         return bytes
     }
 
-    /// A pipe may be silent for long, and a read of it does not notice the signal.
+    /// A pipe may be silent for a long time, and a blocked read would not notice cancellation.
     private func waitForBytes() throws {
         while true {
             try Task.checkCancellation()

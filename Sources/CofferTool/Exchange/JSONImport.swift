@@ -2,13 +2,13 @@ import Coffer
 
 /// Fills a table from JSON lines.
 struct JSONImport {
-    /// Longest line: the engine's own limit for a value is not much larger.
+    /// The longest line, which is about the engine's own limit for a value.
     private static let lineByteCountMax = 1 << 30
 
     let run: ImportRun
     let table: String
 
-    /// Call it in a transaction.
+    /// Must be called in a transaction.
     func callAsFunction() throws -> ImportResult {
         var line = 0
         do {
@@ -63,12 +63,12 @@ struct JSONImport {
         guard !members.isEmpty else {
             throw RecordProblem(line: 1, message: "the first object has no keys to make columns of")
         }
-        // A column without a type keeps every value as it is.
+        // A column without a type stores every value unchanged.
         let types = members.map { $0.value == .null ? "" : $0.value.storageClass.description }
         return try ImportTable.make(table, members.map(\.key), types: types, in: run.connection)
     }
 
-    /// The columns of an object, each of which takes its value as it is.
+    /// The positions of an object's columns, each of which stores its value unchanged.
     private func positions(
         of members: [(key: String, value: Value)], _ table: ImportTable, _ line: Int
     ) throws -> [Int] {
@@ -96,7 +96,8 @@ struct JSONImport {
         }
     }
 
-    /// The lines of a file, without their LF or CR LF.
+    /// The lines of a file, without their LF. A CR before it remains: `JSONRecord` skips it as
+    /// space.
     private struct Lines {
         let input: InputFile
         var bytes: [UInt8] = []

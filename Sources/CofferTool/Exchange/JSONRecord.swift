@@ -1,21 +1,21 @@
 import Coffer
 
-/// What is wrong with a line of JSON.
+/// A problem with a line of JSON.
 struct JSONProblem: Error {
     let message: String
 }
 
-/// Reads one JSON object whose values a table can hold, with its members in their order.
+/// Reads one JSON object with values that a table can hold, and keeps the order of its members.
 ///
-/// Our own scanner, because Foundation's loses what an import has to know: the order of the keys,
-/// that a key is there twice, and (in `JSONSerialization`) 1 from 1.0.
+/// A separate scanner, because Foundation's loses facts that an import needs: the order of the
+/// keys, duplicate keys, and (in `JSONSerialization`) the difference between 1 and 1.0.
 struct JSONRecord {
     private let bytes: UnsafeBufferPointer<UInt8>
     private var index = 0
 
-    /// The members of the object that the bytes spell.
+    /// Parses the bytes and returns the members of their object.
     ///
-    /// - Throws: `JSONProblem`, which repeats keys and no values.
+    /// - Throws: `JSONProblem`, which repeats keys but not values.
     static func members(
         of bytes: UnsafeBufferPointer<UInt8>
     ) throws(JSONProblem) -> [(key: String, value: Value)] {
@@ -62,7 +62,7 @@ struct JSONRecord {
         case 0x2d, 0x30...0x39: return try number(of: key)
         default:
             if take("null") { return .null }
-            // SQLite has no type for them; this is what its own JSON functions make of them.
+            // SQLite has no type for them; its own JSON functions return the same integers.
             if take("true") { return .integer(1) }
             if take("false") { return .integer(0) }
             throw problem("the value of \(key) is not JSON")
@@ -162,7 +162,7 @@ struct JSONRecord {
         }
     }
 
-    /// The scalar of `\uXXXX`, or of two of them that are a surrogate pair.
+    /// The scalar of `\uXXXX`, or of two of them that form a surrogate pair.
     private mutating func scalar() throws(JSONProblem) -> UTF8.EncodedScalar {
         var code = try codeUnit()
         if code & 0xfc00 == 0xd800, take("\\u") {

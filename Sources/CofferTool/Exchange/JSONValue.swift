@@ -4,9 +4,10 @@ import Foundation
 /// Values as JSON that reads back to the same storage class and the same bytes.
 ///
 /// - integers as integers, all 64 bits; reals always with a point or an exponent;
-/// - `{"$real":"Infinity"}`, `{"$real":"-Infinity"}`, `{"$base64":"…"}` for what JSON cannot say.
+/// - `{"$real":"Infinity"}`, `{"$real":"-Infinity"}`, `{"$base64":"…"}` for values that JSON cannot
+///   express.
 ///
-/// Our own writer, because `JSONEncoder` writes 1.0 as 1.
+/// A separate writer, because `JSONEncoder` writes 1.0 as 1.
 enum JSONValue {
     static let realMember = "$real"
     static let blobMember = "$base64"
@@ -42,7 +43,7 @@ enum JSONValue {
         bytes.append(0x22)
     }
 
-    /// JSON whose strings hold no character that a terminal obeys: escapes read back as the same.
+    /// Escapes the characters that a terminal would interpret; the JSON still reads back the same.
     static func harmless(_ json: String) -> String {
         guard !json.unicodeScalars.allSatisfy(VisibleText.isHarmless) else { return json }
         return json.unicodeScalars.reduce(into: "") { text, scalar in
@@ -61,7 +62,7 @@ enum JSONValue {
         }
     }
 
-    /// The value of one of our object forms; `nil` if it is none.
+    /// The value of one of the object forms above; `nil` for any other object.
     static func special(member: String, text: String) -> Value? {
         switch (member, text) {
         case (realMember, "Infinity"): return .real(.infinity)

@@ -9,15 +9,15 @@ import Glibc
 import Darwin
 #endif
 
-/// A new file that gets its name when it is complete, and not before.
+/// A new file that gets its name only when it is complete.
 ///
-/// Until then it has none, where the system has such files: however the process ends, nothing is
-/// left.
-/// Elsewhere it is written under the name of an unfinished file, with its lock.
+/// Where the system supports it, the file has no name until then. However the process ends, nothing
+/// is left. Elsewhere it is written under the name of an unfinished file, with the lock of such a
+/// file.
 final class OutputFile {
     let descriptor: FileDescriptor
     private let path: String
-    /// `nil` for a file without a name.
+    /// The file under its unfinished name; `nil` for a file without a name.
     private let named: Named?
 
     private final class Named {
@@ -28,7 +28,7 @@ final class OutputFile {
         }
     }
 
-    /// Makes the file in the folder of the path, for its owner alone.
+    /// Creates the file in the folder of the path, accessible only to its owner.
     init(_ path: String) throws {
         try NewFile.requireFree(path)
         self.path = path
@@ -50,7 +50,7 @@ final class OutputFile {
 
     deinit { try? descriptor.close() }
 
-    /// Makes the bytes durable, then gives the file its name, unless somebody else took it.
+    /// Makes the bytes durable, then gives the file its name, unless the name is already taken.
     func finish() throws {
         guard fsync(descriptor.rawValue) == 0 else { throw failure(Errno(rawValue: errno)) }
         if let named {

@@ -1,12 +1,12 @@
 import ArgumentParser
 import Coffer
 
-/// How rows are written.
+/// The formats of written rows.
 enum RowFormat: String, ExpressibleByArgument, CaseIterable {
     case table, csv, jsonl
 }
 
-/// Writes rows one after another: what is written is not kept.
+/// Writes rows one after another, without keeping them.
 protocol RowWriter {
     mutating func begin(_ columns: [String], _ output: inout StandardOutput) throws
     mutating func write(_ row: [Value], _ output: inout StandardOutput) throws
@@ -14,7 +14,7 @@ protocol RowWriter {
 }
 
 extension RowFormat {
-    /// - Parameter null: What stands for NULL in `csv` and `table`.
+    /// - Parameter null: The text for NULL in `csv` and `table`.
     func writer(null: String) -> any RowWriter {
         switch self {
         case .table: TableWriter(null: null)
@@ -24,7 +24,7 @@ extension RowFormat {
     }
 }
 
-/// Names that are there twice get a number, so that no column is lost: `a`, `a:2`.
+/// Numbers duplicate names, so that no column is lost: `a`, `a:2`.
 enum ColumnLabels {
     static func unique(_ names: [String]) -> [String] {
         var taken = Set(names)
@@ -38,7 +38,7 @@ enum ColumnLabels {
     }
 }
 
-/// One JSON object a line, keys in the order of the columns.
+/// One JSON object per line, keys in the order of the columns.
 struct JSONLinesWriter: RowWriter {
     private var keys: [[UInt8]] = []
 
@@ -64,7 +64,7 @@ struct JSONLinesWriter: RowWriter {
     func end(_ output: inout StandardOutput) {}
 }
 
-/// Comma-separated values as RFC 4180 has them, with a header and with LF at the end of a record.
+/// Comma-separated values in the form of RFC 4180, with a header and with LF after each record.
 struct CSVWriter: RowWriter {
     let null: String
     private var columns: [String] = []
@@ -119,8 +119,8 @@ struct CSVWriter: RowWriter {
             hint: "use jsonl or sql\(more)")
     }
 
-    /// Quoted where a reader could take it for something else; in a single column the empty text
-    /// too, since its line would be blank.
+    /// Quotes text that a reader could misinterpret. In a single column it also quotes the empty
+    /// text, because its line would be blank.
     private static func field(_ text: String, isOnly: Bool) -> String {
         let bytes = text.utf8
         let isPlain = bytes.allSatisfy { $0 != 0x2c && $0 != 0x22 && $0 != 0x0a && $0 != 0x0d }

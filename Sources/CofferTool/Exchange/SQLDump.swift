@@ -2,11 +2,11 @@ import Coffer
 
 /// Writes the whole database, or some tables, as SQL.
 ///
-/// In the order of `sqlite3`'s own `.dump`: tables with their rows, then indexes, triggers and
-/// views, so that nothing fires while the rows come back.
+/// The order is that of `sqlite3`'s own `.dump`: tables with their rows, then indexes, triggers and
+/// views, so that no trigger fires while the rows are inserted again.
 struct SQLDump {
     let connection: Connection
-    /// Only these tables, with their indexes and triggers; all if it is empty.
+    /// The tables to write, with their indexes and triggers; empty for all.
     let tables: [String]
     let reporter: ProgressReporter
     private var rowCountTotal = 0
@@ -25,7 +25,7 @@ struct SQLDump {
         let sql: String
     }
 
-    /// Call it in a transaction. Returns the number of rows.
+    /// Must be called in a transaction. Returns the number of rows.
     mutating func write(_ output: inout StandardOutput) throws -> Int {
         let objects = try objects()
         let ordinary = objects.filter { $0.type == "table" }
@@ -50,7 +50,7 @@ struct SQLDump {
         try connection.firstRow("SELECT count(*) FROM \(identifier: table)")?.get(0) ?? 0
     }
 
-    /// Statistics (sqlite_stat…) are left out: ANALYZE makes them anew.
+    /// The objects to write, without statistics (sqlite_stat…), which ANALYZE can recreate.
     private func objects() throws -> [Object] {
         let rows = try connection.rows(
             """
@@ -73,7 +73,7 @@ struct SQLDump {
         return all.filter { wanted.contains(ColumnKey($0.table)) && $0.type != "view" }
     }
 
-    /// What is in their tables is for their module alone to write.
+    /// Refuses virtual tables, because only a virtual table's module may write its content.
     private static func refuseVirtual(_ tables: [Object]) throws {
         for table in tables {
             let words = table.sql.split(maxSplits: 2) { $0.isWhitespace }
@@ -92,7 +92,7 @@ struct SQLDump {
     }
 
     private func write(_ object: Object, _ output: inout StandardOutput) throws {
-        // A comment at the end would swallow the semicolon.
+        // A comment at the end would hide the semicolon.
         try output.writeLine(object.sql + (object.sql.contains("--") ? "\n;" : ";"))
     }
 
@@ -108,7 +108,7 @@ struct SQLDump {
         let order = columns.rowID.map { " ORDER BY \($0)" } ?? ""
         let statement = try connection.prepare("SELECT \(list) FROM \(name)\(order)")
         let literal = try SQLLiteral(connection)
-        // Generated columns are not among those that are read, so the list has to be there.
+        // The SELECT omits generated columns, so the INSERT needs the list.
         let start = Array("INSERT INTO \(name)(\(list)) VALUES(".utf8)
         while try statement.step() {
             var line = start
@@ -126,7 +126,7 @@ struct SQLDump {
         }
     }
 
-    /// The columns that can be written, and the name of the row id where no column is the row id.
+    /// The columns that can be written, and a name for the row id if no column is the row id.
     private func columns(of table: String) throws -> (names: [String], rowID: String?) {
         let rows = try connection.rows("PRAGMA table_info(\(identifier: table))")
         let names: [String] = try rows.map { try $0.get("name") }
@@ -135,19 +135,19 @@ struct SQLDump {
             try keys.count == 1
             && keys[0].get("type", as: String.self)
                 .uppercased() == "INTEGER"
-        // INTEGER PRIMARY KEY DESC has an index of its own, and is not the row id.
+        // INTEGER PRIMARY KEY DESC has an index and is not the row id.
         let hasIndex = try connection.rows("PRAGMA index_list(\(identifier: table))")
             .contains { try $0.get("origin", as: String.self) == "pk" }
         if isInteger, !hasIndex { return (names, nil) }
         let taken = Set(names.map { $0.lowercased() })
         let free = RowIDName.free(beside: taken)
         guard let free else { return (names, nil) }
-        // It does not compile for a table WITHOUT ROWID.
+        // The probe does not compile for a table WITHOUT ROWID.
         let probe = SQL("SELECT \(SQL(text: free)) FROM \(identifier: table)").text
         return (names, (try? connection.prepare(probe)) == nil ? nil : free)
     }
 
-    /// The highest row id that an AUTOINCREMENT table ever had.
+    /// Writes the highest row id that each AUTOINCREMENT table ever had.
     private func writeSequences(
         of tables: [Object], _ output: inout StandardOutput
     ) throws {

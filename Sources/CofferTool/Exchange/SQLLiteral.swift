@@ -3,10 +3,10 @@ import Foundation
 
 /// Values as SQL that reads back to the same storage class and the same bytes.
 struct SQLLiteral {
-    /// What the engine makes of a number's text.
+    /// Asks the engine which number it reads from a text.
     private let cast: Statement
 
-    /// - Parameter connection: In a transaction.
+    /// - Parameter connection: Must be in a transaction.
     init(_ connection: Connection) throws {
         cast = try connection.prepare("SELECT CAST(? AS REAL)")
     }
@@ -15,7 +15,7 @@ struct SQLLiteral {
         switch value {
         case .null: bytes.append(contentsOf: "NULL".utf8)
         case .integer(.min):
-            // The parser takes the digits without their sign, and they are one too many.
+            // The parser reads the digits without their sign, and that number is one too large.
             bytes.append(contentsOf: "(-9223372036854775807-1)".utf8)
         case .integer(let integer): bytes.append(contentsOf: String(integer).utf8)
         case .real(let real): bytes.append(contentsOf: try text(of: real).utf8)
@@ -24,7 +24,8 @@ struct SQLLiteral {
         }
     }
 
-    /// A NUL would end the text of a statement, and the shells drop a CR at the end of a line.
+    /// Casts text with a NUL or CR from a blob: a NUL would end the text of a statement, and the
+    /// shells drop a CR at the end of a line.
     private static func append(_ text: String, to bytes: inout [UInt8]) {
         let utf8 = text.utf8
         guard !utf8.contains(0), !utf8.contains(0x0d) else {
@@ -53,11 +54,11 @@ struct SQLLiteral {
 
     // MARK: Reals
 
-    /// SQLite does not round every decimal to the nearest double, so each text is tried on the
-    /// engine: the shortest, one with digits to spare, then an exact product.
+    /// SQLite does not round every decimal to the nearest double, so the engine checks each text:
+    /// the shortest, then one with spare digits. If both fail, the text is an exact product.
     private func text(of real: Double) throws -> String {
         guard real.isFinite else { return real < 0 ? "-1e999" : "1e999" }
-        // Near the smallest numbers the engines' versions read one decimal differently.
+        // Near the smallest numbers, versions of the engine read the same decimal differently.
         if real != 0, abs(real) < 1e-270 { return Self.product(real) }
         let short = real.description
         if try isRead(short, as: real) { return short }

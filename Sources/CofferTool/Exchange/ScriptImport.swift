@@ -2,7 +2,7 @@ import Coffer
 
 /// Runs the statements of an SQL file, such as a dump, as one transaction.
 struct ScriptImport {
-    /// The file is held in memory.
+    /// Limits the size of the file, because it is held in memory.
     private static let byteCountMax = 1_000_000_000
 
     private let path: String
@@ -33,7 +33,8 @@ struct ScriptImport {
             guard let text = raw.baseAddress?.assumingMemoryBound(to: CChar.self) else {
                 return ImportResult(path: path, rowCount: 0)
             }
-            // In a transaction SQLite ignores it, so that what a dump begins with comes first.
+            // SQLite ignores `PRAGMA foreign_keys` in a transaction, so it runs before the
+            // transaction.
             let (start, isUnchecked) = try settings(text)
             let before = connection.totalChangeCount
             try connection.transaction { try statements(text, from: start) }
@@ -42,7 +43,8 @@ struct ScriptImport {
         }
     }
 
-    /// Runs `PRAGMA foreign_keys` where a dump has it: before everything else.
+    /// Runs the `PRAGMA foreign_keys` statements that a dump begins with. Returns the offset after
+    /// them, and whether they switched the check off.
     private func settings(
         _ text: UnsafePointer<CChar>
     ) throws -> (start: Int, isUnchecked: Bool) {
@@ -108,7 +110,8 @@ struct ScriptImport {
     private func run(_ statement: Statement) throws {
         switch statement.transactionVerb {
         case nil: while try statement.step() {}
-        // The whole file is one transaction: its own, and its savepoints ("BEGIN" too), are parts.
+        // The whole file is one transaction, so its own transactions and savepoints are not run. A
+        // savepoint's verb is "BEGIN" too.
         case "BEGIN", "COMMIT", "RELEASE": return
         case let verb?:
             throw ToolError(

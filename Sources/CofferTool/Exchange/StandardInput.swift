@@ -2,14 +2,14 @@ import ArgumentParser
 
 /// Standard input as data.
 enum StandardInput {
-    /// - Throws: `ValidationError` if the secret comes from there as well.
+    /// - Throws: `ValidationError` if the secret also comes from standard input.
     static func claim(_ data: String?, _ secret: SecretOptions) throws {
         guard let data, try secret.source().isStandardInput else { return }
         throw ValidationError(
             "Standard input cannot be both \(data) and the secret: name another source of one.")
     }
 
-    /// All of it, in UTF-8.
+    /// Reads all of it as UTF-8.
     static func text(_ what: String) throws -> String {
         let bytes = try InputFile("-", apartFrom: "").readAll(countMax: 64 << 20)
         guard let text = String(validating: bytes, as: UTF8.self) else {

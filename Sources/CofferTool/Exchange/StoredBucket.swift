@@ -2,11 +2,11 @@ import ArgumentParser
 import Coffer
 import Foundation
 
-/// A bucket whose types only its table knows.
+/// A bucket whose types are known only from its table.
 ///
-/// The table is the one that `Bucket` makes: `bucket:` and the name, with `key` and `value`.
+/// The table is the one that `Bucket` creates: `bucket:` and the name, with `key` and `value`.
 struct StoredBucket: Sendable {
-    /// What the keys of a bucket are.
+    /// The type of a bucket's keys.
     enum KeyType: String, ExpressibleByArgument, CaseIterable {
         case text, integer, bytes
     }
@@ -51,7 +51,8 @@ struct StoredBucket: Sendable {
             "INSERT OR REPLACE INTO \(identifier: table)(key, value) VALUES (\(key), \(value))")
     }
 
-    /// Made by the library, so that a program finds it as it would have made it.
+    /// Lets the library create the bucket, so that its table is the same as one created by a
+    /// program.
     private func make(
         _ type: KeyType, _ key: String, _ value: Value, _ tx: borrowing WriteTransaction
     ) throws {
@@ -80,7 +81,7 @@ struct StoredBucket: Sendable {
         return try tx.execute("DELETE FROM \(identifier: table) WHERE key = \(key)") > 0
     }
 
-    /// Hands out one entry after another, in the order of the keys.
+    /// Passes the entries to `body` one by one, in the order of the keys.
     func entries(
         _ connection: Connection, prefix: String?, limit: Int?,
         _ body: (Value, Value) throws -> Void
@@ -107,7 +108,7 @@ struct StoredBucket: Sendable {
 
     // MARK: Keys
 
-    /// - Throws: `ToolError` `.notFound` without a bucket of the name.
+    /// - Throws: `ToolError` `.notFound` if there is no bucket with this name.
     private func requireKeyType(_ ask: (SQL) throws -> [Row]) throws -> KeyType {
         guard let type = try keyType(ask: ask) else {
             throw ToolError(
@@ -147,9 +148,9 @@ struct StoredBucket: Sendable {
     }
 }
 
-/// Entries of a bucket as lines.
+/// Writes the entries of a bucket as lines.
 enum EntryWriter {
-    /// Key, tab and value on a line; or one JSON object.
+    /// Writes key, tab and value on one line, or one JSON object.
     static func write(
         _ key: Value, _ value: Value?, isJSON: Bool = true, member: String = "key",
         _ output: inout StandardOutput
@@ -171,7 +172,7 @@ enum EntryWriter {
         try output.write(line)
     }
 
-    /// The bytes of a value, as a program that gets only this value wants them.
+    /// The bytes of a value for a program that reads only this value.
     static func bytes(of value: Value) -> [UInt8] {
         switch value {
         case .text(let text): Array(text.utf8)

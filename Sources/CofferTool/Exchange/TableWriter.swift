@@ -1,8 +1,8 @@
 import Coffer
 
-/// Aligned columns for people. The first rows decide how wide the columns are.
+/// Aligned columns for people. The first rows determine the width of the columns.
 struct TableWriter: RowWriter {
-    /// Rows that are looked at before the first one is written.
+    /// Rows that are measured before the first one is written.
     private static let sampleCount = 200
     let null: String
     private var sample: [[String]] = []

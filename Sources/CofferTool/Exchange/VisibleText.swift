@@ -1,6 +1,6 @@
 import Coffer
 
-/// Values as people read them on a terminal: nothing in them moves the cursor.
+/// Formats values for people on a terminal: no character in them moves the cursor.
 enum VisibleText {
     static func of(_ value: Value, null: String) -> String {
         switch value {
@@ -13,10 +13,12 @@ enum VisibleText {
         }
     }
 
-    /// A terminal obeys control characters, and a newline would break the line. Format characters
-    /// turn the direction of text around or hide in it: a name then reads as another one.
+    /// Escapes characters that a terminal interprets. Control characters are such, and a newline
+    /// would break the line. Format characters reverse the direction of text or hide in it, so that
+    /// one name reads as another.
     ///
-    /// - Parameter kept: What stays as it is: newlines in a text of several lines.
+    /// - Parameter kept: Characters to leave unchanged, such as newlines in a text of several
+    ///   lines.
     static func of(_ text: String, keeping kept: Set<Unicode.Scalar> = []) -> String {
         func isShown(_ scalar: Unicode.Scalar) -> Bool {
             isHarmless(scalar) || kept.contains(scalar)
@@ -31,7 +33,7 @@ enum VisibleText {
         }
     }
 
-    /// Whether a terminal shows a character, and obeys it in nothing.
+    /// Whether a terminal shows the character without interpreting it.
     static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
         if scalar.isASCII { return scalar.value >= 0x20 && scalar.value != 0x7f }
         switch scalar.properties.generalCategory {
