@@ -1,7 +1,7 @@
-// The C door of Coffer: SQLCipher's header, and what Swift cannot say for itself.
+// Coffer's C interface: SQLCipher's header, and declarations that Swift cannot express.
 //
-// One source serves SQLCipher 3.4.1 (SQLite 3.15.2) and 4.x. What the older engine lacks stands
-// here behind SQLITE_VERSION_NUMBER, so that no Swift file names a symbol that may not link.
+// One source serves SQLCipher 3.4.1 (SQLite 3.15.2) and 4.x. Features that the older engine lacks
+// are guarded by SQLITE_VERSION_NUMBER, so that no Swift file names a symbol that may not link.
 
 #ifndef COFFER_CSQLCIPHER_SHIM_H
 #define COFFER_CSQLCIPHER_SHIM_H
@@ -27,23 +27,24 @@
 #include <sys/syscall.h>
 #endif
 
-/// SQLITE_TRANSIENT is a cast of -1, which Swift does not import: the engine copies the bytes.
+/// SQLITE_TRANSIENT, which tells the engine to copy the bytes. It is a cast of -1, which Swift does
+/// not import.
 static inline sqlite3_destructor_type coffer_transient(void) {
     return SQLITE_TRANSIENT;
 }
 
-/// Whether two texts of the same length are the same bytes. Here, because `memcmp` has another
-/// module's name on each platform.
+/// Whether two texts of the same length have the same bytes. Defined here, because `memcmp` is in a
+/// different module on each platform.
 static inline bool coffer_is_equal(const void *left, const void *right, size_t count) {
     return count == 0 || memcmp(left, right, count) == 0;
 }
 
-/// `strlen` has another module's name on each platform as well.
+/// The length of a text. Defined here, because `strlen` is in a different module on each platform.
 static inline size_t coffer_length(const char *text) {
     return strlen(text);
 }
 
-/// How many pages the connection has read into its cache, from the file or its log.
+/// How many pages the connection has read into its cache, from the main file or the WAL.
 /// See <https://www.sqlite.org/c3ref/c_dbstatus_options.html>.
 static inline int32_t coffer_cache_miss_count(sqlite3 *db) {
     int count = 0, highest = 0;
@@ -58,7 +59,7 @@ static inline int32_t coffer_cache_hit_count(sqlite3 *db) {
     return count;
 }
 
-/// Compiles one statement that will be kept: the engine then avoids its short-lived memory pool.
+/// Compiles a statement that will be kept, so that the engine avoids its lookaside memory.
 static inline int coffer_prepare_persistent(sqlite3 *db, const char *sql, int byte_count,
                                             sqlite3_stmt **statement, const char **tail) {
 #if SQLITE_VERSION_NUMBER >= 3020000
@@ -68,8 +69,8 @@ static inline int coffer_prepare_persistent(sqlite3 *db, const char *sql, int by
 #endif
 }
 
-/// Where in the SQL text the last error stands, in bytes; -1 where the engine does not tell, as the
-/// older one never does.
+/// The offset in bytes of the last error in the SQL text; -1 if the engine does not report it. The
+/// older engine never does.
 static inline int coffer_error_offset(sqlite3 *db) {
 #if SQLITE_VERSION_NUMBER >= 3038000
     return sqlite3_error_offset(db);
@@ -78,12 +79,12 @@ static inline int coffer_error_offset(sqlite3 *db) {
 #endif
 }
 
-/// Writes a real as the engine itself does when a number is read as text.
+/// Writes a real in the form that the engine itself uses when it reads a number as text.
 static inline void coffer_real_text(double value, char *buffer, int byte_count) {
     sqlite3_snprintf(byte_count, buffer, "%!.15g", value);
 }
 
-/// Rows changed by the last statement; the older engine counts in 32 bits.
+/// The number of rows that the last statement changed; the older engine counts in 32 bits.
 static inline int64_t coffer_changes(sqlite3 *db) {
 #if SQLITE_VERSION_NUMBER >= 3037000
     return sqlite3_changes64(db);
@@ -92,7 +93,7 @@ static inline int64_t coffer_changes(sqlite3 *db) {
 #endif
 }
 
-/// Rows changed since the connection was opened; the older engine counts in 32 bits.
+/// The number of rows changed since the connection opened; the older engine counts in 32 bits.
 static inline int64_t coffer_total_changes(sqlite3 *db) {
 #if SQLITE_VERSION_NUMBER >= 3037000
     return sqlite3_total_changes64(db);
@@ -101,8 +102,8 @@ static inline int64_t coffer_total_changes(sqlite3 *db) {
 #endif
 }
 
-/// Registers a function that also works over a window of rows; `box` is released with the function,
-/// or at once if it is refused. SQLITE_NOTFOUND where the engine has no window functions.
+/// Registers a function that also works over a window of rows. `box` is released with the function,
+/// or at once if the engine refuses it. SQLITE_NOTFOUND if the engine has no window functions.
 static inline int coffer_create_window_function(
     sqlite3 *db, const char *name, int argument_count, int flags, void *box,
     void (*step)(sqlite3_context *, int, sqlite3_value **), void (*final)(sqlite3_context *),
@@ -122,12 +123,12 @@ static inline bool coffer_has_window_functions(void) {
     return SQLITE_VERSION_NUMBER >= 3025000;
 }
 
-/// sqlite3_db_config is variadic. Returns SQLITE_ERROR for an option that the engine does not know.
+/// Wraps sqlite3_db_config, which is variadic. SQLITE_ERROR if the engine does not know the option.
 static inline int coffer_set_option(sqlite3 *db, int option, int enabled) {
     return sqlite3_db_config(db, option, enabled, (int *)0);
 }
 
-/// sqlite3_config is variadic. Does nothing once the engine has been used.
+/// Wraps sqlite3_config, which is variadic. Has no effect once the engine has been used.
 static inline int coffer_stop_memory_statistics(void) {
     return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
@@ -135,7 +136,7 @@ static inline int coffer_stop_memory_statistics(void) {
 /// SQLITE_IOERR_SHORT_READ, an expression that Swift does not import.
 static const int coffer_ioerr_short_read = SQLITE_IOERR_SHORT_READ;
 
-/// SQLITE_CORRUPT_VTAB, an expression as well.
+/// SQLITE_CORRUPT_VTAB, also an expression that Swift does not import.
 static const int coffer_corrupt_virtual_table = SQLITE_CORRUPT_VTAB;
 
 /// Options of sqlite3_db_config that the older header does not name.
@@ -147,8 +148,8 @@ enum {
 };
 
 /// The interface of FTS3 tokenizers, which sqlite3.h does not declare:
-/// <https://www.sqlite.org/fts3.html#custom_application_defined_tokenizers>. Each struct of the
-/// engine's comes first in one of ours, with what Coffer finds itself again by behind it.
+/// <https://www.sqlite.org/fts3.html#custom_application_defined_tokenizers>. Each struct begins
+/// with the fields of the engine's struct. `context` follows where Coffer needs its own state.
 typedef struct coffer_tokenizer_module coffer_tokenizer_module;
 typedef struct coffer_tokenizer coffer_tokenizer;
 typedef struct coffer_tokenizer_cursor coffer_tokenizer_cursor;
@@ -176,11 +177,11 @@ struct coffer_tokenizer_cursor {
     void *context;
 };
 
-/// What FTS5 wants to be told of each token.
+/// The function that a tokenizer calls for each token.
 typedef int (*coffer_fts5_token)(void *context, int flags, const char *token, int byte_count,
                                  int start, int end);
 
-/// Gives FTS5 a tokenizer. SQLITE_NOTFOUND if the engine has no FTS5; `destroy` was not called then.
+/// Gives FTS5 a tokenizer. SQLITE_NOTFOUND if the engine has no FTS5, without calling `destroy`.
 static inline int coffer_fts5_create_tokenizer(
     sqlite3 *db, const char *name, void *context,
     int (*create)(void *context, const char **arguments, int count, void **tokenizer),
@@ -235,7 +236,7 @@ static inline int coffer_raw_byte_count(sqlite3 *db, int64_t *byte_count) {
     return code;
 }
 
-/// Puts what was written to the main file onto the disk.
+/// Syncs the main file to the disk.
 static inline int coffer_sync_main_file(sqlite3 *db) {
     sqlite3_file *file = 0;
     int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
@@ -244,8 +245,8 @@ static inline int coffer_sync_main_file(sqlite3 *db) {
     return file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
 }
 
-/// Reads raw bytes of the write-ahead log through the engine's own descriptor.
-/// SQLITE_NOTFOUND if no log is open.
+/// Reads raw bytes of the WAL through the engine's own descriptor. Without WAL it reads an open
+/// rollback journal. SQLITE_NOTFOUND if neither is open.
 static inline int coffer_read_log(sqlite3 *db, void *buffer, int byte_count, int64_t offset) {
     sqlite3_file *file = 0;
     int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
@@ -254,7 +255,8 @@ static inline int coffer_read_log(sqlite3 *db, void *buffer, int byte_count, int
     return file->pMethods->xRead(file, buffer, byte_count, offset);
 }
 
-/// Byte count of the write-ahead log. SQLITE_NOTFOUND if no log is open.
+/// Byte count of the WAL, or without WAL of an open rollback journal. SQLITE_NOTFOUND if neither is
+/// open.
 static inline int coffer_log_byte_count(sqlite3 *db, int64_t *byte_count) {
     sqlite3_file *file = 0;
     int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
@@ -266,8 +268,8 @@ static inline int coffer_log_byte_count(sqlite3 *db, int64_t *byte_count) {
     return code;
 }
 
-/// Finds the beginning of the WAL index in the memory that the engine shares.
-/// SQLITE_NOTFOUND without WAL.
+/// Maps the beginning of the WAL index, which the engine keeps in shared memory. SQLITE_NOTFOUND
+/// without WAL.
 static inline int coffer_map_log_index(sqlite3 *db, sqlite3_file **file, void volatile **region) {
     int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, file);
     if (code != SQLITE_OK) return code;
@@ -304,8 +306,8 @@ static inline int coffer_read_moved_frame_count(sqlite3 *db, uint32_t *count) {
     return SQLITE_OK;
 }
 
-/// Forbids core dumps of this process and, on Linux, to trace it or read its memory as the same user.
-/// Returns 0 if all of it took effect.
+/// Forbids core dumps of this process. On Linux it also forbids the same user to trace the process
+/// or read its memory. Returns 0 if everything took effect.
 static inline int coffer_forbid_dumps(void) {
     struct rlimit none = {0, 0};
     int failed = setrlimit(RLIMIT_CORE, &none);
@@ -315,29 +317,29 @@ static inline int coffer_forbid_dumps(void) {
     return failed;
 }
 
-/// The soft limit of core dumps, or of locked memory, in bytes; -1 for none, -2 if it is not known.
+/// The soft limit of core dumps in bytes; -1 without a limit, -2 if it is unknown.
 static inline int64_t coffer_core_limit(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_CORE, &limit) != 0) return -2;
     return limit.rlim_cur == RLIM_INFINITY ? -1 : (int64_t)limit.rlim_cur;
 }
 
-/// See coffer_core_limit: of one file that this process writes.
+/// The soft limit of one file that this process writes, in bytes; values as for coffer_core_limit.
 static inline int64_t coffer_file_size_limit(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return -2;
     return limit.rlim_cur == RLIM_INFINITY ? -1 : (int64_t)limit.rlim_cur;
 }
 
-/// See coffer_core_limit.
+/// The soft limit of locked memory in bytes; values as for coffer_core_limit.
 static inline int64_t coffer_lock_limit(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return -2;
     return limit.rlim_cur == RLIM_INFINITY ? -1 : (int64_t)limit.rlim_cur;
 }
 
-/// Opens a file in a folder that has no name, gets none, and goes with its descriptor; only its owner
-/// may use it. -1 where the system or the file system has no such files.
+/// Opens a file in a folder for its owner only. The file has no name, never gets one, and is
+/// deleted with its descriptor. -1 if the system or the file system does not support such files.
 static inline int coffer_open_scratch(const char *folder) {
 #if defined(O_TMPFILE)
     return open(folder, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
@@ -368,7 +370,7 @@ static inline bool coffer_is_member(uid_t user, gid_t group) {
     return false;
 }
 
-/// Copies the name of a user, with its NUL; false if it has none.
+/// Copies the name of a user, with its NUL; false if the user has no name or it does not fit.
 static inline bool coffer_user_name(uid_t user, char *name, size_t size) {
     struct passwd entry, *found = 0;
     char text[4096];
@@ -376,8 +378,8 @@ static inline bool coffer_user_name(uid_t user, char *name, size_t size) {
     return snprintf(name, size, "%s", found->pw_name) < (int)size;
 }
 
-/// Renames a file only if nothing has the new name: -1 with EEXIST if something does, with EINVAL or
-/// ENOSYS where the file system or the kernel cannot do it.
+/// Renames a file unless the new name is taken: -1 with EEXIST if it is, with EINVAL or ENOSYS if
+/// the file system or the kernel does not support that.
 static inline int coffer_rename_exclusively(const char *from, const char *to) {
 #if defined(__APPLE__)
     return renamex_np(from, to, RENAME_EXCL);
@@ -390,13 +392,13 @@ static inline int coffer_rename_exclusively(const char *from, const char *to) {
 #endif
 }
 
-/// Writes the name by which the system leads to an open descriptor.
+/// Writes the path under /proc that leads to an open descriptor.
 static inline void coffer_descriptor_path(int descriptor, char *path, int byte_count) {
     snprintf(path, byte_count, "/proc/self/fd/%d", descriptor);
 }
 
-/// Opens a new file in a folder that has no name yet, for its owner alone, for writing. -1 where the
-/// system or the file system has no such files, or could not name it later.
+/// Opens a new file in a folder for its owner only, for writing. The file has no name yet. -1 if
+/// the system or the file system does not support such files, or could not name it later.
 static inline int coffer_open_unnamed(const char *folder) {
 #if defined(__linux__) && defined(__O_TMPFILE)
     // O_TMPFILE, which the header hides without _GNU_SOURCE.
@@ -413,7 +415,7 @@ static inline int coffer_open_unnamed(const char *folder) {
 #endif
 }
 
-/// Gives such a file a name, only if nothing has it: -1 with EEXIST if something does.
+/// Gives such a file a name unless the name is taken: -1 with EEXIST if it is.
 /// https://man7.org/linux/man-pages/man2/open.2.html, O_TMPFILE
 static inline int coffer_name_unnamed(int descriptor, const char *name) {
 #ifdef __linux__
