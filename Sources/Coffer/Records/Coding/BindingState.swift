@@ -6,20 +6,21 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What binding a row needs at hand, in memory of its own: no reference is counted on the way.
+/// The state for binding one row, in its own allocation so that access counts no references.
 struct BindingState {
-    /// The statement that is bound; `nil` between two records, when the engine refuses to bind.
+    /// The statement being bound; `nil` between records, where SQLite refuses to bind.
     var statement: OpaquePointer?
-    /// One bit for each of the first 64 columns that has got a value.
+    /// One bit for each column that has a value; meaningless for a plan with more than 64 columns.
     var bound: UInt64 = 0
-    /// Whether the type asked for something that a row does not have.
+    /// Whether `RowEncoder` has recorded a failure to throw once the type has finished.
     var isRefused = false
-    /// Whether it encodes a column piece by piece.
+    /// Whether the record encodes a column piece by piece.
     var hasTrees = false
-    /// Whether the file keeps texts as UTF-16: then the engine changes some on their way.
+    /// Whether the file stores texts as UTF-16, to which SQLite converts some texts with loss.
     var isUTF16 = false
     var owner: Unmanaged<RowEncoder>?
-    /// The container for the first key type that was asked for; nearly always the only one.
+    /// The first key type that was asked for, nearly always the only one. `holder` points to its
+    /// `ContainerHolder`.
     var keyType: ObjectIdentifier?
     var holder: UnsafeRawPointer?
 
@@ -27,7 +28,7 @@ struct BindingState {
     private let arena = UnsafeMutablePointer<UInt8>.allocate(capacity: Self.arenaByteCount)
     private var arenaUsed = 0
 
-    /// Bytes for one row. What does not fit is copied by the engine.
+    /// Bytes for one row. SQLite copies texts and blobs that do not fit.
     private static let arenaByteCount = 16_384
 
     func free() {
@@ -49,7 +50,7 @@ struct BindingState {
     private mutating func column(_ entry: Int32, _ storage: Storage) throws -> Int32 {
         guard entry & 3 == storage.rawValue else { throw wrongStorage(entry, storage) }
         let column = entry >> 2
-        // Of a plan with more than 64 columns nobody asks for the bits.
+        // `RowEncoder` ignores the bits of a plan with more than 64 columns.
         bound |= 1 &<< UInt64(truncatingIfNeeded: column)
         return column &+ 1
     }
@@ -67,7 +68,7 @@ struct BindingState {
         guard code == SQLITE_OK else { throw failure(code, entry) }
     }
 
-    /// The bytes are copied before the engine is called, so that the text need not be kept alive.
+    /// Copies the bytes before calling SQLite, so that the text need not be kept alive.
     @inline(__always)
     mutating func bind(_ value: String, _ entry: Int32) throws {
         let column = try column(entry, .text)
@@ -78,15 +79,16 @@ struct BindingState {
         guard let copy, let start = copy.start else {
             return try bindTransient(value, column, entry)
         }
-        // No destructor is SQLITE_STATIC: the arena is left alone until the statement has run.
+        // A `nil` destructor is SQLITE_STATIC: the arena stays unchanged until the statement has
+        // run.
         let code = sqlite3_bind_text(
             statement, column, UnsafeRawPointer(start).assumingMemoryBound(to: CChar.self),
             Int32(truncatingIfNeeded: copy.count), nil)
         guard code == SQLITE_OK else { throw failure(code, entry) }
     }
 
-    /// A text that is too long for the arena, or that Swift does not keep as UTF-8, such as one of
-    /// Objective-C's, or the file.
+    /// Binds a text that is too long for the arena, that Swift does not store as UTF-8 (such as a
+    /// bridged Objective-C string), or that goes into a UTF-16 file.
     @inline(never)
     private mutating func bindTransient(
         _ value: String, _ column: Int32, _ entry: Int32
@@ -99,7 +101,8 @@ struct BindingState {
         guard code == SQLITE_OK else { throw failure(code, entry) }
     }
 
-    /// In UTF-16 the engine makes U+FFFD of U+FFFE and U+FFFF: see READ_UTF8 in its `utf.c`.
+    /// Refuses U+FFFE and U+FFFF, which SQLite changes to U+FFFD in UTF-16: see READ_UTF8 in its
+    /// `utf.c`.
     private func requireKept(_ bytes: UnsafeRawBufferPointer, _ entry: Int32) throws {
         guard isUTF16 else { return }
         for start in bytes.indices.dropLast(2)
@@ -114,7 +117,7 @@ struct BindingState {
         }
     }
 
-    /// UTF-8 bytes.
+    /// Binds UTF-8 bytes as a text.
     @inline(never)
     mutating func bindText(_ value: Data, _ entry: Int32) throws {
         let column = try column(entry, .text)
@@ -140,7 +143,7 @@ struct BindingState {
     mutating func bindNull(_ entry: Int32) throws {
         let code = sqlite3_bind_null(statement, (entry >> 2) + 1)
         guard code == SQLITE_OK else { throw failure(code, entry) }
-        // The bit stays as it is: NULL is also what a column without a value gets.
+        // The bit stays as it is, because a column without a value becomes NULL too.
     }
 
     mutating func bind(_ value: Value, _ entry: Int32) throws {
@@ -160,7 +163,8 @@ struct BindingState {
                 statement, column, bytes.baseAddress?.assumingMemoryBound(to: CChar.self),
                 UInt64(bytes.count), coffer_transient(), UInt8(SQLITE_UTF8))
         }
-        // No destructor is SQLITE_STATIC: the arena is left alone until the statement has run.
+        // A `nil` destructor is SQLITE_STATIC: the arena stays unchanged until the statement has
+        // run.
         return sqlite3_bind_text(
             statement, column, UnsafeRawPointer(copy).assumingMemoryBound(to: CChar.self),
             Int32(truncatingIfNeeded: bytes.count), nil)
@@ -176,8 +180,8 @@ struct BindingState {
             statement, column, copy, Int32(truncatingIfNeeded: bytes.count), nil)
     }
 
-    /// Copies into the arena; `nil` if there is no room. The address of nothing is one too: the
-    /// engine takes a null pointer for NULL.
+    /// Copies into the arena; `nil` if there is no room. Empty bytes get an address too, because
+    /// SQLite binds a null pointer as NULL.
     @inline(__always)
     private mutating func keep(_ bytes: UnsafeRawBufferPointer) -> UnsafeMutablePointer<UInt8>? {
         // Neither side can overflow: both are at most `arenaByteCount`.
@@ -208,6 +212,6 @@ struct BindingState {
         encoder.failure(StoreError.of(nil, code: code, sql: nil), entry >> 2)
     }
 
-    /// The encoder owns this memory, so it lives, and it set itself when it made it.
+    /// Safe: the encoder owns this memory, so it is alive, and it sets `owner` in its initialiser.
     var encoder: RowEncoder { owner.unsafelyUnwrapped.takeUnretainedValue() }
 }

@@ -1,7 +1,7 @@
-/// The keyed container of a record of which some columns are wanted: drops the values of the
-/// others, so that nothing is made of them and nothing can be wrong with them.
+/// The keyed container for writing only some columns of a record. It drops the values of the other
+/// columns unencoded, so they cost nothing and cannot fail.
 ///
-/// A container of its own, so that writing whole records asks for nothing.
+/// Separate from `RowKeyedEncoding`, so that writing whole records needs no check per key.
 struct ChosenKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let all: RowKeyedEncoding<Key>
 
@@ -57,7 +57,7 @@ struct ChosenKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
         if all.isChosen(key) { try all.encode(value, forKey: key) }
     }
 
-    // What is encoded piece by piece has nowhere to go if its column is not chosen.
+    // Nested containers need no check: `RowEncoder.tree` discards them for an unchosen column.
 
     func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type, forKey key: Key

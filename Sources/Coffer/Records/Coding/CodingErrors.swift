@@ -1,7 +1,7 @@
-// What the errors of Swift's coding know that one of Coffer's is to tell.
+// Access to what a `StoreError` reports from the errors of Swift's coding.
 
 extension StoreError {
-    /// What Coffer has said, by itself or beneath an error of Swift's coding.
+    /// The `StoreError` itself, or the one beneath a `DecodingError`; `nil` if there is none.
     init?(beneath error: any Error) {
         if let known = error as? StoreError {
             self = known
@@ -23,7 +23,7 @@ extension DecodingError {
         }
     }
 
-    /// What was to be decoded, where that is known.
+    /// The type to decode, if the error names it.
     var expectedType: Any.Type? {
         switch self {
         case .typeMismatch(let type, _), .valueNotFound(let type, _): type

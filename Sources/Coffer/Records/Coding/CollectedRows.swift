@@ -1,13 +1,13 @@
-/// Where the collector puts rows, as the engine hands out their values.
+/// The target of `RowCollector`, which makes rows as SQLite passes their values.
 ///
-/// It knows nothing of the rows' type, so that the engine's call reaches the properties by one
+/// It does not know the rows' type. So SQLite's callback reaches the properties through one
 /// function that is compiled once.
 private struct CollectedRows {
-    /// Kept by the decoder, which waits for the engine.
+    /// Unretained, because the decoder keeps it and waits for SQLite.
     let stored: Unmanaged<StoredProperties>
     let state: UnsafeMutablePointer<RowState>
     let stride: Int
-    /// Says how many rows were made in the memory given before, and gives more.
+    /// Takes the number of rows made in the previous memory, and returns more memory.
     let refill: (_ madeCount: Int) -> UnsafeMutableRawBufferPointer
 
     /// Uninitialised memory for the next rows.
@@ -16,7 +16,7 @@ private struct CollectedRows {
     var madeCount = 0
     var failure: (any Error)?
 
-    /// Makes a row of the values of its columns; `false` if they do not fit.
+    /// Makes a row from its columns' values; returns `false` if they do not fit.
     @inline(__always)
     mutating func take(_ values: UnsafeMutablePointer<OpaquePointer?>) -> Bool {
         if room == 0 { makeRoom() }
@@ -47,19 +47,20 @@ private struct CollectedRows {
 private func takeRow(
     target: UnsafeMutableRawPointer, values: UnsafeMutablePointer<OpaquePointer?>, count: Int32
 ) -> Bool {
-    // `RowCollector` was given this target by `collected(_:_:)`, which is waiting for it.
+    // `collect(into:_:)` passed this target to `RowCollector`, and waits for it.
     target.assumingMemoryBound(to: CollectedRows.self).pointee.take(values)
 }
 
 extension RowDecoder {
-    /// Whether rows can be taken in the middle of a step: no code of the user's runs then, and a
-    /// function takes so many arguments.
+    /// Whether rows can be made in the middle of a step. Making them must not run user code, and an
+    /// SQL function must take that many arguments.
     func collects(on connection: Connection) throws(StoreError) -> Bool {
         guard let stored, stored.isPlain else { return false }
         return names.count <= (try connection.current().rowCollector().columnCountMax)
     }
 
-    /// All rows of a SELECT whose only column is the collector's function of the plan's columns.
+    /// All rows of a SELECT whose only column is a call of the collector's function with the plan's
+    /// columns.
     func collected<R: Record>(
         _ type: R.Type, _ statement: Statement
     ) throws(StoreError) -> [R] {
@@ -101,7 +102,7 @@ extension RowDecoder {
                         statement, columnCount: names.count, into: target, takeRow)
                 }
             } catch {
-                // A page that failed is worse than what was read of it.
+                // A damaged page takes precedence over a row that could not be made from it.
                 guard error.code != .damaged, let failure = target.failure else { throw error }
                 throw wrapped(failure)
             }

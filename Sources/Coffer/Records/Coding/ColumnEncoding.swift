@@ -4,7 +4,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Another form in which a column keeps its values, for tables that other programs read or made.
+/// Another form in which a column stores its values, for tables that other programs read or made.
 ///
 /// ```swift
 /// static var encodings: [PartialKeyPath<Note>: ColumnEncoding] {
@@ -13,7 +13,7 @@ import Foundation
 /// ```
 public struct ColumnEncoding: Sendable {
     let storage: Storage
-    /// The properties that it is for, without `Optional`.
+    /// The type of the properties it applies to, without `Optional`.
     let type: Any.Type
     private let form: Form
 
@@ -22,22 +22,22 @@ public struct ColumnEncoding: Sendable {
         case uuidText
     }
 
-    /// A `Date` in one of SQL's many forms. What the form leaves out, such as the milliseconds, is
-    /// lost.
+    /// A `Date` in one of the forms that programs use in SQL. Anything that the form omits, such as
+    /// the milliseconds, is lost.
     public static func date(_ encoding: DateEncoding) -> ColumnEncoding {
         ColumnEncoding(storage: encoding.storage, type: Date.self, form: .date(encoding))
     }
 
-    /// A `UUID` as 36 characters of upper case instead of 16 bytes. Lower case is read as well, but
-    /// keys and conditions are of upper case, and find no row that has it in lower case.
+    /// A `UUID` as 36 characters in upper case instead of 16 bytes. Coffer also reads lower case.
+    /// Keys and conditions use upper case, so they find no row that has the UUID in lower case.
     public static let uuidText = ColumnEncoding(storage: .text, type: UUID.self, form: .uuidText)
 
-    /// Whether the stored values order as those they stand for.
+    /// Whether the stored values sort as the Swift values do.
     var isOrdered: Bool {
         if case .date(let encoding) = form { encoding.isOrdered } else { true }
     }
 
-    /// The column's form of a value in Coffer's usual form.
+    /// Converts a value from Coffer's usual form to the column's form.
     func stored(_ value: Value) throws(StoreError) -> Value {
         switch (form, value) {
         case (.date(let encoding), .real(let seconds)):
@@ -48,7 +48,7 @@ public struct ColumnEncoding: Sendable {
         }
     }
 
-    /// Coffer's usual form of a value in the column's form.
+    /// Converts a value from the column's form to Coffer's usual form.
     func usual(_ stored: Value) throws(StoreError) -> Value {
         switch (form, stored) {
         case (_, .null): return .null
@@ -64,14 +64,14 @@ public struct ColumnEncoding: Sendable {
 }
 
 extension RecordColumn {
-    /// The column's form of a value in Coffer's usual form.
+    /// Converts a value from Coffer's usual form to the column's form.
     func stored(_ value: Value) throws(StoreError) -> Value {
         try encoding?.stored(value) ?? value
     }
 }
 
 extension RecordPlan {
-    /// Gives columns the forms that the type declares.
+    /// Applies the encodings that the type declares to its columns.
     static func encode<R: Record>(
         _ columns: [RecordColumn], as type: R.Type
     ) throws(StoreError) -> [RecordColumn] {

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What a type encodes piece by piece under one key: kept until it is whole, and then one JSON.
+/// Collects what a type encodes piece by piece under one key, and encodes it as one JSON text.
 final class EncodedTree: Encodable {
     private enum Content {
         case nothing
@@ -19,7 +19,8 @@ final class EncodedTree: Encodable {
         switch content {
         case .nothing: _ = encoder.container(keyedBy: Name.self)
         case .value(let value):
-            // By a container: JSON has its own ways for dates, data and URLs.
+            // Must go through a container, because `JSONEncoder` has its own forms for dates, data
+            // and URLs.
             var container = encoder.singleValueContainer()
             try container.encode(value)
         case .members(let members):
@@ -41,7 +42,7 @@ final class EncodedTree: Encodable {
 
     // MARK: Growing
 
-    /// A type may ask for the same container twice, and adds to it then.
+    /// A type may ask for the same container twice; the second one adds to the first.
     private func member(_ key: some CodingKey) -> EncodedTree { member(named: key.stringValue) }
 
     private func member(named name: String) -> EncodedTree {
@@ -136,7 +137,7 @@ final class EncodedTree: Encodable {
     }
 }
 
-/// The decoder of a JSON, for a type that takes it apart by itself.
+/// Provides a decoder of a JSON text to a type that decodes its column piece by piece.
 struct OpenedJSON: Decodable {
     private let decoder: any Decoder
 
@@ -144,10 +145,10 @@ struct OpenedJSON: Decodable {
         self.decoder = decoder
     }
 
-    /// - Parameter name: The column; the paths of all that fails begin with it.
-    /// - Throws: `DecodingError` if it is no JSON.
+    /// - Parameter name: The column, with which the coding paths of all errors begin.
+    /// - Throws: `DecodingError` if `json` is not JSON.
     static func decoder(of json: Data, at name: String) throws -> any Decoder {
-        // By itself, for `1, "b": 2` is a part of an object too.
+        // Checks the text by itself first, because `1, "b": 2` would fit into the object below.
         _ = try JSONText.decode(Self.self, from: json)
         let object =
             Data("{".utf8) + (try JSONText.data(name)) + Data(":".utf8) + json

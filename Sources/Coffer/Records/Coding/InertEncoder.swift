@@ -1,7 +1,7 @@
-/// Takes everything and keeps nothing.
+/// Accepts everything and stores nothing.
 ///
-/// Some requirements of `Encoder` cannot throw. Where a row has no place for what they ask, the
-/// failure is noted, this is handed out, and the failure is thrown when the type has finished.
+/// Some requirements of `Encoder` cannot throw. If a row cannot provide what they ask for, the
+/// caller notes the failure, returns this encoder, and throws when the type has finished.
 struct InertEncoder: Encoder {
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }

@@ -1,24 +1,24 @@
-/// Finds a column by coding key, without comparing strings after the first time.
+/// Finds a column by coding key; compares strings only the first time.
 ///
 /// Synthesised `CodingKeys` are enums of one byte, so a key's byte is an index into a table. Other
 /// keys are looked up by their `stringValue` each time.
 ///
-/// It lives in memory of its own, so that the containers around it are one trivial word: the
+/// The map has its own allocation, so that the containers around it are one trivial word. The
 /// standard library's boxes then copy them without counting references. Its owner, a
-/// `ContainerHolder`, lives as long as the connection keeps the record's table, and `Codable` ends
-/// every use of a container with the call of `init(from:)` or `encode(to:)` that asked for it.
+/// `ContainerHolder`, lives as long as the decoder or encoder that made it. `Codable` ends every
+/// use of a container with the `init(from:)` or `encode(to:)` call that asked for it.
 struct KeyMap {
     /// The state of the coder that the container belongs to.
     let state: UnsafeMutableRawPointer
     /// Whether a key's byte identifies it.
     private let isByte: Bool
-    /// 256 entries; `unknown` until a key was met.
+    /// 256 entries, one per byte; `unknown` until that key is looked up.
     private let entries: UnsafeMutablePointer<Int32>
 
     private static let unknown: Int32 = -1
     /// The entry of a key without a column.
     static let absent: Int32 = -2
-    /// The entry of a key whose column is let be.
+    /// The entry of a key whose column must not be written.
     static let unchosen: Int32 = -3
 
     static func make<Key: CodingKey>(
@@ -27,7 +27,7 @@ struct KeyMap {
         let entries = UnsafeMutablePointer<Int32>.allocate(capacity: 256)
         entries.initialize(repeating: unknown, count: 256)
         let map = UnsafeMutablePointer<KeyMap>.allocate(capacity: 1)
-        // All bits of a type of one byte that is trivial are its value: nothing else is there.
+        // All bits of a trivial type of one byte are its value.
         let isByte = MemoryLayout<Key>.size == 1 && _isPOD(Key.self)
         map.initialize(to: KeyMap(state: state, isByte: isByte, entries: entries))
         return map
@@ -38,7 +38,8 @@ struct KeyMap {
         map.deallocate()
     }
 
-    /// The entry of a key: what `find` returned for its name, at least 0, `absent` or `unchosen`.
+    /// The entry of a key, as `find` returns it for the key's name: at least 0, `absent` or
+    /// `unchosen`.
     @inline(__always)
     func entry<Key: CodingKey>(_ key: Key, _ find: (String) -> Int32) -> Int32 {
         guard isByte else { return find(key.stringValue) }
@@ -70,8 +71,8 @@ final class ContainerHolder<Container> {
         KeyMap.free(map)
     }
 
-    /// The container. Never inlined: here the container's metadata is at hand, and a caller that
-    /// knows it by its key type only would look it up in a table, for every row.
+    /// The container. Must not be inlined: here the container's metadata is at hand, but a caller
+    /// that knows only its key type would look it up in a table for every row.
     @inline(never)
     func copy() -> Container { container }
 }

@@ -4,10 +4,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Values that stand in for those of a row while a type is reflected.
+/// Values that replace those of a row while a type is reflected.
 ///
-/// There are two of each, where a type has two, so that a change of one column can be followed
-/// into the property that it ends in.
+/// Each type has two variants, if it has two values. So reflection can change one column and see
+/// which property changes.
 enum Placeholder {
     enum Variant: Int {
         case first
@@ -16,7 +16,7 @@ enum Placeholder {
         var other: Variant { self == .first ? .second : .first }
     }
 
-    /// A type whose values placeholders cannot make.
+    /// The error for a type that cannot be made from placeholders.
     struct Impossible: Error {}
 
     static func make<T: Decodable>(_ type: T.Type, _ variant: Variant) throws -> T {
@@ -27,7 +27,8 @@ enum Placeholder {
         return try T(from: ShapeProbe(variant: variant))
     }
 
-    /// The first variant that can be made: an enum may start at 1, a `Character` is never empty.
+    /// Returns the first variant that can be made: an enum may start at 1, a `Character` is never
+    /// empty.
     static func makeAny<T: Decodable>(_ type: T.Type) throws -> (T, Variant) {
         if let value = try? make(type, .first) { return (value, .first) }
         return (try make(type, .second), .second)

@@ -1,6 +1,6 @@
-/// Some columns' values of one record, in the order of its plan.
+/// The values of some of a record's columns, in the order of its plan.
 ///
-/// A statement without a table takes them, so that they are exactly what a row would hold.
+/// They are exactly the values that a row would hold, but no table is needed.
 enum RecordValues {
     /// - Parameter positions: Which columns; the others are NULL.
     static func of<R: Record>(_ record: R, at positions: [Int]) throws(StoreError) -> [Value] {
@@ -18,7 +18,7 @@ enum RecordValues {
     }
 }
 
-/// Keeps what a record encodes, by column.
+/// Stores the values that a record encodes, by column.
 private final class ColumnValueEncoder: Encoder {
     /// Shared by its containers.
     final class State {
@@ -46,7 +46,7 @@ private final class ColumnValueEncoder: Encoder {
         KeyedEncodingContainer(Keyed<Key>(state: state))
     }
 
-    // A record is not coded so, or its plan was not made.
+    // Nothing is stored: a row has columns only, and `RowEncoder` refuses such a record.
     func unkeyedContainer() -> any UnkeyedEncodingContainer { InertEncoder().unkeyedContainer() }
     func singleValueContainer() -> any SingleValueEncodingContainer {
         InertEncoder().singleValueContainer()
@@ -68,7 +68,7 @@ private final class ColumnValueEncoder: Encoder {
             }
         }
 
-        // Nothing orders by a column that is encoded piece by piece.
+        // Needs no value, because no query sorts by a column that is encoded piece by piece.
         func nestedContainer<Nested: CodingKey>(
             keyedBy type: Nested.Type, forKey key: Key
         ) -> KeyedEncodingContainer<Nested> {

@@ -1,9 +1,9 @@
-/// Makes a value of a record type out of placeholders, and notes the columns it asks for.
+/// Makes a value of a record type out of placeholders, and notes the columns that it asks for.
 final class RecordingDecoder: Decoder {
     private(set) var collector = ColumnCollector()
-    /// The column that gets its other placeholder, so that its property can be found.
+    /// The column that gets its other placeholder, to find its property.
     private let alternate: String?
-    /// What the type wants and a row does not have.
+    /// The error for a container that the type asked for and a row cannot provide.
     private(set) var refusal: StoreError?
     /// Whether the alternate placeholder was handed out.
     private(set) var isAlternated = false
@@ -95,7 +95,8 @@ final class RecordingDecoder: Decoder {
 }
 
 extension StoreError {
-    /// A record type that decodes or encodes itself in a way that has no columns.
+    /// The error for a record type that decodes or encodes itself through a container without
+    /// columns.
     static func noColumns(for container: String) -> StoreError {
         StoreError(
             .unsupported, "the type wants \(container), and a row has columns only",

@@ -1,7 +1,7 @@
 /// Notes the columns into which an example encodes itself.
 final class RecordingEncoder: Encoder {
     private(set) var collector = ColumnCollector()
-    /// What the type wants and a row does not have.
+    /// The error for a container that the type asked for and a row cannot provide.
     private(set) var refusal: StoreError?
 
     var codingPath: [any CodingKey] { [] }
@@ -42,7 +42,7 @@ final class RecordingEncoder: Encoder {
             noteOptional(value, key)
         }
 
-        // The standard library has its own for these, which tell nothing of a nil.
+        // The standard library implements these itself and would not report a `nil`.
 
         mutating func encodeIfPresent(_ value: Bool?, forKey key: Key) { noteOptional(value, key) }
         mutating func encodeIfPresent(_ value: String?, forKey key: Key) {

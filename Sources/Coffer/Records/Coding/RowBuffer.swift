@@ -1,12 +1,13 @@
-/// Memory in which rows are made, one after the other, before they are an array.
+/// Memory in which rows are made one after the other, before they become an array.
 ///
-/// `Array.append` makes each row elsewhere and asks, for each, whether its storage is its own.
+/// `Array.append` would make each row elsewhere and check each time whether its storage is unique.
 struct RowBuffer<Element>: ~Copyable {
     /// The first `count` elements are initialised, the others are not.
     private var start: UnsafeMutablePointer<Element>
     private(set) var count = 0
     private var capacity: Int
-    /// Whether the memory is an array's: it is full of `count` elements when the array says so.
+    /// Whether the memory belongs to an array, which owns the `count` elements once it knows their
+    /// number.
     private var isBorrowed = true
 
     /// - Parameter memory: Uninitialised; the first rows are made here.
@@ -21,13 +22,13 @@ struct RowBuffer<Element>: ~Copyable {
         if !isBorrowed { start.deallocate() }
     }
 
-    /// Adds an element; if making it throws, nothing was added.
+    /// Adds an element; if making it throws, nothing is added.
     @inline(__always)
     mutating func append(_ make: () throws -> Element) throws {
         try appendInPlace { place in place.initialize(to: try make()) }
     }
 
-    /// Adds an element that is made in its place; if that throws, nothing was added.
+    /// Adds an element that is initialised in place; if that throws, nothing is added.
     @inline(__always)
     mutating func appendInPlace(
         _ initialize: (UnsafeMutablePointer<Element>) throws -> Void
@@ -58,16 +59,15 @@ struct RowBuffer<Element>: ~Copyable {
         isBorrowed = false
     }
 
-    /// Whether the elements are where they shall stay: in the memory lent, and not lost in it.
+    /// Whether the elements stay where they are: in borrowed memory that is more than half full.
     private var isInPlace: Bool { isBorrowed && count > capacity / 2 }
 
-    /// Lets the elements go to the array whose memory they are in, or moves them to one of their
-    /// own.
+    /// Leaves the elements to the array that owns their memory, or moves them to a new array.
     fileprivate mutating func take() -> (countInPlace: Int, moved: [Element]) {
         defer { count = 0 }
         if isInPlace { return (count, []) }
         let moved = [Element](unsafeUninitializedCapacity: count) { buffer, initializedCount in
-            // An array of no capacity has no address.
+            // An array without capacity has no address.
             if let target = buffer.baseAddress { target.moveInitialize(from: start, count: count) }
             initializedCount = count
         }
@@ -78,8 +78,8 @@ struct RowBuffer<Element>: ~Copyable {
 extension Array {
     /// The elements that a closure appends.
     ///
-    /// - Parameter expectedCount: How many there may be. If that is right they are made where they
-    ///   stay, and none is moved.
+    /// - Parameter expectedCount: The expected number of elements. If it is right, elements are
+    ///   made in their final memory and never moved.
     static func collecting(
         expectedCount: Int, _ body: (inout RowBuffer<Element>) throws -> Void
     ) rethrows -> [Element] {

@@ -7,9 +7,9 @@ extension RowDecoder {
         return try decode(type)
     }
 
-    /// The first row, decoded into memory that holds nothing.
+    /// The first row, decoded into uninitialised memory.
     ///
-    /// - Returns: Whether there is one.
+    /// - Returns: Whether there is a first row.
     func first<R: Record>(
         into place: UnsafeMutablePointer<R>, _ statement: Statement
     ) throws(StoreError) -> Bool {
@@ -28,14 +28,14 @@ extension RowDecoder {
         return true
     }
 
-    /// The row at which the statement stands, decoded.
+    /// The statement's current row, decoded.
     func current<R: Record>(_ type: R.Type, _ statement: Statement) throws(StoreError) -> R {
         try begin(statement)
         defer { end() }
         return try decode(type)
     }
 
-    /// The next rows, decoded; fewer than `countMax` at the end, after which there is no next one.
+    /// The next rows, decoded. Fewer than `countMax` are the last ones.
     func next<R: Record>(
         _ countMax: Int, _ type: R.Type, _ statement: Statement
     ) throws(StoreError) -> [R] {
@@ -58,9 +58,9 @@ extension RowDecoder {
         }
     }
 
-    /// All rows, decoded, each in its place.
+    /// All rows, each decoded in its final memory.
     ///
-    /// - Parameter isAtRow: Whether the statement stands at the first of them already.
+    /// - Parameter isAtRow: Whether the first row is already the statement's current row.
     func all<R: Record>(
         _ type: R.Type, _ statement: Statement, isAtRow: Bool = false
     ) throws(StoreError) -> [R] {
@@ -85,6 +85,6 @@ extension RowDecoder {
         }
     }
 
-    /// Memory for more rows is not asked for before they are there.
+    /// The most rows for which memory is allocated before they are read.
     static var expectedCountMax: Int { 65_536 }
 }

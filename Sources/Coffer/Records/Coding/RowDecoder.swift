@@ -12,14 +12,14 @@ import Foundation
 final class RowDecoder: Decoder {
     let table: String
     let names: [String]
-    /// The column that tells rows apart, if it is a single one.
+    /// The column of the key, if it is a single one.
     let key: String?
     let state: UnsafeMutablePointer<RowState>
-    /// How records are made without their own coding.
+    /// Makes records without their `init(from:)`; `nil` if that is used.
     let stored: StoredProperties?
-    /// How many rows the last fetch of all had.
+    /// The number of rows that the last fetch of all rows returned, at most `expectedCountMax`.
     var lastCount = 0
-    /// Memory for one record of the type that is decoded, once it was needed.
+    /// Memory for one record of the decoded type, allocated when first needed.
     private var place: UnsafeMutableRawPointer?
     private let positions: [String: Int32]
     private let encodings: [ColumnEncoding?]
@@ -30,9 +30,9 @@ final class RowDecoder: Decoder {
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     /// - Parameters:
-    ///   - names: The columns of the rows, in order, which may be others than the plan's.
-    ///   - key: The column that tells rows apart, if it is a single one.
-    ///   - stored: Of the type that is decoded; `nil` decodes by its own coding.
+    ///   - names: The columns of the rows, in order. They may differ from the plan's.
+    ///   - key: The column of the key, if it is a single one.
+    ///   - stored: The stored properties of the decoded type; `nil` decodes by its `init(from:)`.
     init(
         _ plan: RecordPlan, names: [String], key: String? = nil, stored: StoredProperties? = nil
     ) {
@@ -48,7 +48,7 @@ final class RowDecoder: Decoder {
         state = .allocate(capacity: 1)
         state.initialize(to: RowState())
         state.pointee.hasEncodings = encodings.contains { $0 != nil }
-        // Unretained: the state is freed by this object's deinit.
+        // Unretained, because this object's `deinit` frees the state.
         state.pointee.owner = Unmanaged.passUnretained(self)
     }
 
@@ -58,7 +58,7 @@ final class RowDecoder: Decoder {
         place?.deallocate()
     }
 
-    /// Uninitialised memory for one record. A decoder is for one type.
+    /// Uninitialised memory for one record. A decoder serves only one type.
     @inline(__always)
     func place<R>(for type: R.Type) -> UnsafeMutablePointer<R> {
         let place = place ?? makePlace(MemoryLayout<R>.size, MemoryLayout<R>.alignment)
@@ -72,7 +72,7 @@ final class RowDecoder: Decoder {
         return made
     }
 
-    /// Makes the rows of a statement what is decoded, until `end()`.
+    /// Decodes from the rows of this statement, until `end()`.
     func begin(_ statement: Statement) throws(StoreError) {
         guard state.pointee.statement == nil else {
             throw StoreError(
@@ -86,12 +86,12 @@ final class RowDecoder: Decoder {
         state.pointee.statement = nil
     }
 
-    /// An error of the user's own `init(from:)` as one of Coffer's.
+    /// Turns an error of the user's `init(from:)` into a `StoreError`.
     @inline(never)
     func wrapped(_ error: any Error) -> StoreError {
         if let known = error as? StoreError { return known }
         let coding = error as? DecodingError
-        // Another path may be of a coder of the type's own.
+        // Any other path may come from a coder that the type uses itself.
         let column = coding?.context?.codingPath.first as? OpenedJSON.ColumnKey
         let words =
             column == nil ? nil : coding?.expectedType.map { ": expected \($0) in its JSON" }
@@ -150,7 +150,7 @@ final class RowDecoder: Decoder {
             hint: "Select the column, or make the property optional.", table: table, column: name)
     }
 
-    /// - Parameter type: What the value was to become, if the error may not tell.
+    /// - Parameter type: The type to decode, for errors that may not name it.
     func failure(
         _ error: any Error, _ column: Int32, _ type: Any.Type? = nil
     ) -> StoreError {
@@ -164,7 +164,8 @@ final class RowDecoder: Decoder {
             column: names[Int(column)], cause: known.cause)
     }
 
-    /// Says which row it is by its key, if that is an integer: others may tell what the row holds.
+    /// Names the row by its key, if that is an integer. Any other key could reveal the row's
+    /// content.
     private var rowKey: String {
         guard let key, let column = positions[key],
             case .integer(let integer)? = try? state.pointee.value(column)
@@ -172,10 +173,10 @@ final class RowDecoder: Decoder {
         return ", in the row with \(key) \(integer)"
     }
 
-    /// A value whose type is none of the frequent ones.
+    /// Decodes a value of a type that has no faster path.
     @inline(never)
     func decode<T: Decodable>(other type: T.Type, _ column: Int32) throws -> T {
-        // The types are equal, so are the bits; a cast would convert other arrays too.
+        // Equal types have the same bits; a cast would convert other arrays too.
         if type == [UInt8].self {
             return unsafeBitCast(
                 try state.pointee.bytes(state.pointee.raw(column), column), to: type)
@@ -197,9 +198,9 @@ final class RowDecoder: Decoder {
         }
     }
 
-    /// A column that its type takes apart by itself.
+    /// Opens the JSON of a column that its type decodes piece by piece.
     ///
-    /// - Parameter type: What it takes it for.
+    /// - Parameter type: The type that errors name.
     func opened<T>(
         _ column: Int32, as type: Any.Type, _ body: (any Decoder) throws -> T
     ) throws -> T {
@@ -213,7 +214,7 @@ final class RowDecoder: Decoder {
 
     private func coding<T: Decodable>(of type: T.Type) -> ColumnCoding {
         if let known = codings[ObjectIdentifier(type)] { return known }
-        // A type that gives up before it wants a container is asked for its value as it is.
+        // A type that throws before it asks for a container is offered the value as it is.
         let coding = ColumnShape.of(type)?.coding ?? .single
         codings[ObjectIdentifier(type)] = coding
         return coding

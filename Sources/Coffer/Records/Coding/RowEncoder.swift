@@ -1,33 +1,33 @@
 import CSQLCipher
 
-/// Encodes records into the parameters of a statement, one column each.
+/// Encodes records into the parameters of a statement, one per column.
 ///
 /// One encoder serves all statements of a record type on one connection.
 final class RowEncoder: Encoder {
     let plan: RecordPlan
     let state: UnsafeMutablePointer<BindingState>
-    /// How records are bound without their own coding.
+    /// Binds records without their `encode(to:)`; `nil` if that is used.
     private let stored: StoredProperties?
     /// For types that encode a single value.
     let scalar = ScalarEncoder()
-    /// A failure of a requirement of `Encoder` that cannot throw.
+    /// The first failure in a requirement of `Encoder` that cannot throw.
     private(set) var failure: StoreError?
-    /// The columns of the record at hand that it encodes piece by piece.
+    /// The columns that the current record encodes piece by piece, by entry.
     private var trees: [Int32: EncodedTree] = [:]
     private var holders: [ObjectIdentifier: AnyObject] = [:]
     private let positions: [String: Int32]
     /// The columns that get no value, whatever a record encodes for them.
     private let unchosen: Set<Int32>
-    /// One bit for each column that gets a value, if there are no more columns than bits.
+    /// One bit for each column that gets a value; `nil` for more than 64 columns.
     private let allColumns: UInt64?
 
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     /// - Parameters:
-    ///   - stored: Of the type whose records are bound; `nil` binds by their own coding.
+    ///   - stored: The stored properties of the record type; `nil` binds by its `encode(to:)`.
     ///   - chosen: The positions of the columns that get a value; `nil` for all.
-    ///   - isUTF16: Whether the file keeps texts as UTF-16.
+    ///   - isUTF16: Whether the file stores texts as UTF-16.
     init(
         plan: RecordPlan, stored: StoredProperties? = nil, chosen: Set<Int>? = nil,
         isUTF16: Bool = false
@@ -44,11 +44,11 @@ final class RowEncoder: Encoder {
         state = .allocate(capacity: 1)
         state.initialize(to: BindingState())
         state.pointee.isUTF16 = isUTF16
-        // Unretained: the state is freed by this object's deinit.
+        // Unretained, because this object's `deinit` frees the state.
         state.pointee.owner = Unmanaged.passUnretained(self)
     }
 
-    /// One that binds some columns, and looks at no others.
+    /// An encoder that binds these columns and ignores the others.
     func only(_ positions: [Int]) -> RowEncoder {
         RowEncoder(
             plan: plan, stored: stored, chosen: Set(positions), isUTF16: state.pointee.isUTF16)
@@ -62,21 +62,21 @@ final class RowEncoder: Encoder {
 
     /// Binds a record to a statement whose parameters are numbered as the plan's columns.
     ///
-    /// The statement may be stepped until the next call of `bind` for any statement: texts and
-    /// blobs stay in the arena until then.
+    /// The statement must be stepped before the next call of `bind` for any statement, because the
+    /// arena holds its texts and blobs only until then.
     @inline(__always)
     func bind<R: Record>(_ record: R, to statement: Statement) throws(StoreError) {
         try bind(to: statement) {
             if let stored {
                 try withUnsafePointer(to: record) { try stored.bind($0, state) }
             } else {
-                // Not by the pointer, which would copy the record.
+                // Not through a pointer, which would copy the record.
                 try record.encode(to: self)
             }
         }
     }
 
-    /// The same of a record that is left where it lies.
+    /// Binds a record in place, without a copy.
     @inline(__always)
     func bind<R: Record>(
         _ record: UnsafePointer<R>, to statement: Statement
@@ -107,7 +107,8 @@ final class RowEncoder: Encoder {
         if state.pointee.bound != allColumns || state.pointee.isRefused { try finish(raw) }
     }
 
-    /// Columns without a value are NULL, not what the row before left.
+    /// Throws a recorded failure. Otherwise binds NULL to columns without a value, because
+    /// parameters keep the values of the row before.
     @inline(never)
     private func finish(_ raw: OpaquePointer) throws(StoreError) {
         if let failure {
@@ -122,7 +123,7 @@ final class RowEncoder: Encoder {
         }
     }
 
-    /// What has become of a column that the record encodes piece by piece.
+    /// The tree for a column that the record encodes piece by piece.
     func tree(_ name: String) -> EncodedTree {
         let entry = entry(name)
         if entry == KeyMap.unchosen { return EncodedTree() }
@@ -256,7 +257,7 @@ final class RowEncoder: Encoder {
 }
 
 extension RowEncoder {
-    /// Binds an integer that needs no other form.
+    /// Binds an integer to a column without an encoding.
     @inline(__always)
     func bind(
         _ integer: Int64, toParameter parameter: Int32, of statement: Statement

@@ -6,7 +6,7 @@ import Foundation
 
 /// The keyed container of a row: reads each value from the column of its key.
 ///
-/// A column that is NULL, or that a SELECT left out, counts as a key that is not there.
+/// A column that is NULL, or that a SELECT leaves out, counts as a missing key.
 struct RowKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
     /// See `KeyMap` for how long this memory lives.
     let keys: UnsafeMutablePointer<KeyMap>
@@ -34,7 +34,7 @@ struct RowKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
         return column
     }
 
-    /// The column of a key that has a value.
+    /// The column of a key, if it holds a value other than NULL.
     @inline(__always)
     private func present(_ key: Key) -> Int32? {
         let column = columnOrAbsent(key)
@@ -105,7 +105,7 @@ struct RowKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
         try value(type, try column(key))
     }
 
-    // The frequent ones; the standard library's own look the column up three times.
+    // Only frequent types: the standard library's defaults look the column up three times.
 
     func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? {
         try present(key).map { try row.pointee.bool(row.pointee.raw($0), $0) }
@@ -128,7 +128,7 @@ struct RowKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
     @inline(__always)
     private func value<T: Decodable>(_ type: T.Type, _ column: Int32) throws -> T {
-        // The types are compared first: equal types have the same bits.
+        // Safe, because the types are compared first and equal types have the same bits.
         if type == Date.self, !row.pointee.hasEncodings {
             return unsafeBitCast(try row.pointee.date(row.pointee.raw(column), column), to: type)
         }
@@ -169,7 +169,7 @@ struct RowKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
     }
 }
 
-// What an error names where a type takes its column apart by itself.
+// Names for errors in a column that its type decodes piece by piece.
 
 private enum JSON {}
 private enum JSONObject {}

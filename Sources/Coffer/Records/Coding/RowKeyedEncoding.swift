@@ -6,8 +6,8 @@ import Foundation
 
 /// The keyed container of a record: binds each value to the column of its key.
 ///
-/// `encodeIfPresent` is the standard library's: `nil` encodes nothing, and a column without a value
-/// becomes NULL in the end.
+/// `encodeIfPresent` is the standard library's and encodes nothing for `nil`. `RowEncoder` binds
+/// NULL to a column without a value.
 struct RowKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
     /// See `KeyMap` for how long this memory lives.
     let keys: UnsafeMutablePointer<KeyMap>
@@ -83,8 +83,8 @@ struct RowKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
     func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
         let entry = try entry(key)
-        // The types are compared first: equal types have the same bits. A column of another storage
-        // has an encoding of its own.
+        // Safe, because the types are compared first and equal types have the same bits. A column
+        // with another storage has a `ColumnEncoding`.
         if T.self == Date.self, entry & 3 == Storage.real.rawValue {
             let date = unsafeBitCast(value, to: Date.self)
             try state.pointee.bind(date.timeIntervalSince1970, entry)
@@ -116,13 +116,13 @@ struct RowKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
 }
 
 extension RowEncoder {
-    /// Binds a value whose type is none of the frequent ones.
+    /// Binds a value of a type that has no faster path.
     @inline(never)
     func encode<T: Encodable>(other value: T, _ entry: Int32) throws {
         let column = plan.columns[Int(entry >> 2)]
         do {
             if T.self == [UInt8].self {
-                // The types are equal, so are the bits; a cast would convert other arrays too.
+                // Equal types have the same bits; a cast would convert other arrays too.
                 try unsafeBitCast(value, to: [UInt8].self).withUnsafeBytes {
                     try state.pointee.bindBlob($0, entry: entry)
                 }

@@ -6,27 +6,29 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What reading a row needs at hand, in memory of its own: no reference is counted on the way.
+/// The state for reading one row, in its own allocation so that access counts no references.
 ///
-/// Values are read through `sqlite3_column_value`, once for each column, or as a function gets
-/// them. "If SQLite is run in one
-/// of reduced mutex modes SQLITE_CONFIG_SINGLETHREAD or SQLITE_CONFIG_MULTITHREAD then there is no
-/// distinction between protected and unprotected sqlite3_value objects and they can be used
-/// interchangeably" (<https://www.sqlite.org/c3ref/value.html>); a connection that was opened with
-/// SQLITE_OPEN_NOMUTEX, as `Handle` does, is in that mode.
+/// Values come from `sqlite3_column_value`, once per column, or are a function's arguments. "If
+/// SQLite is run in one of reduced mutex modes SQLITE_CONFIG_SINGLETHREAD or
+/// SQLITE_CONFIG_MULTITHREAD then there is no distinction between protected and unprotected
+/// sqlite3_value objects and they can be used interchangeably"
+/// (<https://www.sqlite.org/c3ref/value.html>); a connection opened with SQLITE_OPEN_NOMUTEX, as by
+/// `Handle`, is in that mode.
 struct RowState {
-    /// The statement whose row is read; `nil` outside, when the engine gives NULL for everything.
+    /// The statement whose row is read; `nil` otherwise, where SQLite returns NULL for every
+    /// column.
     var statement: OpaquePointer?
-    /// The values of the row where the engine hands them out in the middle of a step.
+    /// The row's values, while SQLite passes them to a function in the middle of a step.
     var values: UnsafeMutablePointer<OpaquePointer?>?
     var owner: Unmanaged<RowDecoder>?
-    /// Whether a column keeps its values in a form of its own.
+    /// Whether a column has a `ColumnEncoding`.
     var hasEncodings = false
-    /// The container for the first key type that was asked for; nearly always the only one.
+    /// The first key type that was asked for, nearly always the only one. `holder` points to its
+    /// `ContainerHolder`.
     var keyType: ObjectIdentifier?
     var holder: UnsafeRawPointer?
 
-    /// The decoder owns this memory, so it lives, and it set itself when it made it.
+    /// Safe: the decoder owns this memory, so it is alive, and it sets `owner` in its initialiser.
     var decoder: RowDecoder { owner.unsafelyUnwrapped.takeUnretainedValue() }
 
     @inline(__always)
@@ -34,13 +36,13 @@ struct RowState {
         sqlite3_column_type(statement, column) == SQLITE_NULL
     }
 
-    /// The engine's value in a column of the row that is read.
+    /// SQLite's value in a column of the current row.
     @inline(__always)
     func raw(_ column: Int32) -> OpaquePointer? {
         sqlite3_column_value(statement, column)
     }
 
-    // MARK: Values. The column is the one to blame.
+    // MARK: Values. Errors name the column.
 
     @inline(__always)
     func integer(
@@ -74,7 +76,8 @@ struct RowState {
         return sqlite3_value_double(value)
     }
 
-    /// An integer is taken for a real where it is exact: a column of another program's making.
+    /// Accepts an integer that a `Double` holds exactly, as columns that other programs made may
+    /// have.
     @inline(never)
     private func exactReal(
         _ value: OpaquePointer?, _ column: Int32, _ type: Any.Type
@@ -85,7 +88,7 @@ struct RowState {
         return real
     }
 
-    /// A real that some other program wrote may have more digits, but not a greater range.
+    /// Rounds a real that another program wrote with more digits, but refuses one out of range.
     func float(_ value: OpaquePointer?, _ column: Int32) throws -> Float {
         let wide = try real(value, column, for: Float.self)
         let float = Float(wide)
@@ -105,7 +108,7 @@ struct RowState {
         return text
     }
 
-    /// The UTF-8 bytes of a text, for a type that is kept as JSON.
+    /// The UTF-8 bytes of a text, for a type that is stored as JSON.
     func textData(_ column: Int32, _ type: Any.Type) throws -> Data {
         Data(buffer: try utf8(raw(column), column, for: type))
     }
@@ -130,7 +133,7 @@ struct RowState {
         [UInt8](try blob(value, column, for: [UInt8].self))
     }
 
-    /// The bytes of a blob, until the next step.
+    /// The bytes of a blob, valid until the next step.
     @inline(__always)
     private func blob(
         _ value: OpaquePointer?, _ column: Int32, for type: Any.Type

@@ -4,10 +4,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Makes a Swift value of one SQL value, for types that decode themselves from a single value.
+/// Makes a Swift value from one SQL value, for types that decode themselves from a single value.
 final class ScalarDecoder: Decoder, SingleValueDecodingContainer {
     private let value: Value
-    /// What was wrong first, should the type go on to ask for a container.
+    /// The first failure, for a type that goes on to ask for a container.
     private var failure: StoreError?
 
     var codingPath: [any CodingKey] { [] }
@@ -17,7 +17,8 @@ final class ScalarDecoder: Decoder, SingleValueDecodingContainer {
         self.value = value
     }
 
-    /// A container that the type did not ask for when it was reflected.
+    /// The first failure, or else the error for a container that the type did not ask for when it
+    /// was reflected.
     private func refuse() -> StoreError {
         failure
             ?? StoreError(
@@ -33,13 +34,13 @@ final class ScalarDecoder: Decoder, SingleValueDecodingContainer {
 
     func decodeNil() -> Bool { value == .null }
 
-    // The two that raw-value enums ask for; the generic method meets all other requirements.
+    // The two methods that raw-value enums call; the generic one meets all other requirements.
 
     func decode(_ type: Int.Type) throws -> Int { try explained(type) { try Int(value) } }
     func decode(_ type: String.Type) throws -> String { try explained(type) { try String(value) } }
 
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
-        // The frequent ones without casts; equal types have the same bits.
+        // Frequent types go without casts; equal types have the same bits.
         if type == Int.self { return unsafeBitCast(try decode(Int.self), to: type) }
         if type == String.self { return unsafeBitCast(try decode(String.self), to: type) }
         if type == Double.self {
@@ -60,8 +61,8 @@ final class ScalarDecoder: Decoder, SingleValueDecodingContainer {
         return try JSONText.decode(type, from: Data(json.utf8))
     }
 
-    /// An error of Swift's coding: a type that tries one kind of value after the other may let no
-    /// other pass.
+    /// Turns errors into `DecodingError`, because a type that tries one kind of value after the
+    /// other may catch only that.
     @inline(__always)
     private func explained<T>(_ type: Any.Type, _ body: () throws -> T) throws -> T {
         do {
@@ -75,11 +76,11 @@ final class ScalarDecoder: Decoder, SingleValueDecodingContainer {
     private func codingError(_ error: any Error, _ type: Any.Type) -> DecodingError {
         let known = error as? StoreError
         failure = failure ?? known
-        // The words name types and storage classes, never the value.
+        // The message names types and storage classes, never the value.
         let context = DecodingError.Context(
             codingPath: [], debugDescription: known?.message ?? "", underlyingError: error)
         if value == .null { return .valueNotFound(type, context) }
-        // Of the right kind, and still none: out of range, not a UUID, not a number.
+        // The storage class is right but the value is not: out of range, not a UUID, not a number.
         let isOfKind = ColumnShape.known(type)?.storage.sqlType == "\(value.storageClass)"
         return isOfKind ? .dataCorrupted(context) : .typeMismatch(type, context)
     }

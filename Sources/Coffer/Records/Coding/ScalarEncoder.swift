@@ -8,15 +8,15 @@ import Foundation
 /// its JSON.
 final class ScalarEncoder: Encoder, SingleValueEncodingContainer {
     private var value: Value?
-    /// Of the last value that was encoded; of no use after NULL.
+    /// The kind of the last encoded value; meaningless after NULL.
     private(set) var kind = ValueKind.keyed
-    /// Whether the value asked for a container of many values.
+    /// Whether the value asked for a keyed or an unkeyed container.
     private var isStructured = false
 
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    /// The SQL value, or the failure of the type's own `encode(to:)`.
+    /// Returns the SQL value, or throws the failure of the type's own `encode(to:)`.
     func encode<T: Encodable>(value: T) throws -> Value {
         if let shape = ColumnShape.known(T.self), let known = value as? any ValueConvertible {
             kind = shape.kind
@@ -47,7 +47,7 @@ final class ScalarEncoder: Encoder, SingleValueEncodingContainer {
 
     func encodeNil() { (value, isStructured) = (.null, false) }
 
-    // The two that raw-value enums ask for; the generic method meets all other requirements.
+    // The two methods that raw-value enums call; the generic one meets all other requirements.
 
     func encode(_ value: Int) {
         (self.value, kind, isStructured) = (.integer(Int64(value)), ValueKind(Int.self), false)
@@ -64,14 +64,15 @@ final class ScalarEncoder: Encoder, SingleValueEncodingContainer {
 }
 
 extension ScalarEncoder {
-    /// The column that a type needs, known without a value.
+    /// The column that a type needs, without a value of it.
     static func shape<T>(of type: T.Type) -> ColumnShape? {
         func decoded<D: Decodable>(_ type: D.Type) -> ColumnShape? { ColumnShape.of(type) }
         if let known = ColumnShape.known(type) { return known }
         return (type as? any Decodable.Type).flatMap { decoded($0) }
     }
 
-    /// The column that a value needs: as its type decodes itself, else as the value encodes itself.
+    /// The column that a value needs: as its type decodes itself, or else as the value encodes
+    /// itself.
     static func shape<T: Encodable>(of value: T) -> ColumnShape? {
         if let shape = shape(of: T.self) { return shape }
         let encoder = ScalarEncoder()

@@ -1,11 +1,12 @@
 import CSQLCipher
 
-/// Reads and writes a stored property whose type has no kind of its own, by way of its coding.
+/// Reads and writes a stored property through `Codable`, for a type without a kind of its own in
+/// `StoredProperty.Kind`.
 protocol StoredCoder: Sendable {
-    /// Binds the value at a place; `nil` binds nothing.
+    /// Binds the value at an address; `nil` binds nothing.
     func bind(_ place: UnsafeRawPointer, _ entry: Int32, _ encoder: RowEncoder) throws
-    /// Initialises the value at a place; if that throws, it is not initialised. A negative column
-    /// is one that the row does not have, and the property an optional.
+    /// Initialises the value at an address; if that throws, the memory stays uninitialised. A
+    /// negative column means that the row lacks it and that the property is an optional.
     func initialize(_ place: UnsafeMutableRawPointer, _ column: Int32, _ decoder: RowDecoder) throws
     func deinitialize(_ place: UnsafeMutableRawPointer)
 }
@@ -46,7 +47,7 @@ struct OptionalPropertyCoder<T: Codable>: StoredCoder {
     }
 }
 
-/// What `Optional` of some type is an optional of.
+/// Access to an optional whose type is known only at run time.
 protocol OptionalValue {
     static var wrapped: Any.Type { get }
     var isNil: Bool { get }
