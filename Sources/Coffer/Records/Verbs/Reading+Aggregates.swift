@@ -1,6 +1,6 @@
-/// What can be asked of many rows at once.
+/// Aggregates over the rows of a query.
 extension Reading where Self: ~Copyable {
-    /// Whether there is a row that a query asks for.
+    /// Whether a query matches any row.
     ///
     /// - Throws: As `fetch(_:)`.
     public func exists<R: Record>(_ query: Query<R>) throws -> Bool {
@@ -9,7 +9,7 @@ extension Reading where Self: ~Copyable {
         return try table.integer(query.existsSQL(table.plan), connection) != 0
     }
 
-    /// The least value of a column in the rows of a query; `nil` if there is none.
+    /// The least value of a column in the rows of a query; `nil` if there are no rows.
     ///
     /// - Throws: As `fetch(_:)`; `StoreError` `.misuse` for a column without an order.
     public func min<R: Record, V: Codable>(
@@ -18,14 +18,15 @@ extension Reading where Self: ~Copyable {
         try end("min", path, query)
     }
 
-    /// The least value of a column in the rows of a query; `nil` if there is none but NULL.
+    /// The least value of a column in the rows of a query; `nil` if no row has a value other than
+    /// NULL.
     public func min<R: Record, V: Codable>(
         _ path: KeyPath<R, V?>, _ query: Query<R> = R.all
     ) throws -> V? {
         try end("min", path, query)
     }
 
-    /// The greatest value of a column in the rows of a query; `nil` if there is none.
+    /// The greatest value of a column in the rows of a query; `nil` if there are no rows.
     ///
     /// - Throws: As `fetch(_:)`; `StoreError` `.misuse` for a column without an order.
     public func max<R: Record, V: Codable>(
@@ -34,7 +35,8 @@ extension Reading where Self: ~Copyable {
         try end("max", path, query)
     }
 
-    /// The greatest value of a column in the rows of a query; `nil` if there is none but NULL.
+    /// The greatest value of a column in the rows of a query; `nil` if no row has a value other
+    /// than NULL.
     public func max<R: Record, V: Codable>(
         _ path: KeyPath<R, V?>, _ query: Query<R> = R.all
     ) throws -> V? {
@@ -43,9 +45,9 @@ extension Reading where Self: ~Copyable {
 
     /// The sum of a column in the rows of a query; 0 for no rows.
     ///
-    /// - Throws: As `fetch(_:)`; `StoreError` `.mismatch` if it does not fit the type or is no
-    ///   number, `.sql` if it does not fit 64 bits; `.misuse` for a column of texts, such as a
-    ///   `Decimal`.
+    /// - Throws: As `fetch(_:)`; `StoreError` `.mismatch` if the sum is not a number or does not
+    ///   fit the type, `.sql` if it does not fit 64 bits; `.misuse` for a column of texts, such as
+    ///   a `Decimal`.
     public func sum<R: Record, V: Codable & Numeric>(
         _ path: KeyPath<R, V>, _ query: Query<R> = R.all
     ) throws -> V {
@@ -75,7 +77,7 @@ extension Reading where Self: ~Copyable {
         try total("avg", path, query)
     }
 
-    /// The values of a column in the rows of a query, each once, in the order of what is stored.
+    /// The values of a column in the rows of a query, each once, sorted by the stored values.
     ///
     /// - Throws: As `fetch(_:)`.
     /// - Complexity: O(*values*) memory.
@@ -88,7 +90,7 @@ extension Reading where Self: ~Copyable {
         }
     }
 
-    /// How many rows of a query have each value of a column.
+    /// The number of rows of a query for each value of a column.
     ///
     /// ```swift
     /// let counts = try tx.counts(by: \.author, Note.where(\.pinned == true))
@@ -105,7 +107,8 @@ extension Reading where Self: ~Copyable {
             let value = try table.decode(row.column(0, as: Value.self), column, as: V.self)
             return (value, try row.column(1, as: Int.self))
         }
-        // Two stored values may stand for one of Swift's, as 1 and 1.0 do.
+        // Two stored values may decode as equal Swift values, as the texts of one `UUID` in upper
+        // and lower case do.
         return Dictionary(found, uniquingKeysWith: +)
     }
 
@@ -133,15 +136,15 @@ extension Reading where Self: ~Copyable {
         return try table.decode(value, column)
     }
 
-    /// What is added up; `nil` for NULL.
+    /// A sum or an average; `nil` for NULL.
     private func total<R: Record, V: Decodable>(
         _ function: String, _ path: PartialKeyPath<R>, _ query: Query<R>
     ) throws -> V? {
         let (table, column, connection) = try column(path)
         try table.plan.requireNumbers(in: column)
-        // SQL takes texts and blobs for numbers, and infinities that cancel out for NULL. "An
-        // INTEGER or REAL value is less than any TEXT or BLOB value":
-        // https://www.sqlite.org/datatype3.html#sort_order
+        // SQL converts texts and blobs to numbers, and returns NULL for infinities that cancel out.
+        // The greatest value reveals both: "An INTEGER or REAL value is less than any TEXT or BLOB
+        // value": https://www.sqlite.org/datatype3.html#sort_order
         let sql = query.aggregateSQL(table.plan, column) { "\(function)(\($0)), max(\($0))" }
         let found = try table.rows(sql, connection) { (row) throws(StoreError) in
             let value = try row.column(0, as: Value.self)
@@ -164,7 +167,7 @@ extension Reading where Self: ~Copyable {
 }
 
 extension RecordPlan {
-    /// - Throws: `.misuse` for a column that SQL would make numbers of.
+    /// - Throws: `.misuse` for a column of texts or blobs, which SQL would convert to numbers.
     fileprivate func requireNumbers(in position: Int) throws(StoreError) {
         let column = columns[position]
         guard column.storage != .integer, column.storage != .real else { return }
@@ -175,7 +178,7 @@ extension RecordPlan {
 }
 
 extension RecordTable {
-    /// A value of a column, as Swift's.
+    /// Decodes a stored value of a column.
     fileprivate func decode<V: Decodable>(
         _ stored: Value, _ position: Int, as type: V.Type = V.self
     ) throws(StoreError) -> V {

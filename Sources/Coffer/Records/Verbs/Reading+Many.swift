@@ -1,8 +1,9 @@
-/// Many records at once, and many one by one.
+/// Reads many records at once, or one by one.
 extension Reading where Self: ~Copyable {
-    /// The records with these keys, in the order of the keys. A key without a record is left out.
+    /// The records with these keys, in the order of `keys`. A key without a record is left out.
     ///
-    /// They are looked up in the order in which the file has them, so that a page is read once.
+    /// Coffer looks them up in the order in which the file has them, so that each page is read
+    /// once.
     ///
     /// - Parameters:
     ///   - type: A record type whose key is one column.
@@ -17,24 +18,24 @@ extension Reading where Self: ~Copyable {
         return try table.find(type, keys: keys.map { try $0.asValue() }, connection)
     }
 
-    /// Hands out the records of a query one by one.
+    /// Calls `body` with each record of a query.
     ///
     /// ```swift
     /// try tx.forEach(Note.where(\.pinned == true)) { note in try writer.write(note) }
     /// ```
     ///
-    /// Each is known to be authentic before it is handed out. What the body throws ends the loop.
-    /// A body that changes rows of the query's own table may meet them again, or for ever: fetch
-    /// them first.
+    /// Each record is authenticated before `body` gets it. An error from `body` ends the loop. If
+    /// `body` changes rows of the query's own table, the loop may see them again, even
+    /// indefinitely: fetch the records first.
     ///
-    /// - Throws: As `fetch(_:)`; what `body` throws.
+    /// - Throws: As `fetch(_:)`; any error from `body`.
     /// - Complexity: O(1) memory.
     public func forEach<R: Record>(_ query: Query<R>, _ body: (R) throws -> Void) throws {
         try forEachPortion(of: 1, query) { for record in $0 { try body(record) } }
     }
 
-    /// Hands out the records of a query, so many at a time, each known to be authentic. The last
-    /// portion has fewer, or none.
+    /// Calls `body` with portions of `countMax` authenticated records. The last portion has fewer,
+    /// possibly zero.
     func forEachPortion<R: Record>(
         of countMax: Int, _ query: Query<R>, _ body: ([R]) throws -> Void
     ) throws {
@@ -52,7 +53,7 @@ extension Reading where Self: ~Copyable {
     ///
     /// - Parameters:
     ///   - query: Which rows, in which order.
-    ///   - type: Decodes itself by names of columns, as the record does.
+    ///   - type: A type that decodes itself by names of columns, as the record does.
     /// - Throws: As `fetch(_:)`.
     /// - Complexity: O(*rows*) memory.
     public func fetch<R: Record, T: Decodable>(_ query: Query<R>, as type: T.Type) throws -> [T] {
@@ -66,7 +67,7 @@ extension RecordTable {
     fileprivate func forEachPortion<R: Record>(
         of countMax: Int, _ sql: SQL, _ connection: Connection, _ body: ([R]) throws -> Void
     ) throws {
-        // What the body throws is none of the table's failures.
+        // An error from `body` is not a failure of the table, so `run` must not explain it.
         var failure: (any Error)?
         try run(sql, connection) { statement throws(StoreError) in
             var isAtEnd = false

@@ -20,8 +20,8 @@ extension Reading where Self: ~Copyable {
     /// try tx.fetch(Note.self, sql: "SELECT * FROM note WHERE length(title) > \(count)")
     /// ```
     ///
-    /// A column that the result lacks is `nil` in an optional property. Of columns with the same
-    /// name the first one counts.
+    /// An optional property is `nil` if the result lacks its column. If several columns have the
+    /// same name, the first one counts.
     ///
     /// - Parameters:
     ///   - type: The record type.

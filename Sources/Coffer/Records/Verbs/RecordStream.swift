@@ -1,5 +1,5 @@
 extension Store {
-    /// The records of a query one by one, on one snapshot of the store.
+    /// The records of a query one by one, from one snapshot of the store.
     ///
     /// ```swift
     /// for try await note in store.stream(Note.where(\.pinned == true)) {
@@ -7,18 +7,19 @@ extension Store {
     /// }
     /// ```
     ///
-    /// Every loop over it is a read of its own, from its first record until the loop ends, also by
+    /// Each loop is a separate read. It lasts from the first record until the loop ends, also by
     /// `break` or because its task is cancelled. Until then it uses one of `readerCountMax`
-    /// connections and keeps its snapshot, which ends as that of any read: with
-    /// `.snapshotExpired` if it is too old. Without WAL it holds up every write: a loop that takes
-    /// longer than `waitTimeout` for a portion ends with `.busy` there.
+    /// connections and keeps its snapshot. A snapshot that is too old ends with `.snapshotExpired`,
+    /// as in any read. Without WAL the loop blocks every write, so it ends with `.busy` if it takes
+    /// longer than `waitTimeout` for a portion.
     ///
-    /// The loop throws what `fetch(_:)` throws, at the latest in place of the first record that
-    /// cannot be read: up to two portions before it may be left out. Also `.cancelled`.
+    /// The loop throws what `fetch(_:)` throws, and `.cancelled`. It throws at the latest in place
+    /// of the first record that cannot be read. Up to two portions before that record may be left
+    /// out.
     ///
     /// - Parameters:
     ///   - query: Which records, in which order.
-    ///   - portion: How many records are read at once; at least 1.
+    ///   - portion: The number of records to read at once; at least 1.
     /// - Complexity: O(*portion*) memory: three portions at most.
     public func stream<R: Record>(_ query: Query<R>, portion: Int = 64) -> RecordStream<R> {
         RecordStream(core: core, query: query, portion: max(1, portion))
@@ -31,7 +32,7 @@ public struct RecordStream<R: Record>: AsyncSequence, Sendable {
     let query: Query<R>
     let portion: Int
 
-    /// Begins a loop over the records. Nothing is read before its first record is asked for.
+    /// Begins a loop over the records. Reading starts when the loop asks for its first record.
     public func makeAsyncIterator() -> Iterator {
         let (query, portion) = (query, portion)
         let loop = ReadLoop<[R]>(core) { tx, channel in
@@ -51,10 +52,10 @@ public struct RecordStream<R: Record>: AsyncSequence, Sendable {
 
         /// The next record, `nil` at the end.
         ///
-        /// - Throws: As `Store.stream(_:portion:)` says.
+        /// - Throws: As described at `Store.stream(_:portion:)`.
         public mutating func next() async throws -> R? {
             if Task.isCancelled {
-                // What was read ahead is not the end of the records.
+                // The end of the records read ahead must not look like the end of the query.
                 loop.cancel()
                 throw StoreError.streamCancelled
             }

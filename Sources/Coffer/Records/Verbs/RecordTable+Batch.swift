@@ -1,6 +1,6 @@
 extension WriteTransaction {
-    /// Inserts records from where they lie, a portion at a time: between two it is looked whether
-    /// to stop.
+    /// Inserts records in place, without copies, 64 at a time. Before each portion, `connection()`
+    /// checks whether to stop.
     func insertEach<R: Record>(of records: UnsafeBufferPointer<R>) throws {
         guard let start = records.baseAddress else { return }
         let portion = 64

@@ -1,12 +1,12 @@
 import CSQLCipher
 
-/// What an UPDATE of chosen columns was asked for: the key under which its statement is kept, so
-/// that neither key paths are resolved nor a text is built for every record.
+/// Identifies an UPDATE of chosen columns. `RecordTable` keeps the UPDATE's statement under this
+/// key, so that it need not resolve key paths and build SQL for every record.
 struct PartialUpdate: Hashable {
     enum Kind {
         /// Sets these properties of the row with the record's key.
         case only
-        /// Sets all others of the row with the same values in these.
+        /// Sets the other columns, except the key, of the row with the same values in these.
         case conflict
     }
 
@@ -14,14 +14,14 @@ struct PartialUpdate: Hashable {
     let paths: [AnyKeyPath]
 }
 
-/// An UPDATE of chosen columns, and what binds records to it.
+/// An UPDATE of chosen columns, and the encoder that binds records to it.
 struct PreparedUpdate {
     let statement: Statement
     let encoder: RowEncoder
 }
 
 extension RecordTable {
-    /// Sets some columns of the row with the record's key, and tells whether it was there.
+    /// Sets some columns of the row with the record's key; returns whether that row exists.
     func update<R: Record>(
         _ record: R, only paths: [PartialKeyPath<R>], _ connection: Connection
     ) throws(StoreError) -> Bool {
@@ -72,7 +72,8 @@ extension RecordTable {
     ) throws(StoreError) -> PreparedUpdate {
         let positions = try plan.positions(of: paths)
         let names = positions.map { plan.columns[$0].name }
-        // An UPDATE would change every row that fits, where an INSERT would conflict with none.
+        // The columns must be unique. Otherwise the UPDATE would change every row that matches,
+        // while an INSERT would conflict with no row.
         guard try plan.declaration().isUnique(positions, plan) else {
             throw StoreError(
                 .misuse,
@@ -90,7 +91,7 @@ extension RecordTable {
                 hint: "tx.create(\(plan.typeName).self) adds it.", table: plan.table,
                 column: names.first)
         }
-        // The row keeps its key: others may refer to it.
+        // The row keeps its key, because other rows may refer to it.
         let kept = Set(positions + plan.keyPositions)
         let others = plan.columns.indices.filter { !kept.contains($0) }
         let statement = try prepare(
@@ -118,7 +119,7 @@ extension RecordPlan {
         return positions
     }
 
-    /// An error of this table's; of a key that is nil it says what to do.
+    /// Adds the table to an error. If the error is about a key that is nil, adds a remedy.
     func explained(_ error: StoreError) -> StoreError {
         let known = error.with(table: table)
         let position = keyPositions.first { position in

@@ -1,5 +1,5 @@
 extension RecordTable {
-    /// The rows of a SELECT of the user's, columns by name.
+    /// The rows of a user's SELECT, with columns matched by name.
     func fetch<R: Record>(
         _ type: R.Type, named sql: SQL, isReadOnly: Bool, _ connection: Connection
     ) throws(StoreError) -> [R] {
@@ -8,8 +8,8 @@ extension RecordTable {
             guard !statement.columns.names.isEmpty else {
                 throw StoreError(.misuse, "the statement returns no rows", sql: statement.sql)
             }
-            // The names are those of this run: the engine compiles the text again at the first
-            // step if the schema has changed. One that writes has written by then.
+            // Must step before reading the names, because SQLite recompiles the text at the first
+            // step if the schema has changed. A statement that writes has written by then.
             guard try statement.advance() else { return [] }
             let decoder = RowDecoder(
                 plan, names: plan.spelled(statement.columns.names), key: decoder.key,
@@ -20,8 +20,8 @@ extension RecordTable {
 }
 
 extension RecordPlan {
-    /// The names of a result's columns, as the type spells them: the table may have them in other
-    /// letters, which are the same to SQLite. One that is spelled as the type does comes first.
+    /// The names of a result's columns, as the type spells them. The table may spell them in
+    /// another case, which SQLite ignores. A name in exactly the type's spelling takes precedence.
     fileprivate func spelled(_ names: [String]) -> [String] {
         let own = columns.map(\.name)
         let others = own.filter { !names.contains($0) }

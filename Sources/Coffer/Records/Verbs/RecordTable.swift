@@ -2,8 +2,8 @@ import CSQLCipher
 
 /// The table of one record type on one connection: its plan and its compiled statements.
 ///
-/// The statements are found without building a text, and are outside the statement cache, whose
-/// key is a text. They belong to the connection and end with it.
+/// Finding the statements builds no SQL text. So they are outside the statement cache, whose key is
+/// the text. They end with the connection, or with the schema that they were compiled for.
 final class RecordTable {
     let plan: RecordPlan
     let encoder: RowEncoder
@@ -12,13 +12,13 @@ final class RecordTable {
     private var updating: Statement?
     private var deletion: Statement?
     private var finding: Statement?
-    /// The parameter of a key that is a plain integer; 0 for any other key, and for none.
+    /// The parameter of a key that is a plain integer; 0 for any other key, and without a key.
     private let integerKeyParameter: Int32
-    /// UPDATEs of chosen columns, by what they were asked for.
+    /// UPDATEs of chosen columns, by kind and properties.
     var partialUpdates: [PartialUpdate: PreparedUpdate] = [:]
-    /// Whether the table was seen to keep the type's values as they are.
+    /// Whether `ready` has checked that the table stores the type's values unchanged.
     private var isChecked = false
-    /// Whether the table has row ids; known once it is checked.
+    /// Whether the table has row ids; known once `isChecked` is true.
     private var hasRowIDs = true
 
     private init(_ plan: RecordPlan, _ stored: StoredProperties?, isUTF16: Bool) {
@@ -61,7 +61,8 @@ final class RecordTable {
         try RecordSchema(plan, connection).create()
     }
 
-    /// The row id of the new row; 0 if it has none, or if a trigger took the row away.
+    /// Returns the row id of the new row; 0 if the table has no row ids, or if a trigger ignored
+    /// the INSERT.
     @discardableResult
     func insert<R: Record>(_ record: R, _ connection: Connection) throws(StoreError) -> Int64 {
         let statement = try insertStatement(connection)
@@ -69,12 +70,12 @@ final class RecordTable {
             try encoder.bind(record, to: statement)
         }
         let db = statement.handle.db
-        // Else the engine tells the row id of an earlier insert.
+        // Otherwise SQLite returns the row id of an earlier INSERT.
         guard hasRowIDs, coffer_changes(db) > 0 else { return 0 }
         return sqlite3_last_insert_rowid(db)
     }
 
-    /// Binds and runs an INSERT, for the second time if its table had to be made anew.
+    /// Binds and runs an INSERT. Repeats both if it had to make the missing table again.
     @inline(__always)
     func add(
         _ statement: Statement, _ connection: Connection, bind: () throws(StoreError) -> Void
@@ -89,7 +90,7 @@ final class RecordTable {
         }
     }
 
-    /// Whether a row was there to update.
+    /// Updates the record's row; returns whether it exists.
     func update<R: Record>(_ record: R, _ connection: Connection) throws(StoreError) -> Bool {
         let statement = try updateStatement(connection, isCreating: false)
         try encoder.bind(record, to: statement)
@@ -193,7 +194,7 @@ final class RecordTable {
         }
     }
 
-    /// What `make` makes of each row.
+    /// The results of `make` for each row.
     func rows<T>(
         _ sql: SQL, _ connection: Connection, _ make: (Statement) throws(StoreError) -> T
     ) throws(StoreError) -> [T] {
@@ -260,7 +261,7 @@ final class RecordTable {
         if let updating { return updating }
         try plan.requireKey(for: isCreating ? "insertOrUpdate" : "update")
         try ready(connection, isCreating: isCreating)
-        // Spares SQLCipher 3.4.1 an encrypted statement journal for every row: 10 µs.
+        // `OR FAIL` saves SQLCipher 3.4.1 an encrypted statement journal for every row: 10 µs.
         let orFail = try RecordSchema(plan, connection).updatesOneRowAlone()
         let statement = try prepare(plan.updateSQL(orFail: orFail), connection)
         updating = statement
@@ -297,7 +298,7 @@ final class RecordTable {
         }
     }
 
-    /// The error for a record that has more columns than the engine takes arguments.
+    /// The error if the record has more columns than SQLite takes arguments, else `nil`.
     private func tooWide(_ connection: Connection) throws(StoreError) -> StoreError? {
         let limit = try connection.current().argumentCountMax
         guard plan.columns.count > limit else { return nil }
@@ -309,7 +310,7 @@ final class RecordTable {
             table: plan.table)
     }
 
-    /// Before the first write of values on this connection.
+    /// Checks the table before the first write of values on this connection.
     ///
     /// - Parameter isCreating: Whether to make a missing table.
     @inline(never)
@@ -329,9 +330,10 @@ final class RecordTable {
 
     // MARK: Failures
 
-    /// Makes the table anew if it is gone, as after a rollback of the transaction that made it.
+    /// Makes the table again if it is gone, as after a rollback of the transaction that made it.
+    /// Otherwise throws the error, explained.
     ///
-    /// The statements need no care: the engine compiles them again when the schema has changed.
+    /// The statements remain usable: SQLite recompiles them when the schema has changed.
     @inline(never)
     func recreate(
         _ connection: Connection, after error: StoreError
@@ -343,7 +345,7 @@ final class RecordTable {
         hasRowIDs = !plan.isWithoutRowID
     }
 
-    /// What a failure means for this table: a missing one, a missing column, or what it says.
+    /// Explains a failure: a missing table, a missing column, a view, or the error itself.
     @inline(never)
     func explain(
         _ error: StoreError, _ connection: Connection, isWriting: Bool = false
@@ -367,7 +369,7 @@ final class RecordTable {
 }
 
 extension Handle {
-    /// How many values a statement binds at most.
+    /// The most values that a statement can bind.
     fileprivate var argumentCountMax: Int {
         Int(sqlite3_limit(db, SQLITE_LIMIT_VARIABLE_NUMBER, -1))
     }

@@ -4,7 +4,7 @@
 /// try tx.update(Note.where(\.pinned == true).set(\.pinned, to: false).set(\.rank, to: 0))
 /// ```
 ///
-/// It is a value and changes nothing by itself. What is wrong with it is thrown by `update(_:)`.
+/// It is a value and changes nothing by itself. `update(_:)` throws any error in it.
 public struct RecordUpdate<R: Record>: Sendable {
     private let query: Query<R>
     private var assignments: [SQL] = []
@@ -29,7 +29,8 @@ public struct RecordUpdate<R: Record>: Sendable {
     ///
     /// - Parameters:
     ///   - path: The property.
-    ///   - sql: An SQL expression; `\( )` binds and never splices. Columns have their old values.
+    ///   - sql: An SQL expression; `\( )` binds and never splices. It sees the old values of
+    ///     columns.
     public func set<V>(_ path: KeyPath<R, V>, sql: SQL) -> RecordUpdate {
         adding(path) { _, _ in sql }
     }
@@ -62,7 +63,7 @@ public struct RecordUpdate<R: Record>: Sendable {
 }
 
 extension Query {
-    /// Sets a property of these rows, once it is given to `tx.update(_:)`.
+    /// Sets a property of these rows, when passed to `tx.update(_:)`.
     public func set<V: Encodable>(_ path: KeyPath<R, V>, to value: V) -> RecordUpdate<R> {
         RecordUpdate(self).set(path, to: value)
     }

@@ -1,11 +1,12 @@
 extension RecordColumn {
-    /// The column's form of a value.
+    /// Converts a value to the column's form.
     ///
-    /// A type may try one kind of value after the other, but its column is of the kind that it
-    /// tries first. One of another kind is kept if it comes back as it was.
+    /// A type may try one kind of value after the other, but its column has the kind that it tries
+    /// first. A value of another kind is stored only if decoding returns a value with the same
+    /// encoding.
     ///
-    /// - Throws: `.mismatch` if it would come back as something else; what the type's own coding
-    ///   throws.
+    /// - Throws: `.mismatch` if it would decode to something else; any error from the type's own
+    ///   coding.
     @inline(__always)
     func stored<T: Encodable>(_ value: T, by scalar: ScalarEncoder) throws -> Value {
         // An enum may encode one case as a container and another one as a single value, or as nil.
@@ -15,8 +16,8 @@ extension RecordColumn {
         return try stored(checked(value, encoded, scalar.kind))
     }
 
-    /// Whether it is the column's type, or an optional of it. What a record decodes as another type
-    /// than it encodes is its own business.
+    /// Whether a type is the column's type or an optional of it. Coffer does not check a property
+    /// that the record encodes as another type than it decodes.
     private func isOwn(_ other: Any.Type) -> Bool {
         type == other || (other as? any OptionalValue.Type)?.wrapped == type
     }

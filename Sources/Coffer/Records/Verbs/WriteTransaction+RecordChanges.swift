@@ -1,4 +1,4 @@
-/// Parts of records, and many of them.
+/// Changes parts of records, or many records.
 extension WriteTransaction {
     /// Sets chosen columns of the row with the record's key; the others stay as they are.
     ///
@@ -8,10 +8,10 @@ extension WriteTransaction {
     ///
     /// - Parameters:
     ///   - record: The record.
-    ///   - paths: Its properties. None of the key.
+    ///   - paths: The properties to set, without those of the key.
     /// - Returns: `false` if there is no such row.
-    /// - Throws: As `update(_:)`; `StoreError` `.misuse` for a property of the key, or without a
-    ///   column.
+    /// - Throws: As `update(_:)`; `StoreError` `.misuse` for a property of the key, a property
+    ///   without a column, or no properties.
     /// - Complexity: O(log *rows*).
     @discardableResult
     public func update<R: Record>(_ record: R, only paths: PartialKeyPath<R>...) throws -> Bool {
@@ -21,10 +21,10 @@ extension WriteTransaction {
 
     /// Sets all columns of the rows with the records' keys.
     ///
-    /// It stops at the first that fails, and those before it stay changed in the transaction: throw
-    /// the error on, or wrap the call in `savepoint`, to undo them.
+    /// Stops at the first record that fails. Earlier rows stay changed in the transaction: to undo
+    /// that, rethrow the error or wrap the call in `savepoint`.
     ///
-    /// - Returns: How many of the rows were there.
+    /// - Returns: The number of rows that existed.
     /// - Throws: As `update(_:)` of one record.
     @discardableResult
     public func update<S: Sequence>(_ records: S) throws -> Int where S.Element: Record {
@@ -39,8 +39,8 @@ extension WriteTransaction {
     /// try tx.update(Note.where(\.pinned == true).set(\.pinned, to: false))
     /// ```
     ///
-    /// - Returns: How many rows there were.
-    /// - Throws: As `fetch(_:)`; `StoreError` `.constraint`: then no row was changed.
+    /// - Returns: The number of matching rows.
+    /// - Throws: As `fetch(_:)`; `StoreError` `.constraint`: then no row is changed.
     @discardableResult
     public func update<R: Record>(_ update: RecordUpdate<R>) throws -> Int {
         let connection = try connection()
@@ -55,8 +55,8 @@ extension WriteTransaction {
     /// try tx.insertOrUpdate(download, conflictingOn: \.url)
     /// ```
     ///
-    /// The row stays the same row, and keeps its key, whatever the record has there. `nil`
-    /// conflicts with nothing.
+    /// The row remains the same row and keeps its key, whatever key the record has. `nil` conflicts
+    /// with nothing.
     ///
     /// - Parameters:
     ///   - record: The record.
@@ -73,10 +73,10 @@ extension WriteTransaction {
             .insertOrUpdate(record, conflictingOn: paths, connection)
     }
 
-    /// Updates the rows with the records' keys, and adds the records for which there is none.
+    /// Updates the rows with the records' keys, and adds the records that have no row.
     ///
-    /// It stops at the first that fails, and those before it stay in the transaction: throw the
-    /// error on, or wrap the call in `savepoint`, to undo them.
+    /// Stops at the first record that fails. Earlier records stay in the transaction: to undo them,
+    /// rethrow the error or wrap the call in `savepoint`.
     ///
     /// - Throws: As `insertOrUpdate(_:)` of one record.
     public func insertOrUpdate<S: Sequence>(_ records: S) throws where S.Element: Record {
@@ -85,9 +85,9 @@ extension WriteTransaction {
 
     /// Removes the rows with the records' keys.
     ///
-    /// It stops at the first that fails, and those before it stay removed in the transaction.
+    /// Stops at the first failure; rows removed earlier stay removed in the transaction.
     ///
-    /// - Returns: How many of the rows were there.
+    /// - Returns: The number of rows that existed.
     /// - Throws: As `delete(_:)` of one record.
     @discardableResult
     public func delete<S: Sequence>(_ records: S) throws -> Int where S.Element: Record {
@@ -98,9 +98,9 @@ extension WriteTransaction {
 
     /// Removes the rows with these keys, of which there may be any number.
     ///
-    /// It stops at the first that fails, and those before it stay removed in the transaction.
+    /// Stops at the first failure; rows removed earlier stay removed in the transaction.
     ///
-    /// - Returns: How many of the rows were there.
+    /// - Returns: The number of rows that existed.
     /// - Throws: As `delete(_:key:)` of one key.
     @discardableResult
     public func delete<R: Record, S: Sequence>(

@@ -1,14 +1,15 @@
 extension WriteTransaction {
     /// Makes the table of a record type, or adds the columns and indexes that the type has gained.
     ///
-    /// `insert` makes a missing table too. Call this for a table that exists, after the type got
-    /// a property that is optional or has a default (``Record/defaults``), or an index. Tables
-    /// that the type refers to (``Record/references``) are made as well if they are missing.
+    /// `insert` makes a missing table too. Call this for an existing table, after the type got an
+    /// index, or a property that is optional or has a default (``Record/defaults``). It also makes
+    /// missing tables that the type refers to (``Record/references``).
     ///
-    /// - Throws: `StoreError` `.mismatch` naming for every other difference between the table and
-    ///   the type what was expected and what was found, see ``Reading/schemaDifferences(of:)``;
-    ///   `.constraint` if a new unique index finds the same values in two rows; `.misuse` for a
-    ///   type that cannot be reflected, saying what to declare. Nothing was changed then.
+    /// - Throws: `StoreError` `.mismatch` for any other difference between the table and the type;
+    ///   the error names what was expected and what was found, see
+    ///   ``Reading/schemaDifferences(of:)``. `.constraint` if two rows have the same values for a
+    ///   new unique index. `.misuse` for a type that cannot be reflected; the error names the
+    ///   missing declaration. After an error nothing is changed.
     /// - Complexity: O(1), and O(*rows* log *rows*) for each new index.
     public func create<R: Record>(_ type: R.Type) throws {
         let connection = try connection()
@@ -22,11 +23,13 @@ extension WriteTransaction {
     /// let id = try tx.insert(Entry(text: "a"))   // the engine has chosen it
     /// ```
     ///
-    /// - Returns: The row id. It is the key, if that is one integer, also where the engine chose it
-    ///   because the property was `nil`. 0 for a type without row ids.
-    /// - Throws: `StoreError` `.constraint` if there is a row with this key; `.mismatch` if a
-    ///   value cannot be stored exactly, or if the table differs from the type; `.full`, `.io`.
-    ///   Nothing was added then, and the transaction goes on.
+    /// - Returns: The row id. It is the key, if that is one integer, also if SQLite chose it
+    ///   because the property was `nil`. 0 for a table without row ids, or if a trigger ignored the
+    ///   record.
+    /// - Throws: `StoreError` `.constraint` if there is a row with this key; `.mismatch` if a value
+    ///   cannot be stored exactly, or if the table differs from the type; `.full`, `.io`. After an
+    ///   error nothing is added. The transaction continues, unless SQLite rolled it back (full
+    ///   disk, I/O error).
     /// - Complexity: O(log *rows*).
     @discardableResult
     public func insert<R: Record>(_ record: R) throws -> Int64 {
@@ -36,8 +39,8 @@ extension WriteTransaction {
 
     /// Adds records one by one; makes their table first if there is none.
     ///
-    /// It stops at the first that fails, and those before it stay in the transaction: throw the
-    /// error on, or wrap the call in `savepoint`, to undo them.
+    /// Stops at the first record that fails. Earlier records stay in the transaction: to undo them,
+    /// rethrow the error or wrap the call in `savepoint`.
     ///
     /// - Throws: As `insert(_:)` of one record.
     public func insert<S: Sequence>(_ records: S) throws where S.Element: Record {
@@ -49,8 +52,8 @@ extension WriteTransaction {
 
     /// Updates the row with the record's key, or adds the record if there is none.
     ///
-    /// The row stays the same row: it is never deleted and made anew as REPLACE does, so foreign
-    /// keys and triggers see an update.
+    /// The row remains the same row. It is never deleted and inserted again as by REPLACE, so
+    /// foreign keys and triggers see an update.
     ///
     /// - Throws: As `insert(_:)`; `StoreError` `.misuse` for a type without a key.
     /// - Complexity: O(log *rows*).
@@ -101,7 +104,7 @@ extension WriteTransaction {
 
     /// Removes the rows that a query asks for.
     ///
-    /// - Returns: How many rows there were.
+    /// - Returns: The number of matching rows.
     /// - Throws: As `fetch(_:)`; `StoreError` `.constraint` if another row refers to one of them.
     @discardableResult
     public func delete<R: Record>(_ query: Query<R>) throws -> Int {
