@@ -1,4 +1,4 @@
-/// A named place for values under typed keys, kept in a table of its own.
+/// A named set of values under typed keys, in its own table.
 ///
 /// ```swift
 /// let sessions = Bucket<String, Session>("sessions")
@@ -6,9 +6,9 @@
 /// let session = try await store.read { tx in try tx.get("s1", in: sessions) }
 /// ```
 ///
-/// A bucket is only a name with types: making one touches no store. Its table, `bucket:` and the
-/// name, is made by the first `set`. Strings, numbers, dates, UUIDs and `Data` are stored as
-/// themselves, every other `Codable` value as JSON text.
+/// A bucket is only a name with types: making one touches no store. The first `set` makes its
+/// table, which is named `bucket:` and the name. Strings, numbers, dates, UUIDs and `Data` are
+/// stored as themselves, every other `Codable` value as JSON text.
 public struct Bucket<Key: BucketKey, Value: Codable & Sendable>: Sendable {
     /// The name given to the bucket.
     public let name: String
@@ -19,8 +19,8 @@ public struct Bucket<Key: BucketKey, Value: Codable & Sendable>: Sendable {
 
     /// Names a bucket.
     ///
-    /// - Parameter name: Any text that is not empty; the same name with other types is another
-    ///   view of the same table, and a key of another type is refused.
+    /// - Parameter name: Any text that is not empty. The same name with other types is another view
+    ///   of the same table; Coffer refuses keys of another type.
     public init(_ name: String) {
         self.name = name
         plan = .shared(name: name, keyType: Key.columnType, coding: ValueCoding(Value.self))
@@ -40,7 +40,8 @@ extension BucketEntry: Equatable where Value: Equatable {}
 extension Reading where Self: ~Copyable {
     /// The value under a key, `nil` if there is none.
     ///
-    /// - Throws: `StoreError` `.mismatch` if the stored value does not fit the type, `.damaged`.
+    /// - Throws: `StoreError` `.mismatch` if the stored value does not fit the type or the bucket
+    ///   has keys of another type, `.damaged`.
     /// - Complexity: O(log *entries*).
     public func get<K, V>(_ key: K, in bucket: Bucket<K, V>) throws -> V? {
         try BucketTable(connection(), bucket.plan).get(key)
@@ -54,7 +55,7 @@ extension Reading where Self: ~Copyable {
         try BucketTable(connection(), bucket.plan).contains(key)
     }
 
-    /// Number of entries.
+    /// The number of entries.
     ///
     /// - Throws: `StoreError` `.mismatch` if the bucket has keys of another type, `.damaged`.
     /// - Complexity: O(*entries*).
@@ -64,14 +65,14 @@ extension Reading where Self: ~Copyable {
 
     /// The entries of a range of keys, in the order of the keys.
     ///
-    /// Texts are ordered by their UTF-8 bytes, which is the order of their Unicode scalars; UUIDs
-    /// and `Data` by their bytes.
+    /// Texts are ordered by their UTF-8 bytes, which is the order of their Unicode scalars; in a
+    /// file of UTF-16 texts, by their UTF-16 bytes. UUIDs and `Data` are ordered by their bytes.
     ///
     /// - Parameters:
     ///   - bucket: The bucket.
-    ///   - from: The first key that belongs to the range; `nil` for the very first.
-    ///   - below: The first key that does not belong to it any more; `nil` for no end.
-    ///   - countMax: Most entries to return; `nil` for all.
+    ///   - from: The first key of the range; `nil` for the first key of the bucket.
+    ///   - below: The first key after the range; `nil` for no end.
+    ///   - countMax: The most entries to return; `nil` for all.
     /// - Throws: `StoreError` `.mismatch`, `.damaged`.
     /// - Complexity: O(log *entries* + *returned*).
     public func entries<K, V>(
@@ -84,8 +85,8 @@ extension Reading where Self: ~Copyable {
     ///
     /// - Parameters:
     ///   - bucket: The bucket.
-    ///   - prefix: The start of the keys, compared byte by byte; the empty one means all.
-    ///   - countMax: Most entries to return; `nil` for all.
+    ///   - prefix: The start of the keys, compared byte by byte; an empty prefix matches all keys.
+    ///   - countMax: The most entries to return; `nil` for all.
     /// - Throws: `StoreError` `.mismatch`, `.damaged`.
     /// - Complexity: O(log *entries* + *returned*).
     public func entries<K: PrefixedBucketKey, V>(
@@ -98,7 +99,7 @@ extension Reading where Self: ~Copyable {
 }
 
 extension WriteTransaction {
-    /// Puts a value under a key, in place of the one that may be there.
+    /// Stores a value under a key, and replaces an existing one.
     ///
     /// - Throws: `StoreError` `.mismatch` if the value cannot be stored (NaN, a failing
     ///   `encode(to:)`) or the bucket has keys of another type; `.full`, `.io`, `.damaged`.
@@ -111,7 +112,7 @@ extension WriteTransaction {
 
     /// Removes a key and its value.
     ///
-    /// - Returns: Whether the key was there.
+    /// - Returns: Whether the key existed.
     /// - Throws: `StoreError` `.mismatch` if the bucket has keys of another type; `.full`, `.io`,
     ///   `.damaged`.
     /// - Complexity: O(log *entries*).
@@ -122,8 +123,9 @@ extension WriteTransaction {
 
     /// Removes every entry of a bucket.
     ///
-    /// - Returns: How many there were.
-    /// - Throws: `StoreError` `.full`, `.io`, `.damaged`.
+    /// - Returns: The number of removed entries.
+    /// - Throws: `StoreError` `.mismatch` if the bucket has keys of another type; `.full`, `.io`,
+    ///   `.damaged`.
     /// - Complexity: O(*entries*).
     @discardableResult
     public func removeAll<K, V>(in bucket: Bucket<K, V>) throws -> Int {

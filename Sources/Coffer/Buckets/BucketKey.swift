@@ -6,13 +6,14 @@ import Foundation
 
 /// A type that can be the key of a bucket: a string, an integer, a UUID or `Data`.
 ///
-/// The order of the stored keys is the order of the type, so ranges mean what they say.
+/// Ranges follow the order of the stored keys: integers by value; texts, UUIDs and `Data` byte by
+/// byte.
 public protocol BucketKey: ValueConvertible, Hashable {
     /// The declared type of the key column: `TEXT`, `INTEGER` or `BLOB`.
     static var columnType: String { get }
 }
 
-/// A key that can be looked for by its first bytes.
+/// A key that can be found by its first bytes.
 public protocol PrefixedBucketKey: BucketKey {
     /// Whether the key's bytes begin with those of `prefix`.
     func hasBytePrefix(_ prefix: Self) -> Bool

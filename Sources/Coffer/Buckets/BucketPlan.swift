@@ -2,13 +2,13 @@ import Synchronization
 
 /// The SQL of one bucket, made once.
 ///
-/// Equal buckets share one plan, so that what connections keep for it is bounded by the number of
-/// different buckets, however often a program names them.
+/// Equal buckets share one plan. So the number of different buckets bounds what connections keep
+/// for them, however often a program names them.
 final class BucketPlan: Sendable {
     let table: String
     let keyType: String
     let coding: ValueCoding
-    /// The quoted table name, or why there is none.
+    /// The quoted table name, or the error for an unusable name.
     let quoted: Result<String, StoreError>
 
     /// Returns the shared plan.
@@ -36,7 +36,7 @@ final class BucketPlan: Sendable {
     }
 
     private struct Identity: Hashable {
-        /// Tells names apart that differ in Unicode normalisation only, as SQLite does.
+        /// Distinguishes names that differ only in Unicode normalisation, as SQLite does.
         let name: SQLText
         let keyType: String
         let coding: ValueCoding
@@ -44,7 +44,8 @@ final class BucketPlan: Sendable {
 
     private static let plans = Mutex<[Identity: BucketPlan]>([:])
 
-    /// Integer keys are the row id itself; others need no second tree beside the row ids.
+    /// Integer keys are the row id itself. Tables with other keys are WITHOUT ROWID, which saves
+    /// them a second B-tree next to that of the row ids.
     func createSQL() throws(StoreError) -> String {
         let suffix = keyType == "INTEGER" ? "" : " WITHOUT ROWID"
         return "CREATE TABLE \(try quoted.get()) "

@@ -1,7 +1,7 @@
 /// The statements of one bucket's table on one connection, compiled when first needed.
 ///
-/// They are found without building a text. They end with the connection, or with the schema that
-/// they were compiled for.
+/// Finding them builds no SQL text. They end with the connection, or with the schema that they were
+/// compiled for.
 final class BucketStatements {
     /// The quoted name.
     let table: String
@@ -21,7 +21,7 @@ final class BucketStatements {
         return made
     }
 
-    /// Leaves an entry that is there as it is.
+    /// Leaves an existing entry unchanged.
     func insertion(_ connection: Connection) throws(StoreError) -> Statement {
         if let inserting { return inserting }
         let made = try compile(
@@ -30,7 +30,8 @@ final class BucketStatements {
         return made
     }
 
-    /// `OR FAIL` changes nothing for a single row, and spares 3.4.1 a statement journal.
+    /// `OR FAIL` makes no difference for a single row, and saves SQLCipher 3.4.1 a statement
+    /// journal.
     func update(_ connection: Connection) throws(StoreError) -> Statement {
         if let updating { return updating }
         let made = try compile(

@@ -19,8 +19,8 @@ struct BucketTable {
 
     private var table: String { statements.table }
 
-    /// Refuses a table whose keys are of another type: SQLite would convert them in silence. Asked
-    /// once for each connection, as soon as the table is there.
+    /// Refuses a table with keys of another type, which SQLite would convert silently. Checked once
+    /// per connection and schema, as soon as the table exists.
     private func checkKeyType() throws(StoreError) {
         let columns = try connection.rows(
             "PRAGMA table_info(\(identifier: plan.table))", isReadOnly: false)
@@ -67,7 +67,7 @@ struct BucketTable {
         }
     }
 
-    /// Copied before it is decoded: the value's own code may use the bucket again.
+    /// Copies the value before decoding it, because the type's own code may use the bucket again.
     private func stored<K: BucketKey>(_ key: K) throws(StoreError) -> Value? {
         try onRow(of: key) { raw throws(StoreError) in try Statement.value(of: raw, at: 0) }
     }
@@ -83,7 +83,8 @@ struct BucketTable {
         return try statement.advance() ? try statement.column(0, as: Int.self) : 0
     }
 
-    /// Ends early at the first key that `belongs` refuses: in the order of keys, the rest does too.
+    /// Stops at the first key that `belongs` refuses, because it refuses all later keys in key
+    /// order too.
     func entries<K: BucketKey, V: Codable>(
         from: K?, below: K?, _ countMax: Int?, while belongs: (K) -> Bool = { _ in true }
     ) throws(StoreError) -> [BucketEntry<K, V>] {
@@ -128,11 +129,13 @@ struct BucketTable {
         }
     }
 
-    /// Not by INSERT OR REPLACE: SQLCipher 3.4.1 would encrypt a statement journal for each.
+    /// Not INSERT OR REPLACE, for which SQLCipher 3.4.1 would encrypt a statement journal each
+    /// time.
     private func put(_ key: Value, _ value: Value) throws(StoreError) {
         if try run(try statements.insertion(connection), key, value) { return }
         guard try run(try statements.update(connection), key, value) else {
-            // A key type of the user's: OR IGNORE would have ignored NOT NULL as well.
+            // Only a user's own key type can make NULL. OR IGNORE has ignored its NOT NULL
+            // violation too.
             throw StoreError(.constraint, "the key is NULL", table: plan.table, column: "key")
         }
     }
@@ -143,13 +146,14 @@ struct BucketTable {
     }
 
     func removeAll() throws(StoreError) -> Int {
-        // `WHERE 1` counts the rows: a plain DELETE truncates without looking at them.
+        // `WHERE 1` makes SQLite count the rows: a plain DELETE truncates the table without
+        // visiting them.
         try exists() ? try run("DELETE FROM \(table) WHERE 1", []) : 0
     }
 
     // MARK: Inside
 
-    /// The row of a key; `nil` without a row or without the table.
+    /// Calls `body` with a key's row; `nil` if there is no row or no table.
     private func onRow<K: BucketKey, R>(
         of key: K, _ body: (OpaquePointer) throws(StoreError) -> R
     ) throws(StoreError) -> R? {
@@ -165,7 +169,7 @@ struct BucketTable {
         }
     }
 
-    /// Whether a statement of one row has changed it.
+    /// Runs a statement for one row; returns whether it changed the row.
     private func run(
         _ statement: Statement, _ key: Value, _ value: Value? = nil
     ) throws(StoreError) -> Bool {

@@ -6,7 +6,7 @@ import Foundation
 
 /// How the values of a bucket become SQL values.
 enum ValueCoding: Hashable {
-    /// The type has an SQL value of its own.
+    /// The type is `ValueConvertible`, so it has an SQL value itself.
     case direct
     /// Any other `Codable` type: JSON text with sorted keys, so that equal values are equal bytes.
     case json
