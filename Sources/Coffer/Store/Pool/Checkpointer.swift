@@ -361,10 +361,20 @@ final class Checkpointer: Sendable {
     func pausing<E: Error>(isLast: Bool = false, _ work: () throws(E) -> Void) throws(E) {
         try slot.withLock { slot throws(E) in
             slot.close()
+            // The WAL may restart in `work`, and reach its old length with the next write.
+            defer { forgetWAL() }
             try work()
             slot.isStopped = isLast
         }
         if isLast { state.withLock { $0.debt.end() } }
+    }
+
+    /// Makes the results of earlier checkpoints meaningless.
+    private func forgetWAL() {
+        state.withLock { state in
+            didRestart(&state)
+            state.frameCount = 0
+        }
     }
 
     /// Closes the connection and opens none until `allow()`.

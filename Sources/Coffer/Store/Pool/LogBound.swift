@@ -1,5 +1,3 @@
-/// Whether a write waits for the reads that keep the log above its bound, and when these end.
-///
 /// Decides whether a write waits for the reads that keep the WAL above its bound, and when they
 /// end.
 ///
