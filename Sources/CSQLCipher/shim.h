@@ -268,6 +268,17 @@ static inline int coffer_log_byte_count(sqlite3 *db, int64_t *byte_count) {
     return code;
 }
 
+/// Whether the open transaction has a rollback journal for a database. It has none in WAL mode and
+/// before it writes. In journal modes that keep the file, having the write lock counts as writing.
+static inline int coffer_has_rollback_journal(sqlite3 *db, const char *schema) {
+    int lock = SQLITE_LOCK_NONE;
+    int code = sqlite3_file_control(db, schema, SQLITE_FCNTL_LOCKSTATE, &lock);
+    if (code == SQLITE_OK && lock < SQLITE_LOCK_RESERVED) return 0;
+    sqlite3_file *file = 0;
+    code = sqlite3_file_control(db, schema, SQLITE_FCNTL_JOURNAL_POINTER, &file);
+    return code == SQLITE_OK && file != 0 && file->pMethods != 0;
+}
+
 /// Maps the beginning of the WAL index, which the engine keeps in shared memory. SQLITE_NOTFOUND
 /// without WAL.
 static inline int coffer_map_log_index(sqlite3 *db, sqlite3_file **file, void volatile **region) {

@@ -22,6 +22,10 @@ extension Connection {
     /// one is attached, each transaction and each new statement reads the schemas of all files to
     /// the last byte.
     ///
+    /// On SQLCipher 4 a rollback of the owner's without WAL may leave page 1 misread, rarely: reads
+    /// then report damage until the owner calls `sqlite3_db_release_memory`. Coffer calls it after
+    /// its own rollbacks.
+    ///
     /// - Parameters:
     ///   - handle: A `sqlite3 *` of the SQLCipher that this process is linked to. A handle of
     ///     another copy of SQLite crashes, and nothing can detect that.

@@ -81,6 +81,7 @@ extension Connection {
         let handle = try requireOwnSavepoints("rollback(toSavepoint:)")
         forgetAttachments()
         try run("ROLLBACK TO", name, handle)
+        try rereadFirstPages(handle)
     }
 
     // MARK: Inside
@@ -109,12 +110,15 @@ extension Connection {
     @discardableResult
     func undo(_ handle: Handle) -> Bool {
         forgetAttachments()
-        guard handle.isInTransaction else { return true }
-        if (try? handle.run(.rollback)) != nil { return true }
-        guard handle.isInTransaction else { return true }
-        abandonRunningStatements()
-        try? handle.run(.rollback)
-        if handle.isInTransaction { close() }
+        if handle.isBegun, !handle.isInTransaction { handle.transactionMayHaveRolledBack() }
+        if handle.isInTransaction, (try? handle.run(.rollback)) == nil, handle.isInTransaction {
+            abandonRunningStatements()
+            try? handle.run(.rollback)
+            if handle.isInTransaction { close() }
+            return false
+        }
+        guard handle.mayMisreadPages, handle.runningCount > 0 else { return true }
+        endRowsOfRestoredPages(handle)
         return false
     }
 

@@ -87,6 +87,7 @@ extension Connection {
             forgetAttachments()
             do throws(StoreError) {
                 try handle.run("ROLLBACK TO \(name); RELEASE \(name)")
+                try handle.rereadFirstPages()
             } catch let failure {
                 let damage = Self.damage(handle, under: failure)
                 // The savepoint must not stay half done, so the whole transaction is rolled back.
@@ -172,6 +173,7 @@ extension Connection {
                 try handle.run(.begin)
                 implicit = ImplicitTransaction(id: nextImplicitID())
             } else if statement.transactionVerb == nil {
+                if handle.isBegun || handle.isSchemaSuspect { try handle.requireAuthenticSchema() }
                 // It may load the schema, and no probed transaction surrounds it.
                 handle.isSchemaSuspect = true
             }
@@ -207,7 +209,10 @@ extension Connection {
         try requireUnmanaged(verb)
         // Everything read in the user's own transaction must be authentic before the commit.
         if verb == "COMMIT" || verb == "RELEASE", handle.isInTransaction { try probe() }
-        if verb == "ROLLBACK" { handle.judgeSchemaBeforeRollback() }
+        if verb == "ROLLBACK" {
+            handle.judgeSchemaBeforeRollback()
+            handle.transactionWillRollBack()
+        }
         if handle.isSchemaSuspect, !handle.isInTransaction {
             try handle.requireAuthenticSchema()
         }
@@ -226,12 +231,37 @@ extension Connection {
             // COMMIT and ROLLBACK as SQL text.
             if statement.transactionVerb != nil, let handle {
                 handle.isBegun = handle.isInTransaction
-                if statement.transactionVerb == "ROLLBACK" { handle.dropRestoredPages() }
+                if statement.transactionVerb == "ROLLBACK" { try rolledBackAsText(handle) }
                 continueCursors(handle)
             }
             return
         }
         try cursorEnded(in: id, isReadOnly: statement.isReadOnly)
+    }
+
+    /// Reads restored pages again after ROLLBACK or ROLLBACK TO as SQL text.
+    private func rolledBackAsText(_ handle: Handle) throws(StoreError) {
+        guard handle.isInTransaction else { return endRowsOfRestoredPages(handle) }
+        handle.mayMisreadPages = false
+        try rereadFirstPages(handle)
+    }
+
+    /// As `Handle.rereadFirstPages()`; rolls the transaction back if that fails.
+    func rereadFirstPages(_ handle: Handle) throws(StoreError) {
+        do throws(StoreError) {
+            try handle.rereadFirstPages()
+        } catch {
+            undo(handle)
+            throw Self.rolledBack(cause: error)
+        }
+    }
+
+    /// Drops pages that a rollback has restored. Ends the statements that have a current row,
+    /// because they keep page 1 in the cache.
+    func endRowsOfRestoredPages(_ handle: Handle) {
+        guard handle.mayMisreadPages else { return }
+        if handle.runningCount > 0 { abandonRunningStatements() }
+        handle.dropRestoredPages()
     }
 
     /// Ends a statement or cursor that counted in an implicit transaction.
@@ -261,6 +291,10 @@ extension Connection {
     func statementFailed(_ statement: Statement) {
         let id = statement.implicitID
         statement.implicitID = 0
+        if let handle, handle.isBegun, !handle.isInTransaction {
+            handle.transactionMayHaveRolledBack()
+            endRowsOfRestoredPages(handle)
+        }
         cursorFailed(in: id, isReadOnly: statement.isReadOnly)
     }
 

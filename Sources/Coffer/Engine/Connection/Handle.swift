@@ -30,6 +30,9 @@ final class Handle {
     /// Whether the schema was changed since Coffer last ended a transaction. After a rollback the
     /// engine forgets the schema, and would load it again outside any transaction.
     var hasChangedSchema = false
+    /// Whether a rollback has restored pages that SQLCipher may have misread: see
+    /// `RestoredPages.swift`.
+    var mayMisreadPages = false
     /// Whether a transaction was begun that Coffer has not ended.
     var isBegun = false
     /// The version of the schema that was read to its last byte; on an adopted handle only.
@@ -227,7 +230,10 @@ final class Handle {
             if isAdopted { try followOwner() }
             if isBegun || isSchemaSuspect { try requireAuthenticSchema() }
         } else if control == .rollback || control == .undoPart {
-            if control == .rollback { judgeSchemaBeforeRollback() }
+            if control == .rollback {
+                judgeSchemaBeforeRollback()
+                transactionWillRollBack()
+            }
             cleanMissCount = nil
         }
         let code = authorizer.asCoffer { () -> Int32 in
@@ -255,6 +261,7 @@ final class Handle {
             sqlite3_reset(controls[control.rawValue])
             throw failure
         }
+        if control == .undoPart { try rereadFirstPages() }
     }
 
     /// The first column of the first row of internal SQL; `nil` without a row or for NULL.

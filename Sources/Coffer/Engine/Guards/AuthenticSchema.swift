@@ -56,6 +56,7 @@ extension Handle {
         guard !isInTransaction else { return }
         // Also set after a transaction that SQLite itself has ended, without a probe.
         isSchemaSuspect = true
+        if isBegun { transactionMayHaveRolledBack() }
         isBegun = false
         dropRestoredPages()
         try forgetSchema()
@@ -75,7 +76,9 @@ extension Handle {
     ///
     /// - Parameter names: Databases whose files may be new and still lack the `ZeroPageCheck`.
     func verifySchema(checkingFilesOf names: [String] = []) throws(StoreError) {
+        if isBegun { transactionMayHaveRolledBack() }
         isBegun = false
+        dropRestoredPages()
         var newNames: [String] = []
         for name in names where try ZeroPageCheck.install(on: self, schema: name) {
             newNames.append(name)

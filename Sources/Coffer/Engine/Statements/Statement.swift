@@ -259,9 +259,21 @@ public final class Statement {
         // Code 1 of a statement that compiled is a failed page or a function's own error. Probe
         // while the statement is still open, because SQLite then forgets the failure.
         let error = handle.error(code, sql: sql)
+        if !isReadOnly { rolledBack() }
         let probed = code & 0xff == SQLITE_ERROR ? handle.probeFailure() ?? undone() : nil
         rewind()
         return probed?.with(sql: sql) ?? error
+    }
+
+    /// Reads page 1 again after SQLite has rolled back what the statement did before it failed.
+    private func rolledBack() {
+        guard let connection, !handle.isClosed, implicitID == 0 else { return }
+        if isControl, !handle.isInTransaction { handle.transactionMayHaveRolledBack() }
+        if (try? handle.rereadFirstPages()) != nil { return }
+        // Another statement that writes and has a current row forbids it.
+        connection.abandonRunningStatements()
+        wasAbandoned = false
+        try? connection.rereadFirstPages(handle)
     }
 
     /// Damage, if code 1 has ended the whole transaction. SQLite does that only if it cannot roll
