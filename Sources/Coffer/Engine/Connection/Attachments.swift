@@ -6,6 +6,10 @@ final class Attachments {
     private var values: [ObjectIdentifier: AnyObject] = [:]
     private var lastID: ObjectIdentifier?
     private var lastValue: AnyObject?
+    /// The version of the schema that the objects were made for.
+    private var schemaVersion: Int64?
+    /// Whether that version was checked since the transaction began or last changed the schema.
+    var isChecked = false
 
     subscript(id: ObjectIdentifier) -> AnyObject? {
         get {
@@ -31,5 +35,13 @@ final class Attachments {
         values.removeAll()
         lastID = nil
         lastValue = nil
+        isChecked = false
+    }
+
+    /// Removes the objects if they were made for another schema.
+    func check(against version: Int64) {
+        if version != schemaVersion { removeAll() }
+        schemaVersion = version
+        isChecked = true
     }
 }

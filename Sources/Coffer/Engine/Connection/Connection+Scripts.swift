@@ -21,7 +21,7 @@ extension Connection {
         try handle.followOwner()
         handle.authorizer.begin()
         handle.authorizer.isInBody = false
-        defer { handle.authorizer.isInBody = isInBody }
+        defer { handle.authorizer.isInBody = transactionState.isInBody }
         var raw: OpaquePointer?
         var tail: UnsafePointer<CChar>?
         let code = try handle.compiling(&raw, isPragma: Self.beginsWithPragma(text)) { raw in

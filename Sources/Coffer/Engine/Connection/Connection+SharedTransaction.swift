@@ -12,8 +12,8 @@ extension Connection {
         let handle = try requireNoTransaction()
         if pausesForeignKeys { try handle.pauseForeignKeys() }
         try handle.run(mode.control)
-        isInBody = true
-        isSchemaChecked = false
+        transactionState.enterBody(handle)
+        schemaMayHaveChanged()
     }
 
     /// Runs one body in the transaction. Its work is kept if it returns, everything that it read is
@@ -58,7 +58,7 @@ extension Connection {
             // Rolling back to a savepoint may have read pages again.
             try probe()
             try handle.run(.commit)
-            isInBody = false
+            transactionState.leaveBody(handle)
         } catch {
             undoShared(handle)
             throw error
@@ -90,7 +90,7 @@ extension Connection {
 
     private func undoShared(_ handle: Handle) {
         undo(handle)
-        isInBody = false
+        transactionState.leaveBody(handle)
     }
 
     private func undoPart(_ handle: Handle, isFirst: Bool, after failure: any Error) {

@@ -10,7 +10,7 @@ extension Connection {
     public func begin(_ mode: TransactionMode = .immediate) throws {
         let handle = try requireNoTransaction()
         try handle.run(mode.control)
-        isSchemaChecked = false
+        schemaMayHaveChanged()
     }
 
     /// Commits the transaction that `begin(_:)` began: when this returns, the changes are durable.
@@ -89,7 +89,7 @@ extension Connection {
     /// The handle, unless a transaction or a running statement is open on it.
     func requireNoTransaction() throws(StoreError) -> Handle {
         let handle = try current()
-        guard !implicit.isOpen else {
+        guard !transactionState.isImplicit else {
             throw StoreError(
                 .misuse, "a statement is still at a row", hint: "Step it to its end, or reset it.")
         }
@@ -125,7 +125,7 @@ extension Connection {
     private func requireOwnTransaction(_ verb: String) throws(StoreError) -> Handle {
         let handle = try current()
         try requireUnmanaged(verb)
-        guard handle.isInTransaction, !implicit.isOpen else {
+        guard handle.isInTransaction, !transactionState.isImplicit else {
             throw StoreError(
                 .misuse, "\(verb) without a transaction",
                 hint: "Call begin(_:) first; SQLite may have undone the transaction itself.")
@@ -141,7 +141,7 @@ extension Connection {
                 .misuse, "a savepoint needs a transaction around it", hint: "Use transaction(_:_:)."
             )
         }
-        guard savepointDepth == 0 else {
+        guard transactionState.savepointDepth == 0 else {
             throw StoreError(
                 .misuse, "\(verb) could end the savepoint whose body runs",
                 hint: "Use savepoint(_:) inside it.")
@@ -151,12 +151,12 @@ extension Connection {
 
     /// - Throws: `.misuse` while a transaction, savepoint or statement that Coffer manages is open.
     func requireUnmanaged(_ verb: String) throws(StoreError) {
-        guard !isInBody, savepointDepth == 0 else {
+        guard !transactionState.isInBody, transactionState.savepointDepth == 0 else {
             throw StoreError(
                 .misuse, "\(verb) would end a transaction that is Coffer's to end",
                 hint: "Return from the body to commit, throw to roll back.")
         }
-        guard !implicit.isOpen else {
+        guard !transactionState.isImplicit else {
             throw StoreError(
                 .misuse, "\(verb) would end a transaction that is Coffer's to end",
                 hint: "Step the open statement to its end, or reset it.")

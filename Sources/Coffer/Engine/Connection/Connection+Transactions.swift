@@ -19,19 +19,6 @@ public enum TransactionMode: Sendable {
     }
 }
 
-/// The transaction that Coffer opens around statements which the user runs outside one.
-///
-/// Only inside a transaction does the probe see that a page failed authentication.
-struct ImplicitTransaction {
-    /// 0 while none is open. No other group of statements gets the same id, so a statement can tell
-    /// whether it belongs here.
-    var id = 0
-    /// The number of running statements in it.
-    var cursorCount = 0
-
-    var isOpen: Bool { id != 0 }
-}
-
 extension Connection {
     /// Runs `body` in a transaction: returning commits, throwing rolls back.
     ///
@@ -49,10 +36,10 @@ extension Connection {
     ) throws -> T {
         let handle = try requireNoTransaction()
         try handle.run(mode.control)
-        isInBody = true
-        isSchemaChecked = false
+        transactionState.enterBody(handle)
+        schemaMayHaveChanged()
         defer {
-            isInBody = false
+            transactionState.leaveBody(handle)
             continueCursors(handle)
         }
         return try finish(handle, body)
@@ -70,10 +57,10 @@ extension Connection {
                 .misuse, "a savepoint needs a transaction around it", hint: "Use transaction(_:_:)."
             )
         }
-        let name = "coffer_\(savepointDepth)"
+        let name = "coffer_\(transactionState.savepointDepth)"
         try handle.run("SAVEPOINT \(name)")
-        savepointDepth += 1
-        defer { savepointDepth -= 1 }
+        transactionState.openSavepoint()
+        defer { transactionState.closeSavepoint() }
         do {
             let result = try body()
             guard handle.isInTransaction else { throw Self.ended(handle) }
@@ -164,28 +151,21 @@ extension Connection {
                 sql: statement.sql)
         }
         // SQLite has rolled back the body's transaction, so nothing may run as if outside one.
-        if isInBody, !handle.isInTransaction { throw Self.rolledBack(cause: nil) }
+        if transactionState.isInBody, !handle.isInTransaction { throw Self.rolledBack(cause: nil) }
         // The owner has begun this transaction.
         if handle.isAdopted, !handle.isBegun, handle.isInTransaction { try handle.followOwner() }
         if let verb = statement.transactionVerb { try allow(verb, handle) }
         if !handle.isInTransaction {
             if !statement.isControl {
                 try handle.run(.begin)
-                implicit = ImplicitTransaction(id: nextImplicitID())
+                transactionState.beginImplicit()
             } else if statement.transactionVerb == nil {
                 if handle.isBegun || handle.isSchemaSuspect { try handle.requireAuthenticSchema() }
                 // It may load the schema, and no probed transaction surrounds it.
                 handle.isSchemaSuspect = true
             }
         }
-        if implicit.isOpen { statement.implicitID = countCursor() }
-    }
-
-    /// Counts one more statement or cursor in the open transaction, and returns the transaction's
-    /// id.
-    func countCursor() -> Int {
-        implicit.cursorCount += 1
-        return implicit.id
+        if transactionState.isImplicit { statement.implicitID = transactionState.countCursor() }
     }
 
     /// Continues statements that still have a current row when their transaction has ended, in one
@@ -195,13 +175,8 @@ extension Connection {
         let running = statements.values.compactMap(\.statement).filter(\.isRunning)
         guard !running.isEmpty else { return }
         guard (try? handle.run(.begin)) != nil else { return abandonRunningStatements() }
-        implicit = ImplicitTransaction(id: nextImplicitID(), cursorCount: running.count)
-        for statement in running { statement.implicitID = implicit.id }
-    }
-
-    private func nextImplicitID() -> Int {
-        lastImplicitID += 1
-        return lastImplicitID
+        let id = transactionState.beginImplicit(cursorCount: running.count)
+        for statement in running { statement.implicitID = id }
     }
 
     /// Checks transaction SQL of the user, even if it was compiled before the body or cursor began.
@@ -266,11 +241,10 @@ extension Connection {
 
     /// Ends a statement or cursor that counted in an implicit transaction.
     func cursorEnded(in id: Int, isReadOnly: Bool) throws(StoreError) {
-        guard implicit.isOpen, implicit.id == id else { return }
-        implicit.cursorCount -= 1
-        guard implicit.cursorCount == 0 || !isReadOnly else { return }
+        guard let cursorCount = transactionState.removeCursor(from: id),
+            cursorCount == 0 || !isReadOnly
+        else { return }
         let handle = try current()
-        let cursorCount = implicit.cursorCount
         do throws(StoreError) {
             try probe()
             try handle.run(.commit)
@@ -278,11 +252,11 @@ extension Connection {
             abandonImplicit(handle)
             throw error
         }
-        implicit = ImplicitTransaction()
+        transactionState.endImplicit()
         guard cursorCount > 0 else { return }
         // The write is durable and its verb returns, whatever happens to the cursors.
         guard (try? handle.run(.begin)) != nil else { return abandonRunningStatements() }
-        implicit = ImplicitTransaction(id: id, cursorCount: cursorCount)
+        transactionState.continueImplicit(id, cursorCount: cursorCount)
     }
 
     /// Rolls back when the last statement in the implicit transaction has failed, or one that
@@ -300,21 +274,19 @@ extension Connection {
 
     /// Handles the failure of a statement or cursor that counted in an implicit transaction.
     func cursorFailed(in id: Int, isReadOnly: Bool) {
-        guard implicit.isOpen, implicit.id == id, let handle else { return }
-        implicit.cursorCount -= 1
-        let cursorCount = implicit.cursorCount
+        guard let handle, let cursorCount = transactionState.removeCursor(from: id) else { return }
         let isOver = cursorCount == 0 || !handle.isInTransaction
         guard isOver || !isReadOnly else { return }
         guard abandonImplicit(handle), cursorCount > 0, (try? handle.run(.begin)) != nil else {
             return
         }
-        implicit = ImplicitTransaction(id: id, cursorCount: cursorCount)
+        transactionState.continueImplicit(id, cursorCount: cursorCount)
     }
 
     /// - Returns: Whether statements with a current row continue.
     @discardableResult
     private func abandonImplicit(_ handle: Handle) -> Bool {
-        implicit = ImplicitTransaction()
+        transactionState.endImplicit()
         return undo(handle)
     }
 }

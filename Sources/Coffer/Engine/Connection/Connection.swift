@@ -51,22 +51,11 @@ public final class Connection {
     /// out.
     private(set) var statements: [ObjectIdentifier: StatementLink] = [:]
     private var statementCountToSweep = 64
-    /// The transaction around statements that the user runs outside one.
-    var implicit = ImplicitTransaction()
-    var lastImplicitID = 0
-    /// True while the body of a transaction runs: only Coffer may end that transaction.
-    var isInBody = false {
-        didSet { handle?.authorizer.isInBody = isInBody }
-    }
-    var savepointDepth = 0
+    var transactionState = TransactionState()
     /// The rules for SQL that runs on it; the same on every handle that it gets.
     private var scope = Authorizer.Scope.connection
     /// Objects that other parts of Coffer keep per connection, such as a record type's statements.
     private let attachments = Attachments()
-    /// The version of the schema that the attachments were made for.
-    private var schemaVersion: Int64?
-    /// Whether that version was checked since the transaction began or last changed the schema.
-    var isSchemaChecked = false
 
     /// Creates a connection that opens with `setKey(_:)`.
     ///
@@ -220,7 +209,7 @@ public final class Connection {
     /// Whether a transaction is open, as SQLite itself knows it; Coffer's implicit ones do not
     /// count.
     public var isInTransaction: Bool {
-        handle.map { $0.isInTransaction && !implicit.isOpen } ?? false
+        handle.map { $0.isInTransaction && !transactionState.isImplicit } ?? false
     }
 
     /// Row id of the last inserted row of this connection, 0 if there is none.
@@ -345,8 +334,7 @@ public final class Connection {
         statements.removeAll()
         cache.removeAll()
         forgetAttachments()
-        implicit = ImplicitTransaction()
-        savepointDepth = 0
+        transactionState.reset()
     }
 
     /// Ends every statement that has a current row; the statement's next step reports that.
@@ -355,14 +343,14 @@ public final class Connection {
             statement.rewind()
             statement.wasAbandoned = true
         }
-        implicit = ImplicitTransaction()
+        transactionState.endImplicit()
     }
 
     /// The object that another part of Coffer keeps for the current schema; `nil` if there is none
     /// or it was made for another schema.
     @inline(__always)
     func attachment(_ id: ObjectIdentifier) throws(StoreError) -> AnyObject? {
-        if !isSchemaChecked { try checkSchema() }
+        if !attachments.isChecked { try checkSchema() }
         return attachments[id]
     }
 
@@ -373,15 +361,16 @@ public final class Connection {
     /// Must follow a rollback too: a later change may give the schema the same number again.
     func forgetAttachments() {
         attachments.removeAll()
-        isSchemaChecked = false
+    }
+
+    /// Must be called when a transaction begins: the attachments may be for an earlier schema.
+    func schemaMayHaveChanged() {
+        attachments.isChecked = false
     }
 
     @inline(never)
     private func checkSchema() throws(StoreError) {
-        let version = try current().schemaVersion()
-        if version != schemaVersion { attachments.removeAll() }
-        schemaVersion = version
-        isSchemaChecked = true
+        attachments.check(against: try current().schemaVersion())
     }
 
     /// - Throws: `.damaged` if a page read in this transaction failed authentication.

@@ -156,7 +156,8 @@ extension Connection {
     private func withOpenBlob<T>(
         _ cell: BlobCell, isWritable: Bool, _ body: (OpenBlob) throws -> T
     ) throws -> T {
-        try current().followOwner()
+        let handle = try current()
+        try handle.followOwner()
         func run() throws -> T {
             let blob = try openBlob(cell, isWritable: isWritable)
             defer { blob.close() }
@@ -164,16 +165,16 @@ extension Connection {
         }
         if isInTransaction {
             // SQL that would end the transaction is refused while the blob is open.
-            let wasInBody = isInBody
-            isInBody = true
-            defer { isInBody = wasInBody }
+            let wasInBody = transactionState.isInBody
+            transactionState.enterBody(handle)
+            defer { transactionState.leaveBody(handle, isInBody: wasInBody) }
             return try run()
         }
         // Next to an open cursor, the blob counts as one more cursor.
-        guard implicit.isOpen, !isWritable else {
+        guard transactionState.isImplicit, !isWritable else {
             return try transaction(isWritable ? .immediate : .deferred, run)
         }
-        let id = countCursor()
+        let id = transactionState.countCursor()
         let result: T
         do {
             result = try run()

@@ -148,7 +148,7 @@ extension Connection {
             return result
         }
         try handle.run(.begin)
-        isSchemaChecked = false
+        schemaMayHaveChanged()
         return try finish(handle, body)
     }
 

@@ -70,7 +70,7 @@ extension Connection {
     /// where an INSERT would conflict with none.
     private func requireUnique(_ names: [String], of table: String) throws {
         // The owner of an adopted handle may have begun the transaction.
-        if try current().isAdopted { isSchemaChecked = false }
+        if try current().isAdopted { schemaMayHaveChanged() }
         let id = ObjectIdentifier(UniqueColumns.self)
         let known = try attachment(id) as? UniqueColumns ?? UniqueColumns()
         let text = SQLText(([table] + names).joined(separator: "\0"))
