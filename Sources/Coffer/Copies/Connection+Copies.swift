@@ -50,7 +50,7 @@ extension Connection {
         let opening = Opening(
             source: try FileLocation(path), configuration: configuration,
             cacheByteCount: CopyTarget.cacheByteCount)
-        let source = FileState(try opening.open(key: key))
+        let source = try opening.open(key: key)
         defer { source.handle.close() }
         let origin = CopyOrigin(handle: source.handle, profile: source.profile, isFile: true)
         try receive(origin, CopyMonitor(progress: progress) { false })

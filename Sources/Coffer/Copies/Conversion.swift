@@ -34,7 +34,7 @@ struct Conversion {
         let opening = Opening(
             source: try FileLocation(path), configuration: configuration,
             cacheByteCount: CopyTarget.cacheByteCount)
-        let source = Connection.FileState(try opening.open(key: key))
+        let source = try opening.open(key: key)
         let cipher = try FileCipher(new: newKey, profile: profile)
         let target = try CopyTarget(
             at: location, of: source.file, cipher: cipher, configuration: configuration)

@@ -25,7 +25,7 @@ struct Rekey: ~Copyable {
 
     /// The state after the attempt: an open connection, under the new key or the old one.
     struct Outcome {
-        let state: Connection.FileState
+        let state: OpenFile
         /// The report of the change, or the reason why the old key is still valid.
         let result: Result<RekeyReport, StoreError>
     }
@@ -39,7 +39,7 @@ struct Rekey: ~Copyable {
     ///   with `state` closed: `.damaged` if neither key opens the file, `.engine` if both do, or
     ///   the error that prevented the proof.
     func run(
-        _ state: Connection.FileState, to newKey: borrowing StoreKey, willClose: () -> Void
+        _ state: OpenFile, to newKey: borrowing StoreKey, willClose: () -> Void
     ) throws(RekeyFailure) -> Outcome {
         let beginning = ContinuousClock.now
         let key = try prepare(state, for: newKey)
@@ -52,16 +52,14 @@ struct Rekey: ~Copyable {
 
     /// Refuses a change that cannot succeed, and takes the lock.
     private func prepare(
-        _ state: Connection.FileState, for newKey: borrowing StoreKey
+        _ state: OpenFile, for newKey: borrowing StoreKey
     ) throws(RekeyFailure) -> RawKey {
-        do throws(StoreError) {
+        try RekeyFailure.wrapping { () throws(StoreError) in
             try file.requireOneName()
             let key = try Self.derive(newKey, from: state.key, profile: profile)
             try requireRoom(state.handle)
             try begin(state.handle, key: state.key)
             return key
-        } catch {
-            throw RekeyFailure(error)
         }
     }
 
@@ -205,8 +203,8 @@ struct Rekey: ~Copyable {
         }
     }
 
-    private func opened(_ handle: Handle, key: consuming RawKey) -> Connection.FileState {
-        Connection.FileState(handle: handle, key: key, file: file, profile: profile)
+    private func opened(_ handle: Handle, key: consuming RawKey) -> OpenFile {
+        OpenFile(handle: handle, key: key, file: file, profile: profile)
     }
 
     // MARK: Why it failed
@@ -255,6 +253,17 @@ package struct RekeyFailure: Error {
         self.error = error
         self.key = key
     }
+
+    /// Runs `work`, which changes nothing: if it fails, the old key still holds.
+    static func wrapping<T: ~Copyable>(
+        _ work: () throws(StoreError) -> T
+    ) throws(RekeyFailure) -> T {
+        do throws(StoreError) {
+            return try work()
+        } catch {
+            throw RekeyFailure(error)
+        }
+    }
 }
 
 extension Connection {
@@ -289,19 +298,19 @@ extension Connection {
     @discardableResult
     public func rekey(to key: consuming StoreKey) throws -> RekeyReport {
         do throws(RekeyFailure) {
-            return try changeKey(to: key)
+            return try changeKey(to: key).report
         } catch {
             throw error.error
         }
     }
 
-    func changeKey(to key: borrowing StoreKey) throws(RekeyFailure) -> RekeyReport {
-        let open: FileState
-        do throws(StoreError) {
-            open = try requireRekeyable()
-        } catch {
-            throw RekeyFailure(error)
-        }
+    /// As `rekey(to:)`.
+    ///
+    /// - Returns: The report, and the file as it is open under the new key.
+    func changeKey(
+        to key: borrowing StoreKey
+    ) throws(RekeyFailure) -> (report: RekeyReport, file: OpenFile) {
+        let open = try RekeyFailure.wrapping { () throws(StoreError) in try requireRekeyable() }
         let rekey = Rekey(
             file: open.file, profile: open.profile, configuration: configuration,
             cacheByteCount: cacheByteCount)
@@ -324,7 +333,8 @@ extension Connection {
                     hint: "Open the file with the \(isNew ? "new" : "old") key.", cause: error),
                 isNew ? .new : .old)
         }
-        return try outcome.result.mapError { RekeyFailure($0) }.get()
+        let report = try outcome.result.mapError { RekeyFailure($0) }.get()
+        return (report, outcome.state)
     }
 
     /// Moves the pages that a change of the key left in the WAL. Counts, by their MACs, the pages
@@ -349,7 +359,7 @@ extension Connection {
             pages: damaged)
     }
 
-    private func requireRekeyable() throws(StoreError) -> FileState {
+    private func requireRekeyable() throws(StoreError) -> OpenFile {
         let open = try fileState()
         guard mode != .readOnly else {
             throw StoreError(.readOnly, "the file was opened for reading only")

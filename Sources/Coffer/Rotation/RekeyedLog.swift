@@ -9,7 +9,7 @@ import CSQLCipher
 /// nobody.
 struct RekeyedLog {
     /// Under the new key, with no transaction open.
-    let open: Connection.FileState
+    let open: OpenFile
 
     /// Moves the WAL and reports the result.
     ///

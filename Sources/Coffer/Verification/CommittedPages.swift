@@ -3,13 +3,13 @@
 ///
 /// Must be used in the transaction that keeps both unchanged.
 final class CommittedPages {
-    private let open: Connection.FileState
+    private let open: OpenFile
     private let pages: RawPages
     private let log: LogPages?
     private let isCancelled: () -> Bool
 
     /// - Parameter log: `nil` without WAL.
-    init(open: Connection.FileState, log: LogPages?, isCancelled: @escaping () -> Bool) {
+    init(open: OpenFile, log: LogPages?, isCancelled: @escaping () -> Bool) {
         self.open = open
         self.log = log
         self.isCancelled = isCancelled

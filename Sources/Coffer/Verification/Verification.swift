@@ -84,7 +84,7 @@ struct Verification {
     }
 
     /// The connection's state, after a first read has taken the transaction's lock.
-    private func lockedState(of connection: Connection) throws -> Connection.FileState {
+    private func lockedState(of connection: Connection) throws -> OpenFile {
         _ = try connection.firstRow(SQL(text: Probe.sql), isReadOnly: true)
         return try connection.fileState()
     }

@@ -35,7 +35,7 @@ import Testing
         known.close()
         let handle = try physical.openAtRest(in: .wal, key: key)
         return Connection(
-            pooling: Connection.FileState(
+            pooling: OpenFile(
                 handle: handle, key: key, file: file, profile: state.profile),
             mode: .readOnly, configuration: .testing(.existing), cacheByteCount: 1 << 20)
     }

@@ -32,7 +32,7 @@ public final class Connection {
         case unkeyed
         /// With the state of the file; `nil` for a database without a file and for an adopted
         /// handle.
-        case open(Handle, FileState?)
+        case open(Handle, OpenFile?)
         case closed
     }
 
@@ -91,7 +91,7 @@ public final class Connection {
 
     /// Creates a connection of a store, around a handle that is open and proven.
     init(
-        pooling state: FileState, mode: OpenMode, configuration: Configuration,
+        pooling state: OpenFile, mode: OpenMode, configuration: Configuration,
         cacheByteCount: Int
     ) {
         self.cacheByteCount = cacheByteCount
@@ -152,7 +152,7 @@ public final class Connection {
         let opening = try Opening(
             path: path, mode: mode, configuration: configuration,
             cacheByteCount: cacheByteCount)
-        let opened = FileState(try opening.open(key: key))
+        let opened = try opening.open(key: key)
         try begin(with: opened.handle, opened)
         try EngineNotice.log(to: configuration.logger)
     }
@@ -166,7 +166,7 @@ public final class Connection {
         try EngineNotice.log(to: configuration.logger)
     }
 
-    private func begin(with handle: Handle, _ file: FileState?) throws(StoreError) {
+    private func begin(with handle: Handle, _ file: OpenFile?) throws(StoreError) {
         handle.authorizer.scope = scope
         state = .open(handle, file)
         do throws(StoreError) {
@@ -245,7 +245,7 @@ public final class Connection {
     /// The state of the open file.
     ///
     /// - Throws: `.unsupported` for a database that is not in a file that Coffer opened.
-    func fileState() throws(StoreError) -> FileState {
+    func fileState() throws(StoreError) -> OpenFile {
         _ = try current()
         guard case .open(_, let file?) = state else {
             throw StoreError(.unsupported, "the database is not in a file that Coffer opened")
@@ -269,7 +269,7 @@ public final class Connection {
     /// Replaces the current handle with another one and closes it; every statement ends.
     ///
     /// - Throws: Errors of setting up the new handle. The old one then stays, if it was open.
-    func replace(with open: FileState) throws(StoreError) {
+    func replace(with open: OpenFile) throws(StoreError) {
         try exchange(for: open.handle, open)
     }
 
@@ -285,7 +285,7 @@ public final class Connection {
         }
     }
 
-    private func exchange(for new: Handle, _ file: FileState?) throws(StoreError) {
+    private func exchange(for new: Handle, _ file: OpenFile?) throws(StoreError) {
         let (oldState, old) = (state, handle)
         finalizeStatements()
         new.authorizer.scope = scope

@@ -10,7 +10,7 @@ final class DamageReport {
     private var known: [Int]?
 
     /// The numbers of the pages that fail now, as far as they are known.
-    func pages(_ file: Connection.FileState) -> [Int] {
+    func pages(_ file: OpenFile) -> [Int] {
         guard file.profile.pageMAC != .none else { return [] }
         let raw = RawPages(file.handle, key: file.key, profile: file.profile)
         do throws(StoreError) {

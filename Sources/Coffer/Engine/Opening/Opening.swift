@@ -1,13 +1,5 @@
 import CSQLCipher
 
-/// An open, proven connection with everything that opening another one needs.
-struct Opened: ~Copyable {
-    let handle: Handle
-    let key: RawKey
-    let file: FileLocation
-    let profile: CipherProfile
-}
-
 /// Opens a file that may be a store, and reports what it is if it is not.
 struct Opening {
     let file: FileLocation
@@ -49,7 +41,7 @@ struct Opening {
     var derivationDuration: Duration { derived.duration }
 
     /// Opens the file, or creates it if the mode says so.
-    func open(key: borrowing StoreKey) throws(StoreError) -> Opened {
+    func open(key: borrowing StoreKey) throws(StoreError) -> OpenFile {
         try key.check()
         let capabilities = try Engine.capabilities
         if let profile = configuration.profile {
@@ -71,7 +63,7 @@ struct Opening {
         return try openExisting(key: key)
     }
 
-    private func openExisting(key: borrowing StoreKey) throws(StoreError) -> Opened {
+    private func openExisting(key: borrowing StoreKey) throws(StoreError) -> OpenFile {
         // Checked before the file is opened, because opening a folder fails with an obscure error.
         guard case .file = try file.status() else {
             throw StoreError(.notFound, "there is no file at \(file.path)")
@@ -102,7 +94,7 @@ struct Opening {
         try requireOwnJournal(profile)
         let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
         let opened = try physical(profile).prepared(handle, key: rawKey)
-        return Opened(handle: opened, key: rawKey, file: file, profile: profile)
+        return OpenFile(handle: opened, key: rawKey, file: file, profile: profile)
     }
 
     private func openHandle() throws(StoreError) -> Handle {
@@ -156,7 +148,7 @@ struct Opening {
     /// decide.
     private func openBesideLog(
         key: borrowing StoreKey, salt: [UInt8], _ diagnosis: Diagnosis
-    ) throws(StoreError) -> Opened {
+    ) throws(StoreError) -> OpenFile {
         guard file.hasPendingChanges else { throw try diagnosis.error(key: key) }
         // First: the connection that closes the file last, even with a wrong key, moves the WAL
         // into it.
@@ -175,7 +167,7 @@ struct Opening {
     /// - Returns: `nil` if the key opens the file and its WAL in no profile.
     private func openPending(
         key: borrowing StoreKey, salt: [UInt8]
-    ) throws(StoreError) -> Opened? {
+    ) throws(StoreError) -> OpenFile? {
         let pageByteCount = file.pendingPageByteCount()
         for profile in profiles(try Engine.capabilities) {
             guard let profile = pending(profile, pageByteCount),
@@ -184,7 +176,7 @@ struct Opening {
             let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
             do throws(StoreError) {
                 let opened = try physical(profile).open(key: rawKey)
-                return Opened(handle: opened, key: rawKey, file: file, profile: profile)
+                return OpenFile(handle: opened, key: rawKey, file: file, profile: profile)
             } catch  where error.code == .wrongKey {
                 continue
             }

@@ -358,15 +358,17 @@ final class Checkpointer: Sendable {
     /// Only for the holder of the write gate, because a checkpoint may hold that gate.
     ///
     /// - Parameter isLast: Whether no checkpoint may run after it.
-    func pausing<E: Error>(isLast: Bool = false, _ work: () throws(E) -> Void) throws(E) {
-        try slot.withLock { slot throws(E) in
+    func pausing<T, E: Error>(isLast: Bool = false, _ work: () throws(E) -> T) throws(E) -> T {
+        let result = try slot.withLock { slot throws(E) in
             slot.close()
             // The WAL may restart in `work`, and reach its old length with the next write.
             defer { forgetWAL() }
-            try work()
+            let result = try work()
             slot.isStopped = isLast
+            return result
         }
         if isLast { state.withLock { $0.debt.end() } }
+        return result
     }
 
     /// Makes the results of earlier checkpoints meaningless.

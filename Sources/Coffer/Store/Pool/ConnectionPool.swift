@@ -40,7 +40,7 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// - Throws: `.alreadyOpen` if a store of this process has the file.
     init(
-        opened: consuming Opened, mode: OpenMode, configuration: Configuration
+        opened: OpenFile, mode: OpenMode, configuration: Configuration
     ) throws(StoreError) {
         file = try StoreFile(opened, mode: mode, configuration: configuration)
         events = StoreEvents(configuration.logger, path: opened.file.path)
@@ -49,7 +49,7 @@ final class ConnectionPool: @unchecked Sendable {
         self.configuration = configuration
         self.mode = mode
         writer = Connection(
-            pooling: Connection.FileState(opened), mode: mode,
+            pooling: opened, mode: mode,
             configuration: configuration, cacheByteCount: Self.cacheByteCount(configuration))
         try writer.prepareHandle()
     }
@@ -238,26 +238,23 @@ final class ConnectionPool: @unchecked Sendable {
     /// demand.
     func rekey(to newKey: borrowing StoreKey) -> Result<RekeyReport, RekeyFailure> {
         Result { () throws(RekeyFailure) in
-            let writer: Connection
-            do throws(StoreError) {
-                writer = try openWriterAlone()
-            } catch {
-                throw RekeyFailure(error)
+            let writer = try RekeyFailure.wrapping { () throws(StoreError) in
+                try openOnlyWriter()
             }
-            let report = try writer.changeKey(to: newKey)
-            if let state = try? writer.fileState() { file?.rememberKey(of: state) }
-            return report
+            let change = try writer.changeKey(to: newKey)
+            file?.rememberKey(of: change.file)
+            return change.report
         }
     }
 
     /// Moves the pages that a key change left in the WAL, and counts the pages that still have
     /// another key.
     func finishRekey() throws(StoreError) -> RekeyReport {
-        try openWriterAlone().finishRekey()
+        try openOnlyWriter().finishRekey()
     }
 
     /// The writer as the only connection to the file.
-    private func openWriterAlone() throws(StoreError) -> Connection {
+    private func openOnlyWriter() throws(StoreError) -> Connection {
         _ = try requireFile("its key is random and known to nobody")
         closeReaders()
         return try openWriter()

@@ -14,7 +14,7 @@ final class StoreFile: Sendable {
 
     /// - Throws: `.alreadyOpen` if a store has the file, `.notFound` if it was removed.
     init(
-        _ opened: borrowing Opened, mode: OpenMode, configuration: Configuration
+        _ opened: OpenFile, mode: OpenMode, configuration: Configuration
     ) throws(StoreError) {
         location = opened.file
         profile = opened.profile
@@ -38,17 +38,17 @@ final class StoreFile: Sendable {
     var cipher: FileCipher { current.withLock { $0 } }
 
     /// Opens it once more under the store's key: no derivation.
-    func openReader(cacheByteCount: Int) throws(StoreError) -> Connection.FileState {
+    func openReader(cacheByteCount: Int) throws(StoreError) -> OpenFile {
         try open(mode == .readOnly ? location.sourceRole : .reader, cacheByteCount)
     }
 
-    func openWriter(cacheByteCount: Int) throws(StoreError) -> Connection.FileState {
+    func openWriter(cacheByteCount: Int) throws(StoreError) -> OpenFile {
         try open(mode == .readOnly ? location.sourceRole : .writer, cacheByteCount)
     }
 
     private func open(
         _ role: PhysicalOpen.Role, _ cacheByteCount: Int
-    ) throws(StoreError) -> Connection.FileState {
+    ) throws(StoreError) -> OpenFile {
         // The engine would say only that the file cannot be opened.
         guard case .file = try location.status() else {
             throw StoreError(
@@ -60,7 +60,7 @@ final class StoreFile: Sendable {
             file: location, profile: profile, configuration: configuration, role: role,
             cacheByteCount: cacheByteCount)
         let handle = try physical.open(key: cipher.key)
-        return Connection.FileState(
+        return OpenFile(
             handle: handle, key: cipher.key.copy(), file: location, profile: profile)
     }
 
@@ -70,11 +70,11 @@ final class StoreFile: Sendable {
     ///   changed.
     func open(
         with key: borrowing StoreKey, cacheByteCount: Int
-    ) throws(StoreError) -> Connection.FileState {
+    ) throws(StoreError) -> OpenFile {
         let opening = try Opening(
             path: location.path, mode: mode == .readOnly ? .readOnly : .mustExist,
             configuration: configuration, cacheByteCount: cacheByteCount)
-        let state = Connection.FileState(try opening.open(key: key))
+        let state = try opening.open(key: key)
         guard state.profile == profile else {
             state.handle.close()
             throw StoreError(
@@ -85,7 +85,7 @@ final class StoreFile: Sendable {
     }
 
     /// From now on, opens new connections with the key of this one.
-    func rememberKey(of state: Connection.FileState) {
+    func rememberKey(of state: OpenFile) {
         let cipher = FileCipher(key: state.key.copy(), profile: profile)
         current.withLock { $0 = cipher }
     }

@@ -1,13 +1,13 @@
-/// Work that runs while nothing else uses the store.
+/// Changes of the store's life, which run while nothing else uses the store.
 extension StoreCore {
     /// Runs `work` while nothing else uses the store; only for the holder of the life gate.
     ///
     /// - Parameter isLast: Whether no checkpoint may run afterwards.
     /// - Throws: `.busy` if running work does not end within `waitTimeout`; `.wouldDeadlock` if it
     ///   waits for a body that this thread is inside of.
-    private func alone(
-        isLast: Bool = false, _ work: () throws(StoreError) -> Void
-    ) throws(StoreError) {
+    private func withExclusiveAccess<T>(
+        isLast: Bool = false, _ work: () throws(StoreError) -> T
+    ) throws(StoreError) -> T {
         let deadline = ContinuousClock.now + configuration.waitTimeout
         try queue.gate.waitUnlessDeadlocked(
             timeout: configuration.waitTimeout, for: "running writes to end", holding: [lifeGate])
@@ -15,13 +15,13 @@ extension StoreCore {
         var readerCount = 0
         defer { for _ in 0..<readerCount { readGate.leave() } }
         while readerCount < configuration.readerCountMax {
-            let places = Array(repeating: readGate, count: readerCount)
+            let held = Array(repeating: readGate, count: readerCount)
             try readGate.waitUnlessDeadlocked(
                 timeout: deadline - .now, for: "running reads to end",
-                holding: [lifeGate, queue.gate] + places)
+                holding: [lifeGate, queue.gate] + held)
             readerCount += 1
         }
-        try checkpointer.pausing(isLast: isLast, work)
+        return try checkpointer.pausing(isLast: isLast, work)
     }
 
     /// - Throws: `.misuse` inside a body of this store on this thread.
@@ -37,16 +37,16 @@ extension StoreCore {
     ///
     /// - Throws: `.misuse` in a body; `.busy` if another change does not end within `waitTimeout`;
     ///   `.wouldDeadlock`.
-    private func changeLife(
-        _ work: (inout Life) throws(StoreError) -> Void
-    ) throws(StoreError) {
+    private func changeLife<T>(
+        _ work: (inout Life) throws(StoreError) -> T
+    ) throws(StoreError) -> T {
         try requireOutside()
         try lifeGate.waitUnlessDeadlocked(
             timeout: configuration.waitTimeout, for: "a pause, rekey or close to end")
         defer { lifeGate.leave() }
         var life = self.life.withLock { $0 }
         defer { self.life.withLock { $0 = life } }
-        try work(&life)
+        return try work(&life)
     }
 
     /// Whether the store accepts work.
@@ -55,20 +55,14 @@ extension StoreCore {
     // MARK: Key
 
     func rekey(to key: borrowing StoreKey) throws(RekeyFailure) -> RekeyReport {
-        var outcome: Result<RekeyReport, RekeyFailure>?
-        let result: Result<RekeyReport, RekeyFailure>
-        do throws(StoreError) {
+        try RekeyFailure.wrapping { () throws(StoreError) in
             try changeLife { _ throws(StoreError) in
                 guard pool.mode != .readOnly else {
                     throw StoreError(.readOnly, "the store was opened for reading only")
                 }
-                outcome = changeKey(to: key)
+                return changeKey(to: key)
             }
-            result = try outcome.returned()
-        } catch {
-            throw RekeyFailure(error)
-        }
-        return try result.get()
+        }.get()
     }
 
     /// Changes the key and logs the outcome; only for the holder of the life gate.
@@ -77,13 +71,10 @@ extension StoreCore {
     ) -> Result<RekeyReport, RekeyFailure> {
         pool.events.rekeyBegins()
         let beginning = ContinuousClock.now
-        var outcome: Result<RekeyReport, RekeyFailure>?
-        let result: Result<RekeyReport, RekeyFailure>
-        do throws(StoreError) {
-            try alone { () throws(StoreError) in outcome = pool.rekey(to: key) }
-            result = try outcome.returned()
-        } catch {
-            result = .failure(RekeyFailure(error))
+        let result = Result { () throws(RekeyFailure) in
+            try RekeyFailure.wrapping { () throws(StoreError) in
+                try withExclusiveAccess { () throws(StoreError) in pool.rekey(to: key) }
+            }.get()
         }
         switch result {
         case .success(let report):
@@ -103,11 +94,9 @@ extension StoreCore {
     /// Moves the pages that a key change left in the WAL, and counts the pages that still have
     /// another key.
     func finishRekey() throws(StoreError) -> RekeyReport {
-        var report: RekeyReport?
         try changeLife { _ throws(StoreError) in
-            try alone { () throws(StoreError) in report = try pool.finishRekey() }
+            try withExclusiveAccess { () throws(StoreError) in try pool.finishRekey() }
         }
-        return try report.returned()
     }
 
     /// Reopens every connection with another key.
@@ -118,7 +107,7 @@ extension StoreCore {
                 life = .open
                 admit()
             } else {
-                try alone { () throws(StoreError) in try pool.reopen(with: key) }
+                try withExclusiveAccess { () throws(StoreError) in try pool.reopen(with: key) }
                 commitObservers.didMissCommits()
             }
             pool.events.reopened()
@@ -207,7 +196,7 @@ extension StoreCore {
             switch life {
             case .closed: return
             case .suspended: shut()
-            case .open: try alone(isLast: true) { () throws(StoreError) in shut() }
+            case .open: try withExclusiveAccess(isLast: true) { () throws(StoreError) in shut() }
             }
             life = .closed
             pool.events.closed()
