@@ -39,7 +39,7 @@ import Testing
         let connection = try Connection(adopting: host.db)
         expect(.misuse) { try connection.execute("PRAGMA journal_mode = WAL") }
         expect(.misuse) { try connection.execute("PRAGMA key = 'x'") }
-        // The rules are Coffer's own, not the owner's.
+        // Coffer's rules bind Coffer's statements, not the owner's.
         #expect(host.first("PRAGMA journal_mode = WAL") == "wal")
         #expect(host.first("PRAGMA foreign_keys") == "0")
         #expect(sqlite3_step(statement) == SQLITE_ROW)
@@ -53,7 +53,7 @@ import Testing
         #expect(host.run("INSERT INTO t VALUES ('after')") == SQLITE_OK)
     }
 
-    @Test func `what needs the key or the file is unsupported`() throws {
+    @Test func `a verb that needs the key or the file is .unsupported`() throws {
         let connection = try Connection(adopting: host.db)
         expect(.unsupported) { try connection.rekey(to: .numbered(8)) }
         #expect(connection.profile == nil)
@@ -97,7 +97,7 @@ import Testing
         expect(.damaged) { try connection.rows("SELECT flag FROM t") }
     }
 
-    @Test func `scripts and validation are under the same rules`() throws {
+    @Test func `scripts and validation follow the same rules`() throws {
         let connection = try Connection(adopting: host.db)
         for sql in ["PRAGMA key = 'x'", "ATTACH 'x' AS y", "PRAGMA journal_mode = OFF"] {
             expect(.misuse) { try connection.executeScript(sql) }
@@ -111,7 +111,7 @@ import Testing
         expect(.unsupported) { try connection.cipherInformation() }
     }
 
-    /// A second file, keyed as the host's, that holds one row.
+    /// Makes a second file with one row under the host's key, and returns its path.
     private func makeOther(_ name: String) throws -> String {
         let path = folder.path(name)
         let other = try RawConnection(path, key: 7)
@@ -120,13 +120,13 @@ import Testing
         return path
     }
 
-    /// What the owner of the handle does.
+    /// Attaches a file as the owner of the handle does.
     private func attach(_ path: String, as name: String) throws {
         let key = RawConnection.keyText(7)
         try #require(host.run("ATTACH '\(path)' AS \(name) KEY \"\(key)\"") == SQLITE_OK)
     }
 
-    @Test func `what Coffer attaches goes with it, what the owner attached stays`() throws {
+    @Test func `a connection detaches at its end what it attached, and nothing else`() throws {
         try attach(try makeOther("early.db"), as: "early")
         let path = try makeOther("own.db")
         var connection: Connection? = try Connection(adopting: host.db)
@@ -141,7 +141,7 @@ import Testing
         #expect(host.first("SELECT a FROM early.u") == "other")
     }
 
-    @Test func `what the owner lets go is not asked for any more`() throws {
+    @Test func `a file that the owner detached is not probed`() throws {
         try attach(try makeOther("other.db"), as: "other")
         let connection = try Connection(adopting: host.db)
         #expect(try connection.rows("SELECT a FROM t").count == 1)
@@ -199,7 +199,7 @@ import Testing
             expect(.damaged) { try connection.rows("SELECT title FROM visible") }
             expect(.damaged) { try prepared.step() }
             expect(.damaged) { try connection.transaction(.deferred) { try prepared.step() } }
-            // A transaction of the owner's.
+            // The owner begins a transaction.
             host.run("BEGIN")
             expect(.damaged) { try prepared.step() }
             expect(.damaged) { try connection.rows("SELECT title FROM visible") }

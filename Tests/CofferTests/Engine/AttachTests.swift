@@ -15,7 +15,8 @@ import Testing
         try connection.execute("CREATE TABLE t(v)")
     }
 
-    /// A closed file with a table `t`, whose big value spans pages, and its last page's offset.
+    /// Makes a closed file with a table `t` whose big value spans pages; returns its last page's
+    /// offset.
     @discardableResult
     private func make(
         _ name: String, _ profile: CipherProfile? = nil, mode: Configuration.JournalMode = .delete
@@ -61,7 +62,8 @@ import Testing
             path: folder.path("other.db"), key: .numbered(2), configuration: .testing(mode))
         #expect(try other.rows("SELECT * FROM t").count == 2)
         #expect(other.profile == profile)
-        // The defaults of the process are as they were, or soon: another test may just attach.
+        // The process-wide defaults are restored, perhaps after a moment: another test may be
+        // attaching.
         let usual = isEngine4 ? ["4096", "256000"] : ["1024", "64000"]
         var found: [String?] = []
         for number in 0..<100 where found != usual {
@@ -102,7 +104,7 @@ import Testing
         try connection.begin()
         expect(.misuse) { try connection.detach("a") }
         try connection.rollback()
-        // In SQL text both stay refused, and no key is ever a part of it.
+        // Both stay refused in SQL text, so a key is never part of it.
         expect(.misuse) { try connection.execute("DETACH a") }
         expect(.misuse) { try connection.execute("ATTACH 'x.db' AS x KEY 'hunter2'") }
     }

@@ -30,7 +30,7 @@ import Testing
         #expect(read.0 == byteCount && read.1 == data)
     }
 
-    @Test func `chunks are full but for the last`() throws {
+    @Test func `every chunk but the last is full`() throws {
         let fixture = try BlobFixture()
         try fixture.insert(BlobFixture.bytes(2500))
         var counts: [Int] = []
@@ -40,7 +40,7 @@ import Testing
         #expect(counts == [1000, 1000, 500])
     }
 
-    @Test func `bytes outside the value are misuse and the blob goes on`() throws {
+    @Test func `bytes outside the value are misuse and the blob stays usable`() throws {
         let fixture = try BlobFixture()
         try fixture.insert(BlobFixture.bytes(10))
         let connection = try fixture.connection()
@@ -63,7 +63,7 @@ import Testing
 
     // MARK: What a cell holds
 
-    @Test func `NULL, an empty blob, other types and no row are told apart`() throws {
+    @Test func `NULL, an empty blob, other types and no row are distinguished`() throws {
         let connection = try BlobFixture().connection()
         try connection.execute(
             """
@@ -89,7 +89,7 @@ import Testing
         expect(.notFound) { try connection.withWritableBlob("data", in: "t", row: 7) { _ in } }
     }
 
-    @Test func `what has no blob to open says why`() throws {
+    @Test func `a table or column without a blob to open says why`() throws {
         let connection = try BlobFixture().connection()
         try connection.execute("INSERT INTO t VALUES (1, 7, x'01')")
         try connection.execute("CREATE TABLE keyed(k INTEGER PRIMARY KEY, data) WITHOUT ROWID")
@@ -109,7 +109,7 @@ import Testing
         #expect(try connection.blob() == Data([1]))
     }
 
-    @Test func `a column that is named like the row id does not mislead`() throws {
+    @Test func `a column that is named like the row id is not taken for it`() throws {
         let connection = try BlobFixture().connection()
         try connection.execute("CREATE TABLE \"od\"\"d\"(RowID, \"a \"\"b\" BLOB, oid INT)")
         try connection.execute("INSERT INTO \"od\"\"d\" VALUES (2, x'01', 2), (1, NULL, 1)")
@@ -145,7 +145,7 @@ import Testing
         #expect(try connection.firstRow("SELECT flag FROM t")?[0] == 7)
     }
 
-    @Test func `what a body throws undoes what it wrote`() throws {
+    @Test func `an error in the body rolls back what it wrote`() throws {
         let fixture = try BlobFixture()
         try fixture.insert(Data([1, 2, 3]))
         let connection = try fixture.connection()
@@ -160,7 +160,7 @@ import Testing
         #expect(try connection.blob() == Data([1, 9, 3]))
     }
 
-    @Test func `a connection for reading only writes no blob`() throws {
+    @Test func `a read-only connection writes no blob`() throws {
         let fixture = try BlobFixture(.delete)
         try fixture.insert(Data([1]))
         let connection = try Connection(path: fixture.path, key: .numbered(1), mode: .readOnly)
@@ -227,7 +227,7 @@ import Testing
         #expect(try fixture.connection().blob() == Data([1, 2, 3]))
     }
 
-    @Test func `a blob whose transaction SQLite undoes says so`() throws {
+    @Test func `a blob whose transaction SQLite rolls back says so`() throws {
         let fixture = try BlobFixture()
         try fixture.insert(Data([1, 2, 3]))
         let connection = try fixture.connection()
@@ -242,7 +242,7 @@ import Testing
         #expect(try connection.blob() == Data([1, 2, 3]))
     }
 
-    @Test func `blobs are read beside a cursor at a row`() throws {
+    @Test func `blobs are read while a cursor has a current row`() throws {
         let connection = try BlobFixture().connection()
         for id in 1...3 { try connection.execute("INSERT INTO t VALUES (\(id), 0, x'0102')") }
         let cursor = try connection.prepare("SELECT id FROM t")

@@ -18,7 +18,7 @@ import Testing
             path: folder.path(), key: .numbered(1), configuration: .testing(.delete))
     }
 
-    /// Rows without end.
+    /// Rows without an end.
     private static let endless: SQL = """
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n
         """
@@ -36,13 +36,13 @@ import Testing
         expect(.busy) { try connection.begin() }
         #expect(attempts.withLock { $0 } == [0, 1, 2, 3])
         try other.rollback()
-        // Nobody holds it: nobody is asked.
+        // Nobody holds the lock, so the policy is not called.
         try connection.begin()
         try connection.rollback()
         #expect(attempts.withLock { $0.count } == 4)
     }
 
-    @Test func `the policy holds over a change of the key, and another takes its place`() throws {
+    @Test func `the policy survives a change of the key, and another policy replaces it`() throws {
         other.close()
         let count = Mutex(0)
         connection.busyPolicy = .custom { _ in
@@ -75,7 +75,7 @@ import Testing
         try other.rollback()
     }
 
-    @Test func `a part of a millisecond is not rounded down to not waiting`() throws {
+    @Test func `a fraction of a millisecond is not rounded down to not waiting`() throws {
         let asked = Duration.microseconds(300)
         connection.busyPolicy = .timeout(asked)
         #expect(connection.busyPolicy.timeout == asked)
@@ -89,7 +89,7 @@ import Testing
         let handle = connection.interruptHandle
         let isDone = Mutex(false)
         Thread.detachNewThread {
-            // Before the statement runs it does nothing, so it is repeated.
+            // An interrupt before the statement runs does nothing, so it is repeated.
             while !isDone.withLock({ $0 }) {
                 handle.interrupt()
                 usleep(1000)
@@ -108,8 +108,8 @@ import Testing
         unkeyed.interruptHandle.interrupt()
         #expect(!unkeyed.isOpen)
         #expect(!FileManager.default.fileExists(atPath: folder.path("never.db")))
-        // From another thread, while connections open and close: run under the thread sanitizer
-        // and under load this is where a freed handle would be found.
+        // Interrupts come from another thread while connections open and close. Under the thread
+        // sanitizer and under load this would find a freed handle.
         for _ in 0..<20 {
             let short = try Connection(
                 path: folder.path(), key: .numbered(1), configuration: .testing(.delete))
@@ -126,7 +126,7 @@ import Testing
             ended.wait()
             handle.interrupt()
         }
-        // A connection that goes takes its address with it.
+        // A connection that is deallocated clears its address in the handle.
         var gone: Connection? = try Connection(
             path: folder.path(), key: .numbered(1), configuration: .testing(.delete))
         let left = try #require(gone?.interruptHandle)
@@ -134,28 +134,28 @@ import Testing
         left.interrupt()
     }
 
-    @Test func `an interrupt beside a cursor ends the cursor and the transaction`() throws {
+    @Test func `an interrupt next to a cursor ends the cursor and the transaction`() throws {
         try connection.execute("INSERT INTO t VALUES (1), (2), (3)")
         let cursor = try connection.prepare("SELECT v FROM t")
         expect(.cancelled) {
             try connection.transaction {
                 try connection.execute("INSERT INTO t VALUES (4)")
                 #expect(try cursor.step())
-                // The cursor stands at a row: as long as it does, everything fails with 9.
+                // The cursor has a current row. As long as it does, everything fails with 9.
                 connection.interruptHandle.interrupt()
                 _ = try connection.rows("SELECT * FROM t")
             }
         }
         #expect(!connection.isInTransaction)
         #expect(connection.isOpen)
-        // Not from the beginning, as if nothing had happened.
+        // The cursor does not begin again as if nothing had happened.
         expect(.cancelled) { try cursor.step() }
         #expect(try connection.rows("SELECT * FROM t").count == 3)
         #expect(try cursor.step())
         try cursor.reset()
     }
 
-    @Test func `an interrupt beside two cursors outside a transaction leaves no lock`() throws {
+    @Test func `an interrupt next to two cursors outside a transaction leaves no lock`() throws {
         try connection.execute("INSERT INTO t VALUES (1), (2), (3)")
         let first = try connection.prepare("SELECT v FROM t")
         let second = try connection.prepare("SELECT v + 1 FROM t")

@@ -41,7 +41,7 @@ import Testing
         #expect(try memory.userVersion == 5)
         try memory.execute("UPDATE t SET v = 'changed'")
         #expect(try text(connection) == "original")
-        // Into a new file under a key of its own, and back over the first file.
+        // The copy goes into a new file under its own key, and back over the first file.
         var steps: [CopyProgress.Step] = []
         try memory.save(to: folder.path("saved.db"), key: .numbered(2)) { steps.append($0.step) }
         #expect(steps.contains(.copyingPages) && steps.contains(.verifyingPages))
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `one file takes the place of another's content, under its own key`(
+    func `one file's content replaces another's, which keeps its own key`(
         mode: Configuration.JournalMode
     ) throws {
         let other = try Self.open(folder.path("other.db"), mode, key: 2)
@@ -72,7 +72,9 @@ import Testing
         #expect(try again.firstRow("PRAGMA integrity_check")?[0] == "ok")
     }
 
-    @Test func `P22 loading never makes a file, and takes nothing from what is not one`() throws {
+    @Test func `P22 loading never makes a file, and takes nothing from a file that is not a store`()
+        throws
+    {
         let missing = folder.path("missing.db")
         let memory = try Connection(.memory)
         try Self.fill(memory, "kept")
@@ -83,7 +85,7 @@ import Testing
         _ = try RawConnection(plain).run("CREATE TABLE t(v)")
         expect(.notEncrypted) { try memory.load(from: plain, key: .numbered(1)) }
         #expect(try text(memory) == "kept")
-        // Beside a live statement it is refused in words, not half done.
+        // Loading next to a live statement is refused with a message, not half done.
         try memory.execute("INSERT INTO t VALUES (1, 1)")
         let cursor = try memory.prepare("SELECT v FROM t")
         #expect(try cursor.step())
@@ -93,7 +95,7 @@ import Testing
         try cursor.reset()
         try memory.load(from: path, key: .numbered(1))
         #expect(try text(memory) == "original")
-        // A connection to a file, which the library it copies with refused.
+        // The target is a connection to a file, which FMDB's loading refuses.
         let other = try Self.open(folder.path("other.db"))
         try other.load(from: path, key: .numbered(1))
         #expect(try text(other) == "original")
@@ -125,7 +127,7 @@ import Testing
         #expect(try text(connection) == "original")
     }
 
-    @Test func `a busy target is .busy and as it was`() throws {
+    @Test func `a busy target is .busy and unchanged`() throws {
         let target = try Connection(
             path: folder.path("busy.db"), key: .numbered(1), configuration: .impatient(.delete))
         try Self.fill(target, "kept")
@@ -144,11 +146,11 @@ import Testing
         expect(.readOnly) { try memory.backup(to: reader) }
     }
 
-    @Test func `damage in the source is an error, and no zeros arrive`() throws {
+    @Test func `damage in the source is an error, and no zeros are copied`() throws {
         let size = try #require(connection.profile).pageByteCount
         let end = try connection.current().firstInteger("PRAGMA page_count")
         connection.close()
-        // The last overflow page: the engine copies zeros and says that all is well.
+        // The last overflow page is damaged: the engine copies zeros and reports success.
         try Damage.flip(path, at: (end - 1) * size + 10)
         let source = try Self.open(path)
         for target in [try Connection(.memory), try Self.open(folder.path("other.db"))] {

@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test(arguments: ["SELECT 1;", "SELECT 1 ; ; ", "SELECT 1; -- done", "SELECT 1 /* x */ ;\n"])
-    func `space, semicolons and comments may follow`(sql: String) throws {
+    func `whitespace, semicolons and comments may follow`(sql: String) throws {
         #expect(try connection.rows(SQL(text: sql)).count == 1)
     }
 
@@ -180,7 +180,7 @@ import Testing
         connection.release(second)
     }
 
-    @Test func `a write beside an open cursor is durable when it returns`() throws {
+    @Test func `a write next to an open cursor is durable when it returns`() throws {
         try connection.execute("INSERT INTO t(v) VALUES (1), (2), (3)")
         let cursor = try connection.prepare("SELECT v FROM t")
         #expect(try cursor.step())
@@ -192,7 +192,7 @@ import Testing
         #expect(try again.rows("SELECT * FROM t").count == 4)
     }
 
-    @Test func `reset before the end gives the lock back`() throws {
+    @Test func `reset before the end releases the lock`() throws {
         try connection.execute("INSERT INTO t(v) VALUES (1), (2)")
         let cursor = try connection.prepare("SELECT v FROM t")
         #expect(try cursor.step())
@@ -218,7 +218,7 @@ import Testing
         expect(.misuse) { try connection.savepoint {} }
     }
 
-    @Test func `nothing runs after SQLite has undone the transaction of a body`() throws {
+    @Test func `nothing runs after SQLite has rolled back the transaction of a body`() throws {
         try connection.execute("CREATE TABLE u(v UNIQUE)")
         expect(.rolledBack) {
             try connection.transaction {
@@ -250,7 +250,7 @@ import Testing
         try cursor.reset()
     }
 
-    @Test func `a cursor that is let go at a row ends its transaction`() throws {
+    @Test func `a cursor that is released with a current row ends its transaction`() throws {
         try connection.execute("INSERT INTO t(v) VALUES (1), (2)")
         do {
             let cursor = try connection.prepare("SELECT v FROM t")
@@ -271,14 +271,14 @@ import Testing
         #expect(try connection.firstRow(sql)?["a"] == 2)
     }
 
-    @Test func `texts that differ in normalisation only are two statements`() throws {
+    @Test func `texts that differ only in normalisation are two statements`() throws {
         let composed = try connection.firstRow(SQL(text: "SELECT length('\u{e9}')"))
         let decomposed = try connection.firstRow(SQL(text: "SELECT length('e\u{301}')"))
         #expect(composed?[0] == 1 && decomposed?[0] == 2)
     }
 
     @Test(arguments: ["12abc", "", "1.2.3", "1-2", " 1", "NaN", "+", "1e"])
-    func `a text that is no decimal number is .mismatch`(text: String) throws {
+    func `a text that is not a decimal number is .mismatch`(text: String) throws {
         expect(.mismatch) { try Decimal(Value.text(text)) }
     }
 
@@ -288,7 +288,7 @@ import Testing
         expect(.mismatch) { try Float(Value.real(1e300)) }
     }
 
-    @Test func `the transaction's state is SQLite's own, also after SQL of the user's`() throws {
+    @Test func `the transaction's state is SQLite's own, also after the user's SQL`() throws {
         try connection.execute("BEGIN")
         #expect(connection.isInTransaction)
         try connection.execute("INSERT INTO t(v) VALUES (1)")
@@ -331,7 +331,7 @@ import Testing
         "ATTACH ? AS a KEY 'hunter2'", "/* x */ pragma rekey('hunter2')",
         "PRAGMA key = 'hunter2", "PRAGMA key = 'hunter2' \0",
     ])
-    func `no key of SQL text stands in an error`(sql: String) throws {
+    func `no key in SQL text appears in an error`(sql: String) throws {
         do {
             try connection.execute(SQL(text: sql))
             Issue.record("nothing was thrown")
@@ -366,7 +366,7 @@ import Testing
         #expect(try count() == 0)
     }
 
-    @Test func `COMMIT by SQL beside an open cursor is misuse`() throws {
+    @Test func `COMMIT by SQL next to an open cursor is misuse`() throws {
         try connection.execute("INSERT INTO t(v) VALUES (1), (2)")
         let cursor = try connection.prepare("SELECT v FROM t")
         #expect(try cursor.step())
@@ -375,7 +375,7 @@ import Testing
         #expect(try !cursor.step())
     }
 
-    @Test func `a write that failed half-way is undone beside an open cursor too`() throws {
+    @Test func `a write that failed half-way is rolled back next to an open cursor too`() throws {
         try connection.execute("INSERT INTO t(id, v) VALUES (1, 1), (2, 2)")
         let cursor = try connection.prepare("SELECT v FROM t")
         #expect(try cursor.step())
@@ -403,7 +403,7 @@ import Testing
         #expect(try third.rows("SELECT * FROM t").isEmpty)
     }
 
-    @Test func `the engine says what it is`() throws {
+    @Test func `the engine reports its version and capabilities`() throws {
         let capabilities = try Engine.capabilities
         #expect(capabilities.cipherMajorVersion >= 3)
         #expect(capabilities.sqliteVersion == String(cString: sqlite3_libversion()))

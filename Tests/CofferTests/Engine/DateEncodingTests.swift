@@ -35,7 +35,8 @@ import Testing
         #expect(try DateEncoding.iso8601.date(of: "2013-02-20 18:30-05:00") == date)
     }
 
-    @Test func `P26 a number is a date where text is written, and a text of one where numbers are`()
+    @Test
+    func `P26 an encoding as text reads numbers too, and an encoding as a number reads its text`()
         throws
     {
         let date = Date(timeIntervalSince1970: 1_361_361_600)
@@ -70,7 +71,7 @@ import Testing
         "2013-02-20 12:00:60", "2013-02-20 12:00:00.", "2013-02-20T12:00:00Zx", "2013-02-20x",
         "2013-02-20T12:00:00+1", "20.02.2013", "1361361600", "２０１３-02-20", "1900-02-29",
     ])
-    func `a text that is no date is .mismatch`(text: String) throws {
+    func `a text that is not a date is .mismatch`(text: String) throws {
         expect(.mismatch) { try DateEncoding.iso8601.date(of: .text(text)) }
         expect(.mismatch) { try DateEncoding.grdb.date(of: .text(text)) }
         expect(.mismatch) {
@@ -78,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `what is no date at all is .mismatch`() throws {
+    @Test func `a value that cannot be a date is .mismatch`() throws {
         expect(.mismatch) { try DateEncoding.unixSeconds.date(of: "nan") }
         expect(.mismatch) { try DateEncoding.unixSeconds.date(of: .null) }
         expect(.mismatch) { try DateEncoding.iso8601.date(of: .blob(Data())) }

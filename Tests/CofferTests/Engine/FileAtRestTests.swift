@@ -3,14 +3,14 @@ import Testing
 
 @testable import Coffer
 
-/// A file that is read without locks is given up as soon as somebody changes it.
+/// A file that is read without locks is given up as soon as somebody else changes it.
 @Suite struct FileAtRestTests {
     private let folder: TemporaryFolder
     private let path: String
 
     init() throws {
         folder = try TemporaryFolder()
-        // All that a URI would take for something else.
+        // The name has every character that means something else in a URI.
         path = folder.path("odd name ?#%41&=é.db")
         let connection = try connect()
         try connection.execute("CREATE TABLE t(v)")
@@ -44,7 +44,7 @@ import Testing
         try FileManager.default.contentsOfDirectory(atPath: folder.url.path)
     }
 
-    @Test func `it is read as often as one likes, and nothing is made beside it`() throws {
+    @Test func `it can be read any number of times, and no file is made next to it`() throws {
         let connection = try openAtRest()
         for _ in 0..<3 {
             #expect(try connection.firstRow("SELECT v FROM t")?[0] == 1)
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a commit by somebody else ends it, before and after a checkpoint`(
+    func `a commit by another connection ends it, before and after a checkpoint`(
         isCheckpointed: Bool
     ) throws {
         let connection = try openAtRest()
@@ -64,7 +64,7 @@ import Testing
         #expect(try connection.firstRow("SELECT v FROM t")?[0] == 1)
         try writer.execute("UPDATE t SET v = 2")
         if isCheckpointed { writer.close() }
-        // Also for what is in its cache already.
+        // This also holds for pages in its cache.
         expect(.busy) { try connection.firstRow("SELECT v FROM t") }
         expect(.busy) { try connection.firstRow("SELECT count(*) FROM t") }
         #expect(try openAtRestAfterwards(writer).firstRow("SELECT v FROM t")?[0] == 2)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// Names of files that are not UTF-8: repaired, they would be those of other files.
+/// Names of files that are not UTF-8. If they were repaired, they would name other files.
 @Suite struct FileNameTests {
     private let folder: TemporaryFolder
 
@@ -11,12 +11,12 @@ import Testing
         folder = try TemporaryFolder()
     }
 
-    /// A folder whose name is one byte that no UTF-8 text has.
+    /// Makes a folder whose name is one byte that never occurs in UTF-8.
     private func odd() -> [CChar] {
         Array(folder.url.path.utf8CString.dropLast()) + [0x2f, CChar(bitPattern: 0xff), 0]
     }
 
-    @Test func `a way through a link to a name that is not UTF-8 is refused`() throws {
+    @Test func `a path through a link to a name that is not UTF-8 is refused`() throws {
         try #require(mkdir(odd(), 0o700) == 0)
         let link = folder.path("link")
         try #require(symlink(odd(), link) == 0)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// Full-text search: tokenizers of the program's, commands and offsets.
+/// Full-text search: the program's tokenizers, commands and offsets.
 @Suite(.againstHanging) struct FullTextTests {
     private let folder: TemporaryFolder
     private let connection: Connection
@@ -14,7 +14,7 @@ import Testing
             path: folder.path(), key: .numbered(7), configuration: .testing())
     }
 
-    /// The ways to name a tokenizer, as far as the engine has them.
+    /// The ways to name a tokenizer that this engine has.
     private static let tables: [(module: String, argument: String)] =
         [("fts3", "tokenize=coffer words"), ("fts4", #"tokenize=coffer "words""#)]
         + (isEngine4 ? [("fts5", "tokenize='words'")] : [])
@@ -30,13 +30,13 @@ import Testing
         ).map { try $0.get(0) }
     }
 
-    /// Gives what it was made with, whatever the text.
+    /// Gives the tokens that it was made with, whatever the text.
     private struct Fixed: Tokenizer {
         let given: [TextToken]
         func tokens(in text: String) -> [TextToken] { given }
     }
 
-    /// A whole text is one token.
+    /// Makes one token of the whole text.
     private struct Whole: Tokenizer {
         func tokens(in text: String) -> [TextToken] {
             [TextToken(text, at: 0..<text.utf8.count)]
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: 0..<tables.count)
-    func `a tokenizer of the program's finds words, phrases and beginnings`(table: Int) throws {
+    func `a tokenizer of the program finds words, phrases and prefixes`(table: Int) throws {
         try connection.register(tokenizer: WordTokenizer(removesDiacritics: true), named: "Words")
         try connection.execute(Self.create(table))
         let texts = ["Die Straße nach Köln", "ΣΊΣΥΦΟΣ rolls", "don’t stop", "日本語 text", ""]
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(arguments: 0..<tables.count)
-    func `prepare gives it to the writer and the readers of a store, in many tasks`(
+    func `prepare registers it with the writer and the readers of a store, in many tasks`(
         table: Int
     ) async throws {
         var configuration = Configuration.testing()
@@ -199,7 +199,7 @@ import Testing
         #expect(try other.rows("PRAGMA integrity_check").map { $0[0] } == ["ok"])
     }
 
-    @Test func `a module of FMDB's opens the tables that name it`() throws {
+    @Test func `an FMDB module opens the tables that name it`() throws {
         var configuration = Configuration.testing()
         configuration.tokenizerModules = ["fmdb"]
         let other = try Connection(
@@ -222,7 +222,7 @@ import Testing
         }
     }
 
-    @Test func `a handle of another owner's takes no tokenizer`() throws {
+    @Test func `a handle owned by someone else takes no tokenizer`() throws {
         try connection.execute("CREATE TABLE x(v)")
         try connection.withUnsafeHandle { pointer in
             let other = try Connection(adopting: pointer)
@@ -304,7 +304,8 @@ import Testing
         #expect(try connection.scalar("SELECT count(*) FROM t", as: Int.self) == 1)
     }
 
-    @Test func `P31 offsets of NULL are none, and what is no offsets text is an error`() throws {
+    @Test func `P31 NULL has no offsets, and a text that does not hold offsets is an error`() throws
+    {
         #expect(try TextMatch.parse(nil) == [])
         #expect(try TextMatch.parse("") == [])
         for text in ["1", "0 0 1", "0 0 a 1", "0 0 -1 5", "0 0 9223372036854775807 1", "0,0 1 2 3"]
@@ -345,7 +346,7 @@ import Testing
         #expect(try found("b") == [1])
     }
 
-    @Test func `a tokenizer may not use its connection`() throws {
+    @Test func `a tokenizer must not use its connection`() throws {
         struct Again: Tokenizer {
             let use: @Sendable () -> Void
             func tokens(in text: String) -> [TextToken] {
@@ -383,7 +384,7 @@ import Testing
         ] {
             expect(.misuse) { try connection.fullText(command, on: "t") }
         }
-        // Another tokenizer finds other words than those in the index.
+        // The new tokenizer finds other words than those in the index.
         try connection.execute("INSERT INTO t VALUES ('two words')")
         try connection.register(tokenizer: Whole(), named: "words")
         let error = expect(.damaged) { try connection.fullText(.integrityCheck, on: "t") }
@@ -392,7 +393,7 @@ import Testing
         try connection.fullText(.integrityCheck, on: "t")
     }
 
-    @Test func `a command goes to a full-text table only`() throws {
+    @Test func `a command is accepted for a full-text table only`() throws {
         try connection.execute("CREATE TABLE plain(plain)")
         try connection.execute("CREATE TABLE plain_segdir(v)")
         try connection.execute("CREATE VIEW seen AS SELECT * FROM plain")
@@ -454,7 +455,7 @@ import Testing
         #expect(damagedCount > 0)
     }
 
-    @Test func `what was searched for is not in the error`() throws {
+    @Test func `the text that was searched for is not in the error`() throws {
         let connection = try Connection(.memory)
         for module in isEngine4 ? ["fts4", "fts5"] : ["fts4"] {
             try connection.execute(SQL(text: "CREATE VIRTUAL TABLE \(module)_t USING \(module)(v)"))
@@ -469,7 +470,7 @@ import Testing
         }
     }
 
-    @Test func `the row id of a row that was added is that of the table`() throws {
+    @Test func `the row id of an added row is the table's`() throws {
         let connection = try Connection(.memory)
         try connection.execute("CREATE VIRTUAL TABLE f USING fts4(v)")
         for number in 1...3 as ClosedRange<Int64> {

@@ -38,7 +38,9 @@ import Testing
         #expect(nested.map(\.values) == [[2, 4], [9, 4]])
     }
 
-    @Test func `what a function throws is the cause, its message only if it is meant to be`() throws
+    @Test
+    func `what a function throws is the cause, and its message is used only if it is meant to be`()
+        throws
     {
         try connection.register(function: "odd", argumentCount: 0) { _ in throw Odd() }
         let error = expect(.sql) { try connection.rows("SELECT odd()") }
@@ -50,12 +52,13 @@ import Testing
         let coded = expect(.sql) { try connection.rows("SELECT code()") }
         #expect(coded?.message == "foo")
         #expect(coded?.resultCode == 42)
-        // Nothing of it is left for the next failure.
+        // Nothing of the error is left for the next failure.
         let next = expect(.sql) { try connection.rows("SELECT nothing_such()") }
         #expect(next?.cause == nil)
     }
 
-    @Test func `an aggregate that fails in a row fails the statement and lets its state go`() throws
+    @Test func `an aggregate that fails in a row fails the statement and releases its state`()
+        throws
     {
         final class Witness {}
         weak var seen: Witness?
@@ -81,7 +84,7 @@ import Testing
         #expect((error?.cause as? StoreError)?.code == .mismatch)
     }
 
-    @Test func `P17 a function is let go when it is replaced or removed`() throws {
+    @Test func `P17 a function is released when it is replaced or removed`() throws {
         final class Witness: Sendable {}
         func register(_ name: String) throws -> () -> Bool {
             let witness = Witness()
@@ -141,7 +144,7 @@ import Testing
         try again.close()
     }
 
-    @Test func `a function may not use its connection`() throws {
+    @Test func `a function must not use its connection`() throws {
         let connection = connection
         try connection.register(function: "again", argumentCount: 0) { _ in
             expect(.misuse) { try connection.rows("SELECT 1") }
@@ -153,7 +156,9 @@ import Testing
         try connection.removeFunction("again", argumentCount: 0)
     }
 
-    @Test func `a function of the file's own making is refused on SQLCipher 4`() throws {
+    @Test func `a function in the schema is refused on SQLCipher 4 unless registered for it`()
+        throws
+    {
         try connection.register(function: "careful", argumentCount: 0) { _ in 1 }
         try connection.register(function: "open", argumentCount: 0, options: .schema) { _ in 2 }
         try connection.execute("CREATE VIEW v AS SELECT careful()")
@@ -176,7 +181,7 @@ import Testing
         #expect(error?.message == "the pattern is not a regular expression")
     }
 
-    @Test func `P30 a trace shows no value unless it is asked to, and nothing of Coffer's own`()
+    @Test func `P30 a trace shows no value unless it is asked to, and no internal statement`()
         throws
     {
         var events: [TraceEvent] = []
@@ -200,7 +205,7 @@ import Testing
         #expect(events.isEmpty)
     }
 
-    @Test func `a function cannot end, rewind or bind what has called it`() throws {
+    @Test func `a function cannot end, rewind or bind the statement that called it`() throws {
         final class Called { var meddle: () -> Void = {} }
         let called = Called()
         try connection.register(function: "meddle", argumentCount: 0) { _ in
@@ -242,7 +247,7 @@ import Testing
         #expect(try again.rows("SELECT n FROM t").count == 4)
     }
 
-    @Test func `the function of long lists is Coffer's own`() throws {
+    @Test func `the function of long lists is reserved for Coffer`() throws {
         expect(.misuse) {
             try connection.register(function: "Coffer_Value", argumentCount: 2) { _ in 0 }
         }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-/// The system's own VFS under another name, for as long as this value lives.
+/// The system's VFS under another name, for as long as this value lives.
 final class CustomVFS {
     let name: String
     private let vfs: UnsafeMutablePointer<sqlite3_vfs>
@@ -27,7 +27,7 @@ final class CustomVFS {
         return sqlite3_vfs_unregister(vfs)
     }
 
-    // Neither is freed: a connection that is still open points at them.
+    // Neither is freed, because a connection that is still open points to them.
     deinit { if isRegistered { sqlite3_vfs_unregister(vfs) } }
 }
 
@@ -49,7 +49,7 @@ final class CustomVFS {
     }
 
     @Test(arguments: [Location.memory, .temporary])
-    func `a database without a file works like another, and leaves none`(
+    func `a database without a file works like one with a file, and leaves none`(
         location: Location
     ) throws {
         let connection = try Connection(location)
@@ -73,13 +73,13 @@ final class CustomVFS {
         expect(.unsupported) { try connection.rekey(to: .numbered(2)) }
         expect(.misuse) { try connection.setKey(.numbered(2)) }
         #expect(try connection.checkpoint() == nil)
-        // Two of them are two databases.
+        // Two such connections have two databases.
         #expect(try !Connection(location).tableExists("t"))
         connection.close()
         expect(.closed) { try connection.rows("SELECT v FROM t") }
     }
 
-    @Test func `a file takes a key, and a database without one none`() throws {
+    @Test func `a file takes a key, and a database without a file takes none`() throws {
         expect(.misuse) { try Connection(.file(path)) }
         expect(.misuse) { try Connection(.memory, key: .numbered(1)) }
         expect(.misuse) { try Connection(.memory, mode: .readOnly) }
@@ -88,7 +88,7 @@ final class CustomVFS {
     }
 
     @Test func `P11 a store refuses a database without a file`() throws {
-        // Each of its connections would have an empty one of its own.
+        // Each of the store's connections would have its own empty database.
         expect(.unsupported) { try Store(path: ":memory:", key: .numbered(1)) }
         expect(.misuse) { try Store(path: "", key: .numbered(1)) }
     }
@@ -104,7 +104,7 @@ final class CustomVFS {
             url: spaced, key: .numbered(1), configuration: .testing(.delete))
         #expect(FileManager.default.fileExists(atPath: folder.path("with space & ü%.db")))
         #expect(connection.url == spaced)
-        // Open is open: nothing is opened a second time with other options.
+        // The connection is open, so setKey does not open it again with other options.
         expect(.misuse) { try connection.setKey(.numbered(1)) }
     }
 
@@ -130,7 +130,7 @@ final class CustomVFS {
         "textkey=hunter2", "mode=hunter2", "hunter2", "hunter2=1", "mode=ro&mode=rw", "mode=ro%2",
         "mode=%+1", "m%6Fde=r&key=hunter2",
     ])
-    func `a URI that asks for more is refused without a word of it`(query: String) throws {
+    func `a URI that asks for more is refused without quoting it`(query: String) throws {
         let error = expect(.misuse) { try Location.uri("file:x.db?" + query) }
         #expect(!"\(try #require(error))".contains("hunter2"))
         expect(.misuse) { try Location.uri("https://x/" + query) }
@@ -179,7 +179,7 @@ final class CustomVFS {
         #expect(vfs.unregister() == SQLITE_OK)
     }
 
-    @Test func `P10 what the configuration prepares is there on every physical open`() throws {
+    @Test func `P10 what the configuration prepares exists on every physical open`() throws {
         var configuration = Configuration.testing(.wal)
         configuration.prepare = { try $0.setLimit(.column, to: 5) }
         let path = folder.path("prepared.db")
@@ -189,7 +189,7 @@ final class CustomVFS {
         try connection.rekey(to: .numbered(2))
         #expect(try connection.limit(.column) == 5)
         connection.close()
-        // Closed is closed: nothing opens it again behind the caller's back.
+        // The connection is closed, so nothing opens it again behind the caller's back.
         expect(.closed) { try connection.rows("SELECT 1") }
         #expect(!connection.isOpen)
         let store = try Store(path: path, key: .numbered(2), configuration: configuration)
@@ -211,20 +211,20 @@ final class CustomVFS {
     }
 
     @Test(arguments: journalModes)
-    func `P29 check reads the file anew each time`(mode: Configuration.JournalMode) throws {
+    func `P29 check reads the file again each time`(mode: Configuration.JournalMode) throws {
         let path = folder.path("checked.db")
         let connection = try Connection(
             path: path, key: .numbered(1), configuration: .testing(mode))
         try connection.execute("CREATE TABLE t(v)")
         try connection.checkpoint(.truncate)
         for _ in 0..<3 { try connection.check() }
-        // In the middle of page 1, where nothing tells the engine that it has changed.
+        // The byte is in the middle of page 1, where the engine has no sign of the change.
         try Damage.overwriteFromOutside(path, at: 600)
         let error = expect(.damaged) { try connection.check() }
         #expect(error?.pages == [1])
     }
 
-    @Test func `P24 opening proves the key, and a wrong one is never good`() throws {
+    @Test func `P24 opening proves the key, and a wrong one is never accepted`() throws {
         let wrong = Connection(path: path, configuration: .testing(.delete))
         expect(.misuse) { try wrong.check() }
         expect(.wrongKey) { try wrong.setKey(.numbered(9)) }
@@ -233,13 +233,13 @@ final class CustomVFS {
         expect(.misuse) { try wrong.setKey(.passphrase("")) }
         try wrong.setKey(.numbered(1))
         try wrong.check()
-        // The codec is there, and says what it is.
+        // The codec is linked, and describes itself.
         let information = try wrong.cipherInformation()
         #expect(information.version == (try Engine.capabilities.cipherVersion))
         #expect(!information.provider.isEmpty && !information.providerVersion.isEmpty)
         #expect(!information.isFIPS)
         #expect(information.profile == wrong.profile)
-        // A plaintext file is not encrypted by a change of its key.
+        // A change of the key does not encrypt a plaintext file.
         let plain = folder.path("plain.db")
         _ = try RawConnection(plain).run("CREATE TABLE t(v)")
         expect(.notEncrypted) { try Connection(path: plain, key: .numbered(1)) }
@@ -247,7 +247,7 @@ final class CustomVFS {
 }
 
 @Suite(.againstHanging, .serialized) struct EngineInformationTests {
-    // Serialized: the level of the log belongs to the process.
+    // Serialized, because the log level belongs to the process.
 
     @Test func `versions are compared number by number`() throws {
         let versions = ["3.4", "3.4.1", "3.15.2", "3.46.1", "10.0.42"].map { Engine.Version($0)! }
@@ -258,14 +258,13 @@ final class CustomVFS {
         #expect(try Engine.capabilities.cipher! >= Engine.Version("3.4.1")!)
     }
 
-    @Test func `the engine tells what it was built from`() throws {
+    @Test func `the engine reports what it was built from`() throws {
         #expect(Engine.compileOptions.contains { $0.hasPrefix("THREADSAFE=") })
         #expect(Engine.compileOptions.contains("HAS_CODEC"))
         #expect(Engine.sourceID.hasPrefix("20"))
     }
 
-    @Test func `the level of SQLCipher's log holds over later opens, where there is a log`() throws
-    {
+    @Test func `the level of SQLCipher's log survives later opens, where there is a log`() throws {
         guard isEngine4 else {
             expect(.unsupported) { try Engine.setCipherLogLevel(.none) }
             return
@@ -278,8 +277,7 @@ final class CustomVFS {
         #expect(try connection.current().firstText("PRAGMA cipher_log_level") == "NONE")
     }
 
-    @Test func `a database in memory keeps what it holds if a loaded one cannot be set up`() throws
-    {
+    @Test func `a database in memory keeps its content if a loaded one cannot be set up`() throws {
         let folder = try TemporaryFolder()
         let source = try Connection(
             path: folder.path("source.db"), key: .numbered(1), configuration: .testing(.delete))

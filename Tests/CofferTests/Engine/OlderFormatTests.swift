@@ -15,13 +15,13 @@ import Testing
 
     private func make(_ version: OlderVersion) throws {
         let raw = try RawConnection(path)
-        // A passphrase: with a raw key 2.x and 3.x are the same.
+        // The key is a passphrase, because 2.x and 3.x are the same with a raw key.
         sqlite3_key_v2(raw.db, "main", "open sesame", 11)
         for pragma in version.pragmas { raw.run(pragma) }
         try #require(raw.run("CREATE TABLE t(v); INSERT INTO t VALUES (zeroblob(9000))") == 0)
     }
 
-    /// Named, so that a passphrase is derived once and not for every profile.
+    /// Names the profile, so that a passphrase is derived once and not for every profile.
     private func open(_ passphrase: String, _ profile: CipherProfile? = .sqlcipher3) throws {
         _ = try Connection(
             path: path, key: .passphrase(passphrase), mode: .mustExist,
@@ -48,7 +48,7 @@ import Testing
         expect(.wrongKey) { try open("open says me") }
     }
 
-    @Test func `a damaged first page of an older file is told from a wrong key`() throws {
+    @Test func `a damaged first page of an older file is distinguished from a wrong key`() throws {
         try make(.two)
         try Damage.flip(path, at: 500)
         let error = expect(.damaged) { try open("open sesame") }
@@ -72,7 +72,7 @@ import Testing
         try #require(RawConnection.older(one, .one, key: 1).run("CREATE TABLE t(v)") == SQLITE_OK)
         expect(.needsMigration) { try Connection(path: one, key: .numbered(1)) }
         expect(.wrongKey) { try Connection(path: one, key: .numbered(2)) }
-        // The rounds do not matter to a raw key: 2.x is 3.x.
+        // The rounds do not matter to a raw key, so 2.x is 3.x.
         let two = folder.path("two.db")
         try #require(RawConnection.older(two, .two, key: 1).run("CREATE TABLE t(v)") == SQLITE_OK)
         #expect(try Connection(path: two, key: .numbered(1)).profile == .sqlcipher3)
@@ -94,12 +94,12 @@ import Testing
     // MARK: Damaged elsewhere
 
     @Test(arguments: supportedProfiles)
-    func `a damaged schema page is told with its number when the file is opened`(
+    func `a damaged schema page is reported with its number when the file is opened`(
         profile: CipherProfile
     ) throws {
         let connection = try Connection(
             path: path, key: .numbered(1), configuration: .testing(.delete, profile: profile))
-        // More than one page of schema.
+        // The schema needs more than one page.
         try connection.transaction {
             for number in 0..<200 {
                 try connection.execute(

@@ -85,7 +85,7 @@ import Workload
     }
 
     @Test(arguments: journalModes)
-    func `an existing file is converted to the journal mode that was asked for`(
+    func `an existing file is converted to the configured journal mode`(
         mode: Configuration.JournalMode
     ) throws {
         let other: Configuration.JournalMode = mode == .wal ? .delete : .wal
@@ -96,7 +96,7 @@ import Workload
             try connection.current().firstText("PRAGMA journal_mode") == mode.description)
     }
 
-    @Test func `creating leaves nothing but the store behind`() throws {
+    @Test func `creating leaves only the store`() throws {
         try Connection(path: path, key: .numbered(1)).close()
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.url.path)
         #expect(names == ["store.db"])
@@ -183,7 +183,7 @@ import Workload
     }
 
     @Test(arguments: supportedProfiles)
-    func `a damaged first page is told from a wrong key`(profile: CipherProfile) throws {
+    func `a damaged first page is distinguished from a wrong key`(profile: CipherProfile) throws {
         try make(profile)
         try Damage.flip(path, at: 500)
         let error = expect(.damaged) { try open() }
@@ -218,7 +218,7 @@ import Workload
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).isEmpty)
     }
 
-    @Test func `a log without its file is never replayed into a new one`() throws {
+    @Test func `a WAL without its file is never replayed into a new one`() throws {
         try Data(repeating: 1, count: 100).write(to: URL(filePath: path + "-wal"))
         expect(.damaged) { try open(.createIfMissing) }
         #expect(!FileManager.default.fileExists(atPath: path))
@@ -239,7 +239,7 @@ import Workload
         }
     }
 
-    @Test func `a file that may not be written opens for reading only`() throws {
+    @Test func `a file without write permission opens for reading only`() throws {
         try make()
         let connection = try Connection(
             path: path, key: .numbered(1), configuration: .testing(.delete))
@@ -247,7 +247,7 @@ import Workload
         try FileManager.default.setAttributes(
             [.posixPermissions: 0o755], ofItemAtPath: folder.url.path)
         try FileManager.default.setAttributes([.posixPermissions: 0o444], ofItemAtPath: path)
-        // Somebody who owns neither file nor folder.
+        // The other user owns neither file nor folder.
         #expect(
             try Peer.run(["open-as-nobody", "must-exist", path, "1", "delete"]) == ["readOnly"])
         #expect(try Peer.run(["open-as-nobody", "read-only", path, "1", "delete"]) == ["rows 50"])

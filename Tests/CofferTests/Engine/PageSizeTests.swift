@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: sizedProfiles)
-    func `the engine alone opens a file with other pages, and its header says so`(
+    func `the engine alone opens a file with another page size, and the header names the size`(
         profile: CipherProfile
     ) throws {
         try make(profile).close()
@@ -76,7 +76,7 @@ import Testing
             FirstPage(decrypting: $0, key: open.key, profile: open.profile)
         }
         #expect(first?.pageByteCount == profile.pageByteCount)
-        // SQLCipher 4 keeps the reserve of SHA-512, which it begins with, whatever is set later.
+        // SQLCipher 4 keeps the reserve of its default SHA-512, whatever is set later.
         #expect(first?.reserveByteCount == (isEngine4 ? 80 : 48))
     }
 
@@ -93,7 +93,9 @@ import Testing
         }
     }
 
-    @Test func `naming another page size than the file has is misuse that tells the size`() throws {
+    @Test func `naming another page size than the file's is misuse that names the file's size`()
+        throws
+    {
         let profile = try CipherProfile.portable.with(pageByteCount: 8192)
         try make(profile).close()
         let error = expect(.misuse) {
@@ -110,7 +112,7 @@ import Testing
     }
 
     @Test(arguments: sizedProfiles)
-    func `truncation and a damaged first page are told for every page size`(
+    func `truncation and a damaged first page are recognised for every page size`(
         profile: CipherProfile
     ) throws {
         try make(profile).close()
@@ -127,7 +129,7 @@ import Testing
     }
 
     @Test(arguments: [1024, 8192, 65536])
-    func `a wrong key beside a hot journal of another page size is .wrongKey`(size: Int) throws {
+    func `a wrong key next to a hot journal of another page size is .wrongKey`(size: Int) throws {
         let profile = try CipherProfile.portable.with(pageByteCount: size)
         let store = try make(profile)
         try store.write { tx in

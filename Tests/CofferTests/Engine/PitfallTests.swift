@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// Pitfalls of a connection's life that no other suite has.
+/// Pitfalls in a connection's life that no other suite covers.
 @Suite(.againstHanging) struct PitfallTests {
     private let folder: TemporaryFolder
     private let connection: Connection
@@ -16,7 +16,7 @@ import Testing
         try connection.execute("INSERT INTO t VALUES (1), (2)")
     }
 
-    @Test func `P9 row id and changes are told while a statement runs`() throws {
+    @Test func `P9 row id and changes are reported while a statement runs`() throws {
         let cursor = try connection.prepare("SELECT v FROM t")
         #expect(try cursor.step())
         try connection.execute("INSERT INTO t VALUES (3)")
@@ -26,7 +26,7 @@ import Testing
         try cursor.reset()
     }
 
-    @Test func `P14 close ends what is open, and gives the file back`() throws {
+    @Test func `P14 close ends open statements, and releases the file`() throws {
         let cursor = try connection.prepare("SELECT v FROM t")
         #expect(try cursor.step())
         let idle = try connection.prepare("SELECT 1")
@@ -39,7 +39,7 @@ import Testing
             path: folder.path(), key: .numbered(1), configuration: .impatient(.delete))
         try other.begin(.exclusive)
         try other.commit()
-        // A transaction that is open is undone.
+        // Closing rolls back an open transaction.
         try other.begin()
         try other.execute("DELETE FROM t")
         other.close()
@@ -48,7 +48,7 @@ import Testing
         #expect(try third.rows("SELECT * FROM t").count == 2)
     }
 
-    @Test func `P15 SQL with values in its text does not grow the cache for ever`() throws {
+    @Test func `P15 SQL with values in its text does not grow the cache without bound`() throws {
         for number in 0..<500 { try connection.execute(SQL(text: "SELECT " + String(number))) }
         #expect(connection.cache.count == connection.configuration.statementCountMax)
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-/// What leaves a statement: rows, borrowed bytes, coerced and decoded values.
+/// Values that leave a statement: rows, borrowed bytes, coerced and decoded values.
 @Suite(.againstHanging) struct RowTests {
     private let folder: TemporaryFolder
     private let connection: Connection
@@ -20,7 +20,7 @@ import Testing
 
     // MARK: Names
 
-    @Test func `P20 of equal names the first one counts, and pairs keep all of them`() throws {
+    @Test func `P20 the first of equal names counts, and pairs keep all of them`() throws {
         let row = try row("SELECT 1 AS a, 2 AS A, 3 AS a, 4 AS b")
         #expect(row["a"] == 1 && row["A"] == 2 && row["B"] == 4)
         #expect(row.columnIndex(of: "A") == 1 && row.columnIndex(of: "c") == nil)
@@ -57,7 +57,7 @@ import Testing
 
     // MARK: Borrowed bytes
 
-    @Test func `P19 an empty blob, an empty text and NULL are three things on every way out`()
+    @Test func `P19 an empty blob, an empty text and NULL differ wherever they are read`()
         throws
     {
         let statement = try connection.prepare("SELECT x'', '', NULL")
@@ -77,7 +77,7 @@ import Testing
         #expect(try row.decode(Both.self) == Both(empty: Data(), missing: nil))
     }
 
-    @Test func `P27 a NUL does not end a text, and what is not UTF-8 is an error`() throws {
+    @Test func `P27 a NUL does not end a text, and a text that is not UTF-8 is an error`() throws {
         let statement = try connection.prepare(
             "SELECT 'a' || char(0) || 'b', CAST(x'61ff' AS TEXT), '🗝️'")
         #expect(try statement.step())
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func `lent bytes stay while they are looked at`() throws {
+    @Test func `lent bytes stay valid while they are lent`() throws {
         let bytes = [UInt8](repeating: 7, count: 100_000)
         try connection.execute("INSERT INTO t(v) VALUES (\(bytes)), (\([UInt8]([1])))")
         let statement = try connection.prepare("SELECT v FROM t")
@@ -132,7 +132,7 @@ import Testing
 
     // MARK: Coerced values
 
-    /// What the engine itself makes of the same value.
+    /// The engine's own conversions of the same value.
     private func engine(_ value: Value) throws -> (Int, Double, String?) {
         let statement = try connection.prepare("SELECT ?")
         try statement.bind([value])
@@ -140,7 +140,7 @@ import Testing
         let raw = try statement.pointer()
         let integer = Int(sqlite3_column_int64(raw, 0))
         let real = sqlite3_column_double(raw, 0)
-        // Last: it changes the value.
+        // The text is read last, because reading it changes the value.
         let text = sqlite3_column_text(raw, 0).map { String(cString: $0) }
         return (integer, real, text)
     }
@@ -156,7 +156,7 @@ import Testing
             "99999999999999999999999999", "yes", "1 2", "- 1", "2.5e-3x", "00012", "é1",
             .blob(Data("12".utf8)), .blob(Data()), .blob(Data("-1.5x".utf8)),
         ] as [Value])
-    func `coerced values are what the engine itself makes of them`(value: Value) throws {
+    func `coerced values are the engine's own conversions`(value: Value) throws {
         let (integer, real, text) = try engine(value)
         #expect(value.coerced.int == integer)
         #expect(value.coerced.double == real)
@@ -164,7 +164,7 @@ import Testing
         #expect(value.coerced.string == (value == .blob(Data()) ? "" : text))
     }
 
-    @Test func `P28 a wrong name or position is an error or nil, and 0 only where it is asked for`()
+    @Test func `P28 a wrong name or position is an error or nil, and 0 only where it is requested`()
         throws
     {
         let row = try row("SELECT 5000000000 AS big")
@@ -193,7 +193,7 @@ import Testing
         let isDone: Bool
     }
 
-    @Test func `P18 a row becomes a value, with NULL as nil and types as they are`() throws {
+    @Test func `P18 a row becomes a value, with NULL as nil and types unchanged`() throws {
         let key = UUID()
         let due = Date(timeIntervalSince1970: 86_400)
         let rows = try connection.rows(
@@ -218,7 +218,7 @@ import Testing
         #expect(try row("SELECT NULL").decode(Int?.self) == nil)
     }
 
-    @Test func `P18 what does not fit is .mismatch naming the column`() throws {
+    @Test func `P18 a value that does not fit is .mismatch naming the column`() throws {
         struct Small: Decodable { let a: UInt8 }
         struct Kinds: Decodable { let kind: Entry.Kind }
         let tooBig = expect(.mismatch) { try row("SELECT 256 AS a").decode(Small.self) }
@@ -235,7 +235,7 @@ import Testing
 
     // MARK: Streams and stores
 
-    @Test func `forEachRow stops at the closure's error, and nothing was done`() throws {
+    @Test func `forEachRow stops at the closure's error, and rolls back its statement`() throws {
         struct Enough: Error {}
         var seen: [Value?] = []
         #expect(throws: Enough.self) {
@@ -263,7 +263,7 @@ import Testing
         }
     }
 
-    @Test func `a store reads the same ways`() throws {
+    @Test func `a store reads in the same ways`() throws {
         connection.close()
         let store = try Store(path: folder.path(), key: .numbered(1), configuration: .testing())
         try store.write { tx in
@@ -279,7 +279,8 @@ import Testing
         #expect(sum == 5 && decoded == [5])
     }
 
-    @Test func `a cursor whose bytes are lent cannot be closed, and ends its transaction after`()
+    @Test
+    func `a cursor whose bytes are lent cannot be closed, and ends its transaction afterwards`()
         throws
     {
         try connection.execute("INSERT INTO t VALUES (1, 'lent')")

@@ -45,7 +45,7 @@ import Testing
         #expect(try !connection.schemaObjects().contains { $0.name.hasPrefix("sqlite_") })
     }
 
-    @Test func `each kind of object is found as what it is, where it is`() throws {
+    @Test func `each kind of object is found by its kind and its database`() throws {
         #expect(try connection.viewExists("seen") && !connection.tableExists("seen"))
         #expect(try connection.indexExists("child_x") && !connection.indexExists("child"))
         #expect(try connection.triggerExists("fired") && !connection.triggerExists("seen"))
@@ -66,7 +66,7 @@ import Testing
         #expect(child == [.table, .index])
     }
 
-    @Test func `columns tell all that was declared`() throws {
+    @Test func `columns report all that was declared`() throws {
         let columns = try connection.columns(of: "CHILD")
         #expect(
             columns == [
@@ -97,7 +97,7 @@ import Testing
         #expect(try connection.columns(of: "parent", in: "main").map(\.name) == ["a", "b"])
     }
 
-    @Test func `indexes and foreign keys tell their columns`() throws {
+    @Test func `indexes and foreign keys report their columns`() throws {
         let indexes = try connection.indexes(of: "child")
         #expect(
             indexes == [
@@ -120,7 +120,7 @@ import Testing
         expect(.notFound) { try connection.foreignKeys(of: "missing") }
     }
 
-    @Test func `what another connection changed is seen, also inside a transaction`() throws {
+    @Test func `another connection's change is seen, also inside a transaction`() throws {
         let other = try Connection(
             path: folder.path(), key: .numbered(1), configuration: .testing(.delete))
         #expect(try connection.columns(of: "sqliteXfoo").count == 1)
@@ -139,7 +139,7 @@ import Testing
         let size = try #require(connection.profile).pageByteCount
         let end = try connection.current().firstInteger("PRAGMA page_count")
         connection.close()
-        // A page of the text of the table, which is stored last.
+        // The page holds text of the table that is stored last.
         try Damage.flip(folder.path(), at: (end - 2) * size + 10)
         expect(.damaged) {
             let again = try Connection(

@@ -82,7 +82,7 @@ import Testing
         try connection.transaction { try connection.execute("DELETE FROM t") }
     }
 
-    @Test func `a failing statement is named by its place, and those before it are done`() throws {
+    @Test func `a failing statement is named by its offset, and those before it are done`() throws {
         let text = "CREATE TABLE t(v UNIQUE); INSERT INTO t VALUES (1), (2); "
         let failing = "INSERT INTO t VALUES (3), (1);"
         let error = expect(.constraint) {
@@ -112,7 +112,7 @@ import Testing
         "SELECT 1; PRAGMA key = 'hunter2'", "PRAGMA key = 'hunter2", "PRAGMA rekey = hunter2 x",
         "SELECT 1; ATTACH '/no/where' AS a KEY 'hunter2",
     ])
-    func `no key of a script stands in an error`(text: String) throws {
+    func `no key in a script appears in an error`(text: String) throws {
         do {
             try connection.executeScript(text)
             Issue.record("nothing was thrown")
@@ -140,7 +140,7 @@ import Testing
         #expect(try connection.scalar("PRAGMA foreign_keys") == 0, "afterwards they work again")
     }
 
-    @Test func `P25 an error has its codes, text and place at once, and keeps them`() throws {
+    @Test func `P25 an error has its codes, text and offset at once, and keeps them`() throws {
         try connection.execute("CREATE TABLE t(v UNIQUE)")
         try connection.execute("INSERT INTO t VALUES (1)")
         let unique = expect(.constraint) { try connection.execute("INSERT INTO t VALUES (\(1))") }
@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    @Test func `P25 the place in a text with a key is not told`() throws {
+    @Test func `P25 the offset in a text with a key is not reported`() throws {
         let error = expect(.sql) { try connection.execute("PRAGMA key = 'hunter2") }
         #expect(error?.sqlOffset == nil && error?.sql == "PRAGMA …")
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// Statements by hand: binding, running, reading, and the pitfalls that were there before Coffer.
+/// Statements by hand: binding, running, reading, and the pitfalls that other wrappers have.
 @Suite(.againstHanging) struct StatementTests {
     private let folder: TemporaryFolder
     private let connection: Connection
@@ -53,7 +53,7 @@ import Testing
         #expect(try read(Value.text("")) == "")
     }
 
-    @Test func `named placeholders of all signs take their arguments`() throws {
+    @Test func `named placeholders of every prefix take their arguments`() throws {
         let statement = try connection.prepare("SELECT :a, @b, $c, :a")
         #expect(statement.parameterNames == [":a", "@b", "$c"])
         try statement.bind(named: ["a": 1, "@b": "two", "$c": nil])
@@ -104,7 +104,9 @@ import Testing
         #expect(try values() == [9])
     }
 
-    @Test func `P23 an error of the arguments says which, and has no code of the engine's`() throws
+    @Test
+    func `P23 an error of the arguments names the argument, and has no result code of the engine`()
+        throws
     {
         let text = "SELECT :first, :second"
         let missing = expect(.misuse) {
@@ -125,12 +127,13 @@ import Testing
         for error in [missing, unused, count, twice] { #expect(error?.resultCode == nil) }
     }
 
-    @Test func `P12 signs of formats are text, and quotes around a value stay outside it`() throws {
+    @Test func `P12 format specifiers are text, and quotes around a value stay outside it`() throws
+    {
         try connection.execute("INSERT INTO t(v) VALUES (\("hello")), (\("100%d")), ('%@')")
         let found = try connection.rows("SELECT v FROM t WHERE v LIKE 'h%' OR v LIKE \("%d")")
         #expect(found.map { $0[0] } == ["hello", "100%d"])
         #expect(try connection.scalar("SELECT '%%s' || \("%") || '%li'") == "%%s%%li")
-        // In quotes there is no placeholder: the value would be lost.
+        // A placeholder in quotes is not a placeholder: the value would be lost.
         expect(.misuse) { try connection.scalar("SELECT '\("x")'", as: String.self) }
     }
 
@@ -138,7 +141,7 @@ import Testing
 
     @Test func `P3 a step that fails is an error and never the end`() throws {
         for id in 1...4 { try connection.execute("INSERT INTO t(id, v) VALUES (\(id), \(id))") }
-        // The third row is beyond 64 bits: the engine fails in the middle of the rows.
+        // The third row is beyond 64 bits, so the engine fails in the middle of the rows.
         let sql = "SELECT CASE id WHEN 3 THEN abs(-9223372036854775808) ELSE v END FROM t"
         let statement = try connection.prepare(sql)
         #expect(try statement.step())
@@ -148,7 +151,7 @@ import Testing
         #expect(try cursor.next()?[0] == 1)
         #expect(try cursor.next()?[0] == 2)
         expect(.sql) { try cursor.next() }
-        // It does not begin anew, nor does it pretend to be at the end.
+        // The cursor neither begins again nor pretends to be at the end.
         let closed = expect(.closed) { try cursor.next() }
         #expect((closed?.cause as? StoreError)?.code == .sql)
         expect(.sql) { try connection.rows(SQL(text: sql)) }
@@ -158,7 +161,7 @@ import Testing
         #expect(!connection.hasOpenCursors)
     }
 
-    @Test func `P4 a second statement is an error on every way in`() throws {
+    @Test func `P4 a second statement is an error in every verb`() throws {
         let text = "INSERT INTO t(v) VALUES (1); INSERT INTO t(v) VALUES (2)"
         expect(.sql) { try connection.execute(SQL(text: text)) }
         expect(.sql) { try connection.rows(SQL(text: text)) }
@@ -213,7 +216,7 @@ import Testing
         try connection.transaction { try connection.execute("DELETE FROM t") }
     }
 
-    @Test func `closeCursors leaves alone what a verb of Coffer's runs`() throws {
+    @Test func `closeCursors does not disturb a statement that a verb runs`() throws {
         try connection.execute("INSERT INTO t(v) VALUES (1), (2)")
         var seen: [Value?] = []
         try connection.forEachRow("SELECT v FROM t") { row in
@@ -223,7 +226,7 @@ import Testing
         #expect(seen == [1, 2])
     }
 
-    @Test func `a cursor that is let go gives its lock back`() throws {
+    @Test func `a cursor that is released releases its lock`() throws {
         try connection.execute("INSERT INTO t(v) VALUES (1), (2)")
         do {
             let cursor = try connection.cursor("SELECT v FROM t")
@@ -244,7 +247,7 @@ import Testing
         expect(.closed) { try connection.cursor("SELECT 1") }
     }
 
-    @Test func `P4 a pragma beside another statement has no effect`() throws {
+    @Test func `P4 a pragma next to another statement has no effect`() throws {
         for sql in [
             "SELECT 1; PRAGMA foreign_keys = OFF", "PRAGMA foreign_keys = OFF; SELECT 1",
             "PRAGMA foreign_keys = OFF; PRAGMA user_version", "/* */ PRAGMA foreign_keys(0); x",
@@ -257,12 +260,13 @@ import Testing
         #expect(try connection.scalar("PRAGMA foreign_keys") == 0)
     }
 
-    @Test func `ATTACH is refused under the name that VACUUM uses too`() throws {
+    @Test func `ATTACH is also refused under the name that VACUUM uses`() throws {
         expect(.misuse) { try connection.execute("ATTACH 'vacuum_db' AS x") }
         try connection.execute("VACUUM")
     }
 
-    @Test(.enabled(if: isEngine4)) func `a write that is let go at a row is undone`() throws {
+    @Test(.enabled(if: isEngine4))
+    func `a write that is released with a current row is rolled back`() throws {
         var statement: Statement? = try connection.prepare(
             "INSERT INTO t(v) VALUES (1) RETURNING v")
         #expect(try statement?.step() == true)
@@ -294,7 +298,7 @@ import Testing
         #expect(try cursors.allSatisfy { try $0.next() == nil })
     }
 
-    @Test func `P35 a cached text that was left halfway begins anew`() throws {
+    @Test func `P35 a cached statement that was left halfway begins again`() throws {
         try connection.execute("INSERT INTO t(v) VALUES (1), (2)")
         for _ in 0..<3 {
             let cursor = try connection.cursor("SELECT v FROM t WHERE v > \(0)")

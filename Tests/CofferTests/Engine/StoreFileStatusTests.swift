@@ -21,7 +21,7 @@ import Workload
         (0, StoreFileStatus.Format.empty), (1, .notAStore), (511, .notAStore), (512, .encrypted),
         (5000, .encrypted),
     ])
-    func `random bytes are told by their number`(
+    func `random bytes are recognised by their number`(
         count: Int, format: StoreFileStatus.Format
     ) throws {
         var random = SeededGenerator(for: #function)
@@ -33,7 +33,7 @@ import Workload
         #expect(status.journalByteCount == 0)
     }
 
-    @Test func `text and plaintext databases are told`() throws {
+    @Test func `text and plaintext databases are recognised`() throws {
         try write(Array(String(repeating: "Liberty, equality. ", count: 60).utf8))
         #expect(try StoreFileStatus(path: path).format == .notAStore)
         try FileManager.default.removeItem(atPath: path)
@@ -42,13 +42,13 @@ import Workload
         #expect(try StoreFileStatus(path: path).format == .plaintext)
     }
 
-    @Test func `an open store is told with its log, and loses no lock`() throws {
+    @Test func `the status of an open store includes its WAL, and no lock is lost`() throws {
         let connection = try Connection(
             path: path, key: .numbered(1), configuration: .testing())
         try connection.execute("CREATE TABLE t(v)")
         let status = try connection.transaction(.immediate) {
             let status = try StoreFileStatus(path: path)
-            // The lock is still ours: another process gets none.
+            // This process still has the lock: another process does not get it.
             let peer = try Peer(["hold-write", "wal", path, "1"])
             #expect(peer.finish() == ["busy"])
             return status

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-/// Files that are no store that opens, and what is said of them.
+/// Files that do not open as a store, and what Coffer says of them.
 @Suite(.againstHanging) struct StrangeFileTests {
     private let folder: TemporaryFolder
     private let path: String
@@ -18,7 +18,8 @@ import Testing
         try Data(bytes).write(to: URL(filePath: path))
     }
 
-    /// Expects the same of all that opens the file to read it, and that it stays as it is.
+    /// Expects the same error from everything that opens the file to read it, and an unchanged
+    /// file.
     private func expectAll(
         _ code: StoreError.Code, key: [UInt8] = [UInt8](repeating: 1, count: 32),
         pages: [Int] = [], saying word: String
@@ -47,14 +48,15 @@ import Testing
 
     // MARK: A header in the clear
 
-    /// What SQLCipher 4 leaves with `cipher_plaintext_header_size`, made without it.
+    /// The bytes that SQLCipher 4 leaves with `cipher_plaintext_header_size`, made without it.
     private func headerInClear(_ count: Int) -> [UInt8] {
         let start =
             Array("SQLite format 3\0".utf8) + [16, 0, 1, 1, 80, 64, 32, 32]
             + [UInt8](repeating: 0, count: 72) + [0x00, 0x2e, 0x7e, 0xbd]
         var bytes = (0..<12_288).map { _ in UInt8.random(in: 0...0xff) }
         bytes.replaceSubrange(..<count, with: start.prefix(count))
-        // Random where so little is in the clear, and one of 256 times without a sign.
+        // This byte is random where so little is in the clear. In one of 256 files it gives no
+        // sign.
         bytes[20] = 80
         return bytes
     }
@@ -69,14 +71,14 @@ import Testing
     }
 
     @Test(arguments: [16, 32, 64, 96])
-    func `a file with a plaintext header is told for what it is`(count: Int) throws {
+    func `a file with a plaintext header is recognised`(count: Int) throws {
         for _ in 0..<20 {
             try write(headerInClear(count))
             try expectPlaintextHeader()
         }
     }
 
-    @Test func `one that the engine made is told as well`() throws {
+    @Test func `a file with a plaintext header that the engine made is recognised too`() throws {
         // Only SQLCipher 4 has the setting.
         guard isEngine4 else { return }
         for count in [16, 32, 64] {
@@ -94,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `the tool tells it in every verb that judges files`() throws {
+    @Test func `every verb of the tool that judges files reports it`() throws {
         try write(headerInClear(32))
         let status = try coffer("status", path)
         #expect(status.exitCode == 0 && status.text.contains("plaintext header"))
@@ -122,7 +124,9 @@ import Testing
 
     // MARK: Other settings
 
-    @Test func `a file with rounds of its own is .wrongKey, and the hint names the reason`() throws
+    @Test
+    func `a file with a different number of rounds is .wrongKey, and the hint names the reason`()
+        throws
     {
         do {
             let raw = try RawConnection(path)
@@ -143,7 +147,7 @@ import Testing
     }
 
     @Test func `a file with another HMAC is .wrongKey, and the hint names the reason`() throws {
-        // SQLCipher 3 has but one.
+        // SQLCipher 3 has only one.
         guard isEngine4 else { return }
         do {
             let raw = try RawConnection(
@@ -170,7 +174,7 @@ import Testing
         bytes.replaceSubrange(..<blank.count, with: blank)
         try write(bytes)
         #expect(try StoreFileStatus(path: path).format == .blank)
-        // The key brings the salt that is lost, and so shows that it is right.
+        // The key brings the lost salt, and so proves itself right.
         try expectAll(.damaged, key: key, pages: [1], saying: "the key is right")
         try expectAll(.damaged, pages: [1], saying: byte == 0 ? "zeros" : "ones")
         #expect(try coffer("status", path).text.contains("blank"))
@@ -191,7 +195,7 @@ import Testing
         try expectAll(.truncated, saying: "empty")
     }
 
-    @Test func `noise of less than two of the smallest pages is not a store`() throws {
+    @Test func `noise shorter than two of the smallest pages is not a store`() throws {
         for count in [513, 700, 1023] {
             try write((0..<count).map { _ in UInt8.random(in: 0...0xff) })
             try expectAll(.notAStore, saying: "\(count) bytes")
@@ -203,7 +207,7 @@ import Testing
     // MARK: Nothing at all
 
     @Test(arguments: journalModes)
-    func `a store whose file went away in a pause stays suspended with .notFound`(
+    func `a store whose file was removed during a pause stays suspended with .notFound`(
         mode: Configuration.JournalMode
     ) throws {
         let store = try Store(path: path, key: .numbered(1), configuration: .testing(mode))

@@ -14,7 +14,7 @@ import Testing
             path: folder.path(), key: .numbered(1), configuration: .testing(.delete))
     }
 
-    @Test func `a table has what its columns say, in their order`() throws {
+    @Test func `a table has the columns that were described, in their order`() throws {
         try connection.createTable(
             "parent", [ColumnDefinition("code", .text, isPrimaryKey: true)])
         try connection.createTable(
@@ -39,12 +39,12 @@ import Testing
         #expect(key.parentTable == "parent" && key.onDelete == "CASCADE")
         #expect(key.onUpdate == "SET NULL")
         #expect(key.references == [.init(column: "p", parentColumn: "code")])
-        // A key that is no row id is never NULL.
+        // A primary key that is not the row id is never NULL.
         expect(.constraint) { try connection.insert(into: "parent", ["code": nil]) }
         #expect(try connection.insert(into: "t", ["z": nil, "p": nil]).insertedRowID == 1)
     }
 
-    @Test func `a table that exists is an error, or left as it is`() throws {
+    @Test func `a table that exists is an error, or stays as it is`() throws {
         try connection.createTable("t", [ColumnDefinition("a", .text)])
         let other = [ColumnDefinition("b", .text)]
         #expect(expect(.sql) { try connection.createTable("T", other) }?.table == "T")
@@ -55,7 +55,7 @@ import Testing
         expect(.sql) { try connection.createTable("", other) }
     }
 
-    @Test func `a default is given as it was described, also to rows that are there`() throws {
+    @Test func `a default is given as it was described, also to existing rows`() throws {
         let values: [Value] = [
             .null, 0, .integer(.max), .integer(.min), 1.5, -0.001, .real(1e300), .real(-.infinity),
             "", "it's \"x\"", "-- é\u{301}'\u{301}", .blob(Data()), .blob(Data([0, 1, 255])),
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `P36 a column is added once, and rows that are there get its default`() throws {
+    @Test func `P36 a column is added once, and existing rows get its default`() throws {
         try connection.createTable("t", [ColumnDefinition("a", .text)])
         try connection.insert(into: "t", ["a": "x"])
         let column = ColumnDefinition("b", .integer, isNotNull: true, default: 7)
@@ -86,7 +86,7 @@ import Testing
         #expect(try !connection.addColumnIfMissing(column, to: "t"))
         #expect(try !connection.addColumnIfMissing(ColumnDefinition("B", .text), to: "t"))
         #expect(try connection.rows(in: "t").map(\.values) == [["x", 7]])
-        // An empty table is asked for its columns, not for a row.
+        // The columns of an empty table are found too, although it has no row.
         try connection.delete(from: "t", where: .all)
         #expect(try !connection.addColumnIfMissing(column, to: "t"))
         for column in [
@@ -94,7 +94,7 @@ import Testing
             ColumnDefinition("u", .integer, isUnique: true),
             ColumnDefinition("n", .integer, isNotNull: true),
         ] {
-            // SQLCipher 4 minds a NOT NULL only where there are rows.
+            // SQLCipher 4 checks NOT NULL only where there are rows.
             try connection.insert(into: "t", ["a": "y"])
             expect(.sql) { try connection.addColumnIfMissing(column, to: "t") }
         }
@@ -115,7 +115,7 @@ import Testing
         expect(.misuse) { try connection.createIndex(on: "one", columns: []) }
     }
 
-    @Test func `an index of the same name on something else is never taken for the one asked for`()
+    @Test func `an index of the same name on something else is never taken for the requested one`()
         throws
     {
         try connection.createTable(
@@ -139,7 +139,7 @@ import Testing
         expect(.constraint) { try connection.createIndex(on: "t", columns: ["a"], isUnique: true) }
     }
 
-    @Test func `dropping a table that others refer to is refused while rows do`() throws {
+    @Test func `dropping a table is refused while rows refer to it`() throws {
         try connection.createTable("p", [ColumnDefinition("id", .integer, isPrimaryKey: true)])
         try connection.createTable(
             "c", [ColumnDefinition("p", .integer, references: .init("p"))])

@@ -3,8 +3,8 @@ import Testing
 
 @testable import Coffer
 
-/// Rows as dictionaries. What is behind P36 stands in the names: values and names that became SQL,
-/// integers that became reals, NULL that became "", 32 bits, and 0 rows told as success.
+/// Rows as dictionaries. The names describe what P36 is about: values and names that became SQL,
+/// integers that became reals, NULL that became "", 32 bits, and 0 rows reported as success.
 @Suite(.againstHanging) struct TableVerbTests {
     private let folder: TemporaryFolder
     private let connection: Connection
@@ -31,7 +31,7 @@ import Testing
     ]
 
     @Test(arguments: attacks)
-    func `P36 a value is never SQL, wherever it stands`(attack: String) throws {
+    func `P36 a value is never SQL, wherever it is`(attack: String) throws {
         try connection.insert(into: "t", ["id": 1, "name": "other"])
         let blob = Data(attack.utf8)
         try connection.insert(into: "t", ["id": 2, "name": attack, "data": blob])
@@ -64,7 +64,7 @@ import Testing
         #expect(try values() == ["kept"])
     }
 
-    @Test func `P36 a name that is no column is an error, not a text to compare with`() throws {
+    @Test func `P36 a name that is not a column is an error, not a text to compare with`() throws {
         try connection.insert(into: "t", ["name": "kept"])
         // `"nothing" = 'nothing'` would be true for every row.
         expect(.sql) { try connection.delete(from: "t", where: ["nothing": "nothing"]) }
@@ -106,7 +106,7 @@ import Testing
         expect(.mismatch) { try connection.insert(into: "t", ["data": UInt64.max]) }
     }
 
-    @Test func `P36 no row and an error are told apart, and 0 rows from one`() throws {
+    @Test func `P36 no row is distinguished from an error, and 0 changed rows from 1`() throws {
         #expect(try connection.rows(in: "t", where: ["id": 7]).isEmpty)
         #expect(try connection.update("t", set: ["name": "x"], where: ["id": 7]) == 0)
         #expect(try connection.delete(from: "t", where: ["id": 7]) == 0)
@@ -130,7 +130,7 @@ import Testing
         try connection.dropIndex("nowhere", ifExists: true)
     }
 
-    @Test func `P36 all rows have to be asked for by name`() throws {
+    @Test func `P36 all rows must be requested by name`() throws {
         for name in ["a", "b"] { try connection.insert(into: "t", ["name": name]) }
         let none: [String: any ValueConvertible] = [:]
         expect(.misuse) { try connection.delete(from: "t", where: [:]) }
@@ -178,7 +178,7 @@ import Testing
         #expect(try connection.rows(in: "wide").count == 1)
     }
 
-    @Test func `a table without row ids gives none, and a conflict that is ignored adds none`()
+    @Test func `a table without row ids gives none, and an ignored conflict adds none`()
         throws
     {
         try connection.insert(into: "t", ["id": 77])
@@ -191,7 +191,7 @@ import Testing
         #expect(ignored == RowChange(rowCount: 0, insertedRowID: nil))
     }
 
-    @Test func `a body that throws undoes what the verbs did`() throws {
+    @Test func `a body that throws rolls back what the verbs did`() throws {
         struct Stop: Error {}
         #expect(throws: Stop.self) {
             try connection.transaction {
@@ -204,7 +204,7 @@ import Testing
         }
         #expect(try connection.rows(in: "t").isEmpty)
         #expect(try !connection.columnExists("more", in: "t"))
-        // Beside a statement at a row, what is one statement works.
+        // While another statement has a current row, a verb of one statement works.
         try connection.insert(into: "t", ["id": 1])
         let cursor = try connection.prepare("SELECT id FROM t")
         #expect(try cursor.step())
@@ -255,7 +255,7 @@ import Testing
         try store.close()
     }
 
-    @Test func `no row from beside a damaged page is returned or written upon`() throws {
+    @Test func `no row from next to a damaged page is returned or written upon`() throws {
         try connection.insert(into: "t", ["id": 1, "name": "good"])
         try connection.createTable(
             "long",

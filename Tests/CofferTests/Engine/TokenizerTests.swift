@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// What the tokenizers that come with Coffer make of a text.
+/// The tokens that Coffer's own tokenizers make of a text.
 @Suite struct TokenizerTests {
     private func words(_ text: String, _ tokenizer: some Tokenizer = WordTokenizer()) -> [String] {
         tokenizer.tokens(in: text).map(\.text)
@@ -52,7 +52,8 @@ import Testing
         #expect(words("the king of*", tokenizer) == ["the", "king", "of"])
     }
 
-    @Test func `P31 a file of stop words may have CRLF lines and a byte order mark`() throws {
+    @Test func `P31 a file of stop words may have CRLF line endings and a byte order mark`() throws
+    {
         let folder = try TemporaryFolder()
         let url = URL(filePath: folder.path("words.txt"))
         try Data("\u{feff}the\r\nOf\r\n\r\nà\na".utf8).write(to: url)

@@ -23,7 +23,7 @@ import Testing
         try connection.execute("INSERT INTO t VALUES (\(value))")
     }
 
-    @Test func `begin and commit keep, begin and rollback undo`() throws {
+    @Test func `begin and commit keep changes, begin and rollback discard them`() throws {
         try connection.begin()
         try insert(1)
         #expect(connection.isInTransaction)
@@ -36,7 +36,8 @@ import Testing
         #expect(try values() == [1])
     }
 
-    @Test func `P7 the state is SQLite's own, whoever began or ended the transaction`() throws {
+    @Test func `P7 the state is SQLite's own, no matter who began or ended the transaction`() throws
+    {
         try connection.execute("BEGIN")
         #expect(connection.isInTransaction)
         expect(.misuse) { try connection.begin() }
@@ -44,7 +45,7 @@ import Testing
         try connection.commit()
         #expect(!connection.isInTransaction)
         try connection.begin()
-        // SQLite undoes the transaction by itself.
+        // SQLite rolls back the transaction by itself.
         expect(.constraint) { try connection.execute("INSERT OR ROLLBACK INTO t VALUES (1)") }
         #expect(!connection.isInTransaction)
         expect(.misuse) { try connection.commit() }
@@ -65,7 +66,7 @@ import Testing
         #expect(!hasRun)
         #expect(!connection.isInTransaction)
         try other.rollback()
-        // COMMIT fails, on a deferred foreign key: everything is undone.
+        // COMMIT fails on a deferred foreign key, so everything is rolled back.
         try connection.execute(
             """
             CREATE TABLE child(p REFERENCES t(v) DEFERRABLE INITIALLY DEFERRED)
@@ -76,7 +77,7 @@ import Testing
         #expect(error?.resultCode == 787)
         #expect(!connection.isInTransaction)
         #expect(try connection.rows("SELECT * FROM child").isEmpty)
-        // With the verbs it stays open, to be mended.
+        // With the verbs the transaction stays open, so that the caller can repair it.
         try connection.begin()
         try connection.execute("INSERT INTO child VALUES (9)")
         expect(.constraint) { try connection.commit() }
@@ -112,7 +113,7 @@ import Testing
     }
 
     @Test(arguments: ["a", "it's", "say \"x\"", "🗝️", "select", "coffer_0", "--"])
-    func `P33 a savepoint may have any name and is undone or kept`(name: String) throws {
+    func `P33 a savepoint may have any name and is rolled back or released`(name: String) throws {
         try connection.begin()
         try connection.beginSavepoint(name)
         try insert(1)
@@ -126,7 +127,7 @@ import Testing
         #expect(try values() == [2, 3])
     }
 
-    @Test func `savepoints by name need a transaction that is the user's`() throws {
+    @Test func `savepoints by name need a transaction that the user began`() throws {
         expect(.misuse) { try connection.beginSavepoint("a") }
         expect(.misuse) { try connection.releaseSavepoint("a") }
         try connection.begin()
@@ -151,7 +152,7 @@ import Testing
         #expect(try values() == [1, 2])
     }
 
-    @Test func `begin and commit are refused beside a statement at a row`() throws {
+    @Test func `begin and commit are refused while a statement has a current row`() throws {
         try insert(1)
         try insert(2)
         let cursor = try connection.prepare("SELECT v FROM t")
@@ -183,7 +184,7 @@ import Testing
         try connection.beginSavepoint("a")
         _ = try connection.current().firstText("SELECT flag FROM t")
         expect(.damaged) { try connection.releaseSavepoint("a") }
-        // Undoing a part does not make the transaction sound.
+        // A rollback to a savepoint does not make the transaction sound.
         _ = try? connection.rollback(toSavepoint: "a")
         expect(.damaged) { try connection.releaseSavepoint("a") }
         expect(.damaged) { try connection.commit() }
@@ -193,7 +194,7 @@ import Testing
 
     // MARK: Numbers and limits
 
-    @Test func `a checkpoint counts frames in WAL and is nil without`() throws {
+    @Test func `a checkpoint counts frames in WAL and is nil without WAL`() throws {
         #expect(try connection.checkpoint() == nil)
         let wal = try Connection(
             path: folder.path("wal.db"), key: .numbered(1), configuration: .impatient(.wal))
@@ -209,7 +210,8 @@ import Testing
         try wal.begin()
         expect(.misuse) { try wal.checkpoint() }
         try wal.rollback()
-        // A reader of an older snapshot: passive goes as far as it can, the others wait for it.
+        // A reader has an older snapshot. A passive checkpoint copies what it can, the other kinds
+        // wait.
         let reader = try Connection(
             path: folder.path("wal.db"), key: .numbered(1), configuration: .impatient(.wal))
         try reader.begin(.deferred)
@@ -262,7 +264,7 @@ import Testing
         try connection.execute("CREATE TABLE u(a, b, c, d)")
     }
 
-    @Test func `changes are counted, and the cache forgets on demand`() throws {
+    @Test func `changes are counted, and the cache is emptied on demand`() throws {
         try insert(1)
         try insert(2)
         #expect(connection.lastChangeCount == 1)

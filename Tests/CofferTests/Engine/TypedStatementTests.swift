@@ -20,7 +20,7 @@ import Testing
         try statement.bind(value, at: 0)
     }
 
-    /// What both say of a type, as text: the value, or the code of the error.
+    /// The result of reading a type, as text: the value, or the code of the error.
     private func said<T>(_ read: () throws -> T) -> String {
         do { return "\(try read())" } catch { return "\((error as? StoreError)?.code as Any)" }
     }
@@ -106,7 +106,7 @@ import Testing
         #expect(try statement.value(at: 0) == "good")
     }
 
-    @Test func `a placeholder or column that is not there is misuse, NaN a mismatch`() throws {
+    @Test func `a missing placeholder or column is misuse, NaN a mismatch`() throws {
         let statement = try connection.prepare("SELECT ?")
         expect(.misuse) { try statement.bind(1, at: 1) }
         expect(.misuse) { try statement.bind(1.0, at: -1) }
@@ -127,7 +127,7 @@ import Testing
         expect(.closed) { _ = try statement.withUTF8(at: 0) { $0.count } }
     }
 
-    @Test func `a statement outlives its connection and says closed`() throws {
+    @Test func `a statement outlives its connection and reports .closed`() throws {
         var connection: Connection? = try Connection(.memory)
         let fresh = try #require(try connection?.prepare("SELECT 1"))
         let running = try #require(try connection?.prepare("SELECT 1"))

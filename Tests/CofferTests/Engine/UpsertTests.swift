@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// UPDATE, then INSERT: the same on an engine that knows no UPSERT.
+/// UPDATE, then INSERT: the same on an engine without UPSERT.
 @Suite(.againstHanging) struct UpsertTests {
     private let folder: TemporaryFolder
     private let connection: Connection
@@ -26,7 +26,10 @@ import Testing
         try connection.rows(in: "w", orderedBy: ["id"]).map(\.values)
     }
 
-    @Test func `P36 a row is added once and then updated, and keeps what is not named`() throws {
+    @Test
+    func `P36 a row is added once and then updated, and keeps the columns that are not named`()
+        throws
+    {
         let added = try connection.upsert(
             into: "w", ["word": "a", "tag": "1"], onConflict: ["word"])
         #expect(added == RowChange(rowCount: 1, insertedRowID: 1))
@@ -57,7 +60,7 @@ import Testing
             try connection.upsert(into: "w", ["word": "c", "tag": "2"], onConflict: ["word"])
         }
         #expect(try rows() == before)
-        // In a transaction the rest of it stays.
+        // Inside a transaction the rest of it stays.
         try connection.transaction {
             try connection.insert(into: "w", ["word": "d"])
             expect(.constraint) {
@@ -67,7 +70,7 @@ import Testing
         #expect(try rows().count == 3)
     }
 
-    @Test func `with nothing but its key, a row that is there stays as it is`() throws {
+    @Test func `with only its key, an existing row stays as it is`() throws {
         try connection.execute("CREATE TABLE log(line)")
         try connection.execute(
             "CREATE TRIGGER seen AFTER UPDATE ON w BEGIN INSERT INTO log VALUES (new.word); END")
@@ -115,7 +118,7 @@ import Testing
                     onConflict: columns)
             }
         }
-        // The index tells the texts apart, the column does not.
+        // The index distinguishes the texts, the column does not.
         try connection.execute("CREATE TABLE n(a TEXT COLLATE NOCASE, v)")
         try connection.execute("CREATE UNIQUE INDEX exact ON n(a COLLATE BINARY)")
         for text in ["x", "X"] { try connection.insert(into: "n", ["a": text]) }
@@ -123,7 +126,7 @@ import Testing
         #expect(try connection.rows(in: "n", where: ["v": 1]).isEmpty)
     }
 
-    @Test func `that columns are unique is not believed longer than the schema lasts`() throws {
+    @Test func `the uniqueness of columns is checked again after a change of the schema`() throws {
         let index = try connection.createIndex(on: "w", columns: ["kept"], isUnique: true)
         try connection.upsert(into: "w", ["kept": "a", "tag": "1"], onConflict: ["kept"])
         let other = try Connection(

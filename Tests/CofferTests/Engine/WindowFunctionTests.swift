@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// Functions of the program's over a window of rows.
+/// The program's functions over a window of rows.
 @Suite(.againstHanging) struct WindowFunctionTests {
     private struct Odd: Error {}
 
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test(.enabled(if: !isEngine4))
-    func `SQLCipher 3 says what is needed, before and after the key is set`() throws {
+    func `SQLCipher 3 says what is required, before and after the key is set`() throws {
         let error = expect(.unsupported) {
             try connection.register(window: "joined", argumentCount: 1) { Joined() }
         }
@@ -57,7 +57,7 @@ import Testing
         expect(.unsupported) {
             try Connection(path: folder.path("none.db")).register(window: "joined") { Joined() }
         }
-        // Nothing of it is left that a change of the key would set again.
+        // No trace remains that a change of the key would register again.
         try connection.rekey(to: .numbered(8))
         try connection.register(aggregate: "joined", argumentCount: 1) { Joined() }
         #expect(try column("SELECT joined(s) FROM t GROUP BY g") == ["abcd", "x"])
@@ -75,7 +75,7 @@ import Testing
             FROM t ORDER BY s
             """)
         #expect(moving == ["[ab]", "[abc]", "[bcd]", "[cdx]", "[dx]"])
-        // A window without rows has a value, too.
+        // A window without rows has a value too.
         let ahead = try column(
             """
             SELECT joined(s) OVER (ORDER BY s ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING)
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(.enabled(if: isEngine4))
-    func `what step, inverse or value throws is the statement's error`() throws {
+    func `an error from step, inverse or value is the statement's error`() throws {
         try connection.register(window: "joined", argumentCount: 1) { Joined() }
         try connection.execute("INSERT INTO t VALUES (3, 'bad')")
         let sql = SQL(
@@ -110,7 +110,7 @@ import Testing
     }
 
     @Test(.enabled(if: isEngine4))
-    func `P17 every state is let go, also of a statement that fails or is left`() throws {
+    func `P17 every state is released, also of a statement that fails or is left`() throws {
         final class Count { var value = 0 }
         final class Witness {
             let count: Count
@@ -176,7 +176,7 @@ import Testing
     }
 
     @Test(.enabled(if: isEngine4))
-    func `a window function may not use its connection`() throws {
+    func `a window function must not use its connection`() throws {
         struct Using: WindowFunction {
             let connection: Connection
             mutating func step(_ arguments: FunctionArguments) throws {
@@ -193,7 +193,7 @@ import Testing
     }
 
     @Test(.enabled(if: isEngine4))
-    func `a window function never sees a value from beside a damaged page`() throws {
+    func `a window function never sees a value from next to a damaged page`() throws {
         final class Seen { var values: [Value] = [] }
         struct SeeAll: WindowFunction {
             let seen: Seen
