@@ -33,7 +33,7 @@ import Testing
         #expect(try store.read { tx in try tx.get("s1", in: sessions) } == nil)
     }
 
-    @Test func `a bucket without a table is empty and removing from it is no error`() throws {
+    @Test func `a bucket without a table is empty and removing from it is not an error`() throws {
         let values = try store.read { tx in
             (
                 try tx.get("x", in: sessions), try tx.contains("x", in: sessions),
@@ -45,7 +45,7 @@ import Testing
         #expect(try store.write { tx in try tx.removeAll(in: sessions) } == 0)
     }
 
-    @Test func `a table that a rollback takes back is made again`() throws {
+    @Test func `a table that a rollback removed is made again`() throws {
         for _ in 0..<2 {
             try? store.write { tx in
                 try tx.set(Session(user: "ada"), for: "s1", in: sessions)
@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    @Test func `the type of the keys is looked at again after a rollback`() throws {
+    @Test func `the type of the keys is read again after a rollback`() throws {
         let texts = Bucket<String, String>("b")
         let numbers = Bucket<Int, String>("b")
         try? store.write { tx in

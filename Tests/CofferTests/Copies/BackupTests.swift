@@ -33,7 +33,7 @@ import Workload
     }
 
     @Test(arguments: journalModes, supportedProfiles)
-    func `a backup holds what the store holds, under key and salt of the store`(
+    func `a backup holds what the store holds, under the store's key and salt`(
         mode: Configuration.JournalMode, profile: CipherProfile
     ) throws {
         let store = try make(mode, profile)
@@ -77,7 +77,7 @@ import Workload
         let report = try make(.wal, profile).backup(to: copy, key: .numbered(2))
         #expect(report.profile == profile)
         let again = try Connection(path: copy, key: .numbered(2), mode: .readOnly)
-        // Under a raw key the rounds do not matter: with 1024 bytes this is `.sqlcipher3` as well.
+        // The rounds do not matter under a raw key: with 1024 bytes this is `.sqlcipher3` as well.
         #expect(again.profile?.pageByteCount == size)
     }
 
@@ -116,9 +116,10 @@ import Workload
         let commitCount = Atomic(0)
     }
 
-    /// Writers here and in another connection move a sum around that every snapshot must have.
+    /// Writers here and in another connection move amounts between rows; every snapshot must have
+    /// the same sum.
     @Test(arguments: journalModes)
-    func `a backup beside writers that never stop ends and is one snapshot`(
+    func `a backup next to writers that never stop ends and is one snapshot`(
         mode: Configuration.JournalMode
     ) async throws {
         let store = try make(mode, rowCount: isLongRun ? 20_000 : 3000)
@@ -162,7 +163,7 @@ import Workload
         #expect(run.commitCount.load(ordering: .relaxed) > 0)
     }
 
-    @Test func `progress comes to the end, and a cancelled backup leaves nothing`() async throws {
+    @Test func `progress reaches the end, and a cancelled backup leaves nothing`() async throws {
         let store = try make(.wal, rowCount: 4000)
         let before = try FileManager.default.contentsOfDirectory(atPath: folder.url.path)
         let last = Mutex<(CopyProgress.Step, Int, Int)?>(nil)

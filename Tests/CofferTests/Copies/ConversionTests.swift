@@ -56,7 +56,7 @@ import Testing
         #expect(try Dump.store(path, key: 1) == expected)
     }
 
-    @Test func `what was copied works as it did`() throws {
+    @Test func `what was copied works as before`() throws {
         try makePlain()
         try Store.encrypt(
             plaintextAt: plain, to: path, key: .numbered(1), configuration: .testing())
@@ -68,7 +68,7 @@ import Testing
 
     @Test(
         arguments: ["UTF-8", "UTF-16le", "UTF-16be"], ["NONE", "FULL", "INCREMENTAL"])
-    func `encoding and auto_vacuum come along`(encoding: String, vacuum: String) throws {
+    func `encoding and auto_vacuum are copied`(encoding: String, vacuum: String) throws {
         try makePlain("PRAGMA encoding = \"\(encoding)\"; PRAGMA auto_vacuum = \(vacuum)")
         // Half of a surrogate pair: valid in no encoding.
         let raw = try RawConnection(plain)
@@ -137,13 +137,13 @@ import Testing
 
     // MARK: The source
 
-    @Test func `a source with a log that nobody has moved yet is copied and stays as it is`()
+    @Test func `a source with a WAL that was not checkpointed is copied and stays as it is`()
         throws
     {
         let raw = try RawConnection(plain)
         raw.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
         raw.run("CREATE TABLE t(v); INSERT INTO t VALUES ('in the log only')")
-        // As a crash leaves it: no connection is open on the copies.
+        // The files as a crash leaves them: no connection is open on the copies.
         let crashed = try folder.copy(plain, as: "crashed.db")
         _ = try folder.copy(plain + "-wal", as: "crashed.db-wal")
         let before = try [crashed, crashed + "-wal"].map { try Data(contentsOf: URL(filePath: $0)) }
@@ -153,12 +153,12 @@ import Testing
         #expect(after == before)
         let store = try Store(path: path, key: .numbered(1), configuration: .testing())
         #expect(try store.read { tx in try tx.rows("SELECT * FROM t").count } == 1)
-        // Beside the one who has it open.
+        // The copy runs while another connection has the source open.
         try Store.encrypt(plaintextAt: plain, to: folder.path("2.db"), key: .numbered(1))
         #expect(raw.run("INSERT INTO t VALUES ('goes on')") == SQLITE_OK)
     }
 
-    @Test func `a source in WAL mode without a log is left without one`() throws {
+    @Test func `a source in WAL mode without a WAL is left without one`() throws {
         try makePlain("PRAGMA journal_mode = WAL")
         let before = try Data(contentsOf: URL(filePath: plain))
         try Store.encrypt(
@@ -184,7 +184,7 @@ import Testing
 
     // MARK: What is refused
 
-    @Test func `what is no plaintext database is refused and nothing is made`() throws {
+    @Test func `a file that is not a plaintext database is refused and nothing is made`() throws {
         func encrypt(_ name: String) throws {
             try Store.encrypt(
                 plaintextAt: folder.path(name), to: path, key: .numbered(1),
@@ -326,7 +326,7 @@ import Testing
     }
 
     @Test(arguments: [0o600, 0o640, 0o644])
-    func `a copy can be read by those who may read its source, in plaintext by its owner alone`(
+    func `a copy has its source's permissions, and only its owner can read a plaintext copy`(
         permissions: Int
     ) throws {
         try makePlain()

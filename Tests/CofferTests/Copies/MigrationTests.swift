@@ -66,7 +66,7 @@ import Testing
             try tx.execute("CREATE TABLE t(a, b)")
             try tx.execute("INSERT INTO t(rowid, a) VALUES (44, 'in the log')")
         }
-        // Beside the open store, whose log has not been moved into the file.
+        // The store is open, and its WAL was not checkpointed.
         try Store.migrate(
             from: old, key: .numbered(1), to: path, configuration: .testing(profile: to))
         try store.write { tx in try tx.execute("INSERT INTO t(a) VALUES ('goes on')") }
@@ -114,7 +114,7 @@ import Testing
         #expect(try names() == ["old.db", "plain.db", "text"])
     }
 
-    @Test func `what SQLCipher 4 wrote is .needsNewerEngine on SQLCipher 3`() throws {
+    @Test func `a file in a profile of SQLCipher 4 is .needsNewerEngine on SQLCipher 3`() throws {
         guard !isEngine4 else { return }
         let vector = URL(filePath: #filePath).deletingLastPathComponent()
             .appending(path: "../../Vectors/sqlcipher4.db").standardized
@@ -124,7 +124,7 @@ import Testing
         #expect(try names() == [])
     }
 
-    /// Nothing but the structure tells: there is no MAC.
+    /// Only the structure shows the damage, because such a file has no MAC.
     @Test func `a file of SQLCipher 1 with a damaged page is .damaged and nothing is made`() throws
     {
         do {
@@ -140,7 +140,7 @@ import Testing
         for page in 2...(try Damage.byteCount(old) / 1024) {
             let copy = try folder.copy(old, as: "copy.db")
             defer { try? FileManager.default.removeItem(atPath: copy) }
-            // The first block: the kind of the page and where its cells are.
+            // The first block holds the kind of the page and the offsets of its cells.
             try Damage.flip(copy, at: (page - 1) * 1024 + 5)
             expect(.damaged) { try Store.migrate(from: copy, key: .numbered(1), to: path) }
         }

@@ -21,7 +21,7 @@ import Testing
             }
         }
 
-        /// As the shell's `PRAGMA key` wants it.
+        /// The secret as the shell's `PRAGMA key` takes it.
         var literal: String {
             switch self {
             case .passphrase:
@@ -44,7 +44,7 @@ import Testing
             "\(shell.testDescription), \(secret), \(journalMode), \(profile)"
         }
 
-        /// What opens the file in the shell, key first.
+        /// The pragmas that open the file in the shell, key first.
         var pragmas: String {
             let hash = profile.hash == .sha512 ? "SHA512" : "SHA1"
             let settings =
@@ -111,7 +111,7 @@ import Testing
             || '|' || (SELECT v FROM t WHERE id = 123)
         """
 
-    @Test func `the shells of both engines are here`() {
+    @Test func `the shells of both engines are installed`() {
         guard Repository.isCI else { return }
         #expect(Shell.isComplete, "run Scripts/sqlcipher4, which makes the shell of SQLCipher 4")
         #expect(Combination.all.count >= Shell.all.count * 18)

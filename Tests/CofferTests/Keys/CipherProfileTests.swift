@@ -10,7 +10,7 @@ import Testing
         (.sqlcipher2, "sqlcipher2", 1024, 4000, 20, 48),
         (.sqlcipher1, "sqlcipher1", 1024, 4000, 0, 16),
     ])
-    func `a profile has the numbers of SQLCipher`(
+    func `a profile has SQLCipher's numbers`(
         profile: CipherProfile, name: String, page: Int, rounds: Int, mac: Int, reserve: Int
     ) {
         #expect(profile.name == name)
@@ -25,7 +25,7 @@ import Testing
         #expect(Set(KeyVectors.profiles).count == 3)
     }
 
-    @Test func `a name leads to a profile that a store can be in, and to no other`() {
+    @Test func `a name leads to a profile that a store can have, and to no other`() {
         #expect(CipherProfile.all == [.sqlcipher4, .portable, .sqlcipher3])
         for profile in CipherProfile.all {
             #expect(CipherProfile(name: profile.name) == profile)

@@ -10,7 +10,9 @@ import Testing
     }
 
     @Test(.againstHanging, arguments: KeyVectors.derivations)
-    func `a passphrase derives to what hashlib says`(vector: KeyVectors.Derivation) throws {
+    func `a passphrase derives to the key that hashlib derives`(
+        vector: KeyVectors.Derivation
+    ) throws {
         let passphrase = try KeyVectors.bytes(hex: vector.passphrase)
         let salt = try KeyVectors.bytes(hex: vector.salt)
         let profile = try KeyVectors.profile(named: vector.profile)
@@ -20,12 +22,12 @@ import Testing
         #expect(plainBytes(key.bytes) == (try KeyVectors.bytes(hex: vector.key)))
         let keySalt = key.salt
         #expect(keySalt == salt)
-        // Other tests may derive at the same time, so no exact number.
+        // Other tests may derive at the same time, so the exact number is unknown.
         #expect(KeyDerivation.derivationCount > countBefore)
     }
 
     @Test(arguments: KeyVectors.profiles)
-    func `32 raw bytes are the key, with the salt of the file`(profile: CipherProfile) throws {
+    func `32 raw bytes are the key, with the file's salt`(profile: CipherProfile) throws {
         let bytes = [UInt8](0..<32)
         let key = try KeyDerivation.rawKey(from: .raw(bytes), salt: salt, profile: profile)
         #expect(plainBytes(key.bytes) == bytes)

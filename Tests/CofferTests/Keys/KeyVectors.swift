@@ -3,9 +3,9 @@ import Testing
 
 @testable import Coffer
 
-/// The files of Tests/Vectors that concern keys and pages, and how they are read.
+/// The files of Tests/Vectors about keys and pages, and their decoding.
 enum KeyVectors {
-    /// What Python's hashlib made of a passphrase.
+    /// What Python's hashlib derived from a passphrase.
     struct Derivation: Decodable, Sendable, CustomTestStringConvertible {
         let profile: String
         let name: String

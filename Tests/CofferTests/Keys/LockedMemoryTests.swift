@@ -3,16 +3,16 @@ import Testing
 @testable import Coffer
 
 #if os(Linux)
-/// A system that refuses to lock memory, in a second process with a limit of its own.
+/// A system that refuses to lock memory, in a second process with its own limit.
 @Suite(.againstHanging) struct LockedMemoryTests {
-    /// A limit of nothing; root is above it, unless the capability goes.
+    /// The limit is 0. Root is not bound by it unless the capability is dropped.
     private static let limited = """
         ulimit -l 0
         if [ "$(id -u)" = 0 ]; then exec setpriv --bounding-set -ipc_lock "$@"; fi
         exec "$@"
         """
 
-    @Test func `a system that locks no memory is told of once, and by the statistics`() throws {
+    @Test func `a system that locks no memory is reported once, and by the statistics`() throws {
         let folder = try TemporaryFolder()
         let lines = try Peer.run(
             ["locked-memory", "1", folder.path("a.db"), folder.path("b.db")],
@@ -24,7 +24,7 @@ import Testing
             ])
     }
 
-    @Test func `a system that locks memory is not told of`() throws {
+    @Test func `a system that locks memory is not reported`() throws {
         let folder = try TemporaryFolder()
         let lines = try Peer.run(["locked-memory", "1", folder.path("a.db"), folder.path("b.db")])
         #expect(lines == ["locked true"])

@@ -35,7 +35,7 @@ import Testing
         let sameBytes = RawKey(bytes: SecretBytes(byteCount: 32) { $0[5] = 1 }, salt: [2])
         let other = RawKey(bytes: SecretBytes(byteCount: 32) { $0[5] = 2 }, salt: [1])
         let copy = key.copy()
-        // Outside of #expect, which would copy its operands.
+        // Compared outside of #expect, which would copy its operands.
         let results = [
             key.isEqual(to: sameBytes), key.isEqual(to: copy), key.isEqual(to: other),
         ]

@@ -43,7 +43,7 @@ import Testing
                 $0[31] = 0xa5
                 $0[bit / 8] ^= 1 << UInt8(bit % 8)
             }
-            // Outside of #expect, which would copy its operands.
+            // Compared outside of #expect, which would copy its operands.
             let isEqual = secret.isEqual(to: other)
             #expect(!isEqual)
         }
@@ -53,7 +53,7 @@ import Testing
         #expect(results == [true, false])
     }
 
-    @Test func `wiping zeroes every byte and nothing beside`() {
+    @Test func `wiping zeroes every byte and nothing next to them`() {
         var bytes = [UInt8](repeating: 0xff, count: 64)
         bytes.withUnsafeMutableBytes { UnsafeMutableRawBufferPointer(rebasing: $0[8..<56]).wipe() }
         let edge = [UInt8](repeating: 0xff, count: 8)
@@ -63,7 +63,7 @@ import Testing
 
     #if os(Linux)
     @Test func `the pages that a secret gives back hold nothing of it`() throws {
-        // Looks at memory that belongs to nobody, which a pointer may not.
+        // Reads memory that belongs to nobody, which a pointer must not.
         let memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC)
         try #require(memory >= 0)
         defer { close(memory) }
@@ -74,8 +74,8 @@ import Testing
                 for index in bytes.indices { bytes[index] = byte(index) }
             }
             let address = secret.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
-            // Made before: nothing that is made after may lie in the pages. The second secret keeps
-            // them from being given back to the system.
+            // Allocated first, because nothing that is allocated later may lie in the pages. The
+            // second secret keeps them from being given back to the system.
             var left = [UInt8](repeating: 0, count: secret.byteCount)
             let above = SecretBytes(byteCount: 1) { $0[0] = 1 }
             _ = consume secret
@@ -84,7 +84,7 @@ import Testing
             guard readCount == left.count else { continue }
             seenCount += 1
             let sameCount = left.indices.count { left[$0] == byte($0) }
-            // One of 256 is the same by chance.
+            // One byte of 256 is the same by chance.
             #expect(sameCount < left.count / 16)
         }
         #expect(seenCount > 0, "no page could be looked at")

@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func `an error of a key shows no byte of it`() throws {
+    @Test func `an error about a key shows no byte of it`() throws {
         let error = #expect(throws: StoreError.self) {
             try StoreKey.raw("a raw key typed as text".utf8).check()
         }
@@ -60,7 +60,7 @@ import Testing
         #expect(key.withUnsafeBytes { Array($0) } == Array(text.utf8))
     }
 
-    /// The four shapes a caller has: each is copied byte for byte.
+    /// The four shapes that a caller has: each is copied byte for byte.
     @Test func `bytes come from any collection`() {
         let bytes = [UInt8](0..<48)
         let array = StoreKey.raw(bytes)
@@ -90,7 +90,7 @@ import Testing
         #expect(copy.withUnsafeBytes { Array($0) } == [UInt8](0..<48))
     }
 
-    /// Compiles only if a key can be given away to both kinds of initialiser.
+    /// Compiles only if both kinds of initialiser can consume a key.
     @Test func `a key is consumed by sync and async initialisers`() async throws {
         func sync() throws -> Opened { try Opened(key: .passphrase("text")) }
         #expect(try sync().byteCount == 4)

@@ -10,15 +10,15 @@ import Testing
     }
 
     @Test(arguments: PageVectors.stores + PageVectors.older)
-    func `the header tells pages, page size and reserve`(store: PageVectors.Store) throws {
+    func `the header gives pages, page size and reserve`(store: PageVectors.Store) throws {
         let first = try #require(try read(try store.page(1), store))
         #expect(first.reserveByteCount == (try store.cipherProfile().reserveByteCount))
         #expect(first.pageCount == 2)
         #expect(first.pageByteCount == (try store.cipherProfile().pageByteCount))
     }
 
-    /// A writer older than SQLite 3.7.0 leaves a stale number behind: a file that it made longer
-    /// or shorter is not truncated.
+    /// A writer older than SQLite 3.7.0 leaves a stale number. A file that it made longer or
+    /// shorter is not truncated.
     @Test func `a page count that the header does not vouch for is 0`() throws {
         let stale = try #require(PageVectors.stale)
         let first = try #require(try read(try stale.page(1), stale))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// Files as large as the engine makes them in earnest, authenticated without it.
+/// Large files as the engine makes them, authenticated without the engine.
 @Suite(.againstHanging) struct ManyPagesTests {
     private let folder: TemporaryFolder
     private let path: String
@@ -16,8 +16,8 @@ import Testing
     /// 30 000 pages over all profiles; in a long run 30 000 of each.
     private static let pageCount = isLongRun ? 30_000 : 30_000 / supportedProfiles.count
 
-    /// Writes a file of at least so many pages: leaves, interior pages, an index, and overflow.
-    /// Returns how many the engine counts.
+    /// Writes a file of at least this many pages: leaves, interior pages, an index, and overflow.
+    /// Returns the engine's count of pages.
     private func write(_ pageCount: Int, _ profile: CipherProfile) throws -> Int {
         let connection = try Connection(
             path: path, key: .numbered(1), configuration: .testing(.delete, profile: profile))
@@ -35,7 +35,7 @@ import Testing
         let handle = try connection.current()
         let missingCount = pageCount - (try handle.firstInteger("PRAGMA page_count"))
         try #require(missingCount > 0)
-        // So many overflow pages, or more where the engine reserves more of each.
+        // This many overflow pages, or more where the engine reserves more of each page.
         let overflowByteCount = profile.pageByteCount - profile.reserveByteCount - 4
         try connection.execute(
             "INSERT INTO rest VALUES (zeroblob(\(missingCount * overflowByteCount + 500)))")

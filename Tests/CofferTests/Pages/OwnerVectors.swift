@@ -3,15 +3,15 @@ import Testing
 
 @testable import Coffer
 
-/// A store that Python wrote and encrypted, and what SQLite's `dbstat` said each page holds; see
+/// A store that Python wrote and encrypted, and what SQLite's `dbstat` reported for each page; see
 /// Tests/Vectors/owners.py.
 struct OwnerVectors: Decodable {
     struct Page: Decodable {
         let content: String
         let isRoot: Bool
 
-        /// What can be known of the page if it is the only damaged one: of a root it cannot be
-        /// told whether there are pages below.
+        /// What is known about the page if it is the only damaged one. For a root it is unknown
+        /// whether there are pages below.
         var contentIfDamaged: String {
             guard isRoot else { return content }
             return content.replacingOccurrences(of: "a leaf of", with: "a page of")

@@ -35,8 +35,8 @@ import Testing
         }
     }
 
-    /// One bit of every byte, one at a time. What the MAC does not cover is named here: the salt
-    /// of page 1 and the 12 bytes of padding that SHA-1 leaves.
+    /// Flips one bit of every byte, one at a time. The exceptions are what the MAC does not cover:
+    /// the salt of page 1 and the 12 bytes of padding that SHA-1 leaves.
     @Test(.againstHanging, arguments: PageVectors.stores, 1...2)
     func `every flipped byte is found`(store: PageVectors.Store, number: Int) throws {
         let profile = try store.cipherProfile()
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test(arguments: PageVectors.stores)
-    func `a page in another place is not authentic`(store: PageVectors.Store) throws {
+    func `a page at another position is not authentic`(store: PageVectors.Store) throws {
         let authenticator = PageAuthenticator(
             key: try store.rawKey(), profile: try store.cipherProfile())
         let page = try store.page(2)
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(arguments: PageVectors.stores)
-    func `another key, salt or profile finds nothing authentic`(
+    func `no page is authentic under another key, salt or profile`(
         store: PageVectors.Store
     ) throws {
         let page = try store.page(2)

@@ -12,7 +12,7 @@ import Workload
         pages = try vectors.plaintext()
     }
 
-    /// What the walk says of `numbers`, in words, when `damaged` cannot be read.
+    /// The walk's description of `numbers` when `damaged` cannot be read.
     private func contents(
         of numbers: Set<Int>, damaged: Set<Int>, in pages: [[UInt8]]? = nil
     ) throws -> [Int: String] {
@@ -39,7 +39,7 @@ import Workload
         }
     }
 
-    @Test func `pages that can be read are named as SQLite names them`() throws {
+    @Test func `readable pages are named as SQLite names them`() throws {
         let contents = try contents(of: all, damaged: [])
         for (index, page) in vectors.pages.enumerated() {
             #expect(contents[index + 1] == page.content, "page \(index + 1)")
@@ -54,17 +54,17 @@ import Workload
         }
     }
 
-    @Test func `nothing but the schema is known without page 1`() throws {
+    @Test func `only the schema is known without page 1`() throws {
         let contents = try contents(of: all, damaged: [1])
         #expect(contents[1] == "the schema")
         #expect(contents.filter { $0.key != 1 }.allSatisfy { $0.value == "unknown" })
     }
 
     @Test(arguments: [0.02, 0.1, 0.3, 0.6, 0.95])
-    func `many damaged pages are named right or not at all`(part: Double) throws {
+    func `many damaged pages are named correctly or not at all`(part: Double) throws {
         var random = SeededGenerator(for: #function)
         for _ in 0..<(isLongRun ? 2000 : 60) {
-            // Sorted: a set has another order in each process.
+            // Sorted, because a set has another order in each process.
             let damaged = Set(
                 all.sorted().filter { _ in
                     Double.random(in: 0..<1, using: &random) < part
@@ -72,14 +72,14 @@ import Workload
             for (number, content) in try contents(of: damaged, damaged: damaged) {
                 let page = vectors.pages[number - 1]
                 let isRight = [page.content, page.contentIfDamaged, "unknown"].contains(content)
-                // A page that would be a leaf or an interior page, which cannot be told.
+                // A page that may be a leaf or an interior page, which cannot be distinguished.
                 let isVague = content == "a page of \(page.owner)"
                 #expect(isRight || isVague, "page \(number) of \(damaged.sorted()): \(content)")
             }
         }
     }
 
-    @Test func `what is below a damaged interior page is unknown and its siblings are named`()
+    @Test func `pages below a damaged interior page are unknown and its siblings are named`()
         throws
     {
         let interior = try #require(
@@ -107,14 +107,14 @@ import Workload
             var pages = pages
             for number in all.sorted() where Bool.random(using: &random) {
                 if Bool.random(using: &random) {
-                    // A few wrong bytes, most of them where pointers and counts stand.
+                    // Changes a few bytes, most of them where pointers and counts are.
                     for _ in 0..<Int.random(in: 1...8, using: &random) {
                         let end = Bool.random(using: &random) ? 40 : pages[number - 1].count
                         let offset = Int.random(in: 0..<end, using: &random)
                         pages[number - 1][offset] = .random(in: 0...255, using: &random)
                     }
                 } else {
-                    // All noise, with numbers of pages that are there.
+                    // All noise, but with the numbers of existing pages.
                     pages[number - 1] = (0..<pages[number - 1].count).map { index in
                         index % 4 == 3
                             ? .random(in: 0...120, using: &random)
@@ -132,7 +132,7 @@ import Workload
         }
     }
 
-    @Test func `every byte of a page may be the highest or zero`() throws {
+    @Test func `every byte of a page may be the highest value or zero`() throws {
         for number in [1, 2, 3, 4] {
             for offset in stride(from: 0, to: pages[0].count, by: isLongRun ? 1 : 11) {
                 for byte: UInt8 in [0, 127, 128, 255] {
@@ -188,7 +188,7 @@ import Workload
     @Test func `a file with auto_vacuum has pointer maps where its page size puts them`() throws {
         var pages = pages
         pages[0][55] = 1
-        // 976 usable bytes: an entry of 5 bytes for each of the 195 pages that follow.
+        // A page has 976 usable bytes: an entry of 5 bytes for each of the 195 pages that follow.
         let contents = try contents(of: [2, 3, 198, 199, 394], damaged: [2], in: pages)
         #expect(contents.filter { $0.value == "a pointer map" }.keys.sorted() == [2, 198, 394])
     }

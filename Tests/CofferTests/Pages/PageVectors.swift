@@ -2,7 +2,7 @@ import Testing
 
 @testable import Coffer
 
-/// Pages that Python encrypted after the published layout, without SQLCipher.
+/// Pages that Python encrypted by the published layout, without SQLCipher.
 ///
 /// Both engines open the files that the pages make; see Tests/Vectors/pages.py.
 struct PageVectors: Decodable {
@@ -27,7 +27,7 @@ struct PageVectors: Decodable {
             try KeyVectors.rawKey(hex: key, salt: salt)
         }
 
-        /// The bytes of a page, counted from 1.
+        /// The bytes of a page; numbers begin at 1.
         func page(_ number: Int) throws -> [UInt8] {
             try #require(pages.indices.contains(number - 1))
             return try KeyVectors.bytes(hex: pages[number - 1])
