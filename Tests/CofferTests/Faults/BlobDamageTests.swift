@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// `sqlite3_blob_read` over a page that failed authentication returns zeros with success, on both
-/// engines; what it returns is looked at before it is handed out.
+/// engines. So Coffer checks what it returns before handing it out.
 @Suite(.againstHanging) struct BlobDamageTests {
     @Test(arguments: BlobFixture.DamagedPart.allCases, journalModes)
     func `no byte of a damaged page leaves a blob`(
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test(arguments: BlobFixture.DamagedPart.allCases, journalModes)
-    func `a write over a damaged page is damage and undone`(
+    func `a write over a damaged page is damage and rolled back`(
         part: BlobFixture.DamagedPart, mode: Configuration.JournalMode
     ) throws {
         let fixture = try BlobFixture(mode)

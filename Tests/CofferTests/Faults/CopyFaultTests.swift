@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-/// Whatever goes wrong while a database is copied: the source is as it was, and there is no copy.
+/// Whatever goes wrong while a database is copied, the source is unchanged and there is no copy.
 @Suite(.againstHanging) struct CopyFaultTests {
     private let folder: TemporaryFolder
     private let path: String
@@ -137,8 +137,8 @@ import Testing
         try expectNothingBut()
     }
 
-    /// A column without a type keeps the text and the real number; one of integers makes an integer
-    /// of them.
+    /// A column without a type keeps the text and the real number; an INTEGER column converts both
+    /// to integers.
     @Test(arguments: ["'007'", "1.0"])
     func `a value that the copy's own column would not keep is .damaged`(value: String) throws {
         let raw = try RawConnection(path)
@@ -146,7 +146,7 @@ import Testing
         raw.run("PRAGMA writable_schema = ON")
         raw.run("UPDATE sqlite_master SET sql = 'CREATE TABLE t(a INTEGER)'")
         let error = expect(.damaged) { try copy(.encrypt) }
-        // The integrity check of SQLite 3.46 knows that a text in such a column is wrong.
+        // The integrity check of SQLite 3.46 reports a text in such a column.
         let isKnown = isEngine4 && value == "'007'"
         let expected = isKnown ? "is not sound" : "table t came out different"
         #expect(error?.message.contains(expected) == true)
@@ -175,7 +175,8 @@ import Testing
     }
 
     @Test(arguments: Kind.allCases)
-    func `a cancelled copy leaves nothing behind, whatever it was at`(kind: Kind) async throws {
+    func `a cancelled copy leaves nothing behind, in whatever step it was`(kind: Kind) async throws
+    {
         try make(kind, rowCount: 1500)
         let steps: [CopyProgress.Step] =
             switch kind {
@@ -211,7 +212,7 @@ import Testing
     }
 
     @Test(arguments: Kind.allCases)
-    func `a file that takes the name meanwhile is left alone`(kind: Kind) throws {
+    func `a file that takes the name during the copy is not touched`(kind: Kind) throws {
         try make(kind, rowCount: 600)
         let file = URL(filePath: target)
         expect(.alreadyExists) {

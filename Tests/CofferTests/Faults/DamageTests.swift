@@ -3,9 +3,9 @@ import Testing
 
 @testable import Coffer
 
-/// No byte of a page that failed authentication may come back as data, on any way out. Both
-/// engines return zeros with success for the last overflow page of a value, also for the short
-/// columns beside it.
+/// No byte of a page that failed authentication may come back as data, by any verb. Both engines
+/// return zeros with success for the last overflow page of a value, also for the short columns next
+/// to it.
 @Suite struct DamageTests {
     private let folder: TemporaryFolder
     private let path: String
@@ -15,7 +15,7 @@ import Testing
         path = folder.path()
     }
 
-    /// A table whose only big value spans several pages, with the page of its end damaged.
+    /// Makes a table whose only big value spans several pages, and damages the page of its end.
     private func makeWithDamagedEnd(isZeroed: Bool = false) throws {
         let connection = try Connection(
             path: path, key: .numbered(1), configuration: .testing(.delete))
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(arguments: ["SELECT see(flag) FROM t", "SELECT seeAll(flag) FROM t"])
-    func `a function never sees a value from beside a damaged page`(sql: String) throws {
+    func `a function never sees a value from next to a damaged page`(sql: String) throws {
         final class Seen { var values: [Value] = [] }
         struct SeeAll: Aggregate {
             let seen: Seen
@@ -90,7 +90,7 @@ import Testing
         try makeWithDamagedEnd()
         let connection = try Connection(
             path: path, key: .numbered(1), configuration: .testing(.delete))
-        // With zeros for the flag the last row would be left out.
+        // With zeros for the flag the last row would be missing.
         let cursor = try connection.cursor(
             "SELECT v FROM good UNION ALL SELECT id FROM t WHERE flag = 7")
         switch how {
@@ -114,7 +114,7 @@ import Testing
         let other = try connection.cursor("SELECT v FROM good")
         #expect(try other.step())
         expect(.damaged) { try cursor.step() }
-        // It ran in the same transaction, of which nothing can be trusted any more.
+        // It ran in the same transaction, so none of its results can be trusted.
         expect(.damaged) { try other.step() }
         #expect(try connection.rows("SELECT v FROM good").count == 1)
         try connection.transaction {}
@@ -139,7 +139,7 @@ import Testing
         "UPDATE t SET big = big || x'00' WHERE id = 1", "CREATE INDEX by_big ON t(big)",
     ]
 
-    /// What a write over a damaged page may do: fail with `.damaged`, or do without the page.
+    /// A write over a damaged page may fail with `.damaged`, or succeed without reading the page.
     private func requireDamagedOrNothing(_ body: () throws -> Void) {
         do { try body() } catch {
             #expect((error as? StoreError)?.code == .damaged, "\(error)")
@@ -165,7 +165,7 @@ import Testing
         #expect(try connection.rows("SELECT v FROM good").count == 1)
         requireDamagedOrNothing { try connection.execute(sql) }
         connection.close()
-        // SQLCipher 4 leaves the journal of what it could not undo to who opens the file next.
+        // SQLCipher 4 leaves the journal of what it could not roll back to the next connection.
         let again = try Connection(
             path: path, key: .numbered(1), configuration: .testing(mode))
         #expect(try again.rows("SELECT v FROM good").count == 1)
@@ -219,7 +219,7 @@ import Testing
         }
     }
 
-    @Test func `the end of a statement is probed inside a transaction of the user's own`() throws {
+    @Test func `the end of a statement is probed inside the user's transaction`() throws {
         try makeWithDamagedEnd()
         let connection = try Connection(
             path: path, key: .numbered(1), configuration: .testing(.delete))
@@ -243,7 +243,7 @@ import Testing
         #expect(try store.read { tx in try tx.rows("SELECT v FROM good").count } == 1)
     }
 
-    @Test func `a write that looked at a damaged page is undone`() throws {
+    @Test func `a write that read a damaged page is rolled back`() throws {
         try makeWithDamagedEnd()
         let store = try Store(path: path, key: .numbered(1), configuration: .testing(.delete))
         expect(.damaged) {

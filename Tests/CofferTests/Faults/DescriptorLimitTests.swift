@@ -2,10 +2,10 @@ import Testing
 
 @testable import Coffer
 
-/// A process has as many files open as it may, in a second process with a limit of its own.
+/// A process that has as many files open as it may: a second process with its own limit.
 @Suite(.againstHanging) struct DescriptorLimitTests {
     @Test(arguments: ["wal", "delete"])
-    func `who may open no further file is told the limit and how to raise it`(
+    func `a process that may open no more files learns the limit and how to raise it`(
         journalMode: String
     ) throws {
         let folder = try TemporaryFolder()

@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `a write beyond the page limit is .full, is undone, and the store goes on`(
+    func `a write beyond the page limit is .full and rolled back, and the store goes on`(
         mode: Configuration.JournalMode
     ) throws {
         let connection = try make(mode)
@@ -40,7 +40,9 @@ import Testing
         #expect(try connection.rows("SELECT * FROM t").count == 2)
     }
 
-    @Test func `a part that fills the disk tells the outer body that all is undone`() throws {
+    @Test func `a savepoint that fills the disk reports to the outer body that all is rolled back`()
+        throws
+    {
         let store = try Store(path: path, key: .numbered(1), configuration: .testing())
         try store.write { tx in
             try tx.execute("CREATE TABLE t(v)")
@@ -62,7 +64,7 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `a file-size limit gives .io, undoes the write and loses no row`(
+    func `a file-size limit gives .io, rolls back the write and loses no row`(
         mode: Configuration.JournalMode
     ) throws {
         try make(mode).close()
@@ -71,7 +73,7 @@ import Testing
     }
 
     @Test(.onSmallDisk, arguments: journalModes)
-    func `a full disk gives .full, undoes the write and loses no row`(
+    func `a full disk gives .full, rolls back the write and loses no row`(
         mode: Configuration.JournalMode
     ) throws {
         #expect(try SmallDisk.run(folder, "write-until-full", mode) == ["full", "kept"])

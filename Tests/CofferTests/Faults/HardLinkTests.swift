@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// A file under several names: each name has a log or journal of its own.
+/// A file under several names: each name has its own WAL or journal.
 @Suite struct HardLinkTests {
     private let folder: TemporaryFolder
     private let path: String
@@ -50,7 +50,7 @@ import Testing
             let error = expect(.readOnly) { try store.rekey(to: .numbered(2)) }
             #expect(error?.message.contains("2 names") == true)
             #expect(error?.hint?.contains("-samefile") == true)
-            // It is open as it was.
+            // The store is still open and usable.
             try store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
             try store.close()
             let connection = try Connection(
@@ -79,7 +79,7 @@ import Testing
     // MARK: Opening
 
     @Test(arguments: journalModes)
-    func `opening tells of several names once, with their number`(
+    func `opening reports several names once, with their number`(
         mode: Configuration.JournalMode
     ) throws {
         try make(mode)
@@ -97,7 +97,7 @@ import Testing
         #expect(try StoreFileStatus(path: path).nameCount == 3)
     }
 
-    @Test func `one name is told nothing about`() throws {
+    @Test func `one name is not reported`() throws {
         try make(.wal)
         try Connection(path: path, key: .numbered(1), configuration: configuration(.wal, .refused))
             .close()
@@ -131,7 +131,7 @@ import Testing
 
     // MARK: A maker's own second name
 
-    @Test func `a name that a killed maker has left does not lock the owner out`() throws {
+    @Test func `a name that a killed maker left does not lock the owner out`() throws {
         try make(.wal)
         // `FileLocation.adopt` without exclusive rename, killed between `link` and `unlink`.
         try linkAs("store.db.new-0123456789abcdef")
@@ -145,14 +145,14 @@ import Testing
         #expect(!names.contains { $0.contains(".new-") })
     }
 
-    @Test func `a maker's name that it is about to take back is not counted and stays`() throws {
+    @Test func `a maker's name that it is about to remove is not counted and stays`() throws {
         try make(.wal)
         let twin = "store.db.new-0123456789abcdef"
         let lock = try #require(try MakerLock.making(folder.path(twin + "-lock")))
         try linkAs(twin)
         #expect(try FileLocation(path).nameCount() == 1)
         #expect(FileManager.default.fileExists(atPath: folder.path(twin)))
-        // Without a lock it may be anybody's.
+        // Without a lock the name may be anybody's.
         lock.remove()
         #expect(try FileLocation(path).nameCount() == 2)
         #expect(FileManager.default.fileExists(atPath: folder.path(twin)))
@@ -164,7 +164,7 @@ import Testing
         let left = folder.path("store.db.new-0123456789abcdef")
         for name in [left, left + "-lock"] { try Data("x".utf8).write(to: URL(filePath: name)) }
         #expect(try FileLocation(path).nameCount() == 2)
-        // Looking at a store removes nothing else.
+        // Opening a store removes nothing else.
         #expect(FileManager.default.fileExists(atPath: left))
     }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// Files that somebody made to attack the program that opens them with a key that fits.
+/// Files that an attacker made for a program that opens them with the right key.
 @Suite(.againstHanging) struct HostileTests {
     private let folder: TemporaryFolder
     private let path: String
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    /// A row of the schema as no statement would write it.
+    /// A row of the schema that no statement would write.
     private static func schemaRow(
         _ type: String, _ name: String, root: Int, sql: String
     ) -> String {
@@ -132,7 +132,7 @@ import Testing
         ("a name of bytes", "UPDATE sqlite_master SET name = x'ff00ff', sql = 'CREATE TABLE'"),
     ]
 
-    /// Either the file does not open, or its table does not: SQLCipher 4 looks closer.
+    /// Either the file does not open, or its table is not readable: SQLCipher 4 checks more.
     @Test(arguments: 0..<malformed.count)
     func `a schema that cannot be is damage or no row, never a crash`(index: Int) throws {
         try make([Self.writable, Self.malformed[index].1])

@@ -1,7 +1,7 @@
-// SQLCipher 3.4.1 crashes when a connection plays back a hot journal of another page size:
-// measured with 4096 against 1024, 6 of 6. Opening tries several profiles, so a wrong key on a
-// `.sqlcipher3` file whose writer was killed brought the whole process down. Only profiles of the
-// journal's own page size are tried now; the journal tells it in clear.
+// SQLCipher 3.4.1 crashes when a connection plays back a hot journal of another page size: measured
+// with 4096 against 1024, 6 of 6. Opening tries several profiles, so a wrong key on a `.sqlcipher3`
+// file whose writer was killed crashed the whole process. Now only profiles of the journal's page
+// size are tried; the journal has its page size in the clear.
 
 import Foundation
 import Testing
@@ -10,7 +10,7 @@ import Testing
 
 @Suite(.againstHanging) struct HotJournalTests {
     @Test(arguments: supportedProfiles)
-    func `a wrong key beside a hot journal is .wrongKey and the right one rolls it back`(
+    func `a wrong key next to a hot journal is .wrongKey and the right one rolls it back`(
         profile: CipherProfile
     ) throws {
         let folder = try TemporaryFolder()
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: [512, 1024, 8192, 65536])
-    func `a journal of another page size beside a good store is .damaged and left alone`(
+    func `a journal of another page size next to a good store is .damaged and not touched`(
         pageByteCount: Int
     ) throws {
         let folder = try TemporaryFolder()
@@ -99,7 +99,7 @@ import Testing
         #expect(try Data(contentsOf: URL(filePath: path + "-journal")) == Data(journal))
     }
 
-    @Test func `a journal whose header was cut short by a power loss does not keep a store shut`()
+    @Test func `a journal whose header was cut short by a power loss does not keep a store closed`()
         throws
     {
         let folder = try TemporaryFolder()

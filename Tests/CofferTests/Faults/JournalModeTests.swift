@@ -1,7 +1,7 @@
 // Leaving WAL by `PRAGMA journal_mode=DELETE` alone discarded another process's last commit in 47
-// of 324 runs: a foreign UPDATE that does not dirty page 1 left our page cache "valid" once the
-// WAL index was gone, and our next write on that leaf erased theirs. `JournalModeChange` holds the
-// lock, refreshes the cache and checkpoints first.
+// of 324 runs: another process's UPDATE that does not dirty page 1 left our page cache "valid" once
+// the WAL index was removed, and our next write on that leaf erased theirs. `JournalModeChange`
+// holds the lock, refreshes the cache and checkpoints first.
 
 import Foundation
 import Testing
@@ -39,7 +39,7 @@ import Testing
         try #require(peer.line() == "wrote")
         let end = ContinuousClock.now + .seconds(isLongRun ? 60 : 4)
         var changeCount = 0
-        // At least a few of each: beside other tests four seconds can be short.
+        // At least a few of each, because four seconds can be short while other tests run.
         while try ContinuousClock.now < end || changeCount < 10 || count(1) < 10 {
             let connection = try open(.wal)
             for mode in [.delete, .wal] as [Configuration.JournalMode] {
@@ -55,7 +55,7 @@ import Testing
         peer.goOn()
         let lines = peer.finish()
         #expect(lines.allSatisfy { $0 == "wrote" }, "\(lines.filter { $0 != "wrote" })")
-        // One was read before the loop.
+        // One line was read before the loop.
         let tally = try Self.tally(
             [
                 (of: "the other process", tried: lines.count + 1, kept: count(1)),
@@ -64,7 +64,7 @@ import Testing
         try tally.expectNothingLost("changes of the journal mode")
     }
 
-    /// Each write added one to a number of its process.
+    /// Each write added one to its process's number.
     private static func tally(_ writes: [(of: String, tried: Int, kept: Int)]) -> Tally {
         var tally = Tally()
         for (process, triedCount, keptCount) in writes {
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `the mode of a file in use is not changed, and nothing of the other is lost`(
+    func `the mode of a file in use is not changed, and the other connection loses nothing`(
         isWriting: Bool
     ) throws {
         let other = try open(.wal)
@@ -118,7 +118,8 @@ import Testing
         #expect(store.journalMode == .delete)
     }
 
-    @Test func `the change waits for a reader, and lets others write meanwhile`() async throws {
+    @Test func `the change waits for a reader, and lets others write during the wait`() async throws
+    {
         let (reader, path) = (try Peer(["hold-read", "wal", path, "1"]), path)
         try #require(reader.line() == "ready")
         let isOpen = Shared(false)
@@ -128,7 +129,7 @@ import Testing
             isOpen.value = true
             #expect(store.journalMode == .delete)
         }
-        // It takes its lock again and again, and gives it back each time.
+        // The other process takes its lock again and again, and releases it each time.
         for number in 0..<5 {
             let sql = "UPDATE t SET n = \(number) WHERE id = 1"
             #expect(try Peer.run(["execute", "wal", path, "1", sql]) == ["executed"])

@@ -7,10 +7,10 @@ import Workload
 
 /// A damaged page of the schema never becomes another schema.
 ///
-/// SQLite loads the schema in a transaction of its own, whose end forgets that a page failed. The
+/// SQLite loads the schema in its own transaction, and forgets at its end that a page failed. The
 /// tail of the last object reads as zeros, and its text ends there: `visible` then shows the row
-/// that its last condition hides. On SQLCipher 3.4.1 a page of zeros was even made authentic, by a
-/// change of the key.
+/// that its last condition hides. On SQLCipher 3.4.1 a change of the key even made a page of zeros
+/// authentic.
 @Suite(.againstHanging) struct SchemaDamageTests {
     private let folder: TemporaryFolder
 
@@ -138,7 +138,7 @@ import Workload
                 throw Undone()
             }
         }
-        // Otherwise its cache has the page.
+        // Otherwise the page is in its cache.
         sqlite3_db_release_memory(try connection.current().db)
         try Damage.overwriteFromOutside(path, at: (page - 1) * size + 100)
         for _ in 0..<2 {
@@ -184,7 +184,7 @@ import Workload
     }
 }
 
-/// What can happen to a page.
+/// The kinds of damage to a page.
 enum PageDamage: CaseIterable {
     case bit, mac, noise, zeros
 

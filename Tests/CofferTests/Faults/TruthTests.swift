@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// Nothing unauthenticated leaves the engine, on the ways that `DamageTests` does not take.
+/// Nothing unauthenticated leaves the engine by the verbs that `DamageTests` does not cover.
 @Suite(.againstHanging) struct TruthTests {
     private let folder: TemporaryFolder
     private let path: String
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    /// The same rows by another way.
+    /// The same rows, read as stored properties.
     private struct FastLetter: Record {
         static var table: String { "letter" }
         static var access: RecordAccess { .storedProperties }
@@ -101,12 +101,13 @@ import Testing
                 _ = try? tx.get("b", in: letters)
             }
         }
-        // Not from the same bucket: to find a key, the engine may read the long entry beside it.
+        // The value is in another bucket: to find a key, the engine may read the long entry next to
+        // it.
         #expect(try store.read { tx in try tx.get("a", in: others) } == value)
     }
 
     @Test(arguments: journalModes)
-    func `a body that swallows the damage returns nothing`(
+    func `a body that catches the damage returns nothing`(
         mode: Configuration.JournalMode
     ) throws {
         _ = try makeWithDamagedEnd { tx in
@@ -175,19 +176,19 @@ import Testing
                     damageCount += 1
                 }
             }
-            // A cursor ends with damage on the pages where reading it all does.
+            // A cursor ends with damage on the pages where reading all rows does.
             let hasRows = (try? damaged.rows(Self.cursor)) != nil
             #expect(try (Self.stepCount(damaged) != nil) == hasRows, "page \(page)")
             if hasRows { rightCursorCount += 1 }
         }
         #expect(damageCount > pageCount)
-        // It reads the pages of the table and not those of the index, of which there are fewer.
+        // The cursor reads the table's pages but not the index's, of which there are fewer.
         #expect((1..<(pageCount / 2)).contains(rightCursorCount), "\(rightCursorCount)")
     }
 
     private static let cursor: SQL = "SELECT v, n FROM t"
 
-    /// How many rows a cursor gives before its end; `nil` if it ends with damage.
+    /// The number of rows that a cursor gives before its end; `nil` if it ends with damage.
     private static func stepCount(_ connection: Connection) throws -> Int? {
         let cursor = try connection.prepare(Self.cursor.text)
         var count = 0
@@ -206,7 +207,7 @@ import Testing
         return count
     }
 
-    @Test func `a damaged frame of the log is damage to a reader`() throws {
+    @Test func `a damaged frame of the WAL is damage to a reader`() throws {
         let store = try open(.wal)
         try store.write { tx in
             try tx.execute("CREATE TABLE good(v)")

@@ -39,7 +39,7 @@ import Testing
         try FileManager.default.contentsOfDirectory(atPath: folder.url.path).sorted()
     }
 
-    /// Those of the copy that have not got its name.
+    /// The copy's files that have not received their final name.
     private func unfinished() throws -> [String] {
         try names().filter { $0.contains(".new-") }
     }
@@ -53,7 +53,7 @@ import Testing
     // MARK: Killed
 
     @Test(arguments: ["backup", "decrypt"], journalModes)
-    func `what a killed copy has left goes with the next one to the same place`(
+    func `files that a killed copy left are removed by the next one to the same path`(
         kind: String, mode: Configuration.JournalMode
     ) throws {
         try make(mode)
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `the file of a living maker is left alone, and its maker goes on`(
+    func `the file of a living maker is not touched, and its maker goes on`(
         mode: Configuration.JournalMode
     ) throws {
         try make(mode)
@@ -94,7 +94,7 @@ import Testing
         #expect(try unfinished().isEmpty)
     }
 
-    @Test func `a new store cleans its place as well`() throws {
+    @Test func `a new store cleans up at its path as well`() throws {
         try leave("store.db.new-0123456789abcdef")
         try make(.wal)
         #expect(try unfinished().isEmpty)
@@ -102,20 +102,20 @@ import Testing
 
     // MARK: What is one
 
-    /// A file with all that can stand beside it, and with a lock that nobody holds.
+    /// Makes a file with every companion that it can have, and with a lock that nobody holds.
     private func leave(_ name: String, locked: Bool = true) throws {
         for companion in ["", "-wal", "-shm", "-journal"] + (locked ? ["-lock"] : []) {
             try Data("x".utf8).write(to: URL(filePath: folder.path(name + companion)))
         }
     }
 
-    @Test func `a left file goes with its log, index, journal and lock`() throws {
+    @Test func `an unfinished file is removed with its WAL, index, journal and lock`() throws {
         try leave("copy.db.new-0123456789abcdef")
         do { _ = try NewFile(at: copy) }
         #expect(try names().isEmpty)
     }
 
-    @Test func `a lock alone goes, since its file has got its name`() throws {
+    @Test func `a lock alone is removed, because its file has received its name`() throws {
         try Data().write(to: URL(filePath: folder.path("copy.db.new-0123456789abcdef-lock")))
         do { _ = try NewFile(at: copy) }
         #expect(try names().isEmpty)
@@ -128,7 +128,7 @@ import Testing
         "opy.db.new-0123456789abcdef", "acopy.db.new-0123456789abcdef",
         "copy.db.new-0123456789abcdef.new-1", ".new-0123456789abcdef",
     ])
-    func `a file of another name is not one of this place`(name: String) throws {
+    func `a file of another name does not belong to this path`(name: String) throws {
         try leave(name)
         let before = try names()
         do { _ = try NewFile(at: copy) }
@@ -143,7 +143,7 @@ import Testing
         #expect(UnfinishedFile.all(inFolder: folder.url.path).map(\.state) == [.unknown])
     }
 
-    @Test func `a lock that is a link or a pipe is not followed and keeps nobody waiting`() throws {
+    @Test func `a lock that is a link or a pipe is not followed and blocks nobody`() throws {
         let name = "copy.db.new-0123456789abcdef"
         try leave(name, locked: false)
         let other = folder.path("other")
@@ -182,13 +182,13 @@ import Testing
             Issue.record("the lock is there")
             return
         }
-        // Another file of the same name: what is locked through the old descriptor locks nothing.
+        // Another file has the same name, so a lock through the old descriptor locks nothing.
         #expect(flock(descriptor, LOCK_EX | LOCK_NB) == 0)
         #expect(try MakerLock.making(lock) != nil)
     }
 
     @Test(arguments: [false, true])
-    func `a lock whose file was removed before it was taken is not had`(isReplaced: Bool) throws {
+    func `a lock whose file was removed before locking does not count`(isReplaced: Bool) throws {
         let path = folder.path("copy.db.new-0123456789abcdef-lock")
         let descriptor = open(path, O_CREAT | O_EXCL | O_RDWR, 0o600)
         let lock = MakerLock(descriptor: descriptor, path: path)

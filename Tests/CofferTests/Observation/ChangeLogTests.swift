@@ -20,7 +20,7 @@ import Testing
         try fixture.store.read { tx in try tx.changeToken() }
     }
 
-    @Test func `changes since a token are told once, across restarts`() throws {
+    @Test func `changes since a token are reported once, across restarts`() throws {
         let fixture = try logged("t", "w")
         let start = try token(fixture)
         try fixture.run(
@@ -64,7 +64,7 @@ import Testing
         #expect(batch.changes.map(\.text) == ["insert t 8"])
     }
 
-    @Test func `a batch is bounded and the next one goes on`() throws {
+    @Test func `a batch is bounded and the next one continues`() throws {
         let fixture = try logged("t")
         var next = try token(fixture)
         for id in 1...10 { try fixture.run("INSERT INTO t(id) VALUES (\(id))") }
@@ -146,7 +146,7 @@ import Testing
 }
 
 extension RawConnection {
-    /// What makes another program read a file of Coffer's.
+    /// The settings with which another program reads one of Coffer's files.
     static func settings(of profile: CipherProfile) -> [String] {
         profile == .sqlcipher4 ? [] : ["PRAGMA cipher_page_size = \(profile.pageByteCount)"]
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// By which key changed rows are told.
+/// The keys by which changed rows are reported.
 @Suite(.againstHanging) struct ChangedKeysTests {
     private struct Memo: Record {
         var id: UUID
@@ -23,7 +23,7 @@ import Testing
         "INSERT INTO unsaid VALUES (1, 5), (2, 6)",
     ]
 
-    /// What a write does, and what is told of it.
+    /// A write, and the changes that Coffer reports of it.
     private static let writes: [(sql: String, rows: [String])] = [
         ("INSERT INTO k(k) VALUES ('c')", ["insert k c"]),
         ("UPDATE k SET v = 1 WHERE rowid = 1", ["update k a"]),
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: writes.indices)
-    func `a row is told by its primary key, or by its row id if that may be NULL`(
+    func `a row is reported by its primary key, or by its row id if that key may be NULL`(
         index: Int
     ) async throws {
         let fixture = try prepared()
@@ -92,7 +92,7 @@ import Testing
         #expect(logged.sorted() == rows.sorted())
     }
 
-    @Test func `a record is told by its id, also when it has gone`() async throws {
+    @Test func `a record is reported by its id, also when it is deleted`() async throws {
         let fixture = try ObservationFixture()
         let (first, second) = (UUID(), UUID())
         try fixture.write { tx in
@@ -130,7 +130,8 @@ import Testing
         expect(.mismatch) { try pair.key(as: Int.self) }
     }
 
-    @Test func `a blob that is written in place is told and logged by the row's key`() async throws
+    @Test func `a blob that is written in place is reported and logged by the row's key`()
+        async throws
     {
         let fixture = try prepared()
         try fixture.run(
@@ -163,7 +164,9 @@ import Testing
         #expect(try await fixture.store.changes(since: logged.next).changes == [])
     }
 
-    @Test func `a table that is made anew with another key confuses no log`() throws {
+    @Test func `a table that is made again with another key does not confuse the change log`()
+        throws
+    {
         let fixture = try prepared()
         try fixture.write { tx in try tx.logChanges(of: "pair") }
         let token = try fixture.read { tx in try tx.changeToken() }

@@ -3,8 +3,8 @@ import Testing
 
 @testable import Coffer
 
-/// Random writes: what is told of each commit must be what a comparison of the rows before and
-/// after it finds.
+/// Random writes. The changes reported for each commit must be those that a comparison of the rows
+/// before and after it finds.
 @Suite(.againstHanging) struct ChangesAgainstTruthTests {
     private struct Random: RandomNumberGenerator {
         var state: UInt64
@@ -34,7 +34,7 @@ import Testing
         """,
     ]
 
-    /// What the rows of each table are told by.
+    /// The key by which each table's rows are reported.
     private static let keys = [
         "a": "id", "b": "l, k", "c": "_rowid_", "d": "k", "e": "b, a", "f": "rowid",
     ]
@@ -90,7 +90,7 @@ import Testing
         try store.read { tx in
             var all: [String: [String: [Value]]] = [:]
             for (table, key) in Self.keys {
-                // With the row id, which can change as well.
+                // The values include the row id, which can change as well.
                 let rowID = ["d", "e"].contains(table) ? "rowid, " : ""
                 let sql = SQL(text: "SELECT \(key), \(rowID)* FROM \(table)")
                 let width = key.split(separator: ",").count
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(arguments: 1...(isLongRun ? 40 : 4))
-    func `what is told is what a comparison finds`(seed: Int) async throws {
+    func `the reported changes are those that a comparison finds`(seed: Int) async throws {
         let fixture = try ObservationFixture()
         for sql in Self.schema { try fixture.run(sql) }
         let events = fixture.store.changes(in: "a", "b", "c", "d", "e", "f").makeAsyncIterator()
@@ -135,7 +135,7 @@ import Testing
                 }
             }
             before = after
-            // The end of this round, also if nothing was changed: a row that no other is like.
+            // A row that is like no other marks the end of this round, also if nothing was changed.
             try fixture.run("INSERT INTO c(_rowid_) VALUES (1000000)")
             try fixture.run("DELETE FROM c WHERE _rowid_ = 1000000")
             var told: Set<String> = []
@@ -148,7 +148,7 @@ import Testing
                 #expect(Set(texts).count == texts.count)
                 told.formUnion(texts)
             }
-            // An update to the same values is told, and cannot be seen in the rows.
+            // An update to the same values is reported, but cannot be seen in the rows.
             let rest = told.subtracting(expected)
             #expect(expected.isSubset(of: told), "\(expected.subtracting(told))")
             #expect(rest.allSatisfy { $0.hasPrefix("update") }, "\(rest)")

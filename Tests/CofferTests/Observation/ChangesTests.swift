@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 @Suite(.againstHanging) struct ChangesTests {
-    /// What a write does, and what is told of it.
+    /// A write, and the changes that Coffer reports of it.
     private static let writes: [(sql: [String], rows: [String])] = [
         (["INSERT INTO t(id, v) VALUES (3, 1), (4, 2)"], ["insert t 3", "insert t 4"]),
         (["UPDATE t SET v = 9 WHERE id = 1"], ["update t 1"]),
@@ -27,7 +27,8 @@ import Testing
             ["INSERT OR IGNORE INTO t(id, u) VALUES (9, 20)", "UPDATE w SET v = 1 WHERE k = 'b'"],
             ["update w b"]
         ),
-        // What came and went leaves nothing, what went and came is the same row.
+        // A row that was inserted and deleted leaves no change; one that was deleted and inserted
+        // is the same row.
         (
             [
                 "INSERT INTO t(id) VALUES (5)", "DELETE FROM t WHERE id = 5",
@@ -53,7 +54,7 @@ import Testing
     }
 
     @Test(arguments: writes.indices)
-    func `a commit tells what became of each row`(index: Int) async throws {
+    func `a commit reports what became of each row`(index: Int) async throws {
         let fixture = try prepared()
         let (sql, rows) = Self.writes[index]
         let loop = fixture.store.changes(in: "T", "w", "child", "log").makeAsyncIterator()
@@ -82,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func `events come in the order of the commits, whoever wrote`() async throws {
+    @Test func `events come in the order of the commits, no matter who wrote`() async throws {
         let folder = try TemporaryFolder()
         let store = try await Store(
             path: folder.path(), key: .numbered(1), configuration: .testing())
@@ -90,7 +91,7 @@ import Testing
         let loop = store.changes(in: "n").makeAsyncIterator()
         let (writerCount, writeCount) = (8, 40)
         let writing = Task {
-            // Ends the loop, if a write fails.
+            // Ends the loop if a write fails.
             defer { try? store.close() }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for writer in 0..<writerCount {
@@ -126,7 +127,7 @@ import Testing
         #expect(keys == (1...writerCount * writeCount).map { .integer(Int64($0)) })
     }
 
-    @Test func `what was undone is not told`() async throws {
+    @Test func `a write that was rolled back is not reported`() async throws {
         let fixture = try prepared()
         let loop = fixture.store.changes(in: "t", "w").makeAsyncIterator()
         #expect(throws: Undo.self) {
@@ -191,7 +192,7 @@ import Testing
         #expect(Set(removed) == ["delete bucket:numbers one", "delete bucket:numbers two"])
     }
 
-    @Test func `observing changes nothing of what statements do and tell`() async throws {
+    @Test func `observing does not change what statements do and report`() async throws {
         let fixture = try prepared()
         try fixture.run(
             "CREATE TRIGGER gone AFTER DELETE ON t BEGIN INSERT INTO log VALUES (old.id); END")
@@ -223,7 +224,7 @@ import Testing
         _ = try await loop.next()
     }
 
-    @Test func `a loop that falls behind is told to read anew, once`() async throws {
+    @Test func `a loop that falls behind is asked to read again, once`() async throws {
         let fixture = try ObservationFixture()
         let loop = fixture.store.changes(in: "t", waitingRowCountMax: 3).makeAsyncIterator()
         for id in 1...6 { try fixture.run("INSERT INTO t(id) VALUES (\(id))") }
@@ -234,7 +235,7 @@ import Testing
         #expect(next == ["delete t 6"])
     }
 
-    @Test func `a commit of too many rows is told as one rescan`() async throws {
+    @Test func `a commit of too many rows is reported as one rescan`() async throws {
         let fixture = try ObservationFixture()
         let loop = fixture.store.changes(in: "t", waitingRowCountMax: 1 << 20).makeAsyncIterator()
         let count = 12_000
@@ -248,7 +249,7 @@ import Testing
         #expect(next == ["delete t 6"])
     }
 
-    @Test func `a change of the schema is told, and observing goes on`() async throws {
+    @Test func `a change of the schema is reported, and observing goes on`() async throws {
         let fixture = try prepared()
         let loop = fixture.store.changes(in: "t", "late").makeAsyncIterator()
         try fixture.run(
@@ -272,7 +273,7 @@ import Testing
         #expect(told == ["insert late y"])
     }
 
-    @Test func `a write that began before the loop is told as a rescan`() async throws {
+    @Test func `a write that began before the loop is reported as a rescan`() async throws {
         let fixture = try ObservationFixture()
         let hold = Hold()
         let write = Task {
@@ -292,7 +293,7 @@ import Testing
         #expect(next == ["insert t 2"])
     }
 
-    @Test func `REPLACE under a partial unique index is told as a rescan`() async throws {
+    @Test func `REPLACE under a partial unique index is reported as a rescan`() async throws {
         let fixture = try ObservationFixture()
         try fixture.run(
             "CREATE TABLE p(id INTEGER PRIMARY KEY, a, b)",
@@ -335,7 +336,7 @@ import Testing
         #expect(fixture.store.core.observation.observerCount == 0)
     }
 
-    @Test func `what comes later and has no rows to tell is told as rescans`() async throws {
+    @Test func `a virtual table that is made later is reported as rescans`() async throws {
         let fixture = try ObservationFixture()
         let loop = fixture.store.changes(in: "t", "later").makeAsyncIterator()
         try fixture.run("INSERT INTO t(id) VALUES (1)")
@@ -358,7 +359,7 @@ import Testing
         try await fixture.store.rekey(to: .numbered(2))
         try fixture.run("INSERT INTO t(id) VALUES (2)")
         told = try await loop.rows()
-        // The new connection cannot tell whether somebody has written in between.
+        // The new connection cannot know whether somebody else has written in between.
         if told == ["rescan elsewhere"] {
             try fixture.run("INSERT INTO t(id) VALUES (3)")
             told = try await loop.rows()
@@ -366,11 +367,11 @@ import Testing
         #expect(told == ["insert t 2"] || told == ["insert t 3"])
     }
 
-    @Test func `closing the store ends the loop after what waits`() async throws {
+    @Test func `closing the store ends the loop after the events that wait`() async throws {
         let fixture = try ObservationFixture()
         let loop = fixture.store.changes(in: "t").makeAsyncIterator()
         try fixture.run("INSERT INTO t(id) VALUES (1)")
-        // The table is looked at before the first event.
+        // The table is examined before the first event.
         let first = try await loop.rows()
         try fixture.run("INSERT INTO t(id) VALUES (2)")
         try await fixture.store.close()

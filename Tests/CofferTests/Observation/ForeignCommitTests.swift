@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `a commit of another process is noticed by what is observed`(
+    func `another process's commit to an observed table is noticed`(
         mode: Configuration.JournalMode
     ) async throws {
         let fixture = try fixture(mode)
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `what the store commits itself is not taken for another's`(
+    func `the store's own commits are not taken for someone else's`(
         mode: Configuration.JournalMode
     ) async throws {
         let fixture = try fixture(mode, every: .milliseconds(1))
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `without asking now and then, the next write notices`() async throws {
+    @Test func `without polling, the next write notices`() async throws {
         let fixture = try fixture(every: nil)
         let events = fixture.store.changes(in: "t").makeAsyncIterator()
         try insertElsewhere(fixture)
@@ -63,7 +63,7 @@ import Testing
         #expect(!fixture.store.core.observation.isPolling)
     }
 
-    @Test func `a connection of the same process counts as another`() async throws {
+    @Test func `another connection of the same process counts as another process`() async throws {
         let fixture = try fixture()
         let events = fixture.store.changes(in: "t").makeAsyncIterator()
         let connection = try Connection(

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// A store with tables of every kind that observing has to tell apart.
+/// A store with tables of every kind that observing must distinguish.
 struct ObservationFixture {
     let folder: TemporaryFolder
     let path: String
@@ -39,7 +39,7 @@ struct ObservationFixture {
         "CREATE INDEX childIndex ON child(t)",
     ]
 
-    /// The synchronous form, in tests that are not.
+    /// The synchronous form, for asynchronous tests.
     @discardableResult
     func write<T>(_ body: (inout WriteTransaction) throws -> T) throws -> T {
         try store.write(body)

@@ -26,7 +26,7 @@ import Testing
         #expect(value == 0)
     }
 
-    /// What is read, and a write that changes it.
+    /// A query, and a write that changes its result.
     private static let touches: [(read: String, write: String)] = [
         ("SELECT count(*) FROM t", "INSERT INTO t(v) VALUES (1)"),
         ("SELECT other.v FROM other, t", "INSERT INTO t(v) VALUES (1)"),
@@ -38,7 +38,7 @@ import Testing
         ("SELECT count(*) FROM child", "DELETE FROM t WHERE id = 1"),
         ("SELECT count(*) FROM w", "DELETE FROM w"),
         ("SELECT count(*) FROM t", "DELETE FROM t"),
-        // Without triggers and children SQLite empties a table without a look at its rows.
+        // Without triggers and children SQLite empties a table without visiting its rows.
         ("SELECT count(*) FROM child", "DELETE FROM child"),
         ("SELECT v FROM w", "REPLACE INTO w VALUES ('b', 5, 1)"),
         ("SELECT count(t) FROM child", "INSERT INTO child SELECT id, 1 FROM t"),
@@ -64,16 +64,16 @@ import Testing
             "INSERT INTO child VALUES (1, 1)", "INSERT INTO w VALUES ('a', 1, 1)")
         let (read, write) = Self.touches[index]
         let fetches = Counter()
-        // Cached before anybody observes: its tables are found all the same.
+        // The statement is cached before anybody observes, and yet its tables are found.
         _ = try fixture.read { tx in try tx.rows(SQL(text: read)).count }
         let values = fixture.store.observe { tx in
             fetches.add()
-            // Not to be compared: every fetch is handed out.
+            // The value cannot be compared, so every fetch is handed out.
             return Opaque(rows: try tx.rows(SQL(text: read)).map(\.values))
         }
         let loop = values.makeAsyncIterator()
         let first = try await loop.next()
-        // A virtual table may read any other, and a pragma as well.
+        // A virtual table may read any other table, and so may a pragma.
         let isAnything = read.contains("MATCH") || read.contains("PRAGMA")
         if !isAnything { try fixture.run("INSERT INTO untouched VALUES (1)") }
         #expect(throws: Undo.self) {
@@ -162,7 +162,7 @@ import Testing
         #expect(fetches.count == 2)
     }
 
-    @Test func `an equal value is not handed out, unless nobody can tell`() async throws {
+    @Test func `an equal value is not handed out, unless values cannot be compared`() async throws {
         let fixture = try ObservationFixture()
         let same = fixture.store.observe { tx in
             try Self.count("SELECT count(*) FROM t", tx)
@@ -235,7 +235,7 @@ import Testing
         #expect(fixture.store.core.observation.observerCount == 0)
     }
 
-    @Test func `nothing is left of a loop that was left`() async throws {
+    @Test func `nothing is left of a loop that was abandoned`() async throws {
         weak var core: StoreCore?
         do {
             let fixture = try ObservationFixture { $0.foreignCommitInterval = .milliseconds(1) }
@@ -250,7 +250,7 @@ import Testing
             }
             #expect(observation.observerCount == 0 && !observation.isPolling)
         }
-        // The last question for foreign commits may still be on its way.
+        // The last poll for other connections' commits may still be under way.
         for _ in 0..<10_000 where core != nil { await Task.yield() }
         #expect(core == nil)
     }
@@ -266,11 +266,13 @@ import Testing
         }
     }
 
-    @Test func `the last value of every loop is the last commit, whoever writes`() async throws {
+    @Test func `the last value of every loop is the last commit, no matter who writes`()
+        async throws
+    {
         let fixture = try ObservationFixture { $0.readerCountMax = 3 }
         let (writerCount, writeCount) = (8, isLongRun ? 2_000 : 60)
         let values = fixture.store.observe { tx in
-            // Both of one snapshot: a torn read would show.
+            // Both values belong to one snapshot, so a torn read would show.
             let total = try Self.count("SELECT coalesce(sum(v), 0) FROM t", tx)
             let count = try Self.count("SELECT count(*) FROM t", tx)
             return [total, count]
