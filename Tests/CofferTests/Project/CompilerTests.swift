@@ -24,12 +24,12 @@ import Testing
 
     @Test func `a query of five terms is checked in less than a second`() throws {
         let source = Repository.root.appending(path: "Tests/MustCompile/FiveTermQuery.swift")
-        // Seconds of the processor, after which the compiler gives an expression up.
+        // Seconds of processor time after which the compiler gives up on an expression.
         let limit = ["-Xfrontend", "-solver-expression-time-threshold=1"]
         #expect(try Self.compile(source, limit) == "")
     }
 
-    /// Compiles as far as ownership is checked.
+    /// Compiles up to the check of ownership.
     private static func compile(_ source: URL, _ options: [String] = []) throws -> String {
         try BuiltModules.compile(source, ["-emit-sil", "-o", "/dev/null"] + options)
     }

@@ -39,16 +39,16 @@ import Testing
         """
     }
 
-    /// With the key that the program has made.
+    /// Opens the store with the key that the program has made.
     private func open() throws -> Store {
         let key = StoreKey.raw(try Data(contentsOf: folder.url.appending(path: "key")))
         return try Store(path: path, key: key, mode: .mustExist)
     }
 
-    @Test func `it fetches everything, keeps it, and goes on where it was stopped`() throws {
+    @Test func `it fetches everything, keeps it, and continues where it was stopped`() throws {
         #expect(try run() == expected(added: 6, incomplete: 6, reports: 32))
         #expect(try run() == expected(added: 0, incomplete: 0, reports: 0))
-        // As if a run had ended in the middle of one file, and before another one.
+        // The state after a run that ended in the middle of one file, and before another one.
         let store = try open()
         try store.write { tx in
             try tx.execute("DELETE FROM manual WHERE title LIKE 'Theodolite%'")
@@ -59,7 +59,7 @@ import Testing
         #expect(try run() == expected(added: 1, incomplete: 2, reports: 3))
     }
 
-    @Test func `its file has the rows, and nothing in clear`() throws {
+    @Test func `its file has the rows, and nothing in the clear`() throws {
         _ = try run()
         let store = try open()
         try store.read { tx throws in

@@ -1,18 +1,19 @@
 import Foundation
 import Testing
 
-/// The patches of `Tests/Guards`, each of which switches off one guard of store or tool, so that
-/// `make guards` can tell whether a harness or a test notices. Here only that they still apply.
+/// The patches of `Tests/Guards`. Each switches off one guard of store or tool, so that `make
+/// guards` can find out whether a harness or a test notices. This suite checks only that they still
+/// apply.
 @Suite(.againstHanging) struct GuardTests {
     struct Patch: CustomTestStringConvertible {
         let name: String
         let lines: [String]
 
-        /// Which count what they lose.
+        /// Harnesses that must count a loss.
         var harnesses: [String] { values("Harness") }
-        /// Suites of which a test has to fail.
+        /// Suites in which a test must fail.
         var tests: [String] { values("Test") }
-        /// The major version of the engine that alone has the guard; none if both have it.
+        /// The major version of the only engine that has the guard; empty if both have it.
         var engines: [String] { values("Engine") }
 
         private func values(_ name: String) -> [String] {
@@ -57,7 +58,7 @@ import Testing
         for name in needed { #expect(names.contains("\(name).patch")) }
     }
 
-    @Test func `each suite that a patch names is there`() throws {
+    @Test func `each suite that a patch names exists`() throws {
         let root = Repository.root.appending(path: "Tests/CofferTests")
         let files = try #require(FileManager.default.enumerator(atPath: root.path))
         let suites = Set(
@@ -68,7 +69,9 @@ import Testing
     }
 
     @Test(arguments: patches)
-    func `a patch says what it switches off, and touches library and tool alone`(patch: Patch) {
+    func `a patch says what it switches off, and changes only the library and the tool`(
+        patch: Patch
+    ) {
         #expect(patch.name.hasSuffix(".patch"))
         #expect(patch.lines.first?.isEmpty == false)
         #expect(patch.lines.first?.contains("|") == false, "it goes into a table")

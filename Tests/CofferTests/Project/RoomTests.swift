@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The order of the rooms: which folder of the library may use the types of which.
+/// The order of the rooms: which types of other folders each folder of the library may use.
 @Suite struct RoomTests {
     /// A room, and the rooms whose types it may use.
     private static let order: [String: Set<String>] = [
@@ -13,7 +13,7 @@ import Testing
         "Store": ["Keys", "Pages", "Engine", "SQL", "Rotation"],
         "Records": ["Engine", "SQL", "Store"],
         "Buckets": ["Engine", "SQL", "Store"],
-        // Of a record type and a bucket it asks for the name of the table.
+        // It asks a record type and a bucket for the name of the table.
         "Observation": ["Engine", "SQL", "Store", "Records", "Buckets"],
         "Verification": ["Keys", "Pages", "Engine", "Store"],
         "Copies": ["Keys", "Pages", "Engine", "SQL", "Store"],
@@ -21,9 +21,10 @@ import Testing
 
     /// Arrows that point back, each with its reason.
     private static let exceptions: Set<Arrow> = [
-        // A test gives a store threads of its own.
+        // A test gives a store its own threads.
         Arrow(from: "Engine", to: "Store", by: "WorkThreads"),
-        // A blob that is written in place fires no trigger: the change log notes it.
+        // A blob that is written in place fires no trigger, so the store notes it in the change
+        // log.
         Arrow(from: "Store", to: "Observation", by: "ChangeLog"),
     ]
 
@@ -38,7 +39,7 @@ import Testing
         "Store/Transactions/SpoolFile.swift": "opens a file without a name",
     ]
 
-    /// Records binds and steps its prepared statements, for speed: the room may call C.
+    /// Records binds and steps its prepared statements itself, for speed, so the room may call C.
     private static let callingRooms: Set<String> = ["Engine", "SQL", "Records"]
 
     private struct Arrow: Hashable, CustomStringConvertible {
@@ -59,13 +60,13 @@ import Testing
             self.path = path
             let words = text.replacing(#/(?m)//.*$/#, with: "")
                 .replacing(#/"""(?s:.*?)"""|"(?:[^"\\\n]|\\.)*"/#) { match in
-                    // What a text splices is code.
+                    // An interpolation in a string is code.
                     match.output.matches(of: #/\\\((.*?)\)/#).map { $0.1 }.joined(separator: " ")
                 }
             code = words
         }
 
-        /// Files that stand in no room are below all of them.
+        /// Files outside any room are below all rooms.
         var room: String? {
             path.contains("/") ? path.split(separator: "/").first.map(String.init) : nil
         }
@@ -167,7 +168,7 @@ import Testing
         #expect(named.sorted() == declared.sorted())
     }
 
-    @Test func `C is called in the rooms and files that are named, and nowhere else`() throws {
+    @Test func `C is called only in the rooms and files that are named`() throws {
         var calling: Set<String> = []
         for source in try Self.library()
         where source.code.contains(#/\b(?:sqlite3_|coffer_)[a-z]/#) {

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// `Tests/ReflectionProgram`, built as programs are that leave out what reflection needs: what
-/// Coffer cannot find out it says, and what to declare instead.
+/// `Tests/ReflectionProgram`, built as programs are that leave out what reflection needs. For what
+/// Coffer cannot find out, its error says what to declare instead.
 @Suite(.againstHanging) struct StrippedReflectionTests {
     private static let whole = """
         plain: true

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The style of the sources as tests: what a reviewer would have to look for again and again.
+/// The style of the sources as tests, so that no reviewer has to check it.
 @Suite struct TidyTests {
     private struct Source {
         let name: String
@@ -52,7 +52,7 @@ import Testing
         ]
         for source in try Self.sources(below: ["Tests/CofferTests"]) {
             let text = source.lines.joined(separator: "\n")
-            // This list names them all.
+            // This file lists all of these words.
             guard text.contains("@Suite"), !source.name.hasSuffix("/TidyTests.swift") else {
                 continue
             }
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `nothing on a user's path traps or is left to do`() throws {
+    @Test func `nothing on a user's path traps, and nothing is left to do`() throws {
         let banned = ["try!", "fatalError", "preconditionFailure", "TODO", "FIXME", "XXX", " as!"]
         for source in try Self.sources(below: ["Sources/Coffer"]) {
             for (number, line) in source.lines.enumerated() {
@@ -99,7 +99,7 @@ import Testing
         line.drop { $0 == " " }.hasPrefix("@")
     }
 
-    /// Start and length of every function, by indentation: the formatter keeps it true.
+    /// Start and length of every function, found by indentation, which the formatter guarantees.
     private static func functions(_ lines: [String]) -> [(start: Int, length: Int)] {
         var found: [(Int, Int)] = []
         for (start, line) in lines.enumerated() {

@@ -7,22 +7,22 @@ import Workload
 /// written nothing. Some have a deadline, some read in a snapshot, some observe, and now and then
 /// the store is paused.
 ///
-/// A continuation that is never resumed lets its task wait for ever, and one that is resumed twice
-/// ends the process; so a run that returns had neither. Each read also has to see one snapshot, and
-/// at the end every place in the two lines has to be free again.
+/// A continuation that is never resumed lets its task wait indefinitely, and one that is resumed
+/// twice ends the process; so a run that returns had neither. Each read must also see one snapshot,
+/// and at the end every slot of the two queues must be free again.
 struct CancellationHarness {
     let journalMode: Configuration.JournalMode
     /// For tests of tests: a client takes a cancelled task for one that wrote nothing.
     var misreports = false
 
     private static let batchCount = 50
-    /// So long a turn may take to come when nobody else waits for it.
+    /// The longest wait for a slot that nobody else waits for.
     private static let patience = Duration.seconds(20)
 
     private enum Outcome: Sendable, Equatable {
         case returned
         case cancelled
-        /// By a deadline or a pause.
+        /// Refused by a deadline or a pause.
         case refused
         case failed(String)
     }
@@ -40,13 +40,13 @@ struct CancellationHarness {
         var tally = Tally()
         var returnedCount = 0
         do {
-            // What was lost once would be lost again and again.
+            // A slot that was lost once would be lost again and again.
             while tally.triedCount < cancellationCount, tally.problems.isEmpty {
                 let outcomes = try await cancelSome(
                     store, from: tally.triedCount, using: &random)
                 returnedCount += outcomes.count { $0 == .returned }
                 try await check(outcomes, from: tally.triedCount, store, &tally)
-                // A place that is lost shows here alone.
+                // Only this check finds a lost slot.
                 if tally.triedCount / Self.batchCount % 10 == 0 {
                     try await checkIdle(store, configuration)
                 }
@@ -56,14 +56,14 @@ struct CancellationHarness {
         } catch {
             tally.addLate("\(journalMode), the store does not go on: \(error)")
         }
-        // Tasks that are all cancelled before they begin, or none of them, say little.
+        // Tasks that are all cancelled before they begin, or none of them, prove little.
         if returnedCount == 0 || returnedCount == tally.triedCount {
             tally.addLate("\(journalMode), \(returnedCount) of \(tally.triedCount) tasks returned")
         }
         return tally
     }
 
-    /// Starts some tasks and cancels each at some moment.
+    /// Starts some tasks and cancels each at a random moment.
     private func cancelSome(
         _ store: Store, from first: Int, using random: inout SeededGenerator
     ) async throws -> [Outcome] {
@@ -89,7 +89,7 @@ struct CancellationHarness {
     /// Whether there is a pause while the tasks from this one on run.
     private func isPaused(_ first: Int) -> Bool { first / Self.batchCount % 10 == 9 }
 
-    /// Of those that have one; it is so short that some are refused.
+    /// The deadline of the tasks that have one; it is so short that some are refused.
     private func deadline(_ id: Int) -> Duration? {
         id % 7 == 3 && id % 5 != 4 ? .microseconds(500) : nil
     }
@@ -125,7 +125,7 @@ struct CancellationHarness {
             await outcome(id) {
                 let body: @Sendable (inout ReadTransaction) throws -> [Int] = { tx in
                     try (0..<3).map { _ in
-                        // Some take so long that writes end meanwhile.
+                        // Some take so long that writes end during the read.
                         if id % 40 == 4 { usleep(1000) }
                         return try tx.firstRow("SELECT count(*) FROM t")?.get(0, as: Int.self) ?? -1
                     }
@@ -134,7 +134,7 @@ struct CancellationHarness {
                 let counts =
                     isInSnapshot
                     ? try await store.snapshot().read(body) : try await store.read(body)
-                // One snapshot, and each write in it wholly.
+                // The read sees one snapshot, which has every write in it completely.
                 guard Set(counts).count == 1, counts[0] % 3 == 0 else {
                     throw WorkloadError("one read counted \(counts) rows")
                 }
@@ -172,7 +172,7 @@ struct CancellationHarness {
         }
     }
 
-    /// Some moments, each of another length on each machine.
+    /// Waits for a number of moments, whose length differs on each machine.
     private func wait(_ length: Int) async {
         switch length {
         case 0..<4: break
@@ -207,7 +207,8 @@ struct CancellationHarness {
         }
     }
 
-    /// Nobody is left in line, and every permit is back: as many reads as may run do so at once.
+    /// Nobody is left in a queue, and every permit is returned: the maximum number of reads run at
+    /// once.
     private func checkIdle(_ store: Store, _ configuration: Configuration) async throws {
         let statistics = store.statistics
         guard statistics.waitingReadCount + statistics.waitingWriteCount == 0 else {

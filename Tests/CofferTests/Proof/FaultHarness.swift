@@ -3,15 +3,15 @@ import Workload
 
 @testable import Coffer
 
-/// Writes to a store whose disk fails again and again, and looks after each fault at what is there:
-/// what was acknowledged and nothing else.
+/// Writes to a store whose disk fails again and again, and checks the content after each fault: it
+/// must be what was acknowledged and nothing else.
 final class FaultHarness {
     /// What is wrong with the store or the disk, so that the harness has something to find.
     enum Defect {
         case none
         /// A client takes an error for success.
         case acknowledgesFailures
-        /// The disk says that it has written, and has not.
+        /// The disk reports a write that it has not done.
         case diskLies
     }
 
@@ -41,7 +41,7 @@ final class FaultHarness {
     private var lastNumber = 0
     private var acknowledged: Set<Ledger.Entry> = []
     private var problems: [String] = []
-    /// How many writes and openings failed: what the faults have really disturbed.
+    /// The number of failed writes and openings: what the faults really disturbed.
     private(set) var failureCount = 0
 
     init(_ keeping: Keeping, seed: UInt64, _ defect: Defect = .none) throws {
@@ -56,7 +56,7 @@ final class FaultHarness {
         try store.close()
     }
 
-    /// Strikes so many times.
+    /// Strikes this many times.
     func run(faultCount: Int) async throws -> Tally {
         var tally = Tally()
         while tally.triedCount < faultCount {
@@ -70,7 +70,7 @@ final class FaultHarness {
             }
             let number = tally.triedCount
             tally.add(problems, "\(keeping), fault \(number): \(fault)")
-            // What was lost once would be reported again and again.
+            // A problem that was found once would be reported again and again.
             if !problems.isEmpty { break }
             if tally.triedCount % 10 == 0 { try checkFromOutside(&tally) }
         }
@@ -103,7 +103,7 @@ final class FaultHarness {
             isConcurrent: Bool.random(using: &random))
     }
 
-    /// `false` if nothing was struck: a store opens few files and truncates seldom.
+    /// Returns `false` if nothing was struck: a store opens few files and rarely truncates.
     private func strike(_ fault: Fault) async throws -> Bool {
         let before = disk.struckCount
         defer { disk.disarm() }
@@ -119,7 +119,7 @@ final class FaultHarness {
         for _ in 0..<4 where disk.struckCount == before {
             if fault.isConcurrent { await writeAsTasks() } else { writeOnThread() }
         }
-        // Closing moves the log into the file, and deletes it.
+        // Closing checkpoints the WAL, and deletes it.
         if disk.struckCount == before, Bool.random(using: &random) {
             await attempt("closing") { try self.close() }
         }
@@ -178,8 +178,7 @@ final class FaultHarness {
         do { try work() } catch { judge(error, name) }
     }
 
-    /// Every failure is a `StoreError` that says what a disk does: nothing is blamed on the key or
-    /// on the file.
+    /// Every failure is a `StoreError` with a disk's error: none blames the key or the file.
     private func judge(_ error: any Error, _ name: String) {
         failureCount += 1
         guard let error = error as? StoreError else {
@@ -212,7 +211,7 @@ final class FaultHarness {
         if !returned.isEmpty { problems.append("thrown and there: \(returned)") }
     }
 
-    /// Begins anew, since the more there is the longer a look takes.
+    /// Starts again from an empty store, because a check takes longer the more there is.
     private func forget() throws {
         try opened().write { tx in try Ledger.clear(tx) }
         acknowledged = []
@@ -224,7 +223,7 @@ final class FaultHarness {
         return contents.entries
     }
 
-    /// The same through the system's own VFS, after the store was closed.
+    /// Checks the same through the system's VFS, after the store was closed.
     private func checkFromOutside(_ tally: inout Tally) throws {
         try close()
         problems = []
@@ -243,7 +242,7 @@ final class FaultHarness {
     private func opened() throws -> Store {
         if let store { return store }
         var configuration = keeping.configuration(disk)
-        // As the engine does by itself after 1 000 pages: often enough to be met.
+        // The engine does this by itself after 1 000 pages; 30 make it happen often enough.
         configuration.checkpointPageCount = 30
         let opened = try Store(
             path: path, key: .numbered(1), mode: .mustExist, configuration: configuration)

@@ -32,7 +32,7 @@ import Workload
     ]
 
     @Test(arguments: failing)
-    func `an operation that fails is told as what it is, undone, and the store goes on`(
+    func `a failed operation is reported as what it is and rolled back, and the store goes on`(
         kinds: FaultDisk.Kinds, code: Int32, mode: Configuration.JournalMode,
         expected: StoreError.Code
     ) throws {
@@ -63,7 +63,7 @@ import Workload
     }
 
     @Test(arguments: Keeping.all)
-    func `the harness fails on a disk that says it has written and has not`(
+    func `the harness fails on a disk that reports writes that it has not done`(
         keeping: Keeping
     )
         async throws

@@ -4,13 +4,12 @@ import Workload
 /// one moment between its start and its end.
 ///
 /// Each register is checked by itself: a history is linearizable if and only if that of each object
-/// is ([Herlihy and Wing](https://doi.org/10.1145/78969.78972), theorem 1). For one of them the
-/// algorithm is that of Wing and Gong with the memory that
-/// [Lowe](https://doi.org/10.1002/cpe.3928) added: it tries every call that no unexplained call
-/// ended before, goes back when nothing fits, and never tries the same calls with the same value
-/// twice.
+/// is ([Herlihy and Wing](https://doi.org/10.1145/78969.78972), theorem 1). For one register the
+/// algorithm is that of Wing and Gong with the memory that [Lowe](https://doi.org/10.1002/cpe.3928)
+/// added: it tries every call that started before any unexplained call ended, goes back when
+/// nothing fits, and never tries the same calls with the same value twice.
 struct HistoryChecker {
-    /// What every register holds at first.
+    /// The value of every register at first.
     var initial = 0
 
     /// The registers whose history cannot be explained.
@@ -19,14 +18,14 @@ struct HistoryChecker {
             .filter { !isLinearizable($0.value) }.map(\.key).sorted()
     }
 
-    /// For the calls on one register.
+    /// Checks the calls on one register.
     func isLinearizable(_ operations: [RegisterCall]) -> Bool {
         var search = Search(operations, value: initial)
         return search.run()
     }
 
     private struct Search {
-        /// By their start.
+        /// Sorted by their start.
         private let operations: [RegisterCall]
         private var isDone: [Bool]
         private var value: Int
@@ -65,15 +64,15 @@ struct HistoryChecker {
             return true
         }
 
-        /// The next call that may be the first of those that are not done: none of them has ended
-        /// before it starts.
+        /// The next call that may be the first of the calls that are not done: none of them has
+        /// ended before it starts.
         private func candidate(from start: Int) -> Int? {
             let open = operations.indices.lazy.filter { !isDone[$0] }
             guard let earliestEnd = open.map({ operations[$0].end }).min() else { return nil }
             return open.first { $0 >= start && operations[$0].start <= earliestEnd }
         }
 
-        /// `false` if the call does not fit the value, or this was tried.
+        /// Returns `false` if the call does not fit the value, or this was tried.
         private mutating func enter(_ index: Int) -> Bool {
             guard let result = Self.apply(operations[index].action, to: value) else { return false }
             isDone[index] = true

@@ -116,7 +116,7 @@ import Workload
     }
 
     @Test(arguments: good.flatMap(\.1))
-    func `an operation is the same after it was a line of text`(operation: RegisterCall) {
+    func `an operation survives the way through a line of text`(operation: RegisterCall) {
         #expect(RegisterCall(line: operation.line) == operation)
     }
 

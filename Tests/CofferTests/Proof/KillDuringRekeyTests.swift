@@ -14,7 +14,7 @@ import Testing
         try tally.expectNothingLost("kills during a rekey")
     }
 
-    /// Killed during a change of key and salt without a log, most files open with neither key.
+    /// Killed during a change of key and salt without a WAL, most files open with neither key.
     @Test func `the harness fails when the salt changes as well`() throws {
         var lostCount = 0
         let seed = testSeed()

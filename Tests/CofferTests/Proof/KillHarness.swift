@@ -4,14 +4,14 @@ import Workload
 
 @testable import Coffer
 
-/// Kills a process that writes, at random moments, and looks at what it left: each write that it
-/// told of, and none half done.
+/// Kills a process that writes, at random moments, and checks the store: each write that the
+/// process reported is there, and none is half done.
 struct KillHarness {
     let keeping: Keeping
-    /// For tests of tests: the process tells of its writes before it commits them.
+    /// For tests of tests: the process reports its writes before it commits them.
     var tellsEarly = false
 
-    /// So often a file is used: the more it holds, the longer a look at it takes.
+    /// How often a file is used: the more it holds, the longer a check takes.
     private static let killCountOfFile = 25
 
     func run(killCount: Int, seed: UInt64) throws -> Tally {
@@ -32,7 +32,7 @@ struct KillHarness {
         let store = try Store(path: path, key: .numbered(1), configuration: keeping.configuration())
         try store.write { tx in try Ledger.create(tx) }
         try store.close()
-        /// The last write of each worker that was told of.
+        /// The last reported write of each worker.
         var told = [Int](repeating: 0, count: Ledger.workerCount)
         var uncheckedCount = 0
         for number in 0..<killCount {
@@ -46,7 +46,7 @@ struct KillHarness {
                 told[words[0]] = max(told[words[0]], words[1])
             }
             uncheckedCount += 1
-            // Sometimes the next process recovers what this one left, and is killed meanwhile.
+            // Sometimes the next process recovers what this one left, and is killed during that.
             if number % 4 != 2 || number == killCount - 1 {
                 problems += try check(path, &told, uncheckedCount)
                 uncheckedCount = 0
@@ -96,7 +96,7 @@ struct KillHarness {
             if last < told[worker] {
                 problems.append("worker \(worker) told of \(told[worker]), and \(last) are there")
             }
-            // One write of each process may be there that it had no time to tell of.
+            // Each process may have committed one write that it had no time to report.
             if last > told[worker] + uncheckedCount {
                 problems.append("worker \(worker) told of \(told[worker]), but \(last) are there")
             }

@@ -12,12 +12,12 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `the harness fails when a write is told of before its commit`(
+    func `the harness fails when a write is reported before its commit`(
         mode: Configuration.JournalMode
     ) throws {
         let keeping = Keeping(journalMode: mode, durability: .power)
         var problems: [String] = []
-        // A kill may come while nothing is told of and not there: a few do not say much.
+        // A kill may come while no uncommitted write is reported, so a few kills prove little.
         let seed = testSeed()
         for number in 0..<20 where !problems.contains(where: { $0.contains("told of") }) {
             problems += try KillHarness(keeping: keeping, tellsEarly: true)

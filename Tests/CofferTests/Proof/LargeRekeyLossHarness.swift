@@ -3,13 +3,13 @@ import Workload
 
 @testable import Coffer
 
-/// Loses power while a store changes its key that is much larger than the cache, and looks at what
+/// Cuts the power while a store that is much larger than the cache changes its key, and checks what
 /// is left: one of the two keys opens every row.
 ///
 /// The pages spill: the file holds both keys before the commit, and a checkpoint moves all of them.
 struct LargeRekeyLossHarness {
     let keeping: Keeping
-    /// For tests of tests: a disk that says it has synced.
+    /// For tests of tests: a disk that only claims to have synced.
     var ignoresSyncs = false
 
     private static let rowCount = 44
@@ -17,9 +17,9 @@ struct LargeRekeyLossHarness {
     private static let rowByteCount = 100_000
     private static let pageCountMin = 1000
 
-    /// - Parameter lossCount: After how many operations the power goes, chosen by the seed: half of
-    ///   them from equal parts of the whole, half of them at its end, where the change is
-    ///   committed. All, if there are no more.
+    /// - Parameter lossCount: The number of power losses, each after some number of operations. The
+    ///   seed chooses half of these numbers from equal parts of the whole; half are at its end,
+    ///   where the change is committed. All, if there are no more.
     func run(lossCount: Int, seed: UInt64) throws -> Tally {
         let folder = try TemporaryFolder()
         let template = folder.path("template.db")
@@ -28,12 +28,12 @@ struct LargeRekeyLossHarness {
         var tally = Tally()
         let whole = try loss(folder, template, after: nil, seed: 0)
         tally.add(whole.problems, "\(keeping), power off at the end")
-        // Each page is written to the journal or log and to the file.
+        // Each page is written to the journal or the WAL, and to the file.
         guard whole.operationCount > 2 * Self.pageCountMin else {
             throw WorkloadError("only \(whole.operationCount) operations")
         }
         for skip in places(of: whole.operationCount, lossCount, using: &random) {
-            // 0 loses all that was not synced.
+            // 0 loses everything that was not synced.
             let restoreSeed = random.next() % 3 == 0 ? 0 : random.next()
             let found = try loss(folder, template, after: skip, seed: restoreSeed)
             tally.add(
@@ -88,7 +88,7 @@ struct LargeRekeyLossHarness {
         try disk.restore(seed: seed)
         unlinkIfPresent(path + "-shm")
         let left = [UInt8(1), 2].filter { holdsAll(path, key: $0) }
-        // What was told survives the power, whatever the store's durability.
+        // A reported rekey survives a power loss, whatever the store's durability.
         let isRight = left == [2] || left == [1] && !isRekeyed
         return Loss(
             operationCount: disk.operationCount(.changing),

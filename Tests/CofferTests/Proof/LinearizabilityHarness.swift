@@ -4,7 +4,7 @@ import Workload
 
 @testable import Coffer
 
-/// Eight clients in two processes on one store: what all of them saw must have an explanation.
+/// Eight clients in two processes on one store: an order must explain what all of them saw.
 struct LinearizabilityHarness {
     let journalMode: Configuration.JournalMode
     /// For tests of tests: the clients of the other process answer reads from what they remember.
@@ -16,7 +16,7 @@ struct LinearizabilityHarness {
         let folder = try TemporaryFolder()
         let path = folder.path()
         var configuration = Configuration.testing(journalMode)
-        // What survives a power loss is no part of the question.
+        // Power loss is not part of the question.
         configuration.durability = .process
         let store = try await Store(path: path, key: .numbered(1), configuration: configuration)
         try await store.write { tx in try RegisterClients.create(tx) }
@@ -35,7 +35,8 @@ struct LinearizabilityHarness {
                 let lines = history.filter { $0.key == key }.sorted { $0.start < $1.start }
                 return "register \(key):\n" + lines.map(\.line).joined(separator: "\n")
             }
-            // Too little would be explained by anything, and so would one process alone.
+            // Too few calls would be explained by any order, and so would those of one process
+            // alone.
             let theirs = history.count { $0.client >= RegisterClients.clientCount }
             let counts = [history.count - theirs, theirs]
             let countMin = Self.operationCount * RegisterClients.clientCount * 3 / 4

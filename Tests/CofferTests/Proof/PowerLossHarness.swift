@@ -4,21 +4,21 @@ import Workload
 
 @testable import Coffer
 
-/// Writes to a store until its disk loses power at some operation, and looks at what is left of it.
+/// Writes to a store until its disk loses power at some operation, and checks what is left of it.
 ///
-/// What is left is what was synced, and an arbitrary part of what was not.
+/// What is left is what was synced, and an arbitrary part of the rest.
 struct PowerLossHarness {
     let keeping: Keeping
-    /// For tests of tests: a disk that says it has synced.
+    /// For tests of tests: a disk that only claims to have synced.
     var ignoresSyncs = false
 
-    /// Loses power so many times.
+    /// Loses power this many times.
     func run(lossCount: Int, seed: UInt64) async throws -> Tally {
         let folder = try TemporaryFolder()
         let template = folder.path("template.db")
         try makeTemplate(template)
         var random = SeededGenerator(seed: seed)
-        // How many operations there are to choose from.
+        // The number of operations to choose from.
         let all = try await loss(folder, template, after: nil, seed: 0).operationCount
         var tally = Tally()
         for number in 0..<lossCount {
@@ -59,7 +59,7 @@ struct PowerLossHarness {
 
     // MARK: Work
 
-    /// What the writers did, in the order of the acknowledgements.
+    /// The writers' acknowledged writes, in the order of the acknowledgements.
     private final class Notes: Sendable {
         private let state = Mutex((attempted: [Ledger.Entry](), acknowledged: [Ledger.Entry]()))
 
@@ -80,7 +80,7 @@ struct PowerLossHarness {
         }
     }
 
-    /// Opens, writes and closes, which moves the log into the file, until the power goes.
+    /// Opens, writes and closes, which checkpoints the WAL, until the power goes.
     private func use(_ path: String, _ disk: FaultDisk, _ notes: Notes) async {
         guard let store = try? openSync(path, disk) else {
             #expect(disk.isOff, "the store does not open")
@@ -107,7 +107,7 @@ struct PowerLossHarness {
 
     private func openSync(_ path: String, _ disk: FaultDisk) throws -> Store {
         var configuration = keeping.configuration(disk)
-        // As the engine does by itself after 1 000 pages: often enough to be met.
+        // The engine does this by itself after 1 000 pages; 30 make it happen often enough.
         configuration.checkpointPageCount = 30
         return try Store(
             path: path, key: .numbered(1), mode: .mustExist, configuration: configuration)
@@ -147,7 +147,7 @@ struct PowerLossHarness {
             contents.problems += try tx.integrityProblems()
             return contents
         }
-        // It goes on where it stopped.
+        // The store goes on where it stopped.
         try store.write { tx in try Ledger.post(Ledger.Entry(worker: 7, number: 1), tx) }
         try store.close()
         return contents

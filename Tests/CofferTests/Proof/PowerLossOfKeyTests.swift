@@ -4,10 +4,10 @@ import Workload
 
 @testable import Coffer
 
-/// Power that goes while a file is made, or gets another key.
+/// Power losses while a file is made, or gets another key.
 ///
-/// At each operation of the disk in turn; a long run restores each of them many times. A file is
-/// made under another name: that its name lasts once it is renamed, the disk takes for granted.
+/// The power goes at each operation of the disk in turn; a long run restores each state many times.
+/// A file is made under another name. The disk takes for granted that a rename is durable.
 @Suite(.againstHanging) struct PowerLossOfKeyTests {
     @Test(arguments: Keeping.all)
     func `a power loss during rekey leaves one of the two keys, and every row`(
@@ -69,10 +69,10 @@ import Workload
         }
     }
 
-    /// Loses power after each operation in turn, and restores what is left in some ways.
+    /// Loses power after each operation in turn, and restores what is left in several ways.
     ///
-    /// - Parameter lose: How many operations there were, and what is wrong with what is left; `nil`
-    ///   leaves the power on until the end.
+    /// - Parameter lose: Returns the number of operations, and what is wrong with what is left;
+    ///   `nil` leaves the power on until the end.
     private func losses(
         _ lose: (_ skip: Int?, _ seed: UInt64) throws -> (operationCount: Int, problems: [String])
     ) throws -> Tally {
@@ -82,7 +82,7 @@ import Workload
         try #require(all > 10)
         for skip in 0..<all {
             for number in 0..<tryCount(1, long: 50) {
-                // 0 loses all that was not synced.
+                // 0 loses everything that was not synced.
                 let seed = UInt64((skip + number) % 2 * (number + 1))
                 tally.add(try lose(skip, seed).problems, "power off after \(skip), seed \(seed)")
             }
@@ -90,7 +90,7 @@ import Workload
         return tally
     }
 
-    /// How many operations there were.
+    /// Returns the number of operations.
     private func end(_ disk: FaultDisk, _ seed: UInt64) throws -> Int {
         disk.cutPower()
         try disk.restore(seed: seed)
@@ -113,7 +113,7 @@ import Workload
         (try? contents(path, key: key, keeping))?.map { Set($0) } == Set(entries)
     }
 
-    /// The entries of a file that is sound; `nil` if there is none, or it has no tables.
+    /// The entries of a sound file; `nil` if there is none, or it has no tables.
     private static func contents(
         _ path: String, key: UInt8, _ keeping: Keeping
     ) throws -> [Ledger.Entry]? {
@@ -125,7 +125,7 @@ import Workload
         defer { try? store.close() }
         return try store.read { tx in
             let problems = try tx.integrityProblems()
-            // Thrown, not required: on the disk that does not sync this has to happen.
+            // Thrown, not required, because this must happen on the disk that does not sync.
             guard problems.isEmpty else { throw WorkloadError("\(problems)") }
             let table = try tx.firstRow("SELECT 1 FROM sqlite_master WHERE name = 'entry'")
             guard table != nil else { return nil }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Coffer
 
-/// Power that goes: 400 times by default, 40 000 times in a long run.
+/// Power losses: 400 by default, 40 000 in a long run.
 @Suite(.againstHanging) struct PowerLossTests {
     @Test(arguments: Keeping.all)
     func `a power loss costs no acknowledged write with FULL, and leaves none half there`(

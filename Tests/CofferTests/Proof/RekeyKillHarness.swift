@@ -3,11 +3,11 @@ import Workload
 
 @testable import Coffer
 
-/// Kills a process that changes the key, at random moments, and looks at what it left: one of the
-/// two keys opens every row, the other none; and the new one, if the process said that it was done.
+/// Kills a process that changes the key, at random moments, and checks what it left: one of the two
+/// keys opens every row, the other none. It must be the new key if the process reported success.
 ///
-/// Only a kill in the middle counts as a try: one that leaves a journal or a log behind. What the
-/// others leave is looked at all the same.
+/// Only a kill in the middle counts as a try: one that leaves a journal or a WAL behind. What other
+/// kills leave is checked all the same.
 struct RekeyKillHarness {
     let journalMode: Configuration.JournalMode
     /// For tests of tests: the engine changes the salt with the key.
@@ -16,7 +16,7 @@ struct RekeyKillHarness {
     private static let rowCount = 1500
     private static let rowByteCount = 3000
 
-    /// - Parameter killCount: How many kills in the middle are wanted.
+    /// - Parameter killCount: The number of kills in the middle to reach.
     func run(killCount: Int, seed: UInt64) throws -> Tally {
         let folder = try TemporaryFolder()
         let original = folder.path("original.db")
@@ -24,7 +24,7 @@ struct RekeyKillHarness {
         var random = SeededGenerator(seed: seed)
         var tally = Tally()
         var otherCount = 0
-        // Nearly all are in the middle: the moment is told by how far the journal has grown.
+        // Nearly all kills are in the middle, because the growth of the journal decides the moment.
         while tally.triedCount < killCount, otherCount < 10 + killCount {
             let place = "\(journalMode), kill \(tally.triedCount + otherCount) of seed \(seed)"
             let path = try folder.copy(original, as: "store.db")
@@ -63,7 +63,7 @@ struct RekeyKillHarness {
         let verb = changesSalt ? "rekey-with-salt" : "rekey"
         let peer = try Peer([verb, journalMode.description, path, "1", "2"])
         guard peer.line() == "ready" else { throw WorkloadError("the peer is not ready") }
-        // The journal, or the log, comes to hold every page. One of eight is killed after that.
+        // In the end the journal or the WAL holds every page. One kill of eight comes after that.
         let part = Double.random(in: 0..<1.14, using: &random)
         let pause = UInt32.random(in: 0..<2000, using: &random)
         let byteCount = Int(Double(try Damage.byteCount(path)) * part)
@@ -89,7 +89,7 @@ struct RekeyKillHarness {
     ) -> [String] {
         var problems: [String] = []
         var keys: Set<UInt8> = []
-        // Twice: a file that is repaired as it is opened has to open again.
+        // Twice, because a file that is repaired as it is opened must open again.
         for _ in 0..<2 {
             for key in [UInt8(1), 2].shuffled(using: &random) {
                 do {

@@ -3,16 +3,16 @@ import Testing
 
 @testable import Coffer
 
-/// What a harness has tried, and what came of it.
+/// How often a harness tried, and what it found.
 ///
 /// The harnesses return it instead of failing by themselves, so that a test can also expect them to
 /// find something: each is run once with its guard switched off.
 struct Tally: Sendable {
     var triedCount = 0
-    /// What was lost, half there, or answered wrongly, in words.
+    /// Descriptions of what was lost, half done, or answered wrongly.
     private(set) var problems: [String] = []
 
-    /// Counts one more, with what was wrong about it.
+    /// Counts one more try, with its problems.
     mutating func add(_ problems: [String], _ place: @autoclosure () -> String) {
         triedCount += 1
         let text = problems.isEmpty ? "" : place()
@@ -20,7 +20,7 @@ struct Tally: Sendable {
         self.problems += problems.map { "\(text): \($0)" }
     }
 
-    /// Counts the last try as lost, for what showed only later.
+    /// Counts the last try as lost, for a problem that showed only later.
     mutating func addLate(_ problem: String) {
         lostCount += 1
         problems.append(problem)
@@ -29,7 +29,7 @@ struct Tally: Sendable {
     private(set) var lostCount = 0
     var survivedCount: Int { triedCount - lostCount }
 
-    /// Fails the test for each problem, and adds the counts to what `make proof` collects.
+    /// Fails the test for each problem, and adds the counts to those that `make proof` collects.
     func expectNothingLost(
         _ harness: String, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
@@ -42,7 +42,7 @@ struct Tally: Sendable {
         try report(harness)
     }
 
-    /// One line, appended in one write: the harnesses run beside each other.
+    /// Appends one line in one write, because the harnesses run concurrently.
     private func report(_ harness: String) throws {
         guard let path = ProcessInfo.processInfo.environment["COFFER_PROOF"] else { return }
         let engine = try Engine.capabilities.cipherVersion
@@ -64,14 +64,14 @@ func tryCount(_ count: Int, long: Int) -> Int {
 }
 
 extension Reading where Self: ~Copyable {
-    /// What the engine's own check of the file found, in words.
+    /// The problems that the engine's own check of the file found.
     func integrityProblems() throws -> [String] {
         let found = try firstRow("PRAGMA integrity_check")?.get(0, as: String.self)
         return found == "ok" ? [] : ["integrity: \(found ?? "none")"]
     }
 }
 
-/// One way of keeping a store: what the harnesses go through.
+/// A combination of journal mode and durability; the harnesses try all of them.
 struct Keeping: Sendable, CustomStringConvertible, CustomTestStringConvertible {
     let journalMode: Configuration.JournalMode
     let durability: Configuration.Durability

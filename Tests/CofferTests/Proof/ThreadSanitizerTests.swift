@@ -4,18 +4,18 @@ import Testing
 
 @testable import Coffer
 
-/// As in the library: see there.
+/// As in the library; see the type there.
 typealias Mutex<Value> = Coffer.Mutex<Value>
 
-/// That the sanitizer sees what it is there for, and nothing else. It ends a process in which it
-/// saw a race with exit code 66.
+/// The sanitizer must see the races that it is there for, and nothing else. It ends a process in
+/// which it saw a race with exit code 66.
 @Suite(.againstHanging) struct ThreadSanitizerTests {
     private final class Counter: @unchecked Sendable {
-        // @unchecked: wrongly so, on purpose.
+        // @unchecked: deliberately wrong.
         var count = 0
     }
 
-    /// Two threads do the same at the same time.
+    /// Runs the work in two threads at the same time.
     private static func twice(_ work: @escaping @Sendable () -> Void) {
         let isDone = DispatchSemaphore(value: 0)
         for _ in 0..<2 {
@@ -35,7 +35,7 @@ typealias Mutex<Value> = Coffer.Mutex<Value>
         }
     }
 
-    @Test func `a race on what belongs to one body is found in the library too`() async {
+    @Test func `a race on a value that belongs to one body is found in the library too`() async {
         await #expect(processExitsWith: .exitCode(66)) {
             let folder = try TemporaryFolder()
             let connection = try Connection(path: folder.path(), key: .numbered(1))
@@ -48,7 +48,7 @@ typealias Mutex<Value> = Coffer.Mutex<Value>
     }
 
     private final class Counted: @unchecked Sendable {
-        // @unchecked: wrongly so, on purpose.
+        // @unchecked: deliberately wrong.
         let scope: TransactionScope
 
         init(scope: TransactionScope) {
@@ -56,7 +56,7 @@ typealias Mutex<Value> = Coffer.Mutex<Value>
         }
     }
 
-    @Test func `a counter under the mutex is no race`() async {
+    @Test func `a counter under the mutex is not a race`() async {
         await #expect(processExitsWith: .success) {
             let count = Mutex(0)
             Self.twice { count.withLock { $0 += 1 } }
