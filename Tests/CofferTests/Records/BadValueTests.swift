@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-/// Values that do not fit: refused in both directions, with table and column, never the value.
+/// Values that do not fit: both directions refuse them with table and column, never with the value.
 @Suite(.againstHanging) struct BadValueTests {
     private let fixture: RecordFixture
 
@@ -40,7 +40,7 @@ import Testing
         #expect(try fixture.values("SELECT id FROM item ORDER BY id") == [1, 3])
     }
 
-    @Test func `an integer above that of SQLite is refused`() throws {
+    @Test func `an integer above SQLite's largest is refused`() throws {
         try fixture.store.write { tx throws in
             let error = expect(.mismatch) { try tx.insert(Item(id: 1, big: UInt64.max)) }
             #expect(error?.column == "big")
@@ -76,7 +76,7 @@ import Testing
 
     @Test(arguments: stored)
     func `a stored value that does not fit is a mismatch`(column: String, value: String) throws {
-        // A table without types keeps any value as it is.
+        // A table without column types stores any value unchanged.
         let names = "id, big, small, flag, real, float, text, data, uuid, link, price, colour, list"
         try fixture.execute(SQL(text: "CREATE TABLE item(\(names))"))
         try fixture.store.write { tx in try tx.insert(Item(id: 1)) }
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    /// Whether an error, or what led to it, contains a text anywhere.
+    /// Whether an error, or its cause, contains a text anywhere.
     private func says(_ error: any Error, _ text: String) -> Bool {
         var dumped = ""
         dump(error, to: &dumped)
@@ -129,7 +129,7 @@ import Testing
         var date: Date?
     }
 
-    @Test func `what led to an error does not tell the value either`() throws {
+    @Test func `the cause of an error does not reveal the value either`() throws {
         try fixture.store.write { tx throws in
             try tx.insert(Item(id: 1))
             try tx.insert(Measured(id: 1, number: []))
@@ -151,7 +151,7 @@ import Testing
         var colour: Colour
     }
 
-    @Test func `NaN is refused of every type that has it`() throws {
+    @Test func `NaN is refused for every type that has it`() throws {
         try fixture.store.write { tx throws in
             for (bad, column) in [
                 (Measured(id: 1, number: [], maybe: .nan), "maybe"),
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    @Test func `an integer is taken for a real where it is exact`() throws {
+    @Test func `an integer is read as a real where it is exact`() throws {
         try fixture.store.write { tx in try tx.insert(Item(id: 1)) }
         let found = try fixture.store.read { tx throws in
             try tx.fetch(Item.self, sql: "SELECT *, 1 FROM (SELECT item.*, 1 FROM item)")

@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-/// Columns whose values have another form than Coffer's usual one.
+/// Columns whose values have another encoding than Coffer's default.
 @Suite(.againstHanging) struct ColumnEncodingTests {
     private let fixture: RecordFixture
 
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `each form is stored as it says, and comes back`() throws {
+    @Test func `each encoding is stored as declared, and comes back`() throws {
         let all = [Visit.numbered(1), Visit.numbered(2)]
         try fixture.store.write { tx in try tx.insert(all) }
         #expect(try fixture.store.read { tx in try tx.fetch(Visit.order(by: \.id)) } == all)
@@ -51,7 +51,7 @@ import Testing
         #expect(columns == ["TEXT", "TEXT", "TEXT", "INTEGER", "REAL", "REAL", "TEXT"])
     }
 
-    @Test func `keys and conditions take the same form`() throws {
+    @Test func `keys and conditions use the same encoding`() throws {
         let all = (1...4).map { Visit.numbered($0) }
         try fixture.store.write { tx in try tx.insert(all) }
         try fixture.store.write { tx throws in
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func `an order that the form does not have is misuse`() throws {
+    @Test func `an order that the encoding does not have is misuse`() throws {
         let date = Date(timeIntervalSince1970: 0)
         try fixture.store.write { tx in
             try tx.create(Visit.self)
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func `what is not in the form is a mismatch that names the column`() throws {
+    @Test func `a value that is not in the encoding is a mismatch that names the column`() throws {
         try fixture.store.write { tx in try tx.insert(Visit.numbered(2)) }
         for column in ["id", "began", "day"] {
             let other = try RecordFixture()
@@ -158,7 +158,7 @@ import Testing
 
     private struct Undo: Error {}
 
-    /// What a value that is not in the form gives, or says.
+    /// The result of reading values that are not in the encoding: the record or the error.
     private func refusals<P>(_ type: Trip<P>.Type) -> [String] {
         ["id", "place", "began", "ended", "seen", "day", "last", "plain"].flatMap { column in
             ["NULL", "'x'", "5", "0.5", "x'00'", "CAST(x'ff' AS TEXT)"].map { value in
@@ -182,7 +182,7 @@ import Testing
     @Test func `both ways write the same rows, read the same values and refuse the same`() throws {
         #expect(try StoredTrip.accessReport().reason == nil)
         let columns = "id, place, began, ended, seen, day, last, plain, title"
-        // Without types, so that any value is kept as it is.
+        // Without column types, so that any value is stored unchanged.
         try fixture.execute(SQL(text: "CREATE TABLE trip(\(columns))"))
         let own = try tripRows(OwnTrip.self)
         let stored = try tripRows(StoredTrip.self)
@@ -208,7 +208,7 @@ import Testing
         static var encodings: [PartialKeyPath<Wrong>: ColumnEncoding] { [\.id: .uuidText] }
     }
 
-    @Test func `a form for another type is misuse`() throws {
+    @Test func `an encoding for another type is misuse`() throws {
         let error = expect(.misuse) { try fixture.store.write { tx in try tx.create(Wrong.self) } }
         #expect(error?.column == "id")
     }

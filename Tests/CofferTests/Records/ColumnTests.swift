@@ -246,7 +246,7 @@ import Testing
         }
     }
 
-    @Test func `a type of 200 columns whose keys are strings works, and what is left out is NULL`()
+    @Test func `a type of 200 columns whose keys are strings works, and omitted columns are NULL`()
         throws
     {
         let full = Dictionary(uniqueKeysWithValues: (0..<200).map { ("c\($0)", $0) })

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// What a type declares of its table: indexes, foreign keys, defaults, WITHOUT ROWID.
+/// A type's declarations for its table: indexes, foreign keys, defaults, WITHOUT ROWID.
 @Suite(.againstHanging) struct DeclarationTests {
     private let fixture: RecordFixture
     private var store: Store { fixture.store }
@@ -93,8 +93,7 @@ import Testing
         var part_number: Int
     }
 
-    @Test func `indexes of which tables and columns give the same name get different ones`() throws
-    {
+    @Test func `indexes whose tables and columns give the same name get different names`() throws {
         for isShortFirst in [true, false] {
             let fixture = try RecordFixture()
             try fixture.store.write { tx throws in
@@ -138,7 +137,8 @@ import Testing
         }
     }
 
-    @Test func `the first insert makes them too, and a deferred key waits for the end`() throws {
+    @Test func `the first insert makes them too, and a deferred key is checked at the end`() throws
+    {
         try store.write { tx throws in
             let ada = try tx.insert(Author(name: "ada"))
             try tx.insert(article(1, ada, editor: "later"))
@@ -281,7 +281,7 @@ import Testing
         #expect("\(sql)".contains("WITHOUT ROWID"))
     }
 
-    @Test func `an integer key without row ids is the type's own to choose`() throws {
+    @Test func `the program chooses an integer key without row ids`() throws {
         struct Plain: Record {
             static let isWithoutRowID = true
             var id: Int
@@ -372,14 +372,14 @@ import Testing
         init(id: Int, name: String) { (self.id, self.name) = (id, name) }
     }
 
-    @Test func `a class, whose key paths have no place, says what to declare`() throws {
+    @Test func `a class, whose key paths have no offset, says what to declare`() throws {
         try store.write { tx throws in
             let error = expect(.misuse) { try tx.create(Sealed.self) }
             #expect(error?.hint?.contains("static var columns") == true)
         }
     }
 
-    @Test func `declarations that cannot be meant say so`() throws {
+    @Test func `contradictory declarations are refused with an explanation`() throws {
         struct NoIndex: Record {
             static var indexes: [Index<Self>] { [Index()] }
             var id: Int

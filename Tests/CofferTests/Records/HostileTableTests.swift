@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    @Test func `a coding that fills, leaves out, excuses or rounds keeps its own way`() throws {
+    @Test func `a coding that fills, omits, tolerates or rounds values keeps its own way`() throws {
         #expect(try Filling.accessReport().reason != nil)
         #expect(try Omitting.accessReport().reason != nil)
         #expect(try Excusing.accessReport().reason != nil)
@@ -177,7 +177,9 @@ import Testing
         var text: String
     }
 
-    @Test func `parts of texts are compared as bytes, whatever collation the column has`() throws {
+    @Test func `prefixes and suffixes are compared as bytes, whatever the column's collation`()
+        throws
+    {
         try fixture.execute(
             "CREATE TABLE word(id INTEGER PRIMARY KEY, text TEXT NOT NULL COLLATE NOCASE)")
         try fixture.execute(
@@ -188,7 +190,7 @@ import Testing
         #expect(try found(.hasPrefix(\.text, "Z")) == ["Zebra"])
         #expect(try found(.hasPrefix(\.text, "Re: ")) == ["Re: a"])
         #expect(try found(.hasSuffix(\.text, "a")) == ["Zebra", "Re: a"])
-        // Comparisons keep the column's own way, which an index of it has too.
+        // Comparisons use the column's collation, which an index of the column has too.
         #expect(try found(\.text == "zebra") == ["Zebra"])
         #expect(try found(["ZOO"].contains(\.text)) == ["zoo"])
         #expect(try found(\.text < "s") == ["Re: a", "RE: b"])

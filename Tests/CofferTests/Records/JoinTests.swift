@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-/// Rows and those that they refer to, along declared references.
+/// Rows together with the rows that they refer to, by declared references.
 @Suite(.againstHanging) struct JoinTests {
     private let fixture: RecordFixture
     private let authors: [Author]
@@ -64,7 +64,7 @@ import Testing
         }.map(\.id)
     }
 
-    /// What Swift says: each article and its author.
+    /// The result computed in Swift: each article and its author.
     private func expected(_ isWanted: (Article, Author) -> Bool) -> [String] {
         articles.flatMap { article in
             authors.filter { $0.id == article.author && isWanted(article, $0) }
@@ -72,13 +72,14 @@ import Testing
         }
     }
 
-    @Test func `pairs are the rows that refer to one, each with it`() throws {
+    @Test func `pairs are the referring rows, each with the row that it refers to`() throws {
         let all = Article.order(by: \.id).joining(\.author, to: Author.all)
         #expect(try pairs(all) == expected { _, _ in true })
         #expect(try pairs(all).count == 25)
     }
 
-    @Test func `conditions of both types hold, also where both have a column of the name`() throws {
+    @Test func `conditions of both types apply, also where both have a column of the name`() throws
+    {
         let join = Article.where(\.length > 1 && \.name != "n2").order(by: \.id)
             .joining(\.author, to: Author.where(\.name == "a1" || \.email == nil))
         let wanted = expected { article, author in
@@ -91,7 +92,7 @@ import Testing
         #expect(try pairs(mixed) == expected { article, _ in article.id > 26 })
     }
 
-    @Test func `pairs stand in the order of the parents, then of the children`() throws {
+    @Test func `pairs are in the order of the parents, then of the children`() throws {
         let join = Article.order(by: \.length, .descending).order(by: \.id)
             .joining(\.author, to: Author.order(by: \.name).order(by: \.id))
         let found = try fixture.store.read { tx in try tx.fetch(join) }
@@ -109,7 +110,7 @@ import Testing
         #expect(try pairs(join) == ["5 5", "7 1", "8 2"])
     }
 
-    @Test func `a reference to another property than the key`() throws {
+    @Test func `a reference to a property other than the key`() throws {
         let join = Article.where(\.id < 6).order(by: \.id)
             .joining(\.editor, to: Author.where(\.id < 3))
         #expect(try pairs(join) == ["1 1", "2 2", "5 1"])
@@ -206,7 +207,7 @@ import Testing
         }
     }
 
-    @Test func `what is not declared, or ambiguous, is misuse`() throws {
+    @Test func `a reference that is not declared, or ambiguous, is misuse`() throws {
         try fixture.store.read { tx throws in
             let undeclared = expect(.misuse) {
                 try tx.fetch(Article.all.joining(\.id, to: Author.all))

@@ -75,7 +75,7 @@ import Testing
         var inner: Inner
         var opaque: Opaque
 
-        // In another order, and with the names of each other.
+        // The keys are in another order, and some have the name of another property.
         enum CodingKeys: String, CodingKey {
             case d = "c"
             case b = "x"
@@ -170,7 +170,7 @@ import Testing
         }
     }
 
-    @Test func `a property that only follows another has no column`() throws {
+    @Test func `a property that is only derived from another has no column`() throws {
         #expect(try column(\Derived.id) == "id")
         #expect(try column(\Derived.name) == "name")
         expectMisuse(\Derived.copy)

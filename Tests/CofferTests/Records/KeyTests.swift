@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// Keys of every kind: typed identifiers, several columns, JSON; and what refers to them.
+/// Keys of every kind: typed identifiers, several columns, JSON; and references to them.
 @Suite(.againstHanging) struct KeyTests {
     private let fixture: RecordFixture
     private var store: Store { fixture.store }
@@ -53,7 +53,7 @@ import Testing
         var text: String
     }
 
-    @Test func `typed identifiers are keys and foreign keys of every verb`() throws {
+    @Test func `typed identifiers are keys and foreign keys in every verb`() throws {
         let people = ["ada", "bob"].map { Person(id: Tagged(UUID()), name: $0) }
         let (ada, bob) = (people[0], people[1])
         try store.write { tx throws in
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    @Test func `a key of three columns is one of every verb`() throws {
+    @Test func `a key of three columns works in every verb`() throws {
         try checkCells(Cell<RecordPathsTests.Own, RowIDs>.self)
         try checkCells(Cell<RecordPathsTests.Stored, RowIDs>.self)
         try checkCells(Cell<RecordPathsTests.Own, NoRowIDs>.self)
@@ -203,7 +203,7 @@ import Testing
         var kind: String
     }
 
-    @Test func `a key that is kept as JSON says which row it is`() throws {
+    @Test func `a key that is stored as JSON identifies its row`() throws {
         try store.write { tx throws in
             let spots = [Spot(x: 1, y: 2), Spot(x: 1, y: nil), Spot(x: 2, y: 1)]
             try tx.insert(spots.map { Tile(id: $0, kind: "a") })
@@ -233,7 +233,7 @@ import Testing
         var id: Int64?
     }
 
-    @Test func `a record of one column does everything that others do`() throws {
+    @Test func `a record of one column can do everything that others do`() throws {
         try store.write { tx throws in
             #expect(try tx.insert(Only()) == 1)
             #expect(try tx.insert(Only(id: 5)) == 5)

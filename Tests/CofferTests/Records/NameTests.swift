@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// Names of tables and columns that SQL, or Coffer's own SQL, has another use for.
+/// Names of tables and columns that have another meaning in SQL, or in Coffer's own SQL.
 @Suite(.againstHanging) struct NameTests {
     private let fixture: RecordFixture
     private var store: Store { fixture.store }
@@ -24,7 +24,7 @@ import Testing
         static let key = ["select"]
     }
 
-    /// The table's name, and `i` and `value`, are those of parts of Coffer's own statements.
+    /// The table's name, `i` and `value` also occur in Coffer's own statements.
     struct Odd<P: RecordPathsTests.Path>: Record, Equatable {
         static var access: RecordAccess { P.access }
         static var table: String { "coffer_list" }
@@ -116,7 +116,8 @@ import Testing
         var size: Double?
     }
 
-    @Test func `a column that the table spells in other letters is found in a SELECT of one's own`()
+    @Test
+    func `a column that the table spells in other letters is found in the program's own SELECT`()
         throws
     {
         try store.write { tx throws in
@@ -130,7 +131,7 @@ import Testing
                     try tx.fetch(StoredShouting.self, sql: sql)
                         == [StoredShouting(id: 1, title: "a", size: 2)])
             }
-            // Of two the one that is spelled as the property counts.
+            // If there are two, the one that is spelled as the property counts.
             let both: SQL = "SELECT ID, 'x' AS TITLE, title AS title FROM shouting"
             #expect(try tx.fetch(Shouting.self, sql: both).first?.title == "a")
         }
@@ -141,7 +142,7 @@ import Testing
         var id: Int
     }
 
-    @Test func `a name that the engine keeps for itself is an error that names the table`() throws {
+    @Test func `a name that the engine reserves is an error that names the table`() throws {
         try store.write { tx throws in
             let error = expect(.sql) { try tx.create(Reserved.self) }
             #expect(error?.table == "sqlite_notes")
@@ -155,7 +156,7 @@ import Testing
     enum TooMany: Many { static let count = 1_000 }
     enum Endless: Many { static let count = 2_001 }
 
-    /// A column for each number, by keys that are made when they are needed.
+    /// A column for each number, with keys that are made when they are needed.
     struct Wide<M: Many>: Record, Equatable {
         static var table: String { "wide" }
         static var key: [String] { ["c0"] }
@@ -202,7 +203,7 @@ import Testing
         }
     }
 
-    @Test func `a record has as many columns as the engine takes arguments`() throws {
+    @Test func `a record has at most as many columns as the engine takes arguments`() throws {
         try write(Wide<Most>.self)
         try fixture.execute("DROP TABLE wide")
         if isEngine4 { return try write(Wide<TooMany>.self) }
@@ -217,7 +218,7 @@ import Testing
                 let error = expect(.tooBig) { try verb(&tx) }
                 #expect(error?.table == "wide" && error?.message.contains("999") == true)
             }
-            // What reads binds the key alone.
+            // Reading binds only the key.
             try tx.execute("INSERT INTO wide (c0, c999) VALUES (1, 2)")
             #expect(try tx.find(Wide<TooMany>.self, 1)?.values.last == 2)
         }

@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-/// Types that encode a column piece by piece, and classes whose superclass codes itself.
+/// Types that encode a column piece by piece, and classes whose superclass encodes itself.
 @Suite(.againstHanging) struct NestedContainerTests {
     private let fixture: RecordFixture
 
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func `what a type encodes piece by piece is one column of JSON`() throws {
+    @Test func `a value that a type encodes piece by piece is one column of JSON`() throws {
         let all = [Parcel(id: 1), Parcel(id: 2, stops: [], deep: []), Parcel(id: 3)]
         try fixture.store.write { tx in try tx.insert(all) }
         #expect(try fixture.store.read { tx in try tx.fetch(Parcel.order(by: \.id)) } == all)
@@ -97,7 +97,7 @@ import Testing
         ("{", "JSONObject"), ("[]", "JSONObject"), (#"{"city":1}"#, "String"),
         ("nothing", "JSONObject"), (#"{},"stops":{}"#, "JSONObject"),
     ])
-    func `a JSON that the type cannot take apart is a mismatch`(
+    func `JSON that the type cannot decode is a mismatch`(
         json: String, expected: String
     ) throws {
         try fixture.store.write { tx in try tx.insert(Parcel(id: 1)) }
@@ -112,7 +112,7 @@ import Testing
     }
 
     class Base: Codable, @unchecked Sendable {
-        // @unchecked: a superclass is not final; all it has is constant.
+        // @unchecked: a superclass is not final, but all its properties are constant.
         let name: String
         let size: Int
         init(name: String, size: Int) { (self.name, self.size) = (name, size) }
@@ -191,7 +191,8 @@ import Testing
         }
     }
 
-    @Test func `a superclass has the column that its subclass names, and is let be by a part`()
+    @Test
+    func `a superclass has the column that its subclass names, and a partial update leaves it`()
         throws
     {
         let named = try #require(try fixture.roundTrip(Named(id: 3, note: nil)).first)
@@ -225,7 +226,7 @@ import Testing
         }
     }
 
-    @Test func `a record that fails half-way leaves nothing for the next`() throws {
+    @Test func `a record that fails half-way leaves nothing for the next record`() throws {
         try fixture.store.write { tx in
             try tx.insert(Broken(id: 1))
             let error = expect(.mismatch) { try tx.insert(Broken(id: 2)) }

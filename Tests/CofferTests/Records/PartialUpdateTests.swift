@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// Parts of records, and many of them.
+/// Updates of some properties, and of many records.
 @Suite(.againstHanging) struct PartialUpdateTests {
     private let fixture: RecordFixture
     private var store: Store { fixture.store }
@@ -17,7 +17,7 @@ import Testing
         var text: String
     }
 
-    @Test func `insert returns the key that the engine has chosen`() throws {
+    @Test func `insert returns the key that the engine chose`() throws {
         try store.write { tx throws in
             #expect(try tx.insert(Entry(text: "a")) == 1)
             #expect(try tx.insert(Entry(id: 40, text: "b")) == 40)
@@ -60,7 +60,7 @@ import Testing
         var id: String
     }
 
-    @Test func `a key that is nil and not the engine's to choose says so`() throws {
+    @Test func `a nil key that the engine cannot choose says so`() throws {
         struct Named: Record {
             static let key = ["name"]
             var name: String?
@@ -107,7 +107,7 @@ import Testing
         var piece: String?
     }
 
-    @Test func `what is wrong with a property that is not chosen does not matter`() throws {
+    @Test func `a bad value in a property that is not chosen does not matter`() throws {
         try checkPartly(RecordPathsTests.Own.self)
         try checkPartly(RecordPathsTests.Stored.self)
     }
@@ -122,7 +122,7 @@ import Testing
             var expected = good
             expected.title = "new"
             #expect(try tx.fetch(Partly<P>.all) == [expected])
-            // What is nil is set to NULL, and is no value of the record before.
+            // A nil is stored as NULL, not as the previous record's value.
             #expect(try tx.update(bad, only: \.title, \.piece))
             expected.piece = nil
             #expect(try tx.fetch(Partly<P>.all) == [expected])
@@ -166,7 +166,7 @@ import Testing
         static var columns: [PartialKeyPath<Pieces>: String] { [\.place: "place"] }
     }
 
-    @Test func `also not of one that is encoded piece by piece`() throws {
+    @Test func `a bad value in a property encoded piece by piece does not matter either`() throws {
         try store.write { tx throws in
             try tx.insert(Pieces(id: 1, place: "here", title: "a"))
             let bad = Pieces(id: 1, place: "bad", title: "b")
@@ -178,7 +178,7 @@ import Testing
         }
     }
 
-    @Test func `a part of a record cannot be its key, a computed property, or nothing`() throws {
+    @Test func `a partial update cannot set the key, a computed property, or nothing`() throws {
         try store.write { tx throws in
             try tx.insert(Note.numbered(1))
             let error = expect(.misuse) { try tx.update(Note.numbered(1), only: \.id) }
@@ -187,7 +187,7 @@ import Testing
         }
     }
 
-    @Test func `after a rollback took the table away, the next update finds it anew`() throws {
+    @Test func `after a rollback removed the table, the next update finds it again`() throws {
         struct Undo: Error {}
         #expect(throws: Undo.self) {
             try store.write { tx throws in
@@ -203,7 +203,7 @@ import Testing
         }
     }
 
-    @Test func `writing again compiles nothing again`() throws {
+    @Test func `a second write compiles nothing again`() throws {
         try store.write { tx throws in
             try tx.insert(Note.numbered(1))
             let table = try RecordTable.of(Note.self, tx.connection())
@@ -289,14 +289,14 @@ import Testing
             #expect(try tx.count(Download.all) == 3)
             #expect(
                 try tx.rows("SELECT what FROM log").map { $0[0] } == ["UPDATE", "INSERT", "INSERT"])
-            // A further conflict is one.
+            // A further conflict is a failure.
             let twin = Download(id: first.id, url: "other", done: 4)
             _ = expect(.constraint) { try tx.insertOrUpdate(twin, conflictingOn: \.url) }
             #expect(try tx.count(Download.all) == 3)
         }
     }
 
-    @Test func `insertOrUpdate asks for something unique, in the type and in the table`() throws {
+    @Test func `insertOrUpdate needs something unique, in the type and in the table`() throws {
         try store.write { tx throws in
             try tx.insert(Note.numbered(1))
             let error = expect(.misuse) {
@@ -316,7 +316,7 @@ import Testing
         }
     }
 
-    @Test func `batches count the rows that were there`() throws {
+    @Test func `batches count the rows that existed`() throws {
         try store.write { tx throws in
             let notes = (1...2_000).map(Note.numbered)
             try tx.insertOrUpdate(notes)

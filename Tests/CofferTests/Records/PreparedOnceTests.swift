@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-/// A verb compiles its statement once; from then on it is in the cache.
+/// A verb compiles its statement once; after that it is in the cache.
 @Suite struct PreparedOnceTests {
     struct Item: Record {
         static var indexes: [Index<Self>] { [Index(\.code, isUnique: true)] }
@@ -86,7 +86,7 @@ import Testing
         Item(id: number, code: "\(number)", count: number, rank: 0.5)
     }
 
-    @Test func `the second call of a verb compiles nothing, with whatever values`() throws {
+    @Test func `the second call of a verb compiles nothing, whatever its values`() throws {
         let fixture = try RecordFixture()
         let callCount = UnsafeMutablePointer<Int>.allocate(capacity: 1)
         callCount.initialize(to: 0)

@@ -31,7 +31,7 @@ import Testing
         try ids(Note.where(condition).order(by: \.id))
     }
 
-    @Test func `comparisons select what Swift would`() throws {
+    @Test func `comparisons select what Swift would select`() throws {
         #expect(try ids(where: \.id == 3) == [3])
         #expect(try ids(where: \.id != 3) == [1, 2, 4, 5, 6, 7, 8])
         #expect(try ids(where: \.id < 3) == [1, 2])
@@ -44,7 +44,7 @@ import Testing
         #expect(try ids(where: \.created <= Date(timeIntervalSince1970: 2)) == [1, 2])
     }
 
-    @Test func `conditions know true and false only, also where there is NULL`() throws {
+    @Test func `conditions are only true or false, also where there is NULL`() throws {
         let text: String? = "third"
         #expect(try ids(where: \.note == nil) == [1, 2, 4, 5, 7, 8])
         #expect(try ids(where: \.note != nil) == [3, 6])
@@ -164,7 +164,7 @@ import Testing
         var discount: Amount?
     }
 
-    @Test func `what has no order is not compared by it`() throws {
+    @Test func `a column whose encoding has no order is not compared by it`() throws {
         try fixture.store.write { tx throws in
             try tx.create(Item.self)
             try tx.insert([Bill(id: 1, amount: Amount(9)), Bill(id: 2, amount: Amount(10))])

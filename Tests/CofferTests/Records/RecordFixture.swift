@@ -2,7 +2,7 @@ import Foundation
 
 @testable import Coffer
 
-/// A store in a folder of its own, for one test of records.
+/// A store in its own folder, for one test of records.
 struct RecordFixture {
     let folder: TemporaryFolder
     let store: Store
@@ -26,7 +26,7 @@ struct RecordFixture {
         try store.read { tx in try tx.rows(sql).flatMap(\.values) }
     }
 
-    /// Each column's name, type, NOT NULL and position in the key, as SQLite tells them.
+    /// Each column's name, type, NOT NULL and position in the key, as SQLite reports them.
     func columns(of table: String) throws -> [String] {
         try store.read { tx throws in
             try tx.rows("PRAGMA table_info(\(identifier: table))").map { row in

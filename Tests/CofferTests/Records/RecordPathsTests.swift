@@ -4,7 +4,7 @@ import Workload
 
 @testable import Coffer
 
-/// The two ways from a record to a row and back do the same, for every shape: same rows, same
+/// The two ways from a record to a row and back do the same for every shape: same rows, same
 /// values, same refusals.
 @Suite(.againstHanging) struct RecordPathsTests {
     private let fixture: RecordFixture
@@ -16,7 +16,7 @@ import Workload
             Sixteen<Own, Int, Int, Int, Int>.self, Wide<Own, Int, Int, Int, Int>.self,
         ]
         for shape in shapes {
-            // Without types, so that any value is kept as it is.
+            // Without column types, so that any value is stored unchanged.
             let columns = shape.columnNames.joined(separator: ", ")
             try fixture.execute(SQL(text: "CREATE TABLE \(shape.table)(\(columns))"))
         }
@@ -26,7 +26,7 @@ import Workload
     enum Own: Path { static let access = RecordAccess.codable }
     enum Stored: Path { static let access = RecordAccess.storedProperties }
 
-    /// A record of which a generator makes values.
+    /// A record whose values a generator makes.
     protocol Shape: Record {
         static var columnNames: [String] { get }
         init(_ seed: inout SeededGenerator)
@@ -43,7 +43,7 @@ import Workload
         init(_ seed: inout SeededGenerator) { a0 = .sample(&seed) }
     }
 
-    /// A key, and six properties.
+    /// A key, and six other properties.
     struct Seven<P: Path, A: Sample, B: Sample, C: Sample, D: Sample>: Shape {
         static var access: RecordAccess { P.access }
         static var table: String { "seven" }
@@ -56,7 +56,7 @@ import Workload
         }
     }
 
-    /// A key that is a text in the middle of fifteen others.
+    /// A key that is a text in the middle of fifteen other properties.
     struct Sixteen<P: Path, A: Sample, B: Sample, C: Sample, D: Sample>: Shape {
         static var access: RecordAccess { P.access }
         static var table: String { "sixteen" }
@@ -127,12 +127,12 @@ import Workload
         try withTypes(round) { kit, seed in try kit.compareRefusals(fixture, &seed) }
     }
 
-    /// Calls with four types, opened from a list: the combinations are chosen by the seed.
+    /// Calls with four types from a list; the seed chooses the combinations.
     private func withTypes(
         _ round: Int, _ body: (any Kit, inout SeededGenerator) throws -> Void
     ) throws {
         var seed = SeededGenerator(seed: UInt64(round))
-        // Every type has its turn at the front.
+        // Every type gets to the front in some round.
         let a = samples[round % samples.count]
         let b = samples.randomElement(using: &seed) ?? a
         let c = samples.randomElement(using: &seed) ?? a
@@ -141,7 +141,8 @@ import Workload
             func second<B: Sample>(_ b: B.Type) -> any Kit {
                 func third<C: Sample>(_ c: C.Type) -> any Kit {
                     func fourth<D: Sample>(_ d: D.Type) -> any Kit {
-                        // Shapes and types in turn: no number of one divides that of the other.
+                        // Shapes and types alternate: the number of one does not divide the number
+                        // of the other.
                         switch round % 4 {
                         case 0: Ways<One<Own, A>, One<Stored, A>>()
                         case 1: Ways<Seven<Own, A, B, C, D>, Seven<Stored, A, B, C, D>>()
@@ -163,7 +164,7 @@ import Workload
         func compareRefusals(_ fixture: RecordFixture, _ seed: inout SeededGenerator) throws
     }
 
-    /// One shape, by both ways.
+    /// One shape, in both ways.
     struct Ways<OwnShape: Shape, StoredShape: Shape>: Kit {
         private var names: String { "\(StoredShape.self)" }
         private var table: String { StoredShape.table }
@@ -258,7 +259,7 @@ private func maybe<T: Sample>(_ seed: inout SeededGenerator) -> T? {
 }
 
 extension RecordFixture {
-    /// What a read gives, or says.
+    /// The result of a read, or its error.
     fileprivate func outcome(_ read: (inout ReadTransaction) throws -> [String]) -> [String] {
         do {
             return try store.read { tx in try read(&tx) }
@@ -363,7 +364,7 @@ enum Padded: Codable, CaseIterable, Sample {
     case small(UInt8)
     case large(Double?)
 
-    /// For the placeholders.
+    /// Only for the placeholders.
     static var allCases: [Padded] { [.empty, .small(1)] }
 
     static func sample(_ seed: inout SeededGenerator) -> Padded {

@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-/// Types that cannot be made from placeholders, and types whose coding is their own.
+/// Types that cannot be made from placeholders, and types with their own coding.
 @Suite(.againstHanging) struct ReflectionTests {
     private let fixture: RecordFixture
 
@@ -67,7 +67,7 @@ import Testing
         var when: Date?
     }
 
-    @Test func `an example teaches the columns`() throws {
+    @Test func `an example shows the columns`() throws {
         let record = Exemplary(
             id: UUID(), kind: .bold, shape: .circle(radius: 2), maybe: .plain, list: [3],
             when: Date(timeIntervalSince1970: 5))
@@ -158,7 +158,7 @@ import Testing
         }
     }
 
-    /// Learned from what it encodes, and without columns all the same.
+    /// Its example encodes no keys, so it has no columns either.
     struct UnkeyedExample: Record {
         static var example: UnkeyedExample? { UnkeyedExample() }
         init() {}
@@ -180,7 +180,7 @@ import Testing
         }
     }
 
-    /// Takes whatever keys there are.
+    /// Accepts any keys.
     struct Dynamic: Record, Equatable {
         static var example: Dynamic? { Dynamic(values: ["id": 0, "a": 0, "b": 0]) }
         var values: [String: Int]
@@ -206,7 +206,7 @@ import Testing
         }
     }
 
-    @Test func `a type that takes any keys has those of its example`() throws {
+    @Test func `a type that accepts any keys has those of its example`() throws {
         let record = Dynamic(values: ["id": 1, "a": 2, "b": 3])
         #expect(try fixture.roundTrip(record) == [record])
         try fixture.store.write { tx throws in
@@ -282,7 +282,7 @@ import Testing
         }
     }
 
-    @Test func `a key that is not encoded is NULL, and is not there when it is decoded`() throws {
+    @Test func `a key that is not encoded is NULL, and is missing when decoded`() throws {
         let all = [Either(id: 1, left: "a"), Either(id: 2, right: 5), Either(id: 3, left: "b")]
         try fixture.store.write { tx in try tx.insert(all) }
         #expect(try fixture.store.read { tx in try tx.fetch(Either.order(by: \.id)) } == all)

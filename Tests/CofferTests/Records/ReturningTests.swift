@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-/// RETURNING, which SQLite has since 3.35: 4.6.1 has it, 3.4.1 has not.
+/// RETURNING, which SQLite has since 3.35: SQLCipher 4.6.1 has it, 3.4.1 does not.
 @Suite(.againstHanging) struct ReturningTests {
     private let fixture: RecordFixture
     private var store: Store { fixture.store }
@@ -55,9 +55,10 @@ import Testing
         #expect(try store.read { tx in try tx.count(Note.all) } == 5)
     }
 
-    /// The engine compiles the text again at its first step: the names from before are old then.
+    /// The engine compiles the statement again at its first step, so names read before that are
+    /// outdated.
     @Test(.enabled(if: isEngine4))
-    func `after the table was made anew, values go by the names that it has now`() throws {
+    func `after the table was made again, values go by the names that it has now`() throws {
         try store.write { tx throws in
             let sql: SQL = "UPDATE pair SET a = a RETURNING *"
             for columns in ["a, b", "b, a"] {

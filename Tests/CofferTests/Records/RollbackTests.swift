@@ -29,7 +29,7 @@ import Testing
         #expect(try store.read { tx in try tx.fetch(Note.all) } == [.numbered(2)])
     }
 
-    @Test func `insertOrUpdate makes it again too, and a savepoint may take it away`() throws {
+    @Test func `insertOrUpdate makes it again too, and a savepoint may remove it`() throws {
         let fixture = try RecordFixture()
         let store = fixture.store
         try store.write { tx throws in
@@ -44,7 +44,7 @@ import Testing
         #expect(try store.read { tx in try tx.fetch(Note.all) } == [.numbered(2)])
     }
 
-    @Test func `a table that was dropped and made otherwise is not written in silence`() throws {
+    @Test func `a table that was dropped and made differently is not written silently`() throws {
         let fixture = try RecordFixture()
         let store = fixture.store
         try store.write { tx throws in

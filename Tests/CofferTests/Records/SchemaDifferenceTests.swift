@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-/// What `create` cannot bring in line, it names: all of it, and changes nothing.
+/// `create` names every difference that it cannot remove, and changes nothing.
 @Suite(.againstHanging) struct SchemaDifferenceTests {
     private let fixture: RecordFixture
 
@@ -62,7 +62,7 @@ import Testing
         id INTEGER PRIMARY KEY, isbn TEXT NOT NULL, title TEXT NOT NULL
         """
 
-    @Test func `a foreign key that is missing, another one, or too many is named`() throws {
+    @Test func `a missing, different or superfluous foreign key is named`() throws {
         let expected = "(author) REFERENCES author(id) ON DELETE CASCADE ON UPDATE NO ACTION"
         var found = try differences(
             SQL(text: "CREATE TABLE book(\(Self.columns), author INTEGER NOT NULL)"))
@@ -86,8 +86,7 @@ import Testing
 
     private static let reference = "author INTEGER NOT NULL REFERENCES author ON DELETE CASCADE"
 
-    @Test func `unique where it should not be, and an index of that name on something else`() throws
-    {
+    @Test func `an unexpected unique index, and an index of that name on something else`() throws {
         let found = try differences(
             SQL(
                 text: "CREATE TABLE book(\(Self.columns), \(Self.reference), note TEXT UNIQUE)"),
@@ -101,7 +100,7 @@ import Testing
             ])
     }
 
-    @Test func `a unique index under a declared name is told though another one does its work`()
+    @Test func `a unique index under a declared name is reported though another one does its work`()
         throws
     {
         let found = try differences(
@@ -123,7 +122,7 @@ import Testing
         #expect(found.map(\.found) == ["a table WITHOUT ROWID"])
     }
 
-    @Test func `what a type cannot declare is let be`() throws {
+    @Test func `constraints that a type cannot declare are ignored`() throws {
         try fixture.store.write { tx throws in
             try tx.execute(
                 SQL(
@@ -137,14 +136,14 @@ import Testing
             #expect(try tx.schemaDifferences(of: Book.self).isEmpty)
             try tx.create(Book.self)
             #expect(try tx.schemaDifferences(of: Book.self).isEmpty)
-            // The UNIQUE constraint does for the unique index; the other one was missing.
+            // The UNIQUE constraint replaces the unique index; the other index was missing.
             let names = try tx.rows(
                 "SELECT name FROM sqlite_master WHERE name LIKE 'index%'")
             #expect(names.map { $0[0] } == ["index_book_title"])
         }
     }
 
-    @Test func `a new unique index meets rows that it cannot hold`() throws {
+    @Test func `a new unique index meets rows that it cannot accept`() throws {
         try fixture.store.write { tx throws in
             try tx.execute(
                 SQL(text: "CREATE TABLE book(\(Self.columns), \(Self.reference))"))
@@ -153,7 +152,7 @@ import Testing
             try tx.execute("INSERT INTO book VALUES (1, 'a', 'x', 1), (2, 'a', 'y', 1)")
             let error = expect(.constraint) { try tx.create(Book.self) }
             #expect(error?.table == "book")
-            // Nothing of it stays: neither the new column nor an index.
+            // Nothing remains: neither the new column nor an index.
             #expect(try tx.rows("SELECT * FROM book LIMIT 1")[0].values.count == 4)
             try tx.execute("DELETE FROM book WHERE id = 2")
             try tx.create(Book.self)

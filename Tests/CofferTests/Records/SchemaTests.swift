@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `create takes a table of the same meaning in other words`() throws {
+    @Test func `create accepts a table of the same meaning in other words`() throws {
         try fixture.execute(
             "CREATE TABLE Thing(ID integer PRIMARY KEY, Size DOUBLE, name VARCHAR(20) NOT NULL)")
         try fixture.store.write { tx throws in

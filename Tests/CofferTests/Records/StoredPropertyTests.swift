@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-/// What a type has to be for its stored properties to be used, and what happens if it is not.
+/// The conditions for using a type's stored properties, and what happens without them.
 @Suite(.againstHanging) struct StoredPropertyTests {
     private let fixture: RecordFixture
 
@@ -197,7 +197,7 @@ import Testing
         try R.accessReport().reason
     }
 
-    @Test func `what stands against it is said`() throws {
+    @Test func `the report says why stored properties cannot be used`() throws {
         #expect(try reason(NotAsking.self) == "static var access does not ask for them")
         #expect(try reason(Shared.self) == "it is a class")
         #expect(try reason(Mirrored.self) == "it has a mirror of its own")
@@ -227,7 +227,7 @@ import Testing
                 == "its encode(to:) makes something else for the column first")
     }
 
-    @Test func `a property with a coding of its own keeps it`() throws {
+    @Test func `a property with its own coding keeps it`() throws {
         #expect(try reason(Wrapping.self) == nil)
         try fixture.store.write { tx throws in
             try tx.insert(Wrapping(id: 1, title: " a "))
@@ -235,7 +235,7 @@ import Testing
         }
     }
 
-    @Test func `a type that cannot have them is coded as ever`() throws {
+    @Test func `a type that cannot use stored properties is coded as usual`() throws {
         try fixture.store.write { tx throws in
             try tx.insert([Joined(id: 1, words: ["a", "b"]), Joined(id: 2, words: [])])
             #expect(try tx.rows("SELECT words FROM joined").flatMap(\.values) == ["a b", ""])
@@ -256,11 +256,11 @@ import Testing
 
     // MARK: Collecting
 
-    @Test func `the collector is Coffer's alone`() throws {
+    @Test func `the collector is reserved for Coffer`() throws {
         let folder = try TemporaryFolder()
         var configuration = Configuration.testing()
         configuration.prepare = { connection in
-            // As many arguments as the type has columns.
+            // The function has as many arguments as the type has columns.
             try connection.register(function: "coffer_collect", argumentCount: 2) { _ in 0 }
         }
         let store = try Store(
@@ -291,7 +291,8 @@ import Testing
         try fixture.store.write { tx throws in
             try tx.create(Two.self)
             try tx.insert(all)
-            // With what the one before has taught, and again after fewer rows.
+            // Each fetch uses what the previous one learned; the last one follows a fetch of fewer
+            // rows.
             for _ in 0..<2 {
                 #expect(try tx.fetch(Two.all) == all)
                 #expect(try tx.fetch(Two.order(by: \.id)) == all)
@@ -351,7 +352,8 @@ import Testing
         var last: Int8
     }
 
-    @Test func `a row that fails half-way leaves nothing behind, nor do those before it`() throws {
+    @Test func `a row that fails half-way leaves nothing behind, nor do the rows before it`() throws
+    {
         #expect(try reason(Counted.self) == nil)
         try fixture.execute("CREATE TABLE counted(first, second, text, last)")
         try fixture.execute("INSERT INTO counted VALUES (1, 2, 'a', 3), (4, 5, 'b', 600)")
@@ -368,7 +370,7 @@ import Testing
     }
 }
 
-/// Counts what is alive.
+/// Counts the values that are alive.
 final class AliveCount: Sendable {
     private let count = Atomic(0)
     var value: Int { count.load(ordering: .sequentiallyConsistent) }

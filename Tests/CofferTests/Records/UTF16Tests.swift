@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// Files whose texts are kept as UTF-16, which other programs make: `PRAGMA encoding`.
+/// Files with texts stored as UTF-16, which other programs make: `PRAGMA encoding`.
 @Suite(.againstHanging) struct UTF16Tests {
     private let folder: TemporaryFolder
 
@@ -34,7 +34,7 @@ import Testing
         var data: Data
     }
 
-    /// As bytes, since Swift counts texts as equal that are not.
+    /// Compared as bytes, because Swift treats different texts as equal.
     private static let texts: [String] = [
         "", "a", "abc", "ab\u{0}c", "\u{0}", "ä", "e\u{301}", "🎈", "🎈🎈x", "\u{feff}mark",
         "\u{feff}",
@@ -54,7 +54,7 @@ import Testing
     private static let encodings = ["UTF-16le", "UTF-16be"]
 
     @Test(arguments: encodings)
-    func `records are written and read, every text as it was`(encoding: String) throws {
+    func `records are written and read, every text unchanged`(encoding: String) throws {
         let store = try open(encoding)
         try check(RecordPathsTests.Own.self, store)
         try store.write { tx in _ = try tx.execute("DELETE FROM word") }
@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test(arguments: encodings)
-    func `a text that SQLite would change on the way is refused`(encoding: String) throws {
+    func `a text that SQLite would change in conversion is refused`(encoding: String) throws {
         let store = try open(encoding)
         try checkRefusal(RecordPathsTests.Own.self, store)
         try checkRefusal(RecordPathsTests.Stored.self, store)
@@ -150,7 +150,7 @@ import Testing
     }
 
     @Test(arguments: [("UTF-16le", "61003dd8"), ("UTF-16be", "0061d83d")])
-    func `a text that is no Unicode is a mismatch`(encoding: String, bytes: String) throws {
+    func `a text that is not valid Unicode is a mismatch`(encoding: String, bytes: String) throws {
         let store = try open(encoding)
         try store.write { tx throws in
             try tx.insert(words(Word<RecordPathsTests.Own>.self)[1])

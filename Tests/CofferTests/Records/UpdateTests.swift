@@ -1,7 +1,8 @@
 import Coffer
 import Testing
 
-/// `update` runs as `UPDATE OR FAIL` where that is the same: here are the tables where it is not.
+/// `update` runs as `UPDATE OR FAIL` where that is equivalent. These tables are those where it is
+/// not.
 @Suite(.againstHanging) struct UpdateTests {
     private struct Item: Record, Equatable {
         static let table = "item"
@@ -27,7 +28,7 @@ import Testing
         try fixture.store.read { tx in try tx.fetch(Item.all.order(by: \.id)) }
     }
 
-    @Test func `a failed update undoes what a trigger did before it failed`() throws {
+    @Test func `a failed update rolls back what a trigger did before it failed`() throws {
         try makeTable(
             "CREATE TABLE item(id INTEGER PRIMARY KEY, name TEXT UNIQUE)",
             then: "CREATE TABLE log(text TEXT)",
@@ -39,7 +40,10 @@ import Testing
         #expect(try fixture.values("SELECT count(*) FROM log") == [.integer(1)])
     }
 
-    @Test func `also one of a trigger made after the first update`() throws {
+    @Test
+    func `a failed update rolls back what a trigger did that was made after the first update`()
+        throws
+    {
         try makeTable(
             "CREATE TABLE item(id INTEGER PRIMARY KEY, name TEXT UNIQUE)",
             then: "CREATE TABLE log(text TEXT)")
@@ -65,7 +69,7 @@ import Testing
         #expect(names == [.text("one"), .text("three"), .text("two")])
     }
 
-    @Test func `the table's own conflict clause holds`() throws {
+    @Test func `the table's own conflict clause applies`() throws {
         try makeTable(
             "CREATE TABLE item(id INTEGER PRIMARY KEY, name TEXT UNIQUE ON CONFLICT REPLACE)")
         try fixture.store.write { tx throws in

@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func `records of any sequence are inserted, none too`() throws {
+    @Test func `records of any sequence are inserted, an empty one too`() throws {
         try store.write { tx throws in
             try tx.create(Note.self)
             try tx.insert([Note]())
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `update and delete tell whether the row was there`() throws {
+    @Test func `update and delete report whether the row existed`() throws {
         try store.write { tx throws in
             try tx.insert((1...3).map(Note.numbered))
             var note = Note.numbered(2)
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `insertOrUpdate keeps the row, so that what refers to it stays`() throws {
+    @Test func `insertOrUpdate keeps the row, so references to it stay`() throws {
         try store.write { tx throws in
             try tx.insertOrUpdate(Note.numbered(1))
             try tx.execute(
@@ -145,7 +145,8 @@ import Testing
         var text: String
     }
 
-    @Test func `a type without a key can be inserted and asked for, and says so otherwise`() throws
+    @Test func `a type without a key can be inserted and queried, and its other verbs say so`()
+        throws
     {
         try store.write { tx throws in
             try tx.insert([Line(text: "a"), Line(text: "a")])
@@ -167,7 +168,7 @@ import Testing
         var name: String
     }
 
-    @Test func `a record that is all key can be updated and kept`() throws {
+    @Test func `a record whose only column is its key can be updated`() throws {
         try store.write { tx throws in
             try tx.insertOrUpdate(Tag(name: "a"))
             try tx.insertOrUpdate(Tag(name: "a"))
@@ -217,7 +218,7 @@ import Testing
         }
     }
 
-    @Test func `a read finds no table, and says how it comes to be`() throws {
+    @Test func `a read without a table says how the table comes to be`() throws {
         try store.read { tx throws in
             for read in [
                 { tx in _ = try tx.fetch(Note.all) }, { tx in _ = try tx.find(Note.self, 1) },

@@ -3,8 +3,8 @@ import Testing
 
 @testable import Coffer
 
-/// Records of more columns than a function of the engine takes arguments: 100 on SQLCipher 3.4.1,
-/// 127 on 4. The collector is such a function.
+/// Records of more columns than an SQL function takes arguments: 100 on SQLCipher 3.4.1, 127 on 4.
+/// The collector is such a function.
 @Suite(.againstHanging) struct WideRecordTests {
     private let fixture: RecordFixture
 
@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test(arguments: [100, 101, 127, 128, 140])
-    func `as many columns as there are give the same rows both ways`(count: Int) throws {
+    func `any number of columns gives the same rows both ways`(count: Int) throws {
         typealias Own = RecordPathsTests.Own
         typealias Stored = RecordPathsTests.Stored
         switch count {
@@ -145,7 +145,7 @@ import Testing
         try expectMismatch(S.self, "a\(count - 1)")
     }
 
-    /// Every column has a value of its own; the optional ones have none in every other record.
+    /// Every column has its own value; the optional ones have none in every other record.
     private func record<R: WideRecord>(_ type: R.Type, _ number: Int) throws -> R {
         var values: [String: Int] = [:]
         for (position, child) in Mirror(reflecting: R()).children.enumerated() {
