@@ -7,7 +7,7 @@ import Testing
 import Glibc
 #endif
 
-/// A stream into a blob is put aside first: in memory, then in an encrypted file without a name.
+/// A stream into a blob is spooled first: in memory, then in an encrypted file without a name.
 @Suite(.againstHanging) struct BlobSpoolTests {
     private static let chunk = SpoolFile.chunkByteCount
     private static let canary = Data("canary in a stream ".utf8)
@@ -26,7 +26,7 @@ import Glibc
         }
     }
 
-    /// The folder has the store's own files only.
+    /// The folder has only the store's own files.
     private func expectNothingLeft(
         _ fixture: BlobFixture, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
@@ -40,7 +40,7 @@ import Glibc
     // MARK: Nobody waits for a source
 
     @Test(arguments: journalModes)
-    func `a source that takes its time holds up no other write`(
+    func `a source that takes its time delays no other write`(
         mode: Configuration.JournalMode
     ) async throws {
         let (fixture, store) = try make(mode)
@@ -56,7 +56,7 @@ import Glibc
         var questions = asked.makeAsyncIterator()
         await questions.next()
         feed.yield(Data([9, 9]))
-        // The second question: the first chunk was taken.
+        // The source is asked a second time, so its first chunk was taken.
         await questions.next()
         for flag in 0..<5 {
             try await store.write(timeout: .seconds(20)) { tx in
@@ -80,7 +80,7 @@ import Glibc
     ) async throws {
         let (fixture, store) = try make(mode)
         let data = BlobFixture.bytes(byteCount)
-        // Small ones, one that is larger than what is kept in memory, and a slice.
+        // Small chunks, chunks larger than what is kept in memory, and slices.
         for size in [300_000, 2 * Self.chunk] {
             let source = AsyncStream<Data> { continuation in
                 for start in stride(from: 0, to: byteCount, by: size) {
@@ -94,7 +94,7 @@ import Glibc
         try expectNothingLeft(fixture)
     }
 
-    @Test func `a store without a file puts nothing on a disk`() async throws {
+    @Test func `a store without a file spools nothing to a disk`() async throws {
         let store = try await Store(.memory)
         try await store.write { tx in
             try tx.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, data BLOB)")
@@ -109,10 +109,10 @@ import Glibc
         #expect(try await stored(store) == data)
     }
 
-    // MARK: What stands on the disk
+    // MARK: What is on the disk
 
     #if os(Linux)
-    /// The files without a name in the folder that this process has open.
+    /// The files without a name that this process has open in the folder.
     private func unnamed(_ fixture: BlobFixture) throws -> [String] {
         let base = "/proc/self/fd"
         return try FileManager.default.contentsOfDirectory(atPath: base).map { "\(base)/\($0)" }
@@ -124,7 +124,7 @@ import Glibc
             }
     }
 
-    @Test func `what is put aside has no name, no plaintext and no other reader`() async throws {
+    @Test func `spooled data has no name, no plaintext and no other reader`() async throws {
         let (fixture, store) = try make()
         let (source, feed) = AsyncStream<Data>.makeStream()
         let (asked, ask) = AsyncStream<Void>.makeStream()
@@ -172,7 +172,7 @@ import Glibc
     }
 
     @Test(arguments: [true, false])
-    func `a file that loses its name at once works as one that never had any`(
+    func `a file that loses its name at once works as one that never had a name`(
         hasUnnamed: Bool
     ) throws {
         let folder = try TemporaryFolder()
@@ -269,7 +269,7 @@ import Glibc
     }
 
     @Test(arguments: journalModes)
-    func `a stream that another change overtakes tells what became of its place`(
+    func `a stream whose row is deleted before its end reports .notFound`(
         mode: Configuration.JournalMode
     ) async throws {
         let (fixture, store) = try make(mode)

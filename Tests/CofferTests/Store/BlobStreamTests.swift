@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `a loop that ends early lets its connection go`(
+    func `a loop that ends early releases its connection`(
         mode: Configuration.JournalMode
     ) async throws {
         let fixture = try BlobFixture(mode)
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `a cancelled loop throws and lets its connection go`(
+    func `a cancelled loop throws and releases its connection`(
         mode: Configuration.JournalMode
     ) async throws {
         let fixture = try BlobFixture(mode)
@@ -144,7 +144,7 @@ import Testing
         #expect(try await store.read { tx in try tx.rows("SELECT v FROM good").count } == 1)
     }
 
-    @Test func `a stream tells what a blob would`() async throws {
+    @Test func `a stream reports the same errors as a blob`() async throws {
         let fixture = try BlobFixture()
         let store = try fixture.store()
         try await store.write { tx in try tx.execute("INSERT INTO t(id) VALUES (1)") }
@@ -173,7 +173,7 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `what a source throws is thrown and changes nothing`(
+    func `an error of the source is thrown and changes nothing`(
         mode: Configuration.JournalMode
     ) async throws {
         struct Lost: Error {}
@@ -187,7 +187,7 @@ import Testing
         #expect(try await stored(store) == Data([1, 2, 3]))
     }
 
-    @Test func `an endless source is let go`() async throws {
+    @Test func `an endless source is released`() async throws {
         let fixture = try BlobFixture()
         let store = try fixture.store()
         try await store.write { tx in try tx.execute("INSERT INTO t(id) VALUES (1)") }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// The write-ahead log beside those who read and write.
+/// The WAL while tasks read and write.
 @Suite(.againstHanging) struct CheckpointTests {
     private let folder: TemporaryFolder
 
@@ -17,7 +17,7 @@ import Testing
         return store
     }
 
-    /// Some 160 kB of log.
+    /// Adds some 160 kB to the WAL.
     private static func fill(_ store: Store) throws {
         try store.write { tx in
             try tx.execute("DELETE FROM t")
@@ -30,7 +30,7 @@ import Testing
         return (file?[.size] as? Int) ?? 0
     }
 
-    @Test func `short reads that overlap do not keep the log`() async throws {
+    @Test func `short reads that overlap do not keep the WAL`() async throws {
         var configuration = Configuration.testing()
         configuration.walByteCountMax = 2 << 20
         configuration.checkpointPageCount = 100
@@ -53,15 +53,15 @@ import Testing
             }
             try await group.waitForAll()
         }
-        // 16 MB were written. Beside the bound there is the write that went beyond it.
+        // 16 MB were written. The WAL may exceed its bound by the one write that went beyond it.
         #expect(logByteCount() < 4 << 20)
     }
 
-    @Test func `a writer who never pauses does not keep the log`() throws {
+    @Test func `a writer that never pauses does not keep the WAL`() throws {
         var configuration = Configuration.testing()
         configuration.checkpointPageCount = 100
         let store = try make(configuration)
-        // 32 MB, and half of the bound that holds beside readers.
+        // 32 MB were written. The limit here is half of the bound that applies next to readers.
         for _ in 0..<200 { try Self.fill(store) }
         #expect(logByteCount() < 8 << 20)
     }
@@ -88,7 +88,7 @@ import Testing
         #expect(try await store.read { tx in try tx.integrityProblems() } == [])
     }
 
-    @Test func `a long read keeps the log for a while and no write`() async throws {
+    @Test func `a long read keeps the WAL for a while and no write`() async throws {
         var configuration = Configuration.testing()
         configuration.walByteCountMax = 1 << 20
         configuration.checkpointPageCount = 100
@@ -99,7 +99,7 @@ import Testing
         #expect(try await snapshot.read { tx in try tx.rows("SELECT * FROM t").count } == 0)
         try snapshot.close()
         for _ in 0..<60 { try Self.fill(store) }
-        // The log starts anew once nobody needs it; SQLite does not shorten the file.
+        // The WAL restarts once nobody needs it; SQLite does not shorten the file.
         #expect(try await store.read { tx in try tx.rows("SELECT * FROM t").count } == 8)
         #expect(store.statistics.checkpoints.logFrameCount < 2000)
     }
@@ -116,13 +116,13 @@ import Testing
         #expect(try await young.read { tx in try tx.rows("SELECT * FROM t").count } == 0)
     }
 
-    @Test func `statistics tell what checkpoints did`() throws {
+    @Test func `statistics report what checkpoints did`() throws {
         var configuration = Configuration.testing()
         configuration.checkpointPageCount = 100
         let store = try make(configuration)
         #expect(store.statistics.checkpoints == CheckpointStatistics())
         for _ in 0..<3 { try Self.fill(store) }
-        // It runs beside the writes.
+        // The checkpoint runs concurrently with the writes.
         try waitUntil { store.statistics.checkpoints.count > 0 }
         let checkpoints = store.statistics.checkpoints
         #expect(checkpoints.duration > .zero)

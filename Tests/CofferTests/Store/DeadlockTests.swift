@@ -3,7 +3,8 @@ import Testing
 
 @testable import Coffer
 
-/// Who would wait for a body that waits for it is told instead, whatever it waits for.
+/// A caller that would wait for a body that waits for it gets an error instead, whatever it waits
+/// for.
 @Suite(.againstHanging) struct DeadlockTests {
     private let folder: TemporaryFolder
 
@@ -26,7 +27,7 @@ import Testing
         try tx.rows("SELECT * FROM t").count
     }
 
-    /// What a body does: it waits for the test, and then for the other store.
+    /// The body waits for the test, and then for the other store.
     private static func stay(_ hold: Hold, thenInsertInto store: Store) throws {
         hold.stay()
         try store.write { tx in _ = try tx.execute("INSERT INTO t VALUES (1)") }
@@ -42,7 +43,9 @@ import Testing
         #expect(codes.count { $0 == nil } == tasks.count - 1, sourceLocation: sourceLocation)
     }
 
-    @Test func `bodies of tasks that wait for each other's stores are told instead`() async throws {
+    @Test func `bodies of tasks that wait for each other's stores get an error instead`()
+        async throws
+    {
         let (a, b) = (try make(), try makeOther())
         let (inA, inB) = (Hold(), Hold())
         let one = Task {
@@ -62,7 +65,9 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `stores whose reads wait for each other are told instead`(isSnapshot: Bool) async throws {
+    func `stores whose reads wait for each other get an error instead`(
+        isSnapshot: Bool
+    ) async throws {
         var configuration = Configuration.testing()
         configuration.readerCountMax = 1
         let a = try make(configuration)
@@ -85,7 +90,7 @@ import Testing
         await expectOneTold(one, other)
     }
 
-    /// What waits until nobody else uses the store.
+    /// Verbs that wait until nobody else uses the store.
     enum Change: CaseIterable {
         case close, suspend, rekey, reopen
 
@@ -100,7 +105,7 @@ import Testing
     }
 
     @Test(arguments: Change.allCases, [false, true])
-    func `a change of a store's life that would wait for its own body is told instead`(
+    func `a close, suspend, rekey or reopen that would wait for its own body gets an error`(
         change: Change, isRead: Bool
     ) async throws {
         let (a, b) = (try make(), try makeOther())
@@ -125,7 +130,7 @@ import Testing
     }
 
     @Test(arguments: Change.allCases)
-    func `one that waits for another one, which waits for its body, is told instead`(
+    func `one that would wait for another one, which waits for its body, gets an error`(
         change: Change
     ) async throws {
         let (a, b) = (try make(), try makeOther())
@@ -134,7 +139,7 @@ import Testing
             try a.read { _ in try Self.stay(inA, thenInsertInto: b) }
         }
         await inA.isEntered()
-        // In no body, so that it alone could wait.
+        // It is in no body, so it could wait if it were the only one.
         let rekey = onThread { try a.rekey(to: .numbered(2)) }
         while a.statistics.waitingReadCount == 0 { await Task.yield() }
         let nested = onThread {
@@ -154,7 +159,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `who waits for what a rekey holds, which waits for its body, is told instead`(
+    func `a caller that waits for a rekey, which waits for the caller's body, gets an error`(
         isRead: Bool
     ) async throws {
         let (a, b) = (try make(), try makeOther())
@@ -178,7 +183,8 @@ import Testing
         await expectOneTold(reader, rekey, nested)
     }
 
-    @Test func `a pause that would wait for ever tells nobody else that there is one`() async throws
+    @Test func `a pause that would wait indefinitely is not announced to anybody else`()
+        async throws
     {
         let (a, b) = (try make(), try makeOther())
         let (inA, first, inB) = (Hold(), Hold(), Hold())
@@ -193,7 +199,7 @@ import Testing
         let nested = onThread {
             try b.write { _ in
                 inB.stay()
-                // The reader waits already.
+                // The reader already waits.
                 try waitUntil { b.waitingWriteCount > 0 }
                 try a.suspend()
             }
@@ -208,7 +214,7 @@ import Testing
         try await reader.value
     }
 
-    @Test func `a change of a store's life in another's body waits for who goes on by himself`()
+    @Test func `a rekey in another store's body waits for a read that ends by itself`()
         async throws
     {
         let (a, b) = (try make(), try makeOther())
@@ -223,7 +229,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `snapshots whose reads wait for each other's stores are told instead`(
+    func `snapshots whose reads wait for each other's stores get an error instead`(
         isClose: Bool
     ) async throws {
         let (a, b) = (try make(), try makeOther())

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// What happens to those who read, write, wait and observe while a store is paused, rekeyed or
+/// The effect on readers, writers, waiting callers and observers when a store is paused, rekeyed or
 /// closed.
 @Suite(.againstHanging) struct LifetimeTests {
     private let folder: TemporaryFolder
@@ -35,7 +35,7 @@ import Testing
     // MARK: Close
 
     @Test(arguments: journalModes)
-    func `close waits for what came before it and refuses what comes after`(
+    func `close waits for earlier work and refuses later work`(
         mode: Configuration.JournalMode
     ) async throws {
         let store = try make(.testing(mode))
@@ -58,7 +58,7 @@ import Testing
             }
         }
         if mode == .wal { await reading.isEntered() }
-        // Without WAL it waits in the same line.
+        // Without WAL it waits in the same queue.
         while mode == .delete, store.waitingWriteCount < 2 { await Task.yield() }
         let hasClosed = Shared(false)
         let waiting = store.waitingWriteCount
@@ -105,7 +105,7 @@ import Testing
         #expect(isClosed(store))
     }
 
-    @Test func `a pause waits for a write that runs, and keeps its work`() async throws {
+    @Test func `a pause waits for a running write, and keeps its work`() async throws {
         let store = try make()
         let hold = Hold()
         let write = Task {
@@ -144,7 +144,7 @@ import Testing
             try store.rekey(to: .numbered(2))
             isRekeyed.value = true
         }
-        // It has the turn once a write can no longer have it.
+        // It has the write gate once a write cannot take it.
         while canWrite(store) { await Task.yield() }
         #expect(!isRekeyed.value)
         hold.release()
@@ -162,7 +162,7 @@ import Testing
         let first = try await store.snapshot()
         let rekey = onThread { try store.rekey(to: .numbered(2)) }
         while canWrite(store) { await Task.yield() }
-        // The snapshot has a reader's place, which the rekey waits for: it stands in that line too.
+        // The snapshot has a reader's slot, which the rekey waits for: it waits in that queue too.
         while store.statistics.waitingReadCount < 1 { await Task.yield() }
         let counts = Shared([Int]())
         let body: @Sendable (inout ReadTransaction) throws -> Void = { tx in
@@ -199,7 +199,7 @@ import Testing
             try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
         }
         #expect(Set(openFiles()) == before)
-        // The writer, and one reader where there is a log, as before.
+        // As before: the writer, and one reader in WAL mode.
         #expect(openFiles().count { $0 == store.path } == (mode == .wal ? 2 : 1))
     }
 
@@ -216,7 +216,7 @@ import Testing
         #expect(try await store.read { tx in try Self.count(tx) } == 1)
     }
 
-    /// What this process has open in the folder.
+    /// The files that this process has open in the folder.
     private func openFiles() -> [String] {
         let all = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
         return all.compactMap {
@@ -225,7 +225,9 @@ import Testing
     }
     #endif
 
-    @Test func `a pause undoes a read and a group that do not end, and tells each`() async throws {
+    @Test func `a pause rolls back a read and a group that do not end, and reports it to each`()
+        async throws
+    {
         var configuration = Configuration.testing()
         configuration.waitTimeout = .milliseconds(300)
         configuration.groupCommit.durationMax = .seconds(60)
@@ -277,7 +279,7 @@ import Testing
         try await store.resume()
     }
 
-    @Test func `who observes goes on after a pause that came before the fetch`() async throws {
+    @Test func `an observer goes on after a pause that came before the fetch`() async throws {
         let store = try make()
         let hold = Hold()
         let isHeld = Shared(false)
@@ -291,7 +293,7 @@ import Testing
         let next = Task { try await values.next() }
         await hold.isEntered()
         isHeld.value = false
-        // The fetch that runs is told to stop; the one after it is refused.
+        // The running fetch is interrupted; the one after it is refused.
         let pause = Task { try await store.suspend() }
         hold.release()
         try await pause.value
@@ -306,7 +308,7 @@ import Testing
 
     // MARK: Waiting
 
-    @Test func `reads wait in line for a connection, first in, first out`() async throws {
+    @Test func `reads queue for a connection, first in, first out`() async throws {
         var configuration = Configuration.testing()
         configuration.readerCountMax = 1
         let store = try make(configuration)
@@ -331,7 +333,7 @@ import Testing
         #expect(store.statistics.waitingReadCount == 0)
     }
 
-    @Test func `each of many deadlines is kept, and who is served in time does not notice`()
+    @Test func `each of many deadlines is kept, and callers served in time do not notice`()
         async throws
     {
         var configuration = Configuration.testing()
@@ -358,7 +360,7 @@ import Testing
         for task in patient { #expect(try await task.value == 1) }
     }
 
-    @Test func `a write is told as the running one until its commit has ended`() async throws {
+    @Test func `a write is reported as the running one until its commit has ended`() async throws {
         let disk = try FaultDisk()
         var configuration = Configuration.testing(.delete)
         configuration.vfs = disk.name
@@ -382,13 +384,13 @@ import Testing
         #expect(store.statistics.runningWrite == nil)
     }
 
-    @Test func `tasks go on beside reads that keep every core busy`() throws {
+    @Test func `tasks go on next to reads that keep every core busy`() throws {
         do { try make().close() }
-        // In a process of its own: here other tests keep the threads of tasks.
+        // In its own process, because here other tests keep the threads of tasks.
         #expect(try Peer.run(["read-endlessly", "wal", folder.path(), "1"]) == ["tasks went on"])
     }
 
-    @Test func `a task cancelled after its turn came, and before its thread, begins nothing`()
+    @Test func `a task cancelled after its admission, and before its thread, begins nothing`()
         async throws
     {
         let store = try make()
@@ -398,7 +400,7 @@ import Testing
             inside.stay()
             WorkThread.willEnd()
             gate.leave()
-            // Who has the turn now has this thread as well, when it comes to its end.
+            // The next admitted ticket has this thread as well, when it comes to its end.
             atEnd.stay()
         } onRefusal: { _ in
         }
@@ -420,7 +422,7 @@ import Testing
 
     // MARK: Modes
 
-    @Test func `each mode takes its locks when it says`() throws {
+    @Test func `each mode takes its locks at its documented moment`() throws {
         let store = try make(.testing(.delete))
         let other = try Connection(
             path: folder.path(), key: .numbered(1), configuration: .impatient(.delete))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Coffer
 
-/// Who waits for whom when reads keep the log: the rule alone, without a store.
+/// The rule for waiting when reads keep the WAL, by itself and without a store.
 @Suite struct LogBoundTests {
     private let now = ContinuousClock.now
     private var past: ContinuousClock.Instant { now - .seconds(10) }
@@ -17,7 +17,7 @@ import Testing
         return LogBound(configuration, pageByteCount: 4096)
     }
 
-    /// One that was asked about 100 frames and waited in vain.
+    /// A bound that was asked about 100 frames and waited in vain.
     private func blocked(
         by oldestRead: ContinuousClock.Instant?, isMoved: Bool = false,
         ageMax: Duration = .seconds(600)
@@ -39,10 +39,11 @@ import Testing
         #expect(bound.step(at: 100) { nil } == .wait(LogBound.patience))
     }
 
-    @Test func `a read of the store's own is waited for once, until it has gone`() {
+    @Test func `a read of the store is waited for once, until it has ended`() {
         var bound = blocked(by: past)
         for count in 100..<400 { #expect(bound.step(at: count) { past } == .leave) }
-        // Another one has begun since; what the first one kept is moved before anybody waits.
+        // Another read has begun since. What the first one kept is checkpointed before anybody
+        // waits.
         let young = now + .seconds(1)
         #expect(bound.step(at: 400) { young } == .none)
         #expect(bound.blocker == nil)
@@ -50,7 +51,7 @@ import Testing
         #expect(bound.step(at: 501) { young } == .wait(LogBound.patience))
     }
 
-    @Test func `at the second bound a read that was waited for ends, and is told once`() {
+    @Test func `at the second bound a read that was waited for ends, and is reported once`() {
         var bound = blocked(by: past)
         #expect(bound.step(at: 999) { past } == .leave)
         #expect(bound.step(at: 1000) { past } == .end(begunBy: now, .byteCount))
@@ -65,30 +66,30 @@ import Testing
         }
         #expect(begunBy >= past && begunBy < .now)
         #expect(bound.step(at: 102) { past } == .leave)
-        // When that has ended, a younger one that was waited for goes on until it is too old, or
-        // the log too long.
+        // After its end, a younger read that was waited for goes on until it is too old, or the WAL
+        // too long.
         let young = now - .milliseconds(1)
         bound = blocked(by: young, ageMax: .seconds(3600))
         #expect(bound.step(at: 101) { young } == .leave)
         #expect(bound.step(at: 1000) { young } == .end(begunBy: now, .byteCount))
     }
 
-    @Test func `nobody waits for another process again until all could be moved`() {
+    @Test func `nobody waits for another process again until all frames could be checkpointed`() {
         var bound = blocked(by: nil)
         #expect(bound.blocker == .otherProcess)
         for count in 100..<2000 { #expect(bound.step(at: count) { nil } == .leave) }
-        // Short reads of the store's own that run beside it are not to blame.
+        // Short concurrent reads of the store are not to blame.
         #expect(bound.step(at: 2000) { past } == .leave)
         bound.didMoveAll()
         #expect(bound.step(at: 2000) { nil } == .wait(LogBound.lastPatience))
     }
 
-    @Test func `reads that overlap are waited for again when the log has grown`() {
+    @Test func `reads that overlap are waited for again when the WAL has grown`() {
         var bound = blocked(by: past, isMoved: true)
         #expect(bound.blocker == nil)
         #expect(bound.step(at: 125) { past } == .none)
         #expect(bound.step(at: 126) { past } == .wait(LogBound.patience))
-        // The next time would be beyond the second bound, where one waits for longer.
+        // The next time would be beyond the second bound, where the wait is longer.
         bound.didWaitInVain(at: 900, since: now, isMoved: true, oldestRead: past)
         #expect(bound.step(at: 999) { past } == .none)
         #expect(bound.step(at: 1000) { past } == .wait(LogBound.lastPatience))

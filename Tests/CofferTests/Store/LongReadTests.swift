@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// The write-ahead log beside a read that lasts: it grows, nobody waits, and afterwards it shrinks.
+/// The WAL during a long read: it grows, nobody waits, and afterwards it shrinks.
 @Suite(.againstHanging) struct LongReadTests {
     private static let byteCountMax = 1 << 20
 
@@ -30,7 +30,7 @@ import Testing
         return store
     }
 
-    /// Some 160 kB of log.
+    /// Adds some 160 kB to the WAL.
     private func fill(_ store: Store) throws {
         try store.write { tx in
             try tx.execute("DELETE FROM t")
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    /// As often as it takes; a test that waits in vain is ended by the limit of the suite.
+    /// Fills until the condition holds; the suite's time limit ends a test that waits in vain.
     private func fill(_ store: Store, until isEnough: () -> Bool) throws {
         while !isEnough() { try fill(store) }
     }
@@ -52,9 +52,9 @@ import Testing
         return (file?[.size] as? Int) ?? 0
     }
 
-    // MARK: A read of the store's own
+    // MARK: A read of the store
 
-    @Test func `a write waits for a long read once, and the log is cut when that has gone`()
+    @Test func `a write waits for a long read once, and the WAL is cut after its end`()
         async throws
     {
         let store = try make()
@@ -78,7 +78,7 @@ import Testing
         #expect(log.texts.count == 1)
     }
 
-    @Test func `a read ends when the log has its second bound, however young it is`() throws {
+    @Test func `a read ends when the WAL reaches its second bound, however young it is`() throws {
         let store = try make { $0.snapshotWALByteCountMax = 3 << 20 }
         let snapshot = try store.snapshot()
         try fill(store) { store.statistics.readerInUseCount == 0 }
@@ -93,7 +93,7 @@ import Testing
         #expect(logByteCount() < 8 << 20)
     }
 
-    @Test func `a body that does not end although it is told to is told once and not waited for`()
+    @Test func `a body that does not end when asked is asked once and not waited for`()
         async throws
     {
         let store = try make { $0.snapshotWALByteCountMax = 3 << 20 }
@@ -118,7 +118,7 @@ import Testing
         #expect(logByteCount() <= Self.byteCountMax)
     }
 
-    @Test func `the log of a connection is cut when it starts anew`() throws {
+    @Test func `the WAL of a connection is cut when it restarts`() throws {
         var configuration = Configuration.testing()
         configuration.walByteCountMax = Self.byteCountMax
         let connection = try Connection(
@@ -137,7 +137,7 @@ import Testing
 
     // MARK: A read of another process
 
-    @Test func `another process that keeps the log is told, and holds up nobody`() async throws {
+    @Test func `another process that keeps the WAL is reported, and delays nobody`() async throws {
         let store = try make()
         let peer = try Peer(["hold-read", "wal", path, "1"])
         try #require(peer.line() == "ready")
@@ -160,7 +160,7 @@ import Testing
 
     // MARK: After a change of the key
 
-    /// Whether a key opens the main file without its log; a copy is made by a child process, since
+    /// Whether a key opens the main file without its WAL. A child process makes the copy, because
     /// this one has the file open.
     private func opensAlone(_ key: UInt8) throws -> Bool {
         let copy = folder.path("alone.db")
@@ -181,10 +181,10 @@ import Testing
         }
     }
 
-    @Test func `a rekey beside another process's read reaches the main file when that has gone`()
+    @Test func `a rekey during another process's read reaches the main file after the read`()
         async throws
     {
-        // Closing moves all into the main file.
+        // Closing moves everything into the main file.
         try fill(make())
         let store = try make(.impatient()) { $0.waitTimeout = .seconds(60) }
         let peer = try Peer(["hold-read", "wal", path, "1"])
@@ -192,7 +192,7 @@ import Testing
         try await store.rekey(to: .numbered(2))
         #expect(store.statistics.checkpoints.isOwed)
         #expect(try opensAlone(1), "the main file alone is under the old key")
-        // A write that changes nothing, and one that does, pay nothing of it.
+        // Neither a write that changes nothing nor one that does pays the owed checkpoint.
         try await store.write { _ in }
         try await store.write { tx in _ = try tx.execute("CREATE TABLE u(v)") }
         #expect(store.statistics.checkpoints.isOwed)
@@ -204,7 +204,7 @@ import Testing
         #expect(store.statistics.checkpoints.pauseCount == 0)
     }
 
-    @Test func `a rekey that nobody reads beside owes nothing`() throws {
+    @Test func `a rekey without a concurrent reader owes nothing`() throws {
         let store = try make()
         try fill(store)
         try store.rekey(to: .numbered(2))
@@ -212,8 +212,8 @@ import Testing
         #expect(try opensAlone(2))
     }
 
-    @Test func `a pause keeps what is owed for later`() async throws {
-        // Closing moves all into the main file.
+    @Test func `a pause keeps an owed checkpoint for later`() async throws {
+        // Closing moves everything into the main file.
         try fill(make())
         let store = try make(.impatient()) { $0.waitTimeout = .seconds(60) }
         let peer = try Peer(["hold-read", "wal", path, "1"])

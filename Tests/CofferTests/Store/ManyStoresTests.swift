@@ -5,9 +5,9 @@ import Testing
 
 @testable import Coffer
 
-/// Bodies of many stores use one store: all come to their end, and others have their threads.
+/// Bodies of many stores use one store: all of them end, and other work has its threads.
 @Suite(.againstHanging) struct ManyStoresTests {
-    /// As many as the process has, but apart: the tests beside these need threads meanwhile.
+    /// As many threads as the process has, but separate, because concurrent tests need threads too.
     private static let threads = WorkThreads(
         runningMax: 256, threadMax: 1024, idleDuration: .seconds(5))
 
@@ -17,7 +17,7 @@ import Testing
         return configuration
     }
 
-    /// The store that all bodies write to, with a body in it that the test lets go.
+    /// The store that all bodies write to, with a body in it that the test releases.
     private struct Held {
         let store: Store
         let hold = Hold()
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    /// Without `await`.
+    /// The synchronous form.
     private func make(_ count: Int, _ open: (Int) throws -> Store) rethrows -> [Store] {
         try (0..<count).map(open)
     }
@@ -53,7 +53,7 @@ import Testing
     @Test func `reads of 65 stores that write to one store all end`() async throws {
         let folder = try TemporaryFolder()
         let held = try await Held()
-        // The first in line needs a thread, which the bodies behind it must not keep from it.
+        // The first in the queue needs a thread, which the bodies behind it must not keep from it.
         let first = Task {
             try await held.store.write { tx in _ = try tx.execute("INSERT INTO t VALUES (0)") }
         }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-/// Many stores do not take more memory for pages than the process may.
+/// Many stores do not take more memory for pages than the process may use.
 @Suite(.againstHanging) struct PageCacheBudgetTests {
     private static let mega = 1 << 20
 
@@ -41,7 +41,8 @@ import Testing
         #expect(shares.map(\.connectionByteCount) == [256 << 10, 256 << 10, 256 << 10])
     }
 
-    @Test func `who has to give back is told once, and who has nothing to give is not`() {
+    @Test
+    func `a member that must give back is asked once, and one that has nothing to give is not`() {
         let budget = PageCacheBudget(byteCountMax: 8 * Self.mega)
         let told = Shared(0)
         let small = budget.join(byteCount: 0, connectionCount: 1)
@@ -54,7 +55,7 @@ import Testing
         #expect(told.value == 1 && first.byteCount == 6 * Self.mega)
     }
 
-    @Test func `a bound beyond what the engine can count is its greatest`() throws {
+    @Test func `a bound beyond the engine's largest number becomes that number`() throws {
         var configuration = Configuration.testing(.wal)
         configuration.cacheByteCountMax = .max
         let connection = try Connection(
@@ -65,7 +66,7 @@ import Testing
 
     // MARK: Stores
 
-    /// A store with 2 MB of rows, all of which were read by the writer and by a reader.
+    /// Makes a store with 2 MB of rows, all of which the writer and a reader have read.
     private func makeStore(_ name: String, _ budget: PageCacheBudget) throws -> Store {
         var configuration = Configuration.testing(.wal)
         configuration.readerCountMax = 1
@@ -100,17 +101,17 @@ import Testing
         }
     }
 
-    @Test func `many stores keep to the budget, and the last of them has it for itself`() throws {
+    @Test func `many stores keep to the budget, and the last of them has all of it`() throws {
         let budget = PageCacheBudget(byteCountMax: 8 * Self.mega)
         let stores = try (0..<12).map { try makeStore("\($0).db", budget) }
         for store in stores { try readAll(store) }
         let used = try stores.reduce(0) { $0 + (try usedByteCount($1)) }
-        // The engine keeps some bytes more for each page.
+        // The engine needs some additional bytes for each page.
         #expect(used < 9 * Self.mega)
         #expect(stores[0].statistics.cacheByteCountMax == Self.mega / 2)
         for store in stores.dropFirst() { try store.close() }
         #expect(stores[0].statistics.cacheByteCountMax == 4 * Self.mega)
-        // The first time a connection takes over its share, the second time it uses it.
+        // The first read adopts the connection's share, the second one uses it.
         for _ in 0..<2 { try readAll(stores[0]) }
         #expect(try usedByteCount(stores[0]) > 3 * Self.mega)
         try stores[0].close()
@@ -123,12 +124,12 @@ import Testing
         let second = try makeStore("second.db", budget)
         #expect(try usedByteCount(idle) > 3 * Self.mega, "there is room for both")
         let third = try makeStore("third.db", budget)
-        // Each of its two connections keeps what it may, and the engine some bytes for each page.
+        // Each of its two connections keeps its share, and the engine some bytes for each page.
         #expect(try usedByteCount(idle) < 5 * Self.mega / 2)
         for store in [idle, second, third] { try store.close() }
     }
 
-    @Test func `a store that is not closed gives its share back when it goes`() throws {
+    @Test func `a store that is deallocated without close gives its share back`() throws {
         let budget = PageCacheBudget(byteCountMax: 4 * Self.mega)
         let first = try makeStore("first.db", budget)
         var second: Store? = try makeStore("second.db", budget)
@@ -139,7 +140,7 @@ import Testing
         try first.close()
     }
 
-    @Test func `a body that runs keeps its pages until it ends`() throws {
+    @Test func `a running body keeps its pages until it ends`() throws {
         let budget = PageCacheBudget(byteCountMax: 4 * Self.mega)
         let first = try makeStore("first.db", budget)
         let second = try first.write { tx in

@@ -52,7 +52,9 @@ import Testing
     }
 
     @Test(arguments: locations)
-    func `a key or another mode than a new database is misuse`(location: Location) async throws {
+    func `a key, or a mode other than making a new database, is misuse`(
+        location: Location
+    ) async throws {
         expect(.misuse) { try Store(location, key: .numbered(1)) }
         expect(.misuse) { try Store(location, mode: .mustExist) }
         expect(.misuse) { try Store(location, mode: .readOnly) }
@@ -92,7 +94,7 @@ import Testing
     // MARK: Transactions
 
     @Test(arguments: locations)
-    func `a write that throws is undone, and so is a part`(location: Location) throws {
+    func `a write that throws is rolled back, and so is a savepoint`(location: Location) throws {
         let store = try make(location)
         try Self.add(1, to: store)
         #expect(throws: Undo.self) {
@@ -124,7 +126,7 @@ import Testing
     }
 
     @Test(arguments: locations)
-    func `writes that wait share a commit, and reads take their turn`(
+    func `writes that wait share a commit, and reads queue`(
         location: Location
     ) async throws {
         var configuration = Configuration.testing()
@@ -168,7 +170,9 @@ import Testing
     }
 
     @Test(arguments: locations)
-    func `a cancelled task is dropped in line and undone inside`(location: Location) async throws {
+    func `a cancelled task leaves the queue, or is rolled back in its body`(
+        location: Location
+    ) async throws {
         let store = try make(location)
         let hold = Hold()
         let inside = Task {
@@ -218,7 +222,7 @@ import Testing
     }
 
     @Test(arguments: locations)
-    func `commits are observed without asking for those of others`(
+    func `commits are observed without polling for other connections' commits`(
         location: Location
     ) async throws {
         var configuration = Configuration.testing()
@@ -238,7 +242,7 @@ import Testing
     }
 
     @Test(arguments: locations)
-    func `changes since a token are told`(location: Location) async throws {
+    func `changes since a token are reported`(location: Location) async throws {
         let store = try make(location)
         try await store.write { tx in try tx.logChanges(of: "t") }
         let token = try await store.read { tx in try tx.changeToken() }
@@ -270,7 +274,7 @@ import Testing
     // MARK: Copies and checks
 
     @Test(arguments: locations, supportedProfiles)
-    func `a backup under a key of its own holds what the store holds`(
+    func `a backup under another key holds what the store holds`(
         location: Location, profile: CipherProfile
     ) async throws {
         let folder = try TemporaryFolder()
@@ -308,7 +312,7 @@ import Testing
         var configuration = Configuration.testing()
         configuration.prepare = { connection in
             try connection.withUnsafeHandle { db in
-                // Coffer refuses the pragma.
+                // Coffer's authorizer refuses the pragma.
                 sqlite3_set_authorizer(db, nil, nil)
                 _ = sqlite3_exec(db, "PRAGMA foreign_keys = OFF", nil, nil, nil)
             }
@@ -328,7 +332,7 @@ import Testing
     // MARK: Lifetime
 
     @Test(arguments: locations)
-    func `what needs a file says so and loses nothing`(location: Location) async throws {
+    func `verbs that need a file say so and lose nothing`(location: Location) async throws {
         let store = try make(location)
         try Self.add(1, to: store)
         expect(.unsupported) { try store.snapshot() }

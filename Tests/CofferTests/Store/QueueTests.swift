@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-/// Waiting, deadlines, deadlocks, pauses and the log of a store.
+/// Waiting, deadlines, deadlocks, pauses and the WAL of a store.
 @Suite(.againstHanging) struct QueueTests {
     private let folder: TemporaryFolder
 
@@ -27,7 +27,7 @@ import Testing
 
     // MARK: Waiting
 
-    @Test func `a write waits no longer than it may, and who holds the queue can be seen`()
+    @Test func `a write waits no longer than allowed, and the queue's holder can be seen`()
         async throws
     {
         let store = try make()
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `stores that wait for each other are told instead`(
+    func `stores that wait for each other get an error instead`(
         mode: Configuration.JournalMode
     ) async throws {
         let stores = try (0..<3).map { try make(.testing(mode), name: "\($0).db") }
@@ -67,7 +67,7 @@ import Testing
                 try stores[index].write { tx in
                     try tx.execute("INSERT INTO t VALUES (1)")
                     holds[index].stay()
-                    // A read without WAL waits in the same line.
+                    // A read without WAL waits in the same queue.
                     let next = stores[(index + 1) % 3]
                     if index == 2, mode == .delete {
                         try next.read { _ in }
@@ -83,7 +83,7 @@ import Testing
         for task in tasks { codes.append(await code(task)) }
         #expect(codes.filter { $0 == .wouldDeadlock }.count == 1)
         #expect(codes.filter { $0 == nil }.count == 2)
-        // The same order everywhere is no cycle, and A -> B -> A joins.
+        // The same order everywhere is not a cycle, and A -> B -> A joins.
         try await stores[0].write { _ in
             try stores[1].write { _ in try stores[0].write { _ in } }
         }
@@ -101,7 +101,7 @@ import Testing
             }
         }
         while inner.waitingWriteCount < 1 { await Task.yield() }
-        // It would share the commit, and waits for the store that the nested one holds.
+        // It would share the commit, and it waits for the store that the nested one holds.
         let next = onThread {
             try inner.write { tx in
                 try tx.execute("INSERT INTO t VALUES (2)")
@@ -124,9 +124,9 @@ import Testing
         #expect(try count(store) == 2)
     }
 
-    /// What a function that `prepare` registers, or a program by mistake, may keep.
+    /// Something that a function registered by `prepare`, or a program by mistake, may keep.
     private final class Leak: @unchecked Sendable {
-        // @unchecked: used by the body that has the connection only.
+        // @unchecked: only the body that has the connection uses it.
         var connection: Connection?
         var statement: Statement?
     }
@@ -187,7 +187,10 @@ import Testing
         #expect(try count(try make(.testing(mode))) == 3)
     }
 
-    @Test func `what does not end before a pause is undone, and who waits is told`() async throws {
+    @Test
+    func `work that does not end before a pause is rolled back, and waiting callers get an error`()
+        async throws
+    {
         let store = try make(.impatient())
         let hold = Hold()
         let running = Task {
@@ -251,7 +254,7 @@ import Testing
         #expect(try count(store) == 2)
     }
 
-    // MARK: The log
+    // MARK: The WAL
 
     private func logByteCount() -> Int {
         let attributes = try? FileManager.default.attributesOfItem(atPath: folder.path() + "-wal")
@@ -266,7 +269,8 @@ import Testing
         for _ in 0..<16 { try tx.execute("INSERT INTO t VALUES (randomblob(100000))") }
     }
 
-    @Test func `the log is moved beside the writes and stays below its bound`() throws {
+    @Test func `the WAL is checkpointed concurrently with writes and stays below its bound`() throws
+    {
         var configuration = Configuration.testing()
         configuration.walByteCountMax = 8 << 20
         let store = try make(configuration)
@@ -277,7 +281,7 @@ import Testing
         #expect(try count(store) == 16)
     }
 
-    @Test func `a read that keeps the log above its bound for too long has to end`() async throws {
+    @Test func `a read that keeps the WAL above its bound for too long has to end`() async throws {
         var configuration = Configuration.testing()
         configuration.walByteCountMax = 8 << 20
         configuration.snapshotAgeMax = .milliseconds(1)
@@ -288,7 +292,7 @@ import Testing
             try await store.read { tx in
                 _ = try tx.rows("SELECT * FROM t")
                 hold.stay()
-                // It keeps what it has read, but reads no more.
+                // The body keeps the rows that it has read, but cannot read more.
                 while true { _ = try tx.rows("SELECT * FROM t") }
             }
         }
@@ -302,7 +306,7 @@ import Testing
         #expect(try count(store) == 16)
     }
 
-    /// With a function `stay()` of SQL, so that a statement tells that it runs.
+    /// Registers an SQL function `stay()`, so that a statement signals that it runs.
     private static func staying(_ hold: Hold) -> Configuration {
         var configuration = Configuration.testing()
         configuration.prepare = { connection in
@@ -333,7 +337,7 @@ import Testing
         #expect(try count(store) == 0)
     }
 
-    @Test func `who observes is told of what others did during a pause`() async throws {
+    @Test func `an observer learns of other connections' commits during a pause`() async throws {
         let store = try make()
         let counts = store.observe { tx in try tx.rows("SELECT * FROM t").count }
         let loop = counts.makeAsyncIterator()
@@ -359,7 +363,7 @@ import Testing
         #expect(try count(other) == 0)
     }
 
-    @Test func `pauses, their ends and closes at once leave the store in one state`() async throws {
+    @Test func `concurrent pauses, resumes and closes leave the store in one state`() async throws {
         let store = try make()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<12 {
@@ -372,7 +376,7 @@ import Testing
                             default: try await store.write { tx in try tx.execute("DELETE FROM t") }
                             }
                         } catch let error as StoreError where error.code == .suspended {
-                            // Which of them comes first is open.
+                            // The order of the two is undetermined.
                         }
                     }
                 }
@@ -384,13 +388,12 @@ import Testing
         #expect(try count(store) == 1)
     }
 
-    @Test func `a checkpoint that was asked for does not open a file that is paused`() async throws
-    {
+    @Test func `a checkpoint that was requested does not open a paused file`() async throws {
         let store = try make()
         for _ in 0..<10 {
             for _ in 0..<3 { try await store.write { tx in try Self.fill(&tx) } }
             try await store.suspend()
-            // Behind all that were asked for: they run one after the other.
+            // Queued behind all requested checkpoints, which run one after the other.
             await withCheckedContinuation { continuation in
                 store.core.checkpointer.thread.async { continuation.resume() }
             }
@@ -399,7 +402,7 @@ import Testing
         }
     }
 
-    @Test func `what a body may not do it may not do after a pause either`() async throws {
+    @Test func `SQL that a body must not run is still refused after a pause`() async throws {
         let store = try make()
         try await store.suspend()
         try await store.resume()
@@ -408,7 +411,7 @@ import Testing
         expect(.misuse) { try store.write { tx in try tx.execute("PRAGMA busy_timeout = 0") } }
     }
 
-    @Test func `a task cancelled in a savepoint is told .cancelled`() async throws {
+    @Test func `a task cancelled in a savepoint gets .cancelled`() async throws {
         let hold = Hold()
         let store = try make(Self.staying(hold))
         let task = Task {

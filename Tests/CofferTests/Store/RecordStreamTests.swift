@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func `a stream ends once, and each loop over it is a read of its own`() async throws {
+    @Test func `a stream ends once, and each loop over it is a separate read`() async throws {
         let store = try store(3)
         let stream = store.stream(Note.order(by: \.id))
         var loop = stream.makeAsyncIterator()
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `a loop that ends early lets its connection go`(
+    func `a loop that ends early releases its connection`(
         mode: Configuration.JournalMode
     ) async throws {
         var configuration = Configuration.testing(mode)
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(arguments: journalModes, [1, 10_000])
-    func `a cancelled loop throws and lets its connection go`(
+    func `a cancelled loop throws and releases its connection`(
         mode: Configuration.JournalMode, portion: Int
     ) async throws {
         let store = try store(1000, .testing(mode))
@@ -101,7 +101,7 @@ import Testing
         }
         for await _ in started {}
         task.cancel()
-        // Also where all rows were read ahead: the loop has not seen them.
+        // This also holds where all rows were read ahead, because the loop has not seen them.
         await expect(.cancelled) { try await task.value }
         try await store.write { tx in _ = try tx.delete(Note.all) }
         try await store.close()
@@ -127,7 +127,7 @@ import Testing
         let before = Counted.madeCount.withLock { $0 }
         var count = 0
         for try await _ in store.stream(Counted.all, portion: 10) {
-            // Gives a reader that would not wait the time to show it.
+            // Gives a reader that does not wait the time to show it.
             if count % 500 == 0 { try await Task.sleep(for: .milliseconds(20)) }
             try #require(Counted.madeCount.withLock { $0 } - before <= count + 30)
             count += 1
@@ -140,7 +140,8 @@ import Testing
         let deleted = Shared(0)
         await expect(.busy) {
             for try await _ in store.stream(Note.all, portion: 1) {
-                // Either gives up first: then the write is done, and the loop is told.
+                // Either side may give up first. If it is the stream, the write succeeds, and the
+                // loop gets the error.
                 deleted.value = try await store.write { tx in try tx.delete(Note.all) }
             }
         }
@@ -166,7 +167,7 @@ import Testing
         #expect(try await store.read { tx in try tx.count(Note.all) } == 100)
     }
 
-    @Test func `what a fetch throws ends the loop`() async throws {
+    @Test func `an error of the fetch ends the loop`() async throws {
         struct Nothing: Record {
             var id: Int
         }

@@ -27,7 +27,7 @@ import Testing
         try store.read { tx in try tx.rows("SELECT v FROM t").map { try $0.get(0) } }
     }
 
-    /// A write that throws, and whose rollback fails as well: the writer has to be closed.
+    /// Runs a write that throws, and whose rollback fails as well, so the writer must be closed.
     private static func closeWriter(_ store: Store) throws {
         #expect(throws: Undo.self) {
             try store.write { tx in
@@ -52,7 +52,7 @@ import Testing
     // MARK: A rollback that fails
 
     @Test(arguments: journalModes)
-    func `a rollback that fails costs its write alone`(mode: Configuration.JournalMode) throws {
+    func `a rollback that fails costs only its write`(mode: Configuration.JournalMode) throws {
         let store = try make(.testing(mode))
         try Self.add(1, to: store)
         try Self.closeWriter(store)
@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `what observes goes on after a rollback that failed`(
+    func `observers go on after a rollback that failed`(
         mode: Configuration.JournalMode
     ) async throws {
         let store = try make(.testing(mode))
@@ -79,7 +79,7 @@ import Testing
         try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
         let second = try await loop.next()
         #expect(second == 1)
-        // Nobody has asked for the commits of others meanwhile.
+        // Nobody polled for other connections' commits in the meantime.
         let missed = try await events.rows()
         #expect(missed == ["rescan elsewhere"])
         try await store.write { tx in try tx.execute("INSERT INTO t VALUES (2)") }
@@ -105,7 +105,7 @@ import Testing
 
     // MARK: A connection that cannot be set up
 
-    /// A configuration whose `prepare` throws while it is told to.
+    /// A configuration whose `prepare` throws on demand.
     private final class Refusal: Sendable {
         private let isOn = Atomic(false)
 
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `a store that cannot be reopened goes on as it was`(
+    func `a store that cannot be reopened goes on unchanged`(
         mode: Configuration.JournalMode
     ) throws {
         let refusal = Refusal()

@@ -24,7 +24,7 @@ import Testing
         try Connection(path: path, key: .numbered(1), mode: mode, configuration: .testing())
     }
 
-    /// Each adds a table of its name, so a migration that runs twice fails.
+    /// Each migration adds a table of its name, so one that runs twice fails.
     private func migrations(_ names: String...) -> [Migration] {
         names.map { name in
             Migration(name) { tx in
@@ -82,7 +82,7 @@ import Testing
             ])
     }
 
-    @Test func `one that throws is undone, and the earlier ones stand`() throws {
+    @Test func `a migration that throws is rolled back, and the earlier ones remain`() throws {
         let store = try open()
         let bad = Migration("bad") { tx in
             try tx.execute("DROP TABLE \"t a\"")
@@ -93,7 +93,7 @@ import Testing
         }
         #expect(try tables(store) == ["t a", "t b"])
         #expect(try recorded(store) == ["a", "b"])
-        // The mended program goes on from there.
+        // The corrected program continues from there.
         #expect(try store.migrate(migrations("a", "b", "bad", "c")) == 2)
         #expect(try recorded(store) == ["a", "b", "bad", "c"])
     }
@@ -113,7 +113,7 @@ import Testing
         #expect(try tables(store) == ["t a", "t b", "t c"])
     }
 
-    @Test func `names that are empty or equal, and bodies of the store, run nothing`() throws {
+    @Test func `empty or equal names, and the store's bodies, run nothing`() throws {
         let store = try open()
         let plan = migrations("a")
         for names in [migrations("a", "a"), migrations("")] {
@@ -130,7 +130,7 @@ import Testing
         #expect(try connection.schemaObjects().isEmpty)
     }
 
-    @Test func `a dry run finds what fails and leaves the file as it is`() throws {
+    @Test func `a dry run finds failures and leaves the file unchanged`() throws {
         let store = try open()
         try store.migrate(migrations("a"))
         var names: [String] = []
@@ -141,7 +141,7 @@ import Testing
         let bad = Migration("bad") { tx in try tx.execute("INSERT INTO \"t b\" VALUES (1, 2)") }
         _ = expect(.sql) { try store.migrate(good + [bad], isDryRun: true) }
         #expect(try recorded(store) == ["a"])
-        // A later one sees what an earlier one did.
+        // A later migration sees what an earlier one did.
         let fill = Migration("fill") { tx in try tx.execute("INSERT INTO \"t c\" VALUES (1)") }
         #expect(try store.migrate(good + [fill], isDryRun: true) == 3)
         #expect(try store.migrate(good + [fill]) == 3)
@@ -151,7 +151,7 @@ import Testing
     @Test func `a file that is up to date is only read`() throws {
         let first = try connection()
         try first.migrate(migrations("a"))
-        // Who holds the write lock does not mind.
+        // Another connection's write lock does not matter.
         try first.begin(.immediate)
         let reader = try connection(.readOnly)
         #expect(try reader.migrate(migrations("a")) == 0)
@@ -160,7 +160,7 @@ import Testing
         _ = expect(.readOnly) { try reader.migrate(migrations("a", "b")) }
     }
 
-    @Test func `a connection runs them as well, and dry`() throws {
+    @Test func `a connection runs them as well, also as a dry run`() throws {
         let connection = try connection()
         var names: [String] = []
         #expect(try connection.migrate(migrations("a", "b"), isDryRun: true) == 2)
@@ -250,7 +250,7 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `a table that others refer to is rebuilt, and they keep their rows`(
+    func `a table that rows refer to is rebuilt, and the rows stay`(
         mode: Configuration.JournalMode
     ) throws {
         let store = try Store(path: path, key: .numbered(1), configuration: .testing(mode))
@@ -258,7 +258,7 @@ import Testing
         #expect(try store.migrate([rebuild], isDryRun: true) == 1)
         #expect(try store.migrate([rebuild]) == 1)
         #expect(try childCount(store) == 2)
-        // Foreign keys have their effect again.
+        // Foreign keys are enforced again.
         _ = expect(.constraint) {
             try store.write { tx in try tx.execute("INSERT INTO child VALUES (3, 99)") }
         }
@@ -267,8 +267,8 @@ import Testing
         try store.close()
     }
 
-    /// Why migrations pause them: nobody would notice.
-    @Test func `in any other write the same takes the rows along that refer to it`() throws {
+    /// The reason why migrations pause foreign keys: otherwise nobody would notice the loss.
+    @Test func `in any other write a rebuild deletes the rows that refer to the table`() throws {
         let store = try open()
         try makeFamily(store)
         try store.write { tx throws in
@@ -293,7 +293,7 @@ import Testing
         }
         #expect(try childCount(store) == 2)
         #expect(try store.pendingMigrations([mended]) == ["mended"])
-        // After a failure, too, they have their effect again.
+        // They are enforced again after a failure, too.
         _ = expect(.constraint) {
             try store.write { tx in try tx.execute("INSERT INTO child VALUES (3, 99)") }
         }
@@ -305,7 +305,7 @@ import Testing
         _ = expect(.constraint) { try connection.migrate([mended, orphan]) }
     }
 
-    /// Rows that were left over by a program that did not check.
+    /// Makes rows that refer to nothing, left by a program that did not check.
     private func makeOrphans() throws {
         let connection = try connection()
         try connection.execute("PRAGMA foreign_keys = OFF")
@@ -337,12 +337,12 @@ import Testing
         "DELETE FROM parent WHERE id = 2", "INSERT INTO child VALUES (9, 80)",
         "INSERT INTO toy VALUES ('bear', 80)", "UPDATE child SET id = 9 WHERE id = 8",
     ])
-    func `one more beside them does`(sql: String) throws {
+    func `one more row that refers to nothing stops the migration`(sql: String) throws {
         let store = try open()
         try makeFamily(store)
         try makeOrphans()
         let bad = Migration("bad") { tx in
-            // Also where another one goes.
+            // This holds even where another such row is deleted.
             try tx.execute("DELETE FROM child WHERE id = 7")
             try tx.execute(SQL(text: sql))
         }
@@ -353,7 +353,7 @@ import Testing
         #expect(try childCount(store) == 4)
     }
 
-    @Test func `a reference to columns that are not unique can be mended`() throws {
+    @Test func `a reference to columns that are not unique can be repaired`() throws {
         let store = try open()
         try store.write { tx throws in
             try tx.execute("CREATE TABLE parent(name TEXT)")
@@ -373,7 +373,7 @@ import Testing
         #expect(try childCount(store) == 1)
     }
 
-    @Test func `who has switched foreign keys off keeps them off`() throws {
+    @Test func `a connection that has switched foreign keys off keeps them off`() throws {
         let store = try open()
         try makeFamily(store)
         try store.close()
@@ -397,7 +397,7 @@ import Testing
         #expect(try store.pendingMigrations(steps).count == 1)
     }
 
-    @Test func `foreign keys hold again after a migration, however it ended`() throws {
+    @Test func `foreign keys are enforced again after a migration, however it ended`() throws {
         let folder = try TemporaryFolder()
         let connection = try Connection(
             path: folder.path(), key: .numbered(1), configuration: .testing())

@@ -3,17 +3,17 @@ import Testing
 
 @testable import Coffer
 
-/// What the store keeps secret, seen from outside.
+/// What the store keeps secret, as seen from outside.
 @Suite(.againstHanging) struct SecrecyTests {
     private static let marker = "MARKER-7f3a-plaintext"
 
     @Test(arguments: journalModes)
-    func `no plaintext stands in any file while the store works`(
+    func `no plaintext is in any file while the store works`(
         mode: Configuration.JournalMode
     ) throws {
         let folder = try TemporaryFolder()
         var configuration = Configuration.testing(mode)
-        configuration.cacheByteCountMax = 1  // the least there is: pages spill
+        configuration.cacheByteCountMax = 1  // the smallest possible: pages spill
         let store = try Store(
             path: folder.path(), key: .numbered(1), configuration: configuration)
         let bucket = Bucket<Int, String>(Self.marker)
@@ -34,7 +34,7 @@ import Testing
     }
 
     /// What `PRAGMA temp_store = FILE` would write to a folder for temporary files is plaintext, on
-    /// both engines, in files whose names are gone as soon as they are open.
+    /// both engines, in files that lose their names as soon as they are open.
     @Test(arguments: journalModes)
     func `sorts and temporary tables that outgrow the cache open no file`(
         mode: Configuration.JournalMode
@@ -44,7 +44,7 @@ import Testing
         #expect(told == ["files "])
     }
 
-    /// Reads the files in another process: here the descriptor rule holds.
+    /// Reads the files in another process, because the descriptor rule forbids it here.
     private func expectNoMarker(_ folder: TemporaryFolder) throws {
         let grep = Process()
         grep.executableURL = URL(filePath: "/usr/bin/env")
@@ -55,7 +55,7 @@ import Testing
         #expect(grep.terminationStatus == 1, "1 means that grep read the files and found nothing")
     }
 
-    @Test func `no key and no bound value stands in an error`() throws {
+    @Test func `no key and no bound value appears in an error`() throws {
         let folder = try TemporaryFolder()
         let path = folder.path()
         try Connection(path: path, key: .numbered(1)).close()
@@ -75,7 +75,7 @@ import Testing
         for text in texts { #expect(!text.contains("hunter2")) }
     }
 
-    @Test func `no key stands in the SQL that the engine runs`() throws {
+    @Test func `no key appears in the SQL that the engine runs`() throws {
         let folder = try TemporaryFolder()
         let secrets = ["canary-one-7f3a", "canary-two-9b2c"]
         let peer = try Peer(["trace", folder.path()])
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func `no key stands in the log`() throws {
+    @Test func `no key appears in the log`() throws {
         let folder = try TemporaryFolder()
         let log = LogRecorder()
         var configuration = Configuration.testing(profile: .sqlcipher3)

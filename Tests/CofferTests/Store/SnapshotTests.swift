@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// Snapshots that outlive a call, and what a store tells of itself.
+/// Snapshots that outlive a call, and what a store reports about itself.
 @Suite(.againstHanging) struct SnapshotTests {
     private let folder: TemporaryFolder
 
@@ -48,7 +48,7 @@ import Testing
         expect(.closed) { try snapshot.read { _ in } }
     }
 
-    @Test func `a body that throws leaves the snapshot as it is, and changes nothing`() throws {
+    @Test func `a body that throws leaves the snapshot unchanged, and changes nothing`() throws {
         struct Wrong: Error {}
         let store = try make()
         let snapshot = try store.snapshot()
@@ -59,7 +59,7 @@ import Testing
         #expect(try snapshot.read { tx in try Self.count(tx) } == 0)
     }
 
-    @Test func `a snapshot that is let go gives its connection back`() throws {
+    @Test func `a snapshot that is deallocated gives its connection back`() throws {
         var configuration = Configuration.impatient()
         configuration.readerCountMax = 1
         let store = try make(configuration)
@@ -72,7 +72,7 @@ import Testing
         try store.rekey(to: .numbered(2))
     }
 
-    @Test func `a pause ends a snapshot, and so does a log that is full`() async throws {
+    @Test func `a pause ends a snapshot, and so does a WAL that is full`() async throws {
         var configuration = Configuration.impatient()
         configuration.waitTimeout = .seconds(3)
         configuration.walByteCountMax = 4 << 20
@@ -139,7 +139,7 @@ import Testing
 
     // MARK: Telemetry
 
-    @Test func `statistics tell what writes and reads did`() throws {
+    @Test func `statistics report what writes and reads did`() throws {
         let store = try make()
         for _ in 0..<3 { try Self.add(store) }
         expect(.sql) { try store.write { tx in try tx.execute("nonsense") } }
@@ -158,17 +158,17 @@ import Testing
         #expect(other.statistics.derivationDuration > .zero)
     }
 
-    @Test func `a metrics backend gets what the store tells of itself`() throws {
+    @Test func `a metrics backend gets the store's own figures`() throws {
         let lines = try Peer.run(["metrics", folder.path("metrics.db"), "1"])
-        // The table, the write that holds the turn, the group.
+        // The table, the write that holds the write gate, the group.
         #expect(lines == ["largest group 9, line 12, commits 3, undone 3, checkpoints agree"])
     }
 
-    @Test func `the hit rate tells whether the pages that are read fit into the cache`() throws {
+    @Test func `the hit rate shows whether the pages that are read fit into the cache`() throws {
         func rate(cacheByteCountMax: Int) throws -> Double {
             var configuration = Configuration.testing()
             configuration.cacheByteCountMax = cacheByteCountMax
-            // Not shared with the stores of the tests beside it.
+            // Not shared with the stores of concurrent tests.
             configuration.cacheBudget = PageCacheBudget(byteCountMax: .max)
             let store = try Store(
                 path: folder.path("\(cacheByteCountMax).db"), key: .numbered(1),
@@ -185,7 +185,7 @@ import Testing
         #expect(small < 0.5, "\(small)")
     }
 
-    @Test func `the oldest read is the one that began first of those that run`() throws {
+    @Test func `the oldest read is the running one that began first`() throws {
         let store = try make()
         #expect(store.statistics.oldestReadBeginning == nil)
         let before = ContinuousClock.now

@@ -7,7 +7,7 @@ import Testing
 
 /// What a store logs: each event once, at its level, and never a value, a key or an SQL text.
 @Suite(.againstHanging) struct StoreEventsTests {
-    /// Stands in values, in SQL texts and in keys.
+    /// Appears in values, in SQL texts and in keys.
     private static let canary = "canary7f3a"
 
     private let folder: TemporaryFolder
@@ -34,12 +34,12 @@ import Testing
         .raw(Array("\(canary)-\(number)-0123456789abcdefghij".utf8.prefix(32)))
     }
 
-    /// What was logged since the last time.
+    /// The messages logged since the last call.
     private func taken() -> [String] {
         for entry in log.entries {
             let text = "\(entry.message) \(entry.metadata)".lowercased()
             #expect(!text.contains(Self.canary))
-            // The key as the engine is given it.
+            // The hexadecimal form in which the engine gets the key.
             #expect(!text.contains("63616e617279"))
             #expect(!text.contains("insert") && !text.contains("select"))
         }
@@ -51,7 +51,7 @@ import Testing
     // MARK: Life
 
     @Test(arguments: journalModes)
-    func `the life of a store is told, each step once`(mode: Configuration.JournalMode) throws {
+    func `the life of a store is logged, each step once`(mode: Configuration.JournalMode) throws {
         let store = try make(.testing(mode))
         #expect(log.events.first?.metadata["profile"] == "\(store.profile)")
         #expect(log.events.first?.metadata["journalMode"] == "\(mode)")
@@ -68,12 +68,12 @@ import Testing
         #expect(taken() == ["debug store closed"])
     }
 
-    @Test func `a store that is let go is told as closed`() throws {
+    @Test func `a store that is deallocated is logged as closed`() throws {
         do { _ = try make() }
         #expect(taken() == ["debug store opened", "debug store closed"])
     }
 
-    @Test func `work that goes well, and errors of its caller, tell nothing`() throws {
+    @Test func `successful work, and errors of its caller, log nothing`() throws {
         let store = try make()
         _ = taken()
         for number in 0..<20 {
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `a key that is not changed is told, with the error's code`(
+    func `a key that is not changed is logged, with the error's code`(
         mode: Configuration.JournalMode
     ) throws {
         let store = try make(.impatient(mode))
@@ -103,7 +103,7 @@ import Testing
         try other.rollback()
     }
 
-    @Test func `a main file that keeps the old key after a rekey is told`() throws {
+    @Test func `a main file that keeps the old key after a rekey is logged`() throws {
         let store = try make(.impatient())
         let other = try Connection(path: path, key: Self.key(1), configuration: .testing())
         try other.begin(.deferred)
@@ -119,11 +119,11 @@ import Testing
         try other.rollback()
     }
 
-    @Test func `a key that was changed is not told as one that was not`() throws {
+    @Test func `a key that was changed is not logged as one that was not`() throws {
         let isFirst = Mutex(true)
         var configuration = Configuration.testing()
         configuration.prepare = { _ in
-            // Of the connection that takes the place of the first.
+            // The call for the connection that replaces the first one fails.
             guard
                 isFirst.withLock({ isFirst in
                     defer { isFirst = false }
@@ -144,7 +144,7 @@ import Testing
     // MARK: Other processes, and damage
 
     @Test(arguments: journalModes)
-    func `a key that another connection has changed is told`(
+    func `a key that another connection has changed is logged`(
         mode: Configuration.JournalMode
     ) throws {
         let store = try make(.testing(mode))
@@ -164,7 +164,7 @@ import Testing
         #expect(taken() == ["warning checkpoint failed"])
     }
 
-    @Test func `the error of another store is not this one's`() throws {
+    @Test func `the error of another store is not logged as this one's`() throws {
         let store = try make()
         _ = taken()
         for code in [.damaged, .wrongKey] as [StoreError.Code] {
@@ -175,7 +175,7 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `damage is told by who reads it`(mode: Configuration.JournalMode) throws {
+    func `damage is logged by the verb that reads it`(mode: Configuration.JournalMode) throws {
         let store = try make(.testing(mode))
         let size = store.profile.pageByteCount
         try store.write { tx in
@@ -212,7 +212,7 @@ import Testing
 
     // MARK: Writes
 
-    /// Lets the bodies wait in line behind a write that does not share, then lets them go.
+    /// Queues the bodies behind a write that does not share its commit, then releases them.
     private func group(
         _ store: Store, _ bodies: [@Sendable (inout WriteTransaction) throws -> Void]
     ) async throws -> [StoreError.Code?] {
@@ -231,7 +231,7 @@ import Testing
         return codes
     }
 
-    @Test func `writes that are undone with another one are told once`() async throws {
+    @Test func `writes that are rolled back with another one are logged once`() async throws {
         var configuration = Configuration.testing()
         configuration.groupCommit.durationMax = .seconds(60)
         let store = try make(configuration)
@@ -252,14 +252,14 @@ import Testing
         #expect(taken() == ["warning writes were undone with another one"])
     }
 
-    @Test func `a commit that fails is told once for all its writes`() async throws {
+    @Test func `a commit that fails is logged once for all its writes`() async throws {
         let store = try make(.impatient(.delete))
         let reader = try Connection(
             path: path, key: Self.key(1), configuration: .testing(.delete))
         try reader.begin(.deferred)
         #expect(try reader.rows("SELECT * FROM t").count == 1)
         _ = taken()
-        // Nobody can commit beside the reader.
+        // Nobody can commit next to the reader.
         let codes = try await group(
             store, [{ tx in try tx.execute("DELETE FROM t") }, { tx in try tx.execute("ANALYZE") }])
         #expect(codes == [.busy, .busy])
@@ -269,9 +269,12 @@ import Testing
         try reader.commit()
     }
 
-    // MARK: The log
+    // MARK: The WAL
 
-    @Test func `a log that readers keep too long is told once, and who had to end`() async throws {
+    @Test
+    func `a WAL that readers keep too long is logged once, and so is the read that had to end`()
+        async throws
+    {
         var configuration = Configuration.testing()
         configuration.walByteCountMax = 4 << 20
         configuration.snapshotAgeMax = .seconds(600)
@@ -292,7 +295,7 @@ import Testing
         #expect(taken() == [])
     }
 
-    @Test func `a snapshot that had to end is told`() async throws {
+    @Test func `a snapshot that had to end is logged`() async throws {
         var configuration = Configuration.testing()
         configuration.walByteCountMax = 4 << 20
         configuration.snapshotAgeMax = .milliseconds(1)

@@ -5,10 +5,10 @@ import Testing
 
 /// One store, two processes that read, write and change it.
 ///
-/// What else proves a sentence of this: `LinearizabilityTests` (what eight clients in two processes
-/// see has an order), `KillTests` (a process that is killed loses nothing that returned),
+/// Other suites that prove a part of this: `LinearizabilityTests` (what eight clients in two
+/// processes see has an order), `KillTests` (a process that is killed loses nothing that returned),
 /// `ForeignCommitTests` (observers), `JournalModeTests` (no commit is lost while the mode changes),
-/// `RekeyTests` and `RekeyStoryTests` (a change of the key beside another process).
+/// `RekeyTests` and `RekeyStoryTests` (a change of the key next to another process).
 @Suite(.againstHanging) struct TwoProcessTests {
     private struct Memo: Record, Equatable {
         var id: Int
@@ -37,7 +37,7 @@ import Testing
         try store.read { tx in try tx.rows("SELECT v FROM t ORDER BY v").map { try $0.get(0) } }
     }
 
-    /// Another process that holds the write lock until it is told to go on.
+    /// Another process that holds the write lock until the test lets it go on.
     private func busyPeer(_ mode: Configuration.JournalMode) throws -> Peer {
         let peer = try Peer(["hold-write", mode.description, path, "1"])
         try #require(peer.line() == "ready")
@@ -71,13 +71,13 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `a write waits for another process that lets go in time`(
+    func `a write waits for another process that releases its lock in time`(
         mode: Configuration.JournalMode
     ) async throws {
         let store = try make(.testing(mode))
         let peer = try busyPeer(mode)
         let write = Task { try await Self.insert(1, into: store) }
-        // It has the turn and waits for the lock.
+        // It has the write gate and waits for the lock.
         while store.statistics.runningWrite == nil { try await Task.sleep(for: .milliseconds(1)) }
         peer.goOn()
         #expect(await code(write) == nil)
@@ -86,17 +86,18 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `of writes that wait beside a busy process each has its own busy or its row`(
+    func `each write that waits for a busy process has its own .busy or its row`(
         mode: Configuration.JournalMode
     ) async throws {
         let store = try make(.impatient(mode))
         let peer = try busyPeer(mode)
-        // Each tries for 200 ms: so many that the last of them come long after the peer is gone.
+        // Each tries for 200 ms. There are so many that the last come long after the peer has
+        // ended.
         let count = 60
         let tasks = (0..<count).map { number in
             Task { try await Self.insert(number, into: store) }
         }
-        // The peer lets go between the first two and the last.
+        // The peer releases its lock between the first two writes and the last.
         while store.statistics.writes.undoneCount < 2 {
             try await Task.sleep(for: .milliseconds(5))
         }
@@ -116,14 +117,14 @@ import Testing
     // MARK: Reading
 
     @Test(arguments: journalModes)
-    func `a read sees what another process commits when it begins, not while it runs`(
+    func `a read sees another process's commits from before it began, not later ones`(
         mode: Configuration.JournalMode
     ) throws {
         let store = try make(.impatient(mode))
         try executeElsewhere("INSERT INTO t VALUES (1)", mode)
         try store.read { tx in
             #expect(try tx.rows("SELECT v FROM t").count == 1)
-            // With a rollback journal nobody commits beside a reader.
+            // With a rollback journal nobody commits next to a reader.
             let told = try Peer.run(["insert", mode.description, path, "1", "2"])
             #expect(told == [mode == .wal ? "inserted" : "busy"])
             #expect(try tx.rows("SELECT v FROM t").count == 1)
@@ -165,7 +166,7 @@ import Testing
         let all = { (tx: inout ReadTransaction) in try tx.fetch(Memo.all) }
         try store.write { tx in try tx.insert(Memo(id: 1, text: "one")) }
         #expect(try store.read(all) == [Memo(id: 1, text: "one")])
-        // Other columns, in another order.
+        // The table has other columns, in another order.
         try executeElsewhere(
             """
             DROP TABLE memo; CREATE TABLE memo(more, text TEXT NOT NULL, id INTEGER PRIMARY KEY);
@@ -178,7 +179,7 @@ import Testing
         }
         #expect(
             try store.read(all) == [Memo(id: 2, text: "second"), Memo(id: 3, text: "three")])
-        // A column that would keep the text as a number.
+        // The column would store the text as a number.
         try executeElsewhere(
             "DROP TABLE memo; CREATE TABLE memo(id INTEGER PRIMARY KEY, text INTEGER NOT NULL)",
             mode)
@@ -188,7 +189,7 @@ import Testing
     // MARK: The key
 
     @Test(arguments: journalModes)
-    func `a change of the key by another process is told to all, and reopen(with:) goes on`(
+    func `another process's change of the key is reported to all, and reopen(with:) goes on`(
         mode: Configuration.JournalMode
     ) async throws {
         var configuration = Configuration.testing(mode)
@@ -221,7 +222,7 @@ import Testing
         #expect(try await again.next() == 1)
         try await Self.insert(2, into: store)
         while try await again.next() != 2 {}
-        // Nothing is told of it but the row, or that somebody has written.
+        // The only event is the row, or that somebody else has written.
         let told = try await events.rows()
         #expect(told == ["insert t 2"] || told == ["rescan elsewhere"])
         #expect(try Peer.run(["insert", mode.description, path, "2", "3"]) == ["inserted"])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-/// Programs that move in with a file whose schema they number themselves.
+/// Programs that come to Coffer with a file whose schema they number themselves.
 @Suite(.againstHanging) struct VersionStepTests {
     private struct Odd: Error {}
 
@@ -25,7 +25,7 @@ import Testing
         try Connection(path: path, key: .numbered(1), mode: mode, configuration: .testing())
     }
 
-    /// Each adds a table of its number, so a step that runs twice fails.
+    /// Each step adds a table of its number, so one that runs twice fails.
     private func steps(_ versions: Int32...) -> [VersionStep] {
         versions.map { version in
             VersionStep(version) { tx in
@@ -45,14 +45,15 @@ import Testing
         #expect(try connection.userVersion == 3)
         #expect(try connection.migrate(byUserVersion: steps(1, 3)) == 0)
         #expect(try connection.migrate(byUserVersion: steps(1, 2, 3, 7)) == 1)
-        // A version between two steps is that of a file that has run the first.
+        // A version between two steps belongs to a file that has run the first.
         try connection.setUserVersion(8)
         #expect(try connection.migrate(byUserVersion: steps(1, 3, 7, 9, .max)) == 2)
         #expect(try tables(connection) == ["t1", "t2147483647", "t3", "t7", "t9"])
         #expect(try connection.userVersion == .max)
     }
 
-    @Test func `a step that throws is undone, the earlier ones stand, and the version is true`()
+    @Test
+    func `a step that throws is rolled back, the earlier ones remain, and the version is true`()
         throws
     {
         let connection = try connection()
@@ -68,13 +69,13 @@ import Testing
         #expect(try connection.userVersion == 2)
         #expect(try tables(connection) == ["t1", "t2"])
         #expect(!connection.isInTransaction)
-        // The mended program goes on from there.
+        // The corrected program continues from there.
         plan[2] = VersionStep(3) { tx in try tx.insert(Note(id: 1, title: "a")) }
         #expect(try connection.migrate(byUserVersion: plan) == 2)
         #expect(try tables(connection) == ["note", "t1", "t2", "t4"])
     }
 
-    @Test func `a file of a newer program is left alone`() throws {
+    @Test func `a file of a newer program is not changed`() throws {
         let connection = try connection()
         try connection.migrate(byUserVersion: steps(1, 5))
         for plan in [steps(1), steps(1, 4), []] {
@@ -112,7 +113,7 @@ import Testing
     @Test func `a file that is up to date is only read`() throws {
         let first = try connection()
         try first.migrate(byUserVersion: steps(1))
-        // Who holds the write lock does not mind.
+        // Another connection's write lock does not matter.
         try first.begin(.immediate)
         let reader = try connection(.readOnly)
         #expect(try reader.migrate(byUserVersion: steps(1)) == 0)
@@ -172,7 +173,7 @@ import Testing
         try await store.close()
     }
 
-    @Test func `a handle of another owner's is migrated, outside of its transactions`() throws {
+    @Test func `a handle owned by someone else is migrated, outside its transactions`() throws {
         let host = try RawConnection(path, key: 1)
         host.run("CREATE TABLE old(a)")
         host.run("PRAGMA user_version = 4")

@@ -3,7 +3,7 @@ import Workload
 
 @testable import Coffer
 
-/// Coffer's own threads: how many there are, who gets one, and when they end.
+/// Coffer's own threads: how many there are, which caller gets one, and when they end.
 @Suite(.againstHanging) struct WorkThreadsTests {
     private func make(
         runningMax: Int, threadMax: Int, idleDuration: Duration = .milliseconds(20)
@@ -11,7 +11,7 @@ import Workload
         WorkThreads(runningMax: runningMax, threadMax: threadMax, idleDuration: idleDuration)
     }
 
-    /// As a read of a store.
+    /// A body that runs as a store's read does.
     private func body(
         _ gate: Gate, on threads: WorkThreads, timeout: Duration? = nil,
         _ work: @escaping @Sendable () throws -> Void = {}
@@ -47,7 +47,9 @@ import Workload
         }
     }
 
-    @Test func `who finds no place to run waits in line until cancelled or late`() async throws {
+    @Test func `a body without a slot to run waits in the queue until cancelled or late`()
+        async throws
+    {
         let threads = make(runningMax: 2, threadMax: 8)
         let (gate, hold) = (Gate(permitCount: 8), Hold())
         let running = (0..<2).map { _ in body(gate, on: threads) { hold.stay() } }
@@ -66,14 +68,14 @@ import Workload
         #expect(await comes { gate.waitingCount == 2 })
         cancelled.cancel()
         #expect(await code(cancelled) == .cancelled)
-        // The gate has room, so a thread that needs no other one goes by.
+        // The gate has room, so a caller that needs no other thread goes first.
         try Self.pass(gate)
         #expect(gate.waitingCount == 1)
         for _ in running { hold.release() }
         for body in running + [next] { try await body.value }
     }
 
-    @Test func `who waits at a gate hands the place on`() async throws {
+    @Test func `a body that waits at a gate hands its slot on`() async throws {
         let threads = make(runningMax: 1, threadMax: 2)
         let (gate, other) = (Gate(permitCount: 8), Gate(permitCount: 1))
         #expect(try other.enterAtOnce())
@@ -86,7 +88,9 @@ import Workload
         #expect(await comes { threads.runningCount == 0 && threads.threadCount == 0 })
     }
 
-    @Test func `who waits at a gate hands the place on to who was in line for one`() async throws {
+    @Test func `a body that waits at a gate hands its slot on to one that waited for it`()
+        async throws
+    {
         let threads = make(runningMax: 1, threadMax: 2)
         let (gate, other, hold) = (Gate(permitCount: 8), Gate(permitCount: 1), Hold())
         #expect(try other.enterAtOnce())
@@ -103,7 +107,9 @@ import Workload
         try await waiting.value
     }
 
-    @Test func `who has no thread keeps the place from nobody who has one`() async throws {
+    @Test func `a body without a thread does not keep a slot from one that has a thread`()
+        async throws
+    {
         let threads = make(runningMax: 1, threadMax: 1)
         let (gate, other) = (Gate(permitCount: 8), Gate(permitCount: 1))
         let order = Shared<[Int]>([])
@@ -132,7 +138,7 @@ import Workload
         #expect(threads.threadCount == 1)
     }
 
-    @Test func `who passes a place on hands over his own thread, before others get it`()
+    @Test func `a body that passes its slot on hands over its own thread, before others get it`()
         async throws
     {
         let threads = make(runningMax: 1, threadMax: 1)
@@ -182,7 +188,7 @@ import Workload
         let threads = make(runningMax: 2, threadMax: 3)
         let gates = (0..<5).map { _ in Gate(permitCount: 1) }
         let insideCounts = Shared([0, 0, 0, 0, 0])
-        // Always in the same order, so that nobody waits for who waits for him.
+        // Always in the same order, so that there is no cycle of waiting bodies.
         let bodies = (0..<400).map { _ in
             let path = gates.indices.filter { _ in Bool.random(using: &random) }
             let first = path.first ?? 0
