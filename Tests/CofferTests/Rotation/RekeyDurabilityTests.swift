@@ -34,13 +34,13 @@ import Testing
     }
 
     @Test(arguments: Keeping.all)
-    func `a rekey that has returned outlives a power loss, whatever the durability`(
+    func `a rekey that has returned survives a power loss, whatever the durability`(
         keeping: Keeping
     ) throws {
         try make(keeping.journalMode)
         let disk = try FaultDisk.recording(powerOffAfter: nil, ignoringSyncs: false)
         let connection = try open(1, keeping.configuration(disk))
-        // Keeps the checkpoint, which would sync the log, from doing anything.
+        // Keeps the checkpoint, which would sync the WAL, from doing anything.
         let reader = try open(1, keeping.configuration(disk))
         if keeping.journalMode == .wal {
             try reader.begin(.deferred)
@@ -50,14 +50,14 @@ import Testing
         disk.cutPower()
         connection.close()
         reader.close()
-        // What was not synced is lost.
+        // Everything that was not synced is lost.
         try disk.restore(seed: 0)
         #expect(!holdsAll(1))
         #expect(holdsAll(2))
     }
 
     @Test(arguments: journalModes)
-    func `the durability of other commits is as it was`(mode: Configuration.JournalMode) throws {
+    func `the durability of other commits is unchanged`(mode: Configuration.JournalMode) throws {
         try make(mode)
         var configuration = Configuration.impatient(mode)
         configuration.durability = .process

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-/// What a change of the key says is what is on the disk.
+/// The report of a change of the key agrees with what is on the disk.
 @Suite(.againstHanging) struct RekeyReportTests {
     private static let rowCount = 40
 
@@ -35,7 +35,7 @@ import Testing
             path: path, key: .numbered(key), mode: .mustExist, configuration: configuration)
     }
 
-    /// Whether a file holds all rows for who has this key and nothing but the file.
+    /// Whether the file with this key, and nothing else, gives all rows.
     private func holdsAll(_ path: String, key: UInt8) -> Bool {
         unlinkIfPresent(path + "-shm")
         let connection = try? Connection(
@@ -47,11 +47,12 @@ import Testing
         ]
     }
 
-    /// The keys that open a copy of the main file without its log.
+    /// The keys that open a copy of the main file without its WAL.
     private func keysOfMainFile() throws -> [UInt8] {
         let alone = folder.path("alone.db")
         defer { removeStore(alone) }
-        // In a child: closing a descriptor of the file here would drop SQLite's locks.
+        // In a child process, because closing a descriptor of the file here would drop SQLite's
+        // locks.
         #expect(try Tool.runProgram(["cp", path, alone]).exitCode == 0)
         return [1, 2].filter { holdsAll(alone, key: $0) }
     }
@@ -59,7 +60,7 @@ import Testing
     // MARK: The file as a whole
 
     @Test(arguments: journalModes)
-    func `a rekey that nobody reads beside has changed the whole file`(
+    func `a rekey without a concurrent reader has changed the whole file`(
         mode: Configuration.JournalMode
     ) throws {
         try make(mode)
@@ -87,11 +88,11 @@ import Testing
         #expect(try pages.foreignCount(of: .max) == 20_000 / pages.byteCount)
     }
 
-    @Test func `beside a read of another process the main file keeps the old key, as reported`()
+    @Test func `during a read of another process the main file keeps the old key, as reported`()
         throws
     {
         try make(.wal)
-        // Waits for 20 seconds for a lock.
+        // It waits for a lock for up to 20 seconds.
         let connection = try open(1)
         defer { connection.close() }
         let peer = try Peer(["hold-read", "wal", path, "1"])
@@ -112,7 +113,7 @@ import Testing
         #expect(try FileLocation(path).companionByteCount("-wal") == 0)
     }
 
-    @Test func `a store says of its rekey what a connection says`() throws {
+    @Test func `a store's report of its rekey agrees with a connection's`() throws {
         try make(.wal)
         let store = try Store(
             path: path, key: .numbered(1), mode: .mustExist, configuration: .testing())
@@ -129,13 +130,13 @@ import Testing
         #expect(try keysOfMainFile() == [2])
     }
 
-    @Test func `a writer goes on while the log of a rekey is moved`() async throws {
+    @Test func `a writer goes on while the WAL of a rekey is checkpointed`() async throws {
         try make(.wal)
         let disk = try FaultDisk()
         var configuration = Configuration.testing()
         configuration.vfs = disk.name
         nonisolated(unsafe) let connection = try open(1, configuration)
-        // Closing a log last moves all of it under a lock: another program has the store open.
+        // The last connection to close moves the whole WAL under a lock, so another one stays open.
         let other = try open(1)
         #expect(try other.rows("SELECT * FROM t").count == Self.rowCount)
         disk.holdMainSyncs()
@@ -159,7 +160,7 @@ import Testing
     // MARK: Faults
 
     @Test(arguments: journalModes)
-    func `whichever operation of the disk fails, what is said of the key is true`(
+    func `whichever operation of the disk fails, the report of the key is true`(
         mode: Configuration.JournalMode
     ) throws {
         let template = folder.path("template.db")

@@ -1,11 +1,11 @@
 // Why Coffer exists.
 //
 // A program changes its database's key: `sqlite3_rekey` returns SQLITE_OK. But another process was
-// just writing, so the engine could not take the lock, and changed nothing: it tells nobody. The
+// just writing, so the engine could not take the lock, changed nothing, and reported nothing. The
 // connection, though, believes in the new key. The program goes on and inserts a row. That row's
-// pages are written under the new key, in a file whose other pages are under the old one. From
-// now on neither key opens the file, and no tool brings the rows back. Both engines do this, in
-// every version, and every wrapper that trusts the result code inherits it.
+// pages are written under the new key, in a file whose other pages are under the old one. From now
+// on neither key opens the file, and no tool brings the rows back. Both engines do this, in every
+// version, and every wrapper that trusts the result code inherits it.
 
 import CSQLCipher
 import Foundation
@@ -31,7 +31,7 @@ import Testing
         connection.close()
     }
 
-    /// A peer that holds the write lock until it is told to go on.
+    /// A peer that holds the write lock until the test lets it go on.
     private func busyPeer() throws -> Peer {
         let peer = try Peer(["hold-write", "delete", path, "1"])
         try #require(peer.line() == "ready")
@@ -40,7 +40,7 @@ import Testing
 
     @Test
     func
-        `raw sqlite3_rekey reports success beside a busy peer and the next insert destroys the file`()
+        `raw sqlite3_rekey reports success next to a busy peer and the next insert destroys the file`()
         throws
     {
         let peer = try busyPeer()
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func `Coffer reports .busy beside the same peer and no row is lost`() throws {
+    @Test func `Coffer reports .busy next to the same peer and no row is lost`() throws {
         let peer = try busyPeer()
         let connection = try Connection(
             path: path, key: .numbered(1), configuration: .impatient(.delete))

@@ -102,7 +102,7 @@ import Testing
         #expect(try connection.rows("SELECT * FROM t").count == 200)
     }
 
-    @Test func `a rekey beside a statement at a row is misuse`() throws {
+    @Test func `a rekey while a statement has a current row is misuse`() throws {
         let connection = try make(.wal)
         let statement = try connection.prepare("SELECT * FROM t")
         #expect(try statement.step())
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `a rekey beside another process's write gives .busy and keeps the key`(
+    func `a rekey during another process's write gives .busy and keeps the key`(
         mode: Configuration.JournalMode
     ) throws {
         let connection = try make(mode, isPatient: false)
@@ -138,7 +138,7 @@ import Testing
         #expect(try connection.rows("SELECT * FROM t").count == 200)
     }
 
-    @Test func `a rekey beside another process's read gives .busy without WAL`() throws {
+    @Test func `a rekey during another process's read gives .busy without WAL`() throws {
         let connection = try make(.delete, isPatient: false)
         let peer = try Peer(["hold-read", "delete", path, "1"])
         try #require(peer.line() == "ready")
@@ -148,7 +148,7 @@ import Testing
         #expect(try rowCount(key: 1, .delete) == 200)
     }
 
-    @Test func `a rekey beside another process's read in WAL lets the read finish`() throws {
+    @Test func `a rekey during another process's read in WAL lets the read finish`() throws {
         try make(.wal).close()
         // The checkpoint waits for the reader in vain.
         let connection = try Connection(path: path, key: .numbered(1), configuration: .impatient())
@@ -203,7 +203,7 @@ import Testing
         #expect(lines == ["full", "rows 2000"])
     }
 
-    @Test func `a rekey that does not last until the old key is tried is no success`() throws {
+    @Test func `a rekey that was reversed before the old key is tried is not a success`() throws {
         try make(.delete).close()
         _ = try folder.copy(path, as: "store.db.before")
         #expect(try Peer.run(["rekey-undone", path, "1", "2"]) == ["engine"])

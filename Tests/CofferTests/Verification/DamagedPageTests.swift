@@ -3,7 +3,8 @@ import Testing
 
 @testable import Coffer
 
-/// What `verify` says of damaged pages, on files of the engine and on one of Python's SQLite.
+/// What `verify` says of damaged pages, on the engine's files and on one that Python's SQLite
+/// wrote.
 @Suite(.againstHanging) struct DamagedPageTests {
     private let folder: TemporaryFolder
     private let path: String
@@ -13,7 +14,7 @@ import Testing
         path = folder.path()
     }
 
-    /// Flips one bit in each of the pages of a copy, and verifies it.
+    /// Flips one bit in each of these pages of a copy, and verifies it.
     private func verify(
         damaging pages: [Int], _ mode: Configuration.JournalMode, _ profile: CipherProfile,
         key: [UInt8] = [UInt8](repeating: 1, count: 32), _ scope: VerificationScope = .everything
@@ -47,7 +48,7 @@ import Testing
         }
     }
 
-    /// What the pages are for, told by how the file grew.
+    /// The owner of each page, known from how the file grew.
     private func makeParts(
         _ mode: Configuration.JournalMode, _ profile: CipherProfile
     ) throws -> [(pages: Range<Int>, owner: String)] {
@@ -141,9 +142,9 @@ import Testing
             ])
     }
 
-    // MARK: The log
+    // MARK: The WAL
 
-    /// A store whose pages of a dropped table are those of another one in the log.
+    /// A store whose WAL gives the pages of a dropped table to another one.
     private func makeWithLog() throws -> (store: Store, pages: Range<Int>) {
         func insert(_ table: String) -> SQL {
             """
@@ -168,10 +169,10 @@ import Testing
         return (store, 2..<(try Damage.byteCount(path) / size + 1))
     }
 
-    @Test func `a page that stands in the log too is named by what the log holds`() throws {
+    @Test func `a page that is in the WAL too is named by the WAL's content`() throws {
         let (store, pages) = try makeWithLog()
         let size = try Engine.capabilities.defaultProfile.pageByteCount
-        // Once they are moved, the pages of the main file are what reads take.
+        // After a checkpoint reads use the pages of the main file.
         try store.core.pool.writer.checkpoint(.passive)
         for number in pages { try Damage.overwriteFromOutside(path, at: number * size - 300) }
         let report = try store.verify()
@@ -202,7 +203,9 @@ import Testing
     // MARK: Samples
 
     @Test(arguments: journalModes)
-    func `a sample says how much of what it checked`(mode: Configuration.JournalMode) async throws {
+    func `a sample reports how much of the file it checked`(
+        mode: Configuration.JournalMode
+    ) async throws {
         let profile = try Engine.capabilities.defaultProfile
         let parts = try makeParts(mode, profile)
         let total = try #require(parts.last?.pages.upperBound) - 1

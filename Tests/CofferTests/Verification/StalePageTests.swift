@@ -3,8 +3,8 @@ import Testing
 
 @testable import Coffer
 
-/// Sound stores whose main file holds pages that count for nothing: their newest content is a
-/// committed frame of the log, and no checkpoint has moved it.
+/// Sound stores whose main file holds stale pages: their newest content is a committed frame of the
+/// WAL, and no checkpoint has moved it.
 @Suite(.againstHanging) struct StalePageTests {
     private let folder: TemporaryFolder
     private let path: String
@@ -19,7 +19,7 @@ import Testing
     private static let wholeKey =
         [UInt8](repeating: 3, count: 32) + [UInt8](repeating: 4, count: 16)
 
-    /// Does not wait long for readers before it leaves the log as it is.
+    /// Waits only briefly for readers before it leaves the WAL as it is.
     private var impatient: Configuration { .impatient() }
 
     private func fill(_ connection: Connection, rowCount: Int = 100) throws {
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    /// A closed store.
+    /// Makes a closed store.
     private func make(key: [UInt8] = [UInt8](repeating: 1, count: 32)) throws {
         let connection = try Connection(path: path, key: .raw(key), configuration: .testing())
         try fill(connection)
@@ -47,7 +47,7 @@ import Testing
             ["verify", path, "--raw-key-fd", "3"] + options, descriptors: [3: Tool.key(key)])
     }
 
-    /// Copies an open store and its log, as a crash leaves them.
+    /// Copies an open store and its WAL, as a crash leaves them.
     private func crash(as copy: String) throws -> String {
         for suffix in ["", "-wal"] {
             let copied = try Tool.runProgram(["cp", path + suffix, folder.path(copy + suffix)])
@@ -56,8 +56,8 @@ import Testing
         return folder.path(copy)
     }
 
-    /// Verifies it, reads all rows, lets the last connection to close move the log, and verifies
-    /// again.
+    /// Verifies the store, reads all rows, lets the last connection to close checkpoint the WAL,
+    /// and verifies again.
     private func expectSound(_ path: String, key: [UInt8], rowCount: Int = 100) throws {
         for mode in [OpenMode.readOnly, .mustExist] {
             let store = try Store(path: path, key: .raw(key), mode: mode, configuration: impatient)
@@ -75,7 +75,8 @@ import Testing
 
     // MARK: A rekey before its checkpoint
 
-    @Test func `a store that was rekeyed beside a reader is sound, and owes a checkpoint`() throws {
+    @Test func `a store that was rekeyed next to a reader is sound, and owes a checkpoint`() throws
+    {
         try make()
         let peer = try Peer(["hold-read", "wal", path, "1"])
         try #require(peer.line() == "ready")
@@ -89,7 +90,7 @@ import Testing
             #expect(report.frameCount == pageCount)
         }
         try Connection(path: path, key: .numbered(2), configuration: impatient).check()
-        // The tool opens a store that has a log for reading only.
+        // The tool opens a store that has a WAL for reading only.
         let said = try verify(key: 2)
         #expect(said.exitCode == 0 && said.text.contains("all good"), "\(said.text)")
         #expect(said.text.contains("owed: \(pageCount) pages"), "\(said.text)")
@@ -120,14 +121,14 @@ import Testing
         #expect(report.frameCount > rekeyCount * report.pageCount)
         let said = try verify(key: UInt8(1 + rekeyCount))
         #expect(said.exitCode == 0 && said.text.contains("all good"), "\(said.text)")
-        // A frame that nobody reads any more, but that breaks the chain of checksums.
+        // Nobody reads this frame, but it breaks the chain of checksums.
         try Damage.overwriteFromOutside(path + "-wal", at: 32 + 24 + 100)
         #expect(try !store.verify().isGood)
         peer.goOn()
         #expect(peer.finish() == ["released"])
     }
 
-    @Test func `frames of pages that the database does not have any more are not damage`() throws {
+    @Test func `frames of pages that the database no longer has are not damage`() throws {
         try make()
         let peer = try Peer(["hold-read", "wal", path, "1"])
         try #require(peer.line() == "ready")
@@ -147,7 +148,7 @@ import Testing
         #expect(peer.finish() == ["released"])
     }
 
-    @Test func `a store cut at a page's end is damaged, though its log has committed frames`()
+    @Test func `a store cut at a page's end is damaged, though its WAL has committed frames`()
         throws
     {
         try make()
@@ -209,7 +210,7 @@ import Testing
 
     // MARK: A checkpoint that was cut short
 
-    /// What stands in the main file where the checkpoint was when the power went.
+    /// The content of the main file where the checkpoint was when the power went.
     enum Torn: CaseIterable {
         case half, garbage, zeros
 
@@ -220,8 +221,8 @@ import Testing
         }
     }
 
-    /// A copy of a store, its log and the rows that only the log has, with each page that is in
-    /// the log torn in the main file.
+    /// A copy of a store, its WAL and the rows that only the WAL has, with each page that is in the
+    /// WAL torn in the main file.
     private func tear(_ torn: Torn, key: [UInt8]) throws -> String {
         try make(key: key)
         let connection = try Connection(path: path, key: .raw(key), configuration: .testing())
@@ -238,14 +239,14 @@ import Testing
             let place = (number - 1) * pageByteCount..<number * pageByteCount
             bytes.replaceSubrange(place, with: torn.bytes(Array(bytes[place])))
         }
-        // The checkpoint made the file longer, by a part of a page too.
+        // The checkpoint made the file longer, by a partial page too.
         bytes += [UInt8](repeating: 0x55, count: 700)
         try Data(bytes).write(to: URL(filePath: copy))
         connection.close()
         return copy
     }
 
-    // A key of 48 bytes brings the salt. For one of 32 the salt is in the log as well.
+    // A key of 48 bytes brings the salt. For one of 32 the salt is in the WAL as well.
     @Test(arguments: Torn.allCases, [[UInt8](repeating: 1, count: 32), wholeKey])
     func `pages that a power loss tore in a checkpoint are not damage`(
         torn: Torn, key: [UInt8]
@@ -266,7 +267,7 @@ import Testing
         try expectSound(copy, key: [UInt8](repeating: 1, count: 32), rowCount: 50)
     }
 
-    @Test func `a damaged page that the log does not have is damage beside stale ones`() throws {
+    @Test func `a damaged page that the WAL does not have is damage next to stale ones`() throws {
         try make()
         let connection = try Connection(path: path, key: .numbered(1), configuration: .testing())
         try connection.execute("UPDATE t SET v = randomblob(900) WHERE id = 1")

@@ -5,7 +5,7 @@ import Workload
 
 @testable import Coffer
 
-/// What a crash leaves: a store with a log that nobody has moved into the file yet.
+/// The state that a crash leaves: a store with a WAL that was not checkpointed.
 @Suite(.againstHanging) struct VerificationLogTests {
     private let folder: TemporaryFolder
     private let path: String
@@ -17,7 +17,7 @@ import Workload
         frameByteCount = try Engine.capabilities.defaultProfile.pageByteCount + 24
     }
 
-    /// An open store whose log holds the commits of so many rows and nothing else.
+    /// An open store whose WAL holds the commits of this many rows and nothing else.
     private func makeOpen(_ name: String = "store.db", rowCount: Int = 5) throws -> Connection {
         let connection = try Connection(
             path: folder.path(name), key: .numbered(1), configuration: .testing())
@@ -31,7 +31,7 @@ import Workload
         try connection.execute("INSERT INTO t(v) VALUES (zeroblob(900))")
     }
 
-    /// Copies store and log as a crash leaves them, while they are open.
+    /// Copies the store and its WAL as a crash leaves them, while they are open.
     private func crash(_ name: String = "store.db", as copy: String = "crashed.db") throws {
         for suffix in ["", "-wal"] {
             let copied = try Tool.runProgram([
@@ -54,7 +54,7 @@ import Workload
         return try store.verify()
     }
 
-    // Within frame 3: its commit mark and page, its salt, its stored checksum, its content.
+    // Offsets in frame 3: its commit mark and page, its salt, its stored checksum, its content.
     @Test(arguments: [0, 8, 16, 500], [OpenMode.mustExist, .readOnly])
     func `commits that recovery cut off are reported`(offset: Int, mode: OpenMode) throws {
         let connection = try makeOpen()
@@ -68,7 +68,7 @@ import Workload
         #expect(!report.isGood)
     }
 
-    @Test func `a log whose header is damaged is reported`() throws {
+    @Test func `a WAL whose header is damaged is reported`() throws {
         let connection = try makeOpen()
         try crash()
         connection.close()
@@ -78,7 +78,7 @@ import Workload
         #expect(report.damagedFramePages.map(\.number) == [0])
     }
 
-    @Test func `the tool reports it and leaves the log as it is`() throws {
+    @Test func `the tool reports it and leaves the WAL as it is`() throws {
         let connection = try makeOpen()
         try crash()
         connection.close()
@@ -93,7 +93,7 @@ import Workload
         }
     }
 
-    @Test func `a change of the key warns of the commits that it takes along`() throws {
+    @Test func `a change of the key warns of the commits that are lost with it`() throws {
         let connection = try makeOpen()
         try crash()
         connection.close()
@@ -105,7 +105,7 @@ import Workload
         #expect(output.errorText.contains("cut off"))
     }
 
-    @Test func `a sound log of a crash is good, and the tool leaves it`() throws {
+    @Test func `a sound WAL of a crash is good, and the tool leaves it`() throws {
         let connection = try makeOpen()
         try crash()
         connection.close()
@@ -118,7 +118,7 @@ import Workload
         #expect(report.isGood && report.frameCount > 0, "\(report)")
     }
 
-    @Test func `frames of a transaction that was rolled back are no damage`() throws {
+    @Test func `frames of a transaction that was rolled back are not damage`() throws {
         let connection = try makeOpen(rowCount: 1)
         let handle = try connection.current()
         try handle.run("PRAGMA cache_size = 10")
@@ -138,9 +138,10 @@ import Workload
         #expect(report.isGood, "\(report)")
     }
 
-    @Test func `an old commit behind a shorter one is no damage`() throws {
-        // A process is killed between writing its commit and saying so in the index; another one
-        // that has the store open goes on and overwrites only the first of those frames.
+    @Test func `an old commit behind a shorter one is not damage`() throws {
+        // A process is killed between writing its commit and publishing it in the WAL index.
+        // Another one that has the store open goes on and overwrites only the first of those
+        // frames.
         let connection = try makeOpen(rowCount: 1)
         try crash(as: "other.db")
         try connection.transaction { for _ in 0..<20 { try insert(connection) } }
@@ -168,9 +169,9 @@ import Workload
         #expect(report.isGood, "\(report)")
     }
 
-    // MARK: Beside a writer
+    // MARK: Next to a writer
 
-    @Test func `a read-only verify beside a log that starts anew gives no false alarm`()
+    @Test func `a read-only verify next to a WAL that restarts gives no false alarm`()
         async throws
     {
         let path = folder.path()
@@ -192,7 +193,7 @@ import Workload
                 while ContinuousClock.now < end {
                     try other.execute("UPDATE t SET v = randomblob(900) WHERE id % 3 = 0")
                     _ = try? other.rows("PRAGMA wal_checkpoint")
-                    // Time for a check to begin while the log is wholly in the file.
+                    // Time for a check to begin while the whole WAL is checkpointed.
                     try await Task.sleep(for: .milliseconds(Int.random(in: 1...30, using: &random)))
                 }
             }
@@ -201,7 +202,7 @@ import Workload
     }
 
     @Test(arguments: [true, false])
-    func `a log that is started anew under the check is checked again`(isLocked: Bool) throws {
+    func `a WAL that restarts during the check is checked again`(isLocked: Bool) throws {
         let writer = try makeOpen()
         _ = try writer.rows("PRAGMA wal_checkpoint")
         let reader = try Connection(
@@ -217,12 +218,12 @@ import Workload
                 #expect(throws: Never.self) { try insert(writer) }
             }
             let found = try check.run(pages, isLocked: isLocked)
-            // Who says that it holds the lock, and does not, is told of damage.
+            // A caller that wrongly claims to hold the lock gets damage.
             #expect(found.isGood == !isLocked, "\(found)")
         }
     }
 
-    // MARK: The index
+    // MARK: The WAL index
 
     @Test func `an index that lies is not believed`() throws {
         let connection = try makeOpen()
@@ -257,7 +258,7 @@ import Workload
         }
     }
 
-    /// Writes the two headers of the index from outside the process.
+    /// Writes the two headers of the WAL index from outside the process.
     private func forge(_ headers: [UInt8]) throws {
         try Data(headers).write(to: URL(filePath: folder.path("forged")))
         let written = try Tool.runProgram([
@@ -278,7 +279,7 @@ import Workload
         #expect(raw.run("CREATE INDEX t_v ON t(v); INSERT INTO t(v) VALUES ('a')") == 0)
     }
 
-    @Test func `a collation that is not registered is no damage`() throws {
+    @Test func `a collation that is not registered is not damage`() throws {
         try makeForeign()
         let store = try Store(path: path, key: .numbered(1), configuration: .testing(.delete))
         let report = try store.verify()
@@ -290,9 +291,9 @@ import Workload
         #expect(output.exitCode == 0 && output.text.contains("mine"), "\(output.text)")
     }
 
-    @Test func `a damaged page is damage beside such a collation too`() throws {
+    @Test func `a damaged page is damage next to such a collation too`() throws {
         try makeForeign()
-        // Page 2 of the three, in whatever format the engine makes unasked.
+        // Page 2 of the three, in the engine's default format.
         let size = try Damage.byteCount(path) / 3
         try Damage.flip(path, at: size + 99)
         let store = try Store(path: path, key: .numbered(1), configuration: .testing(.delete))
@@ -339,7 +340,7 @@ private enum BadSector {
         methods.initialize(to: try #require(original).pointee)
         methods.pointee.xRead = { file, buffer, byteCount, offset in
             guard offset != BadSector.offset else { return SQLITE_IOERR | 1 << 8 }
-            // What stood there before knows itself by the table that it is called through.
+            // The original method finds its file by the table that it is called through.
             guard let file, let original = BadSector.original else { return SQLITE_MISUSE }
             let failing = file.pointee.pMethods
             file.pointee.pMethods = original

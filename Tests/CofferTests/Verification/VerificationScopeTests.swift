@@ -15,7 +15,7 @@ import Workload
         return drawn
     }
 
-    @Test func `a sample has so many different pages in order and always page 1`() {
+    @Test func `a sample has this many different pages, in order, and always page 1`() {
         for count in 1...40 {
             for wanted in 1...45 {
                 let sample = pages(.sample(pageCountMax: wanted), of: count)
@@ -51,7 +51,7 @@ import Workload
             for page in pages(.sample(pageCountMax: 6), of: 20) { counts[page] += 1 }
         }
         #expect(counts[1] == runCount)
-        // 5 of 19: 1053 on the average, with a standard deviation of 28.
+        // 5 of 19: 1053 on average, with a standard deviation of 28.
         #expect(counts[2...].allSatisfy { (853...1253).contains($0) }, "\(counts)")
     }
 

@@ -29,7 +29,7 @@ import Workload
     }
 
     @Test(arguments: journalModes, supportedProfiles)
-    func `a good store is good, its log too`(
+    func `a good store is good, its WAL too`(
         mode: Configuration.JournalMode, profile: CipherProfile
     ) throws {
         let store = try make(mode, profile: profile)
@@ -71,10 +71,10 @@ import Workload
         #expect(report.surplusByteCount == 10)
     }
 
-    @Test func `a damaged frame of the log is reported`() throws {
+    @Test func `a damaged frame of the WAL is reported`() throws {
         let store = try make()
         #expect(try store.verify().isGood)
-        // From another process: closing a descriptor of the log here would be harmless, but the
+        // From another process. Closing a descriptor of the WAL here would be harmless, but the
         // rule is simpler to keep than its exceptions.
         try Damage.overwriteFromOutside(path + "-wal", at: 9000)
         let report = try store.verify()
@@ -95,7 +95,7 @@ import Workload
         #expect(report.problems == ["row 1 of c refers to a row of p that is not there"])
     }
 
-    @Test func `progress comes to the end and a cancelled task stops`() async throws {
+    @Test func `progress reaches the end and a cancelled task stops`() async throws {
         let store = try make(rowCount: 4000)
         let last = Mutex<VerificationProgress?>(nil)
         let hold = Hold()
@@ -119,7 +119,7 @@ import Workload
     }
 
     @Test(arguments: journalModes)
-    func `a verify beside a writer and checkpoints never gives a false alarm`(
+    func `a verify next to a writer and checkpoints never gives a false alarm`(
         mode: Configuration.JournalMode
     ) async throws {
         let store = try make(mode)
@@ -165,14 +165,14 @@ import Workload
         #expect(verifyCount > 0)
     }
 
-    @Test func `a verify beside an open transaction costs it no lock`() throws {
+    @Test func `a verify next to an open transaction costs it no lock`() throws {
         let store = try make(.delete)
         let peer = try Peer(["hold-read", "delete", path, "1"])
         try #require(peer.line() == "ready")
         #expect(try store.verify().isGood)
         peer.goOn()
         #expect(peer.finish() == ["released"])
-        // A connection of ours holds the write lock; the store reads every page beside it.
+        // One of our connections holds the write lock; the store reads every page next to it.
         let holder = try Connection(
             path: path, key: .numbered(1), configuration: .testing(.delete))
         try holder.transaction {
@@ -192,7 +192,7 @@ import Workload
     }
 
     @Test(arguments: journalModes)
-    func `a verify behind a write waits as long as it was told to`(
+    func `a verify behind a write waits as long as the configuration says`(
         mode: Configuration.JournalMode
     ) async throws {
         try await make(mode).close()
