@@ -59,7 +59,7 @@ import Testing
             ])
     }
 
-    @Test func `what is no plain number makes a column text`() throws {
+    @Test func `a field that is not a plain number makes its column text`() throws {
         let fields = [
             "007", "+5", "-0", " 5", "5 ", "0x10", "inf", "nan", "1_000", ".5", "5.", "--5",
         ]
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test func `what is not CSV is refused with its line`() throws {
+    @Test func `a file that is not CSV is refused with its line`() throws {
         try refuse("a,b\n1,2\n3\n", saying: "line 3", and: "1 fields")
         try refuse("a,b\n1,2,3\n", saying: "line 2", and: "3 fields")
         try refuse("a,b\n1,2\n\n", saying: "line 3", and: "1 fields")
@@ -125,14 +125,14 @@ import Testing
         try refuse("", saying: "no header")
     }
 
-    @Test func `what is not UTF-8 is refused with its line`() throws {
+    @Test func `a text that is not UTF-8 is refused with its line`() throws {
         try refuse(Data("a,b\n1,2\n1,".utf8) + [0xff, 0x0a], saying: "line 3", "field 2", "UTF-8")
-        // Cut through a character: the delimiter may not be eaten.
+        // Cut through a character: the delimiter must not be lost.
         try refuse(Data("a,b\n".utf8) + [0xe2, 0x82, 0x2c, 0x31, 0x0a], saying: "line 2", "UTF-8")
     }
 
     @Test func `a later field that would lose digits is refused, and never shown`() throws {
-        // More than the first chunk, from which the types are taken.
+        // More than the first chunk, which decides the types.
         let many = "a,b\n" + String(repeating: "1,1.5\n", count: 300_000)
         for field in ["007", "1.5", "secret", "9223372036854775808"] {
             try refuse(many + "\(field),1\n", saying: "line 300002: column a", and: "--text")
@@ -175,7 +175,7 @@ import Testing
         #expect(try store.rows("SELECT count(*) FROM t") == [[2]])
     }
 
-    @Test func `names are told apart as SQLite does it`() throws {
+    @Test func `names are distinguished as SQLite does it`() throws {
         let store = try ToolStore()
         try store.execute("CREATE TABLE t(\u{c9}, \u{e9}, e\u{301}, a)")
         let arguments = ["-", "--format", "csv", "--table", "t"]
@@ -188,7 +188,7 @@ import Testing
             try store.rows("SELECT a FROM t") == [["4"], [.text("e\u{301}")], [nil]])
     }
 
-    @Test func `the format and the table have to be known`() throws {
+    @Test func `the format and the table must be known`() throws {
         let store = try ToolStore()
         let file = try store.write(Data("a\n1\n".utf8), as: "x.csv")
         try store.fail("import", [file], exitCode: 2, saying: "--table")
@@ -213,7 +213,7 @@ import Testing
                 "--raw-key-fd", "3",
             ], descriptors: [3: Tool.key(1)])
         try tool.write(Data(("a\n" + String(repeating: "1\n", count: 600_000)).utf8))
-        // It stands in the middle of its transaction, and waits for more.
+        // The import is in the middle of its transaction, and waits for more.
         try await tool.waitForError("\"done\"")
         tool.send(SIGINT)
         let output = try tool.finish()
@@ -247,7 +247,7 @@ import Testing
 
 extension String {
     fileprivate func replacingQuotes() -> String {
-        // By scalar: a mark behind a quote is a part of its Character.
+        // By scalar, because a combining mark behind a quote belongs to the quote's Character.
         unicodeScalars.map { $0 == "\"" ? "\"\"" : String($0) }.joined()
     }
 }

@@ -3,8 +3,8 @@ import Testing
 
 @testable import Coffer
 
-/// Known secrets go in, and come out nowhere: not in an argument list, the environment of a child,
-/// standard output, standard error, an error, or any file.
+/// Known secrets go in, and come out nowhere: not in an argument list, the environment of a child
+/// process, standard output, standard error, an error, or any file.
 @Suite(.againstHanging) struct CanaryTests {
     private static let first = "canary-first-Kj8#ü"
     private static let second = "canary-second-Qm3%é"
@@ -12,7 +12,7 @@ import Testing
     private static let rawKey = Data((0..<32).map { UInt8(0x80 + $0 * 3) })
 
     private let folder: TemporaryFolder
-    /// The secrets themselves stand in files here, and nothing else does.
+    /// The secrets themselves are in files here, and nothing else is.
     private let secrets: TemporaryFolder
     private let path: String
 
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    /// Everything that would give a secret away, in every form it could take.
+    /// All forms in which a secret could be given away.
     private func canaries(_ derived: [Data]) -> [Data] {
         let secrets = [Data(Self.first.utf8), Data(Self.second.utf8), Self.rawKey] + derived
         return secrets.flatMap { secret in
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    /// One run of a verb: which, what comes behind it, and what it ends with.
+    /// One run of a verb: the verb, its options, and its exit code.
     private struct Run {
         let verb: [String]
         var options: [String] = []
@@ -87,7 +87,8 @@ import Testing
         ]
     }
 
-    /// Writes down what a child sees while the tool holds the first secret, then gives the second.
+    /// Notes what a child process sees while the tool holds the first secret, then gives the
+    /// second.
     private var witness: String {
         """
         cat /proc/self/environ /proc/$PPID/environ /proc/$PPID/cmdline > '\(folder.path("seen"))'; \
@@ -101,7 +102,7 @@ import Testing
         var outputs: [(String, Data)] = []
         for run in runs {
             for style in [[], ["--json", "--progress", "json"]] {
-                // The second time the new file is there already, or the key is another one.
+                // In the second run the new file exists already, or the key is another one.
                 let isAgain = !style.isEmpty
                 if isAgain, run.exitCode != 0 || !Self.readsOnly(run.verb) { continue }
                 let output = try Tool.run(
@@ -127,7 +128,7 @@ import Testing
             && !verb.contains("--output")
     }
 
-    /// What the passphrases are derived to is as secret as they are.
+    /// The keys derived from the passphrases are as secret as the passphrases.
     private func derivedKeys() throws -> [Data] {
         let file = try Data(contentsOf: URL(filePath: path))
         return try [Self.first, Self.second].map { text in

@@ -78,7 +78,7 @@ import Testing
         #expect(try rows(back, key: 5) == rows(path, key: 1))
     }
 
-    @Test func `migrate brings a file of SQLCipher 1 into a store of today`() throws {
+    @Test func `migrate turns a file of SQLCipher 1 into a current store`() throws {
         let raw = try RawConnection(
             path, key: 1,
             pragmas: [
@@ -141,7 +141,7 @@ import Testing
         #expect(try files() == ["store.db"])
     }
 
-    @Test func `what is no plaintext database is not encrypted`() throws {
+    @Test func `a file that is not a plaintext database is not encrypted`() throws {
         try make()
         #expect(try coffer("encrypt").exitCode == 16)
         #expect(try files() == ["store.db"])
@@ -163,7 +163,7 @@ import Testing
         #expect(try files() == ["store.db"])
     }
 
-    @Test func `decrypt wants to be told twice`() throws {
+    @Test func `decrypt requires a second option as confirmation`() throws {
         try make()
         let output = try coffer("decrypt")
         #expect(output.exitCode == 2)

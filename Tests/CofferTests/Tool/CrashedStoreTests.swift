@@ -1,13 +1,14 @@
 // With a rollback journal a crash leaves the file in the middle of a transaction. A connection that
 // is open for reading only cannot play the journal back: every verb that reads failed, with either
-// key, and the message after Ctrl-C named one of them. So did random bytes at the journal's name.
+// key, and the message after Ctrl-C named one of them. So did random bytes under the journal's
+// name.
 
 import Foundation
 import Testing
 
 @testable import Coffer
 
-/// Reading what a crash has left in the middle of a transaction.
+/// Reading a store that a crash left in the middle of a transaction.
 @Suite(.againstHanging) struct CrashedStoreTests {
     private static let rowCount = 600
     private let folder: TemporaryFolder
@@ -30,7 +31,7 @@ import Testing
     private var journal: URL { URL(filePath: path + "-journal") }
 
     @Test(arguments: ReadingVerbs.all)
-    func `every verb that reads plays back what a crash has left`(verb: String) throws {
+    func `every verb that reads plays back the journal of a crash`(verb: String) throws {
         try crash()
         #expect(try ReadingVerbs.run(verb, path, key: 2).exitCode == 12)
         let output = try ReadingVerbs.run(verb, path)
@@ -44,7 +45,7 @@ import Testing
         #expect(kept?[0] == .integer(Int64(Self.rowCount)))
     }
 
-    @Test func `a store and a connection for reading only play it back, and write nothing else`()
+    @Test func `a read-only store and connection play it back, and write nothing else`()
         throws
     {
         try crash()
@@ -68,7 +69,7 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `nothing makes a connection for reading only write`(
+    func `nothing makes a read-only connection write`(
         mode: Configuration.JournalMode
     ) throws {
         try ReadingVerbs.make(path, mode)
@@ -87,7 +88,7 @@ import Testing
     }
 
     @Test(arguments: journalModes, [0, 100, 4000])
-    func `bytes that are no journal keep nobody from reading`(
+    func `a file that is not a journal keeps nobody from reading`(
         mode: Configuration.JournalMode, byteCount: Int
     ) throws {
         try ReadingVerbs.make(path, mode)
@@ -104,7 +105,7 @@ import Testing
     }
 
     @Test(.enabled(if: OtherUser.isPlayable, OtherUser.reason), arguments: journalModes)
-    func `bytes that are no journal are left alone by who may not write`(
+    func `a file that is not a journal is not touched by a user without write permission`(
         mode: Configuration.JournalMode
     ) throws {
         try ReadingVerbs.make(path, mode)
@@ -121,11 +122,11 @@ import Testing
     @Test(
         .enabled(if: OtherUser.isPlayable, OtherUser.reason),
         arguments: [(0o644, 0o644), (0o644, 0o600), (0o666, 0o666)])
-    func `who may not play a journal back is told who may, and changes nothing`(
+    func `a user who must not play a journal back learns who may, and changes nothing`(
         permissions: Int, ofJournal: Int
     ) throws {
         try crash()
-        // A file that may be written, in a folder that may not, is not enough.
+        // A file that may be written is not enough in a folder that may not.
         try OtherUser.giveAway(folder, file: permissions, folder: 0o755)
         try FileManager.default.setAttributes(
             [.posixPermissions: ofJournal], ofItemAtPath: journal.path)
@@ -141,7 +142,7 @@ import Testing
     }
 
     @Test(.againstHanging)
-    func `after an interrupted rekey the verb that its message names tells which key holds`()
+    func `after an interrupted rekey the verb that its message names shows which key holds`()
         throws
     {
         try ReadingVerbs.make(path, .delete, rowCount: 6000)

@@ -9,7 +9,7 @@ import Testing
         folder = try TemporaryFolder()
     }
 
-    /// `coffer` with an argument that holds a byte which no UTF-8 text has, written as `@`.
+    /// Runs `coffer` with an argument that has a byte which never occurs in UTF-8, written as `@`.
     private func runRaw(_ arguments: [String]) throws -> Tool.Output {
         let words = arguments.map { "\"$(printf '%s' '\($0)' | tr '@' '\\377')\"" }
         return try Tool.runProgram(
@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test func `an argument that is not UTF-8 is refused, and no other file made or read`() throws {
-        // The second is what `n@.db` would be repaired to.
+        // The second is the name to which `n@.db` would be repaired.
         for name in ["s.db", "n\u{fffd}.db"] {
             let output = try Tool.run(
                 ["init", folder.path(name), "--raw-key-fd", "3"], descriptors: [3: Tool.key(1)])

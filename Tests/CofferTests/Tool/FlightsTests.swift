@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-/// A real file, imported whole and compared with what somebody else computes from it.
+/// A real file, imported completely and compared with what another program computes from it.
 @Suite(.againstHanging) struct FlightsTests {
     /// `Scripts/flights` puts it there.
     private static let file = URL(filePath: #filePath).deletingLastPathComponent()
@@ -57,7 +57,7 @@ import Testing
         try #require(expected.exitCode == 0, "\(expected.errorText)")
         var found: [[Value]] = []
         for query in queries { found += try store.rows(SQL(text: query)) }
-        // Python's answers through the import that other tests prove.
+        // Python's answers, read by the import that other tests prove.
         let width = found.map(\.count).max() ?? 0
         let columns = (0..<width).map { "c\($0)" }
         let answers = try ToolStore()

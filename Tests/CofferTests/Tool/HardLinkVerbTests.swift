@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A store under two names: the verbs that write refuse it, those that read do not.
+/// A store under two names: the verbs that write refuse it, the verbs that read do not.
 @Suite(.againstHanging) struct HardLinkVerbTests {
     private let store: ToolStore
     private let other: String

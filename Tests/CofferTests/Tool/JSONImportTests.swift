@@ -40,7 +40,7 @@ import Testing
         ("{\"a\" 1}", "colon"), ("[1]", "object"), ("", "object"), ("{\"a\":1", "end"),
         ("{\"b\":1}", "no column named b"), ("{\"a\":1.5}", ""),
     ])
-    func `what is no record is refused with its line, and nothing is imported`(
+    func `input that is not a record is refused with its line, and nothing is imported`(
         line: String, words: String
     ) throws {
         let store = try ToolStore()
@@ -63,7 +63,7 @@ import Testing
                 "import", arguments, input: Data(text.utf8), saying: "line 2", "column a")
             #expect(try store.tables() == [])
         }
-        // A program that writes 2.0 as 2 may fill a column of reals that is there.
+        // A program that writes 2.0 as 2 may fill an existing column of reals.
         let store = try ToolStore()
         try store.execute("CREATE TABLE t(a REAL, b TEXT DEFAULT 'd')")
         try store.succeed("import", arguments, input: Data("{\"A\":2}\n{}\n".utf8))

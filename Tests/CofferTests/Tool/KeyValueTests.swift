@@ -32,7 +32,7 @@ import Testing
         return value
     }
 
-    @Test func `what the tool puts, a program gets, with its type`() throws {
+    @Test func `a program gets a value that the tool put, with its type`() throws {
         #expect(try kv("put", "settings", "home", "/home/ada").exitCode == 0)
         #expect(try kv("put", "counts", "7", "int:42", "--key-type", "integer").exitCode == 0)
         #expect(try kv("put", "reals", "pi", "real:3.5").exitCode == 0)
@@ -43,7 +43,7 @@ import Testing
         #expect(try get(Data([0, 255]), Bucket<Data, Data>("blobs")) == Data([10]))
     }
 
-    @Test func `what a program sets, the tool gets`() throws {
+    @Test func `the tool gets a value that a program set`() throws {
         let id = UUID()
         try write { tx in
             try tx.set("grün\nblau", for: "é", in: Bucket<String, String>("text"))
@@ -52,7 +52,7 @@ import Testing
         }
         #expect(try kv("get", "text", "é").text == "grün\nblau\n")
         #expect(try kv("get", "json", id.uuidString).text == "{\"a\":1}\n")
-        #expect(try kv("get", "data", "--", "-3").exitCode == 2)  // the options are behind --
+        #expect(try kv("get", "data", "--", "-3").exitCode == 2)  // the options are after --
         let output = try Tool.run(
             ["kv", "get", path, "data", "--raw-key-fd", "3", "--", "-3"],
             descriptors: [3: Tool.key(1)])
@@ -74,7 +74,7 @@ import Testing
         #expect(try kv("count", "b").text == "1\n")
     }
 
-    @Test func `list goes in the order of keys, by prefix and up to a limit`() throws {
+    @Test func `list is in the order of keys, by prefix and up to a limit`() throws {
         try write { tx in
             for key in ["b", "aa", "a\t", "ab", "A"] {
                 try tx.set(key.count, for: key, in: Bucket<String, Int>("b"))
@@ -91,7 +91,7 @@ import Testing
         #expect(try kv("list", "n", "--prefix", "1").exitCode == 2)
     }
 
-    @Test func `what is not there is exit code 10, and nothing is made by asking`() throws {
+    @Test func `a missing key or bucket is exit code 10, and asking makes nothing`() throws {
         for verb in [
             ["get", "none", "k"], ["delete", "none", "k"], ["count", "none"], ["list", "none"],
         ] {

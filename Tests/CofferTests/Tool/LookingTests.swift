@@ -1,5 +1,6 @@
-// Whoever opens a store in WAL mode for reading only leaves `-wal` and `-shm` of its own beside it.
-// After `coffer status` by another user of the group the owner's program got "Permission denied".
+// A process that opens a store in WAL mode for reading only leaves its own `-wal` and `-shm` next
+// to it. After `coffer status` by another user of the group the owner's program got "Permission
+// denied".
 
 import Foundation
 import Testing
@@ -26,13 +27,13 @@ import Testing
         }
     }
 
-    /// A store whose log has content, and no index.
+    /// A store whose WAL has content, and no WAL index.
     private func makeWithLog() throws {
         let original = try TemporaryFolder()
         let connection = try Connection(
             path: original.path(), key: .numbered(1), configuration: .testing())
         try connection.execute("CREATE TABLE t(v)")
-        // Another process copies: a descriptor of ours would drop SQLite's locks.
+        // Another process copies, because a descriptor here would drop SQLite's locks.
         let copied = try Tool.runProgram(
             ["cp", original.path(), original.path() + "-wal", folder.url.path])
         try #require(copied.exitCode == 0)
@@ -45,7 +46,7 @@ import Testing
         try look()
     }
 
-    @Test func `a log with content stays as it is`() throws {
+    @Test func `a WAL with content stays as it is`() throws {
         try makeWithLog()
         let before = try folder.content()
         for verb in ReadingVerbs.all {
@@ -64,12 +65,12 @@ import Testing
         try ReadingVerbs.make(path, mode)
         try OtherUser.giveAway(folder, file: permissions, folder: 0o770)
         try look(under: OtherUser.sharing)
-        // What it makes is the group's: the owner could use it.
+        // The files that it makes belong to the group, so the owner could use them.
         try look(under: OtherUser.inGroup)
     }
 
     @Test(.enabled(if: OtherUser.isPlayable, OtherUser.reason))
-    func `another user does not make the index of a log, and is told who may`() throws {
+    func `another user does not make the index of a WAL, and learns who may`() throws {
         try makeWithLog()
         try OtherUser.giveAway(folder, file: 0o660, folder: 0o770)
         let before = try folder.content()
@@ -80,14 +81,14 @@ import Testing
             #expect(output.errorText.contains(OtherUser.owner))
             #expect(try folder.content() == before)
         }
-        // In the group's name it may.
+        // As a member of the group it may.
         #expect(try ReadingVerbs.run("sql", path, under: OtherUser.inGroup).exitCode == 0)
     }
 
-    // MARK: Without the right to write
+    // MARK: Without permission to write
 
     @Test(.enabled(if: OtherUser.isPlayable, OtherUser.reason), arguments: journalModes)
-    func `a file and a folder that may only be read are enough`(
+    func `a file and a folder with read permission are enough`(
         mode: Configuration.JournalMode
     ) throws {
         try ReadingVerbs.make(path, mode)
@@ -99,7 +100,7 @@ import Testing
     }
 
     @Test(.enabled(if: OtherUser.isPlayable, OtherUser.reason), arguments: journalModes)
-    func `the owner of a file that may only be read leaves nothing behind either`(
+    func `the owner of a file without write permission leaves nothing behind either`(
         mode: Configuration.JournalMode
     ) throws {
         try ReadingVerbs.make(path, mode)
@@ -108,7 +109,7 @@ import Testing
     }
 
     @Test(.enabled(if: OtherUser.isPlayable, OtherUser.reason))
-    func `damage is found there too, and a log that cannot be read is named`() throws {
+    func `damage is found there too, and a WAL that cannot be read is named`() throws {
         try ReadingVerbs.make(path, .wal, rowCount: 200)
         try Damage.flip(path, at: 5 * 4096 + 100)
         try OtherUser.giveAway(folder, file: 0o444, folder: 0o555)
@@ -126,7 +127,7 @@ import Testing
         #expect(refused.stdout.isEmpty)
     }
 
-    /// Runs a command where a copy of the store is on a disk with no byte left.
+    /// Runs a command where a copy of the store is on a disk without a free byte.
     private func onFullDisk(_ files: String) -> [String] {
         let script = """
             mount -t tmpfs -o size=1m tmpfs "$1" && cd "$2" \
@@ -149,7 +150,7 @@ import Testing
         }
     }
 
-    @Test(.onSmallDisk) func `a full disk keeps a log from being read, and is named`() throws {
+    @Test(.onSmallDisk) func `a full disk keeps a WAL from being read, and is named`() throws {
         try makeWithLog()
         try FileManager.default.createDirectory(atPath: mount, withIntermediateDirectories: true)
         let output = try ReadingVerbs.run(

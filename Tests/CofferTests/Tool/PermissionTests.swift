@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// Who may read and write the files that the tool makes.
+/// The permissions of files that the tool makes.
 @Suite(.againstHanging) struct PermissionTests {
     private let folder: TemporaryFolder
 
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(.enabled(if: OtherUser.isPlayable, OtherUser.reason))
-    func `a file that may not be read, or one beside it that may not be used, is named`() throws {
+    func `a file without read permission, or an unusable one next to it, is named`() throws {
         let path = folder.path()
         try ReadingVerbs.make(path, .wal)
         try OtherUser.giveAway(folder, file: 0o600, folder: 0o777)

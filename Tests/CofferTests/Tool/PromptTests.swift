@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-/// The tool on a terminal: a child process with a pseudo-terminal plays the person.
+/// The tool on a terminal: a child process with a pseudo-terminal acts as the person.
 @Suite(.againstHanging) struct PromptTests {
     private let folder: TemporaryFolder
     private let path: String
@@ -90,7 +90,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
-    @Test func `the current and the new passphrase are asked for apart`() throws {
+    @Test func `the current and the new passphrase are requested separately`() throws {
         let store = try Store(
             path: path, key: .passphrase("one"), configuration: .testing(profile: .sqlcipher3))
         try store.close()

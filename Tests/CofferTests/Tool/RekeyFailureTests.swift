@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 @testable import CofferTool
 
-/// What `coffer rekey` says of a change that failed: the exit code tells which key holds.
+/// What `coffer rekey` says of a change that failed: the exit code shows which key holds.
 @Suite struct RekeyFailureTests {
     private let cause = StoreError(.io, "the disk went away")
 
@@ -17,7 +17,7 @@ import Testing
         #expect(told(.old).message == cause.message)
     }
 
-    @Test func `another program changed the key meanwhile: nothing is proven`() {
+    @Test func `another program changed the key in the meantime: nothing is proven`() {
         let told = told(.old, StoreError(.wrongKey, "the key does not open it"))
         #expect(told.exitCode == 130)
         #expect(told.message.contains("another program"))

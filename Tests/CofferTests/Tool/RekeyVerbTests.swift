@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// `coffer rekey`: what it says of the main file, that it can be run again, and its rehearsal.
+/// `coffer rekey`: its report about the main file, running it again, and its rehearsal.
 @Suite(.againstHanging) struct RekeyVerbTests {
     private let folder: TemporaryFolder
     private let path: String
@@ -25,7 +25,7 @@ import Testing
         connection.close()
     }
 
-    /// `coffer rekey` from one key to another one.
+    /// Runs `coffer rekey` from one key to another one.
     private func rekey(
         _ options: String..., from old: UInt8 = 1, to new: UInt8 = 2, under wrapper: [String] = []
     ) throws -> Tool.Output {
@@ -47,7 +47,7 @@ import Testing
     // MARK: The main file
 
     @Test(arguments: journalModes)
-    func `rekey tells how many pages of the main file it counted`(
+    func `rekey reports how many pages of the main file it counted`(
         mode: Configuration.JournalMode
     ) throws {
         try make(mode)
@@ -62,7 +62,7 @@ import Testing
         #expect(said["seconds"] as? Double != nil)
     }
 
-    @Test func `beside a read the main file keeps the old key: exit 18, and again until it ends`()
+    @Test func `during a read the main file keeps the old key: exit 18, and again until it ends`()
         throws
     {
         try make()
@@ -121,7 +121,7 @@ import Testing
     // MARK: Room
 
     @Test(.onSmallDisk, arguments: journalModes)
-    func `a disk without room for the journal is told before anything begins`(
+    func `a disk without room for the journal is reported before anything begins`(
         mode: Configuration.JournalMode
     ) throws {
         try make(mode, rowCount: 200)
@@ -146,7 +146,7 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `a limit on file sizes is told before anything begins`(
+    func `a limit on file sizes is reported before anything begins`(
         mode: Configuration.JournalMode
     ) throws {
         try make(mode, rowCount: 200)
@@ -162,7 +162,7 @@ import Testing
 
     // MARK: Rehearsal
 
-    /// Every file of the folder with its bytes and its times, as `stat` tells them.
+    /// Every file of the folder with its bytes and its times, as `stat` reports them.
     private func traces() throws -> String {
         let script = "cd \"$0\" && stat -c '%n %s %y %z %i' * && cksum *"
         return try Tool.runProgram(["sh", "-c", script, folder.url.path]).text
@@ -180,7 +180,7 @@ import Testing
     }
 
     @Test(arguments: journalModes, supportedProfiles)
-    func `a rehearsal tells what there is and touches nothing`(
+    func `a rehearsal reports the state and touches nothing`(
         mode: Configuration.JournalMode, profile: CipherProfile
     ) throws {
         let connection = try Connection(
@@ -201,12 +201,12 @@ import Testing
         #expect((said["notes"] as? [String])?.isEmpty == true)
         #expect(try expectRehearsal(12, from: 8, to: 9).isEmpty)
         #expect(try expectRehearsal(1, from: 1, to: 1).isEmpty)
-        // It proved the keys as the real one does.
+        // The rehearsal proved the keys as the real change does.
         #expect(try rekey().exitCode == 0)
         #expect(try expectRehearsal()["isChanged"] as? Bool == true)
     }
 
-    @Test func `a rehearsal reads the newest key from the log`() throws {
+    @Test func `a rehearsal reads the newest key from the WAL`() throws {
         try make()
         let peer = try Peer(["hold-read", "wal", path, "1"])
         try #require(peer.line() == "ready")
@@ -223,7 +223,7 @@ import Testing
     }
 
     @Test(arguments: journalModes)
-    func `a rehearsal beside a writer ends as the change would`(
+    func `a rehearsal next to a writer ends as the change would`(
         mode: Configuration.JournalMode
     ) throws {
         try make(mode)
@@ -236,7 +236,7 @@ import Testing
         #expect((try expectRehearsal()["obstacles"] as? [String])?.isEmpty == true)
     }
 
-    @Test func `a rehearsal leaves the name that a killed maker has left`() throws {
+    @Test func `a rehearsal does not remove the name that a killed maker left`() throws {
         try make()
         let twin = path + ".new-0123456789abcdef"
         try FileManager.default.linkItem(atPath: path, toPath: twin)
@@ -247,22 +247,22 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: twin))
     }
 
-    // MARK: A store that is not whole
+    // MARK: A store that is not intact
 
-    /// What stands in the way of both, and which exit code both end with.
+    /// Reasons why both fail, with the same exit code.
     private enum Flaw: CaseIterable {
         case damagedPage, cutShort, surplus, damagedFirstPage, blankFirstPage, text, otherName
     }
 
     @Test(arguments: journalModes)
-    func `a rehearsal of what cannot succeed exits as the change does`(
+    func `a rehearsal of a change that cannot succeed exits as the change does`(
         mode: Configuration.JournalMode
     ) throws {
         try make(mode)
         let whole = try Data(contentsOf: URL(filePath: path))
         let size = try Engine.capabilities.defaultProfile.pageByteCount
         for flaw in Flaw.allCases {
-            // What a change that failed has left beside it belongs to the file before.
+            // A failed change leaves files next to it that belong to the previous file.
             removeStore(path)
             try whole.write(to: URL(filePath: path))
             switch flaw {
@@ -283,7 +283,8 @@ import Testing
         }
     }
 
-    @Test func `page damage after a rekey is told as damage, however often it is run again`() throws
+    @Test func `page damage after a rekey is reported as damage, however often it is run again`()
+        throws
     {
         try make(.delete)
         #expect(try rekey().exitCode == 0)
@@ -296,7 +297,7 @@ import Testing
         }
     }
 
-    @Test func `a rehearsal reads the salt from the log where the first page is lost`() throws {
+    @Test func `a rehearsal reads the salt from the WAL where the first page is lost`() throws {
         try make()
         let peer = try Peer(["hold-read", "wal", path, "1"])
         try #require(peer.line() == "ready")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// What was done is done, whoever hears of it: a report that cannot be written is a warning.
+/// A change is done even if nobody learns of it: a report that cannot be written is a warning.
 @Suite(.againstHanging) struct ReportWritingTests {
     private let folder: TemporaryFolder
     private let path: String
@@ -15,13 +15,13 @@ import Testing
             path: path, key: .numbered(1), configuration: .testing())
         try connection.execute("CREATE TABLE note(id INTEGER PRIMARY KEY, body)")
         try connection.execute("INSERT INTO note VALUES (1, 'one'), (2, 'two')")
-        // The peer reads it.
+        // The peer reads this table.
         try connection.execute("CREATE TABLE t(v)")
         connection.close()
         try Data("id,body\n3,three\n".utf8).write(to: URL(filePath: folder.path("in.csv")))
     }
 
-    /// Ways of standard output to take nothing.
+    /// Kinds of standard output that accept nothing.
     enum Sink: String, CaseIterable, Sendable {
         case full, closedPipe, closed
 
@@ -47,7 +47,7 @@ import Testing
             under: sink.wrapper(folder))
     }
 
-    /// Rows of a table, as the library finds them.
+    /// The number of a table's rows, counted by the library.
     private func count(_ table: String, key: UInt8 = 1) throws -> Int {
         let connection = try Connection(
             path: path, key: .numbered(key), mode: .mustExist, configuration: .testing(.existing))
@@ -59,7 +59,7 @@ import Testing
         FileManager.default.fileExists(atPath: folder.path(name))
     }
 
-    /// Every verb that changes something, and whether it did.
+    /// Every verb that changes something, and a check that it did.
     private var deeds: [(verb: [String], options: [String], isDone: () throws -> Bool)] {
         let key = ["--raw-key-fd", "3"]
         func out(_ name: String) -> String { folder.path(name) }
@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test(arguments: Sink.allCases)
-    func `a report that cannot be written does not make a failure of what was done`(
+    func `a report that cannot be written does not turn a success into a failure`(
         sink: Sink
     ) throws {
         for (verb, options, isDone) in deeds {
@@ -124,7 +124,7 @@ import Testing
         return below.flatMap(names)
     }
 
-    @Test func `an unfinished change of the key is 18 whoever hears of it`() throws {
+    @Test func `an unfinished change of the key is 18 even if it cannot be reported`() throws {
         let peer = try Peer(["hold-read", "wal", path, "1"])
         try #require(peer.line() == "ready")
         let output = try run(.full, ["rekey", path, "--raw-key-fd", "3", "--new-raw-key-fd", "4"])
@@ -134,7 +134,7 @@ import Testing
         _ = peer.finish()
     }
 
-    @Test func `data that cannot be written is a failure still`() throws {
+    @Test func `data that cannot be written is still a failure`() throws {
         let key = ["--raw-key-fd", "3"]
         #expect(try run(.full, ["kv", "put", path, "b", "k", "v"] + key).exitCode == 0)
         for verb in [
@@ -143,7 +143,7 @@ import Testing
         ] {
             #expect(try run(.full, verb + key).exitCode == 17, "\(verb)")
         }
-        // What gives rows is data, and nothing of it is kept.
+        // Rows are data even from a pragma, and none of them can be written.
         let pragma = ["sql", path, "SELECT 1", "--write"]
         #expect(try run(.closedPipe, pragma + key).exitCode == 17)
     }

@@ -3,7 +3,8 @@ import Foundation
 import Testing
 
 @Suite(.againstHanging) struct RoundTripTests {
-    /// Fills a table, and returns what stands in it afterwards: the engine stores -0.0 as it likes.
+    /// Fills a table, and returns what it holds afterwards, because the engine may store -0.0 as
+    /// 0.0.
     private func fill(_ store: ToolStore) throws -> [[Value]] {
         let connection = try store.connect()
         defer { connection.close() }
@@ -41,7 +42,7 @@ import Testing
         try other.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, v, w BLOB)")
         try other.succeed("import", [file, "--table", "t"])
         expectSame(before, try other.rows("SELECT * FROM t ORDER BY id"))
-        // The first object has NULL, so the column of a table that is made has no type either.
+        // The first object has NULL, so the column of the new table has no type either.
         try other.succeed("import", [file, "--table", "made"])
         expectSame(before, try other.rows("SELECT * FROM made ORDER BY id"))
     }
@@ -59,7 +60,7 @@ import Testing
                 try connection.execute("INSERT INTO t(id) VALUES (\(integer))")
             default: break
             }
-            // After the largest row id the engine would choose one by chance.
+            // After the largest row id the engine would choose a random one.
             try connection.execute("DELETE FROM t WHERE id = \(Int64.max)")
         }
         connection.close()
@@ -108,7 +109,7 @@ import Testing
         "SELECT * FROM log", "SELECT name, seq FROM sqlite_sequence", "PRAGMA user_version",
     ]
 
-    @Test func `SQL brings back the whole database, in coffer and in the sqlcipher shell`() throws {
+    @Test func `SQL restores the whole database, in coffer and in the sqlcipher shell`() throws {
         let store = try ToolStore()
         try fillSchema(store)
         let file = store.folder.path("dump.sql")
@@ -119,7 +120,7 @@ import Testing
         for probe in Self.probes { expectSame(try store.rows(probe), try other.rows(probe)) }
         #expect(try other.succeed("export").stdout == dump)
 
-        // Into an encrypted file by the shell; the library reads it.
+        // The shell writes into an encrypted file; the library reads it.
         let shell = try ToolStore()
         let pragmas = try Tool.run(
             ["shell-key", shell.path, "--reveal", "--raw-key-fd", "3"],
@@ -130,11 +131,11 @@ import Testing
         for probe in Self.probes { expectSame(try store.rows(probe), try shell.rows(probe)) }
     }
 
-    @Test func `the SQL is what Python's sqlite3 reads back to an equal database`() throws {
+    @Test func `Python's sqlite3 reads the SQL back to an equal database`() throws {
         let store = try ToolStore()
         try fillSchema(store)
         let dump = try store.succeed("export").stdout
-        // Written again by Python as JSON, from its own database.
+        // Python writes its own database again as JSON.
         let script = """
             import base64, json, math, sqlite3, sys
             def form(v):
@@ -161,7 +162,7 @@ import Testing
         expectSame(try sources.flatMap(store.rows), try other.rows("SELECT * FROM p"))
     }
 
-    @Test func `a dump of the sqlite3 module is imported, or nothing of it`() throws {
+    @Test func `a dump of the sqlite3 module is imported completely or not at all`() throws {
         let script = """
             import sqlite3
             db = sqlite3.connect(":memory:")
@@ -194,7 +195,7 @@ import Testing
         #expect(try other.tables() == [])
     }
 
-    @Test func `reals of all sizes come back to the last bit, in Python's sqlite3 too`() throws {
+    @Test func `reals of all sizes come back exactly, in Python's sqlite3 too`() throws {
         var generator = SeededGenerator(state: 7)
         var reals: [Double] = []
         while reals.count < 4000 {

@@ -37,7 +37,7 @@ import Testing
             ])
     }
 
-    @Test func `what cannot be bound is wrong usage`() throws {
+    @Test func `a value that cannot be bound is wrong usage`() throws {
         let store = try ToolStore()
         for value in [
             "int:1.5", "int:9223372036854775808", "real:x", "real:nan", "hex:0", "null:x",
@@ -86,14 +86,14 @@ import Testing
                 """)
     }
 
-    @Test func `a table shows control characters and does not obey them`() throws {
+    @Test func `a table shows control characters instead of obeying them`() throws {
         let store = try ToolStore()
         let output = try store.succeed("sql", ["SELECT char(27) || '[31m' || char(10) AS a"])
         #expect(!output.stdout.contains(0x1b))
         #expect(output.text.split(separator: "\n").count == 3)
     }
 
-    @Test func `CSV says what it cannot say`() throws {
+    @Test func `CSV refuses what it cannot express`() throws {
         let store = try ToolStore()
         let output = try store.succeed(
             "sql", ["SELECT NULL AS a, 'x,y' AS b, 'q\"' AS c", "--format", "csv", "--null", "NA"])
@@ -106,7 +106,7 @@ import Testing
         #expect(empty.errorText.contains("--null"))
     }
 
-    @Test func `a store that is not there is exit code 10, without asking for its key`() throws {
+    @Test func `a missing store is exit code 10, without a prompt for its key`() throws {
         let output = try Tool.run(["sql", "/no/such.db", "SELECT 1"])
         #expect(output.exitCode == 10)
     }

@@ -151,8 +151,8 @@ import Testing
         #expect(try status(["--passphrase-file", secret]).exitCode == 0)
     }
 
-    @Test func `without a terminal there is nobody to ask`() throws {
-        // A session of its own has no controlling terminal.
+    @Test func `without a terminal there is no prompt`() throws {
+        // A process in a new session has no controlling terminal.
         let output = try Tool.run(["verify", path], under: ["setsid", "-w"])
         #expect(output.exitCode == 19)
         #expect(output.errorText.contains("--passphrase-file"))

@@ -47,7 +47,7 @@ import Testing
     // MARK: init
 
     @Test(arguments: supportedProfiles, journalModes)
-    func `init makes a store of the profile and mode that were asked for`(
+    func `init makes a store of the requested profile and mode`(
         profile: CipherProfile, mode: Configuration.JournalMode
     ) throws {
         let output = try coffer(
@@ -62,7 +62,7 @@ import Testing
         try store.close()
     }
 
-    @Test func `init writes over nothing`() throws {
+    @Test func `init overwrites nothing`() throws {
         try make()
         let before = try Data(contentsOf: URL(filePath: path))
         let output = try coffer("init")
@@ -85,7 +85,7 @@ import Testing
 
     // MARK: status
 
-    @Test func `status without a secret tells what can be seen, and changes nothing`() throws {
+    @Test func `status without a secret reports what can be seen, and changes nothing`() throws {
         try make()
         let before = try Data(contentsOf: URL(filePath: path))
         let output = try coffer("status", "--json", key: nil)
@@ -114,7 +114,7 @@ import Testing
         #expect(text.contains("20 rows"))
     }
 
-    @Test func `status has an exit code for every kind of file that is no store`() throws {
+    @Test func `status has an exit code for every kind of file that is not a store`() throws {
         #expect(try coffer("status", key: nil).exitCode == 10)
         try Data().write(to: URL(filePath: path))
         #expect(try coffer("status", key: nil).text.contains("empty"))
@@ -146,7 +146,8 @@ import Testing
         #expect(content["journalMode"] as? String == mode.description)
     }
 
-    @Test func `rekey with a wrong key, beside a peer or to the same key changes nothing`() throws {
+    @Test func `rekey with a wrong key, next to a peer or to the same key changes nothing`() throws
+    {
         try make()
         #expect(try coffer("rekey", "--new-raw-key-fd", "4", key: 9).exitCode == 12)
         let peer = try Peer(["hold-write", "wal", path, "1"])
@@ -183,7 +184,7 @@ import Testing
         #expect(quiet.stderr.isEmpty)
     }
 
-    @Test func `verify of a sample says how much it saw`() throws {
+    @Test func `verify of a sample reports how much it checked`() throws {
         try make()
         let output = try coffer("verify", "--sample", "3", "--json")
         let said = try json(output.stdout)
@@ -210,7 +211,9 @@ import Testing
     // MARK: shell-key
 
     @Test(arguments: supportedProfiles)
-    func `what shell-key reveals opens the store in the shell`(profile: CipherProfile) throws {
+    func `the key that shell-key reveals opens the store in the shell`(
+        profile: CipherProfile
+    ) throws {
         _ = try coffer("init", "--profile", profile.name)
         let lines = try coffer("shell-key", "--reveal")
         #expect(lines.exitCode == 0)
@@ -221,7 +224,7 @@ import Testing
         }
     }
 
-    @Test func `shell-key reveals nothing unless it is told to`() throws {
+    @Test func `shell-key reveals nothing without its confirming option`() throws {
         try make()
         let output = try coffer("shell-key")
         #expect(output.exitCode == 2)
@@ -231,7 +234,7 @@ import Testing
 
     // MARK: doctor
 
-    @Test func `doctor sees who may read the file`() throws {
+    @Test func `doctor reports who may read the file`() throws {
         try make()
         for (mode, state) in [(0o600, "good"), (0o644, "warning")] {
             try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
@@ -257,7 +260,7 @@ import Testing
     ])
     func `a command line that cannot be understood is exit code 2`(arguments: [String]) throws {
         let output = try Tool.run(arguments)
-        // Without a verb the overview is what is wanted.
+        // Without a verb the tool prints the overview.
         #expect(output.exitCode == (arguments.isEmpty ? 0 : 2))
         #expect(output.stdout.isEmpty == !arguments.isEmpty)
     }
@@ -280,7 +283,7 @@ import Testing
     }
 
     @Test(arguments: [["--help"], ["--version"], ["--generate-completion-script", "bash"]])
-    func `what cannot be written is no success`(arguments: [String]) throws {
+    func `output that cannot be written is not a success`(arguments: [String]) throws {
         let tool = [Tool.executable.path] + arguments
         let full = try Tool.runProgram(["sh", "-c", "\"$@\" > /dev/full", "sh"] + tool)
         #expect(full.exitCode == 17)
@@ -304,7 +307,7 @@ import Testing
         #expect(busy.errorText.contains("--busy-timeout"))
     }
 
-    /// In the middle of its pages it is killed by `KillDuringRekeyTests`.
+    /// `KillDuringRekeyTests` kills it in the middle of its pages.
     @Test func `an interrupted rekey says so, and one key opens every row`() throws {
         try make()
         let peer = try Peer(["hold-write", "wal", path, "1"])
@@ -315,7 +318,7 @@ import Testing
                 "--busy-timeout", "100",
             ],
             descriptors: [3: Tool.key(1), 4: Tool.key(2)])
-        // It waits for the peer's lock, and tells so again and again.
+        // It waits for the peer's lock, and reports progress again and again.
         try waitUntil { tool.errorText.components(separatedBy: "\"done\"").count > 3 }
         tool.send(SIGINT)
         let output = try tool.finish()

@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-/// A store in a folder of its own, and `coffer` with its key.
+/// A store in its own folder, and `coffer` with its key.
 final class ToolStore {
     let folder: TemporaryFolder
     let path: String
@@ -52,7 +52,7 @@ final class ToolStore {
             descriptors: [3: Tool.key(1)], timeout: timeout)
     }
 
-    /// The same, and expects that it succeeds.
+    /// The same, but expects that it succeeds.
     @discardableResult
     func succeed(
         _ verb: String, _ arguments: [String] = [], input: Data = Data(),
@@ -79,7 +79,7 @@ final class ToolStore {
     }
 }
 
-/// Values of every storage class that are easily altered on the way through a text.
+/// Values of every storage class that a conversion to text easily changes.
 let awkwardValues: [Value] = [
     .null, .integer(0), .integer(.min), .integer(.max), .integer(1), .real(1), .real(-0.0),
     .real(0.1), .real(0.1 + 0.2), .real(1e16), .real(9_007_199_254_740_994), .real(1 / 3),
@@ -93,7 +93,7 @@ let awkwardValues: [Value] = [
     .blob(Data()), .blob(Data([0])), .blob(Data([0, 255, 34, 39])), .blob(Data("text".utf8)),
 ]
 
-/// Equal in class and bits: `==` takes -0.0 for 0.0.
+/// Whether class and bits are equal: `==` takes -0.0 for 0.0.
 func isIdentical(_ first: Value, _ second: Value) -> Bool {
     switch (first, second) {
     case (.real(let first), .real(let second)): first.bitPattern == second.bitPattern

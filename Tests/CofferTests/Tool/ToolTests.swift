@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-/// What every verb has in common.
+/// The common behaviour of all verbs.
 @Suite(.againstHanging) struct ToolTests {
     @Test func `a store made by the tool opens in the library with the same raw key`() throws {
         let folder = try TemporaryFolder()
@@ -18,7 +18,7 @@ import Testing
         #expect(wrong.stdout.isEmpty)
     }
 
-    @Test func `what the command line cannot mean ends with exit code 2`() throws {
+    @Test func `a command line without a meaning ends with exit code 2`() throws {
         let output = try Tool.run(["no-such-verb"])
         #expect(output.exitCode == 2)
         #expect(output.stdout.isEmpty)

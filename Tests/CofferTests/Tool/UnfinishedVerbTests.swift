@@ -26,7 +26,7 @@ import Testing
             .filter { $0.contains(".new-") }.sorted()
     }
 
-    /// Runs a verb and kills it as soon as it tells how far it is; anew if it was faster.
+    /// Runs a verb and kills it as soon as it reports progress; runs it again if it was faster.
     private func killHalfWay(_ arguments: [String]) throws {
         for _ in 0..<20 {
             let tool = try Tool.start(
@@ -39,7 +39,7 @@ import Testing
             }
             tool.send(SIGKILL)
             if try tool.finish().exitCode == 137, access(copy, F_OK) != 0 { return }
-            // It has the name already, or all but the last step is done.
+            // It has its name already, or has done all but its last step.
             for name in try unfinished() + ["copy.db"] {
                 try? FileManager.default.removeItem(atPath: store.folder.path(name))
             }
@@ -53,7 +53,7 @@ import Testing
         return output
     }
 
-    /// State and path of each unfinished file that `doctor --json` tells of.
+    /// State and path of each unfinished file that `doctor --json` reports.
     private func checks(_ output: Tool.Output) throws -> [(state: String, path: String?)] {
         let report = try #require(
             JSONSerialization.jsonObject(with: output.stdout) as? [String: Any])
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(arguments: [["backup"], ["decrypt", "--write-plaintext"]])
-    func `what a killed copy left goes with the next run`(verb: [String]) throws {
+    func `files of a killed copy are removed by the next run`(verb: [String]) throws {
         try fill()
         try killHalfWay([verb[0], store.path, copy] + verb.dropFirst())
         #expect(try unfinished().count == 2, "the file and its lock")
@@ -84,7 +84,7 @@ import Testing
     @Test(.onSmallDisk)
     func `export makes its file also where none can be without a name`() throws {
         try store.execute("CREATE TABLE note(body)", "INSERT INTO note VALUES ('here')")
-        // Without its descriptors in /proc the tool could not name a file that has no name.
+        // Without its descriptors in /proc the tool cannot name a file that has no name.
         let output = try Tool.run(
             ["export", store.path, "--output", copy, "--raw-key-fd", "3"],
             descriptors: [3: Tool.key(1)],
@@ -99,7 +99,8 @@ import Testing
         #expect((facts[.posixPermissions] as? NSNumber)?.intValue == 0o600)
     }
 
-    @Test func `doctor lists what was left in a folder, and removes it when told to`() throws {
+    @Test func `doctor lists the unfinished files of a folder, and removes them on request`() throws
+    {
         let clean = try doctor("--json")
         #expect(try checks(clean).map(\.state) == ["good"])
         try fill()
@@ -119,7 +120,7 @@ import Testing
         #expect(try checks(doctor("--clean", "--json")).map(\.path) == [nil])
     }
 
-    @Test func `doctor leaves a file alone that is being made, and one without a lock`() throws {
+    @Test func `doctor does not touch a file that is being made, nor one without a lock`() throws {
         try fill()
         let peer = try Peer(["copy-held", "backup", store.path, copy, "1"])
         try #require(peer.line() == "ready")

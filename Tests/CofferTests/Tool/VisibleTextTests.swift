@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Names and data as others may have chosen them, on their way to a terminal.
+/// Names and data that others may have chosen, on their way to a terminal.
 @Suite(.againstHanging) struct VisibleTextTests {
     /// Control characters, format characters and separators; not NUL, which no name has.
     private static let harmful: [Unicode.Scalar] =
@@ -10,7 +10,7 @@ import Testing
         + Array(0x202a...0x202e) + Array(0x2066...0x2069) + [0xfeff, 0xfff9, 0xe0001, 0xe0041])
         .compactMap(Unicode.Scalar.init)
 
-    /// All of them in one name, with what stays as it is.
+    /// All of them in one name, with characters that stay unchanged.
     private static let name =
         harmful.reduce(into: "é中😀 ") { name, scalar in
             name.unicodeScalars.append(scalar)
@@ -30,7 +30,7 @@ import Testing
         #expect(raw.isEmpty, "\(what): \(raw.map(\.value))", sourceLocation: sourceLocation)
     }
 
-    /// Runs a verb for people and for programs. Every word of what it says has to be harmless.
+    /// Runs a verb with output for people and for programs. Every word of it must be harmless.
     @discardableResult
     private func run(
         _ arguments: [String], exitCode: Int32 = 0, json: Bool = true,
@@ -45,10 +45,10 @@ import Testing
         #expect(
             output.exitCode == exitCode, "\(what): \(output.errorText)",
             sourceLocation: sourceLocation)
-        // The tab between key and value.
+        // Removes the tab between key and value.
         let said = output.text.replacing("n\té", with: "n é")
         expectHarmless(Data(said.utf8), what + " stdout", sourceLocation: sourceLocation)
-        // The progress bar takes itself away by one sequence.
+        // The progress bar removes itself by one sequence.
         let errors = output.errorText.replacing("\r\u{1b}[K", with: "")
         expectHarmless(Data(errors.utf8), what + " stderr", sourceLocation: sourceLocation)
         return output
@@ -103,7 +103,7 @@ import Testing
         try run(["doctor", missing], exitCode: 10, json: json)
     }
 
-    /// Runs the tool on a pseudo-terminal and returns what that shows.
+    /// Runs the tool on a pseudo-terminal and returns what the terminal shows.
     private func shown(_ arguments: [String]) throws -> Data {
         let script = """
             import os, pty, sys
@@ -144,11 +144,11 @@ import Testing
             ["sql", path, "SELECT char(\(scalars)) AS a", "--format", "csv"],
         ] {
             let text = String(decoding: try shown(arguments), as: UTF8.self)
-            // SQL has such a text in hexadecimal anyway.
+            // SQL has such a text in hexadecimal.
             if arguments[0] != "export" {
                 #expect(text.contains("é中😀"), "\(arguments[0]): \(text)")
             }
-            // What the terminal itself makes of a newline; a tab stays one.
+            // The terminal itself expands a newline; a tab stays a tab.
             let rest = text.replacing("\r\n", with: "").replacing("\t", with: "")
             expectHarmless(Data(rest.utf8), arguments[0])
         }
