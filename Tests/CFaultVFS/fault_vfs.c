@@ -106,7 +106,7 @@ typedef struct verdict {
     int code;
 } verdict;
 
-/// Counts an operation and says what becomes of it. With the mutex held.
+/// Counts an operation and returns what becomes of it. The caller must hold the mutex.
 static verdict judge(fault_disk *disk, uint32_t kind) {
     verdict result = {false, fault_fail, natural_code(kind)};
     disk->operation_counts[index_of(kind)]++;
@@ -128,12 +128,12 @@ static verdict judge(fault_disk *disk, uint32_t kind) {
     return result;
 }
 
-/// The same for an operation that does nothing but fail, or not.
+/// The same for an operation that either fails or works.
 static int judge_simply(fault_disk *disk, uint32_t kind) {
     pthread_mutex_lock(&disk->mutex);
     verdict result = judge(disk, kind);
     pthread_mutex_unlock(&disk->mutex);
-    // A lie about what was read would be an alteration, which the MAC is there for.
+    // A lie about what was read would be an alteration, which is the MAC's task.
     return result.is_struck ? result.code : SQLITE_OK;
 }
 
@@ -214,7 +214,7 @@ static void note_naming(fault_disk *disk, node *node, bool is_named) {
     node->is_named = is_named;
 }
 
-/// Saves the first so many changes of the folder and forgets the others.
+/// Saves the first `count_max` changes of the folder and forgets the others.
 static void save_folder(fault_disk *disk, int64_t count_max) {
     for (int64_t index = 0; disk->first_naming != NULL; index++) {
         naming *naming = disk->first_naming;
@@ -232,7 +232,7 @@ static node *named_node(fault_disk *disk, const char *path) {
     return NULL;
 }
 
-/// The node of a file that was just opened. What was there before counts as synced.
+/// The node of a file that was just opened. Content from before counts as synced.
 static node *node_of_opened(fault_disk *disk, const char *path, sqlite3_file *file, bool was_there) {
     node *known = named_node(disk, path);
     if (known != NULL) return known;
@@ -348,7 +348,7 @@ static int file_lock(sqlite3_file *file, int level) {
     return ours(file)->system->pMethods->xLock(ours(file)->system, level);
 }
 
-// Letting go always works: a lock that stayed would disturb what comes after the fault.
+// An unlock always works: a lock that stayed would disturb what comes after the fault.
 static int file_unlock(sqlite3_file *file, int level) {
     return ours(file)->system->pMethods->xUnlock(ours(file)->system, level);
 }
@@ -651,7 +651,8 @@ static uint64_t next_random(uint64_t *state) {
     return value ^ (value >> 31);
 }
 
-/// How many of a file's changes have reached a sector (or its size: sector -1) when the power went.
+/// The number of a file's changes that have reached a sector (or its size: sector -1) when the
+/// power went.
 static int64_t reached_count(uint64_t seed, int64_t sector, int64_t change_count) {
     uint64_t state = seed ^ (uint64_t)sector * 0xd1342543de82ef95u;
     switch (next_random(&state) % 4) {
@@ -663,8 +664,8 @@ static int64_t reached_count(uint64_t seed, int64_t sector, int64_t change_count
 
 /// Applies an arbitrary part of what was not synced.
 ///
-/// The system writes a sector as it is in memory at some moment, each at its own, and the drive
-/// writes it wholly or not at all: so a sector has the first so many of its changes.
+/// The system writes each sector as it is in memory at some moment, and the drive writes it
+/// completely or not at all. So a sector has a number of its first changes.
 static void apply_some(node *node, uint64_t seed) {
     int64_t change_count = 0;
     for (change *change = node->first; change != NULL; change = change->next) change_count++;

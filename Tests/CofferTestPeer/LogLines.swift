@@ -1,6 +1,6 @@
 import Logging
 
-/// Tells warnings as lines of the peer's output.
+/// Prints warnings as lines of the peer's output.
 struct LogLines: LogHandler {
     var metadata = Logger.Metadata()
     var logLevel = Logger.Level.warning

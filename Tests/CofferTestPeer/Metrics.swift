@@ -1,5 +1,5 @@
-// What a store tells a backend of swift-metrics. A process has one backend, and the stores of all
-// tests would tell it.
+// A store's reports to a backend of swift-metrics. A process has only one backend, and the stores
+// of all tests would report to it.
 
 import Foundation
 import Metrics
@@ -7,17 +7,17 @@ import MetricsTestKit
 
 @testable import Coffer
 
-/// Those of a store without a label of its own.
+/// The dimensions of a store without its own label.
 private let dimensions = [("store", "metrics.db")]
 
-/// Before any store is opened.
+/// Must be called before any store is opened.
 func bootstrapMetrics() -> TestMetrics {
     let backend = TestMetrics()
     MetricsSystem.bootstrap(backend)
     return backend
 }
 
-/// Lets a store write and read, and says where the backend has something else than it tells.
+/// Lets a store write and read, and returns where the backend's figures differ from the store's.
 func compareMetrics(_ backend: TestMetrics, _ store: Store) throws -> String {
     try writeAtOnce(store)
     for _ in 0..<5 { _ = try store.read { tx in try tx.rows("SELECT * FROM t").count } }
@@ -66,7 +66,7 @@ func compareMetrics(_ backend: TestMetrics, _ store: Store) throws -> String {
         + "commits \(writes.commitCount), undone \(writes.undoneCount), \(checkpoints)"
 }
 
-/// Expects that a store with another label has gauges of its own, and one without a label too.
+/// Expects that a store with another label has its own gauges, and so has one without a label.
 private func compareLabels(_ backend: TestMetrics) throws {
     let depths = try backend.expectGauge("coffer.write.depth", dimensions).values.count
     for label in ["other", ""] {
@@ -81,8 +81,8 @@ private func compareLabels(_ backend: TestMetrics) throws {
     if count != depths { say("the depths of other stores were told as those of the first") }
 }
 
-/// Checkpoints run beside the writes and tell the one after the other, so that it takes a while
-/// until both have heard of the last.
+/// Checkpoints run concurrently with the writes and report to one backend after the other, so it
+/// takes a while until both have the last report.
 private func compareCheckpoints(_ backend: TestMetrics, _ store: Store) throws -> String {
     var (durations, told) = ([Int64](), CheckpointStatistics())
     for _ in 0..<60_000 {
@@ -98,7 +98,7 @@ private func compareCheckpoints(_ backend: TestMetrics, _ store: Store) throws -
     return "checkpoints: the backend has \(durations), the store \(told)"
 }
 
-/// Twelve writes in one group behind one that holds the turn, every fourth of which fails.
+/// Writes twelve times in one group behind a write that holds the write gate; every fourth fails.
 func writeAtOnce(_ store: Store) throws {
     try store.write { tx in try tx.execute("CREATE TABLE t(v)") }
     let (isEntered, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))

@@ -7,11 +7,12 @@ import Foundation
 nonisolated(unsafe) private var oldFile: (url: URL, bytes: Data)?
 nonisolated(unsafe) private var changedOpenCount = 0
 
-/// Changes the key of a file that is as it was before as soon as the new key has opened it: as on a
-/// disk that brings an older state back, or if somebody restores a copy at that moment.
+/// Changes the key of a file whose old content comes back as soon as the new key has opened it, as
+/// on a disk that restores an older state, or if somebody restores a copy at that moment.
 ///
-/// What the engine calls for each file that it opens brings the file back, when the changed file
-/// is opened for the second time. The connections hold no locks then that a descriptor would drop.
+/// SQLite calls a function for each file that it opens. When it opens the changed file for the
+/// second time, the function writes the old content back. The connections hold no locks then that a
+/// descriptor would drop.
 func rekeyUndone(_ connection: Connection, at path: String, to key: consuming StoreKey) -> String {
     let url = URL(filePath: path)
     guard let bytes = try? Data(contentsOf: URL(filePath: path + ".before")) else {

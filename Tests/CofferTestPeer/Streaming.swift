@@ -1,5 +1,5 @@
-// How much memory records take that are handed out one by one: a figure of the whole process, of
-// which the tests have only one.
+// How much memory records need that are streamed one by one. It is measured for the whole process,
+// and all tests share one process.
 
 import Foundation
 
@@ -19,7 +19,8 @@ private struct StoredPage: Record {
     var bytes: Data
 }
 
-/// 40 MB. By a process of its own: what it took is in no figure of the next one.
+/// Writes 40 MB. A separate process does it, so that its memory is not in the next process's
+/// figure.
 func fillPages(_ store: Store) throws -> String {
     let (text, bytes) = (String(repeating: "x", count: 50_000), Data(count: 50_000))
     try store.write { tx in
@@ -29,15 +30,15 @@ func fillPages(_ store: Store) throws -> String {
     return "filled"
 }
 
-/// Tells by how many MB each way of reading all pages has raised the highest memory of the process:
-/// one by one, then at once.
+/// Returns by how many MB each way of reading all pages has raised the highest memory of the
+/// process: one by one, then at once.
 func measureStreaming(_ store: Store, isStored: Bool) throws -> String {
     isStored
         ? try measure(store, StoredPage.self) { $0.text.utf8.count + $0.bytes.count }
         : try measure(store, Page.self) { $0.text.utf8.count + $0.bytes.count }
 }
 
-/// Streams more into a blob than the disk has room for, and tells what is there afterwards.
+/// Streams more into a blob than the disk has room for, and returns what is there afterwards.
 func streamIntoFullDisk() throws -> String {
     let path = next()
     let store = try Store(path: path, key: nextKey(), configuration: configuration("wal"))

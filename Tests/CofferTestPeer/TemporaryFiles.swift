@@ -3,9 +3,9 @@ import Foundation
 @testable import Coffer
 
 /// Puts more than the cache holds into a table, into a temporary one and into a sort, and returns
-/// the files that were open meanwhile besides the database and what belongs to it.
+/// the files that were open during that, except the database and its companions.
 func temporaryFiles(_ connection: Connection, of path: String) throws -> Set<String> {
-    // What the process that started this one has left open is none of it.
+    // Files that the parent process has left open do not count.
     let before = openFiles()
     var found = Set<String>()
     try connection.execute("CREATE TABLE kept(v)")
@@ -21,13 +21,14 @@ func temporaryFiles(_ connection: Connection, of path: String) throws -> Set<Str
         }
     }
     let sorted = try connection.prepare("SELECT v FROM kept ORDER BY v")
-    // The whole sort has been written down when its first row comes.
+    // The whole sort has been written when its first row comes.
     guard try sorted.step() else { return ["nothing was kept"] }
     found.formUnion(openFiles())
     return found.subtracting(before).filter { path.isEmpty || !$0.hasPrefix(path) }
 }
 
-/// The names of the regular files that this process has open, also of those that have none left.
+/// The names of the regular files that this process has open, including files that have no name
+/// left.
 private func openFiles() -> Set<String> {
     let folder = "/proc/self/fd"
     let numbers = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []

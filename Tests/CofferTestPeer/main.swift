@@ -1,7 +1,7 @@
 // The second process of the tests: it holds locks, is killed, runs out of room.
 //
-// Keys are numbered, so that none stands in an argument list: key 3 is 32 bytes of 3.
-// It writes one word a line, `ready` when it holds what it should, the error's code when one comes.
+// Keys are numbered, so that none is in an argument list: key 3 is 32 bytes of 3.
+// It writes one word a line: `ready` when it holds what it should, or an error's code.
 
 import CSQLCipher
 import Foundation
@@ -66,7 +66,7 @@ func limitFileSize(_ byteCount: Int) {
     setrlimit(__rlimit_resource_t(UInt32(RLIMIT_FSIZE.rawValue)), &limit)
 }
 
-/// Writes until an error comes, then tells what is there.
+/// Writes until an error comes, then prints what is there.
 func writeUntilFull(_ connection: Connection) throws -> String {
     let before = try connection.firstRow("SELECT count(*) FROM t")?.get(0, as: Int.self) ?? -1
     do {
@@ -120,7 +120,7 @@ func patientStore() throws -> Store {
     return try Store(path: path, key: key, mode: .mustExist, configuration: configuration)
 }
 
-/// Reads on every core at once, and tells whether tasks go on beside that.
+/// Reads on every core at once, and returns whether tasks go on during that.
 func readEndlessly() throws -> String {
     var configuration = configuration(next())
     let coreCount = ProcessInfo.processInfo.activeProcessorCount
@@ -143,7 +143,7 @@ func readEndlessly() throws -> String {
         while store.statistics.readerInUseCount < coreCount {
             try await Task.sleep(for: .milliseconds(1))
         }
-        // Wide enough for whichever threads the tasks have.
+        // Enough tasks to reach all threads that tasks have.
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<4 * coreCount {
                 group.addTask {
@@ -156,7 +156,7 @@ func readEndlessly() throws -> String {
     return isOver.wait(timeout: .now() + 60) == .success ? "tasks went on" : "tasks stood still"
 }
 
-/// Runs a part of each history that is asked for; each begins at a time that both processes know.
+/// Runs its part of each requested history; each begins at a time that both processes know.
 func runHistories(_ clients: RegisterClients) {
     say("ready")
     while let line = readLine() {
@@ -176,7 +176,7 @@ func runHistories(_ clients: RegisterClients) {
 
 switch next() {
 case "ledger":
-    // Writes for ever, and tells each write that returned; `early` tells before the commit.
+    // Writes without end, and reports each write that returned; `early` reports before the commit.
     report {
         let tellsEarly = next() == "early"
         let writers = LedgerWriters(store: try patientStore(), tellsEarly: tellsEarly) { entry in
@@ -202,7 +202,7 @@ case "hold-write":
 case "hold-read":
     hold(.deferred, "SELECT count(*) FROM t")
 case "rekey":
-    // With so small a cache that pages reach the disk before the end.
+    // The cache is so small that pages reach the disk before the end.
     report {
         var configuration = configuration(next())
         configuration.cacheByteCountMax = 1
@@ -229,7 +229,7 @@ case "rekey-limited":
 case "write-until-full":
     report { try writeUntilFull(try connection(next())) }
 case "rekey-with-salt":
-    // The key and the salt at once, by the engine alone: what Coffer refuses.
+    // Changes the key and the salt at once with the engine alone, which Coffer refuses.
     report {
         var configuration = configuration(next())
         configuration.cacheByteCountMax = 1
@@ -287,10 +287,10 @@ case "derivations":
         for _ in 0..<2 {
             let store = try Store(
                 path: path, key: .passphrase("one two three"), configuration: configuration)
-            // All that it may have at once: each waits in its body for the others.
+            // As many as may run at once: each waits in its body for the others.
             let count = configuration.readerCountMax
             let (entered, left) = (DispatchGroup(), DispatchGroup())
-            // All before the first begins: a group that is empty once lets everybody through.
+            // Counted before the first begins, because an empty group lets everybody through.
             for _ in 0..<count {
                 entered.enter()
                 left.enter()
@@ -305,7 +305,7 @@ case "derivations":
                             entered.wait()
                         }
                     } catch {
-                        // The others do not wait for one that never comes.
+                        // The others must not wait for one that never comes.
                         say("\(error)")
                         entered.leave()
                     }
@@ -319,7 +319,7 @@ case "derivations":
         exit(0)
     }
 case "open-many":
-    // Opens stores in a folder until one cannot be opened, and tells why; then uses the others.
+    // Opens stores in a folder until one cannot be opened, and prints why; then uses the others.
     let mode = next()
     let folder = next()
     var stores: [Store] = []
@@ -335,7 +335,7 @@ case "open-many":
     for store in stores.prefix(2) {
         do { _ = try store.read { tx in try tx.rows("SELECT 1") } } catch { say("\(error)") }
     }
-    // With room again, the same opens.
+    // With room again, the same store opens.
     let count = stores.count
     try stores.popLast()?.close()
     try stores.popLast()?.close()
@@ -345,7 +345,7 @@ case "open-many":
         return "opened"
     }
 case "locked-memory":
-    // Opens two stores under a logger, and tells what the second one's statistics say.
+    // Opens two stores under a logger, and prints the second one's statistics.
     report {
         var configuration = configuration("wal")
         configuration.logger = Logger(label: "test") { _ in LogLines() }
@@ -363,7 +363,7 @@ case "metrics":
     report {
         var configuration = configuration("wal")
         configuration.checkpointPageCount = 1
-        // All that wait share a commit, however slow the machine is.
+        // All waiting writes share a commit, however slow the machine is.
         configuration.groupCommit.durationMax = .seconds(60)
         let backend = bootstrapMetrics()
         let store = try Store(path: next(), key: nextKey(), configuration: configuration)
@@ -397,7 +397,7 @@ case "spill":
         return "released"
     }
 case "copy":
-    // A copy of any kind into the folder of the second path; tells what is left there.
+    // Makes a copy of any kind in the folder of the second path; prints what is left there.
     report {
         let kind = next()
         let (path, target) = (next(), next())
@@ -416,7 +416,7 @@ case "copy-held":
         return try copyHeld(kind, path, target)
     }
 case "write-rows":
-    // As many writes of one row each, when a line comes; tells each that returned.
+    // Writes this many single rows when a line comes; prints each that returned.
     report {
         let store = try patientStore()
         let count = Int(next()) ?? 0
@@ -443,7 +443,7 @@ case "insert":
         return "inserted"
     }
 case "write-reopening":
-    // Opens, writes one row, closes, until a line comes; tells each row whose write returned.
+    // Opens, writes one row, closes, until a line comes; prints each row whose write returned.
     let path = next()
     let key = UInt8(next()) ?? 0
     var configuration = configuration("wal")

@@ -6,7 +6,7 @@ import Foundation
 
 enum Kind: String, Codable, CaseIterable { case plain, bold }
 
-/// As anyone writes it.
+/// A type as anyone writes it.
 struct Note: Record, Equatable {
     enum CodingKeys: String, CodingKey {
         case id, rank, kind, tags, created
@@ -20,7 +20,7 @@ struct Note: Record, Equatable {
     var created: Date
 }
 
-/// Says which column is which.
+/// Declares which column is which.
 struct Declared: Record, Equatable {
     static var columns: [PartialKeyPath<Declared>: String] {
         [\.id: "id", \.title: "title", \.created: "created"]
@@ -59,7 +59,7 @@ struct Unknown: Record {
     var level: Level
 }
 
-/// Prints what a step gives, or which error and what it says to declare.
+/// Prints the result of a step, or its error with what it says to declare.
 func show(_ name: String, _ body: () throws -> Any) {
     do {
         print("\(name): \(try body())")

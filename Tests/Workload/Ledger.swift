@@ -1,11 +1,11 @@
 import Coffer
 
-/// Rows that show whether a write is there wholly, in part or not at all.
+/// Rows that show whether a write is there completely, in part or not at all.
 ///
 /// Each write puts an entry into two tables and counts it in a third, so that it changes pages of
 /// several trees, some with overflow pages. What the entry holds follows from its numbers.
 public enum Ledger {
-    /// One write: the so many'th of a worker, counted from 1.
+    /// One write: a worker and the number of its write, counted from 1.
     public struct Entry: Hashable, Sendable {
         public let worker: Int
         public let number: Int
@@ -23,7 +23,7 @@ public enum Ledger {
         }
     }
 
-    /// What a store holds, and what of it cannot be.
+    /// What a store holds, and the contradictions in it.
     public struct Contents: Sendable {
         public var entries: Set<Entry> = []
         public var problems: [String] = []
@@ -51,7 +51,7 @@ public enum Ledger {
 
     public static let workerCount = 8
 
-    /// Takes all entries out again.
+    /// Deletes all entries.
     public static func clear(_ tx: borrowing WriteTransaction) throws {
         for table in ["entry", "twin"] { try tx.execute("DELETE FROM \(identifier: table)") }
         try tx.execute("UPDATE total SET count = 0")
@@ -64,7 +64,7 @@ public enum Ledger {
         try tx.execute("UPDATE total SET count = count + 1 WHERE worker = \(worker)")
     }
 
-    /// Reads all of it, and looks for half writes and changed values.
+    /// Reads all of it, and looks for half-done writes and changed values.
     public static func contents(
         _ tx: borrowing some Reading & ~Copyable
     ) throws -> Contents {

@@ -1,10 +1,10 @@
 import Coffer
 import Foundation
 
-/// Tasks and threads that write to a ledger for ever and tell each write that returned.
+/// Tasks and threads that write to a ledger without end and report each write that returned.
 public struct LedgerWriters: Sendable {
     private let store: Store
-    /// For tests of tests: tells of a write before it is committed.
+    /// For tests of tests: reports a write before it is committed.
     private let tellsEarly: Bool
     private let tell: @Sendable (Ledger.Entry) -> Void
     private let fail: @Sendable (any Error) -> Void
@@ -64,7 +64,7 @@ public struct LedgerWriters: Sendable {
         try Ledger.post(entry, tx)
         guard tellsEarly else { return }
         tell(entry)
-        // So that a kill comes between the two, also on a machine with other things to do.
+        // Lets a kill come between the two, also on a machine with other things to do.
         usleep(20_000)
     }
 }

@@ -1,5 +1,5 @@
 /// One call of a client on a register, as seen from outside: when it was made, when it returned,
-/// and what it said.
+/// and what it returned.
 public struct RegisterCall: Hashable, Sendable {
     public enum Action: Hashable, Sendable {
         /// Returned this value.
@@ -8,7 +8,7 @@ public struct RegisterCall: Hashable, Sendable {
         case write(Int)
         /// Added to the value, and returned the sum.
         case add(Int, sum: Int)
-        /// Set the new value if the old one was there, and told whether it was.
+        /// Set the new value if the old one was there, and returned whether it was.
         case exchange(old: Int, new: Int, isDone: Bool)
     }
 

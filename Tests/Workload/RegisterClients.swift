@@ -3,15 +3,15 @@ import Dispatch
 import Foundation
 
 /// Clients that read and change a few numbers of one store at the same time, some as tasks, some as
-/// threads, and note what they saw.
+/// threads, and record what they saw.
 public struct RegisterClients: Sendable {
     public static let keyCount = 3
-    /// The half of the clients that each of two processes has.
+    /// The number of clients in each of the two processes.
     public static let clientCount = 4
 
     private let store: Store
     private let firstClient: Int
-    /// For tests of tests: reads come from what the client saw first.
+    /// For tests of tests: reads return what the client saw first.
     private let isStale: Bool
 
     public init(store: Store, firstClient: Int, isStale: Bool = false) {
@@ -34,8 +34,8 @@ public struct RegisterClients: Sendable {
     /// Nanoseconds since the machine started: the same for all its processes.
     public static var now: UInt64 { DispatchTime.now().uptimeNanoseconds }
 
-    /// Runs all clients from a point of time on, and returns what they saw. What failed with an
-    /// error did nothing, so it is no part of the history.
+    /// Runs all clients from a point of time on, and returns what they saw. A call that failed with
+    /// an error did nothing, so it is not part of the history.
     public func run(seed: UInt64, operationCount: Int, from time: UInt64) async -> [RegisterCall] {
         await withTaskGroup(of: [RegisterCall].self) { group in
             for client in firstClient..<firstClient + Self.clientCount {
@@ -58,7 +58,7 @@ public struct RegisterClients: Sendable {
         let client: Int
         var random: SeededGenerator
         var written = 0
-        /// What it last saw of each register.
+        /// The value that it last saw of each register.
         var seen = [Int](repeating: 0, count: keyCount)
         var operations: [RegisterCall] = []
 
@@ -141,7 +141,7 @@ public struct RegisterClients: Sendable {
         }
     }
 
-    /// What a client is about to do.
+    /// The next call of a client.
     private enum Plan: Sendable {
         case read
         case write(Int)

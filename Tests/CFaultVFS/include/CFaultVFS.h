@@ -1,8 +1,8 @@
 // A disk that fails on demand and can lose its power, between SQLite and the system.
 //
-// Each disk is a VFS of its own, registered under a name of its own, so tests beside each other do
-// not meet. It passes everything on to the default VFS: the files are the system's, under their own
-// paths. It never calls fsync, which only costs time: what a sync would have saved is kept in memory.
+// Each disk is a separate VFS, registered under its own name, so concurrent tests do not meet. It
+// passes everything on to the default VFS: the files are the system's, under their own paths. It
+// never calls fsync, which only costs time: what a sync would have saved is kept in memory.
 
 #ifndef COFFER_CFAULTVFS_H
 #define COFFER_CFAULTVFS_H
@@ -27,7 +27,7 @@ typedef enum fault_kind {
     /// Asking for a file's size.
     fault_size = 1 << 9,
     fault_any = (1 << 10) - 1,
-    /// What changes a file or makes a change durable.
+    /// The operations that change a file or make a change durable.
     fault_changing = fault_write | fault_truncate | fault_sync | fault_delete,
 } fault_kind;
 
@@ -59,17 +59,17 @@ void fault_disk_destroy(fault_disk *disk);
 void fault_disk_arm(fault_disk *disk, uint32_t kinds, int64_t skip_count, int64_t count,
                     fault_action action, int code);
 
-/// Strikes nothing any more, and does not forget what has been struck.
+/// Strikes nothing more, but does not forget what has been struck.
 void fault_disk_disarm(fault_disk *disk);
 
-/// How many operations were struck so far.
+/// The number of operations that were struck so far.
 int64_t fault_disk_struck_count(fault_disk *disk);
 
-/// How many operations of these kinds came so far, struck or not.
+/// The number of operations of these kinds so far, struck or not.
 int64_t fault_disk_operation_count(fault_disk *disk, uint32_t kinds);
 
-/// Keeps apart from now on what was written and what was synced. No file may be open yet; what the
-/// system has then counts as synced.
+/// From now on records what was written separately from what was synced. No file may be open yet;
+/// what the system has then counts as synced.
 void fault_disk_record(fault_disk *disk);
 
 /// Syncs return success and save nothing: for tests of tests.
@@ -79,23 +79,23 @@ void fault_disk_ignore_syncs(fault_disk *disk);
 /// write-ahead log those of a commit.
 void fault_disk_hold_main_syncs(fault_disk *disk);
 
-/// Lets go on what is held.
+/// Releases the syncs that are held.
 void fault_disk_release(fault_disk *disk);
 
-/// How many syncs are held.
+/// The number of syncs that are held.
 int64_t fault_disk_held_count(fault_disk *disk);
 
-/// Whether the power is off: all operations fail, and no file changes any more.
+/// Whether the power is off: all operations fail, and no file changes.
 bool fault_disk_is_off(fault_disk *disk);
 
 /// Cuts the power now.
 void fault_disk_cut(fault_disk *disk);
 
 /// Leaves in the system's files what a power loss leaves, when all are closed: what was synced, and
-/// of what was not an arbitrary part, chosen by the seed. Each sector is as it was at some moment,
-/// so that writes may be there, be missing or be torn; of changes to the folder, which file systems
-/// keep in order, an arbitrary number of the first ones is there. Seed 0 leaves nothing but what was
-/// synced. Returns false if a file could not be written, or is open.
+/// an arbitrary part of the rest, chosen by the seed. Each sector is as it was at some moment, so
+/// writes may be there, be missing or be torn. Changes of the folder, which file systems keep in
+/// order, are there up to an arbitrary one. Seed 0 leaves only what was synced. Returns false if a
+/// file could not be written, or is open.
 bool fault_disk_restore(fault_disk *disk, uint64_t seed);
 
 #endif

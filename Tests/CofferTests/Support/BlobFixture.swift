@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// A file with a table of blobs, in a folder of its own.
+/// A file with a table of blobs, in its own folder.
 struct BlobFixture {
     let folder: TemporaryFolder
     let path: String
@@ -33,8 +33,8 @@ struct BlobFixture {
         Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8 &* 7) })
     }
 
-    /// A value of 40 pages with one of its overflow pages damaged: the first, the middle or the
-    /// last. A fresh file has them one behind the other, at its end.
+    /// Inserts a value of 40 pages with one of its overflow pages damaged: the first, the middle or
+    /// the last. In a fresh file they are consecutive, at its end.
     func insertDamaged(_ part: DamagedPart) throws -> Data {
         let connection = try connection()
         try connection.execute("CREATE TABLE good(v)")
@@ -60,7 +60,7 @@ struct BlobFixture {
 }
 
 extension Connection {
-    /// A whole blob, chunk by chunk.
+    /// Reads a whole blob, chunk by chunk.
     func blob(_ row: Int64 = 1, byteCountMax: Int = 64 << 10) throws -> Data {
         try withBlob("data", in: "t", row: row) { blob in
             var data = Data()
@@ -70,7 +70,7 @@ extension Connection {
     }
 }
 
-/// The same as `expect(_:_:)`, for work that waits.
+/// The same as `expect(_:_:)`, for asynchronous work.
 @discardableResult
 func expect<T>(
     _ code: StoreError.Code, sourceLocation: SourceLocation = #_sourceLocation,

@@ -16,9 +16,10 @@ enum BuiltModules {
             ] + headers + arguments + [source.path])
     }
 
-    /// Arguments that link what a program of this package is linked from, without its own code.
+    /// Arguments that link everything a program of this package is linked from, except its own
+    /// code.
     ///
-    /// - Parameter list: Where the list of objects may stand as long as it is linked.
+    /// - Parameter list: The folder for the list of objects, needed until the program is linked.
     static func linking(besides program: String, in list: TemporaryFolder) throws -> [String] {
         let objects = folder.appending(path: "\(program).product/Objects.LinkFileList")
         let others = try String(contentsOf: objects, encoding: .utf8)
@@ -30,7 +31,7 @@ enum BuiltModules {
         return ["@\(file.path)", cxxLibrary] + libraries
     }
 
-    /// For swift-crypto's BoringSSL.
+    /// swift-crypto's BoringSSL needs it.
     private static var cxxLibrary: String {
         #if canImport(Darwin)
         "-lc++"

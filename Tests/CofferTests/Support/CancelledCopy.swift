@@ -2,7 +2,7 @@ import Synchronization
 
 @testable import Coffer
 
-/// Starts a copy, cancels its task when it comes to a step, and returns its error.
+/// Starts a copy, cancels its task when it reaches a step, and returns its error.
 func cancelled(
     at step: CopyProgress.Step,
     _ copy: @escaping @Sendable (@escaping @Sendable (CopyProgress) -> Void) async throws -> Void

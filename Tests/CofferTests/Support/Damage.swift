@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// Changes bytes of a closed file. A test that holds the file open damages it from outside the
-/// process only: see the descriptor rule in DESIGN.md.
+/// Changes bytes of a closed file. A test that has the file open must damage it from another
+/// process: see the descriptor rule in DESIGN.md.
 enum Damage {
     static func flip(_ path: String, at offset: Int) throws {
         let file = try FileHandle(forUpdating: URL(filePath: path))
@@ -13,7 +13,7 @@ enum Damage {
         try file.write(contentsOf: Data([byte ^ 1]))
     }
 
-    /// What a crash leaves where a block was allocated and never written.
+    /// Writes zeros, as a crash leaves them where a block was allocated and never written.
     static func zero(_ path: String, at offset: Int, count: Int) throws {
         let file = try FileHandle(forUpdating: URL(filePath: path))
         defer { try? file.close() }
@@ -25,7 +25,7 @@ enum Damage {
     static func overwriteFromOutside(_ path: String, at offset: Int) throws {
         let process = Process()
         process.executableURL = URL(filePath: "/bin/sh")
-        // Eight bytes: the chance that they were so before is none.
+        // Eight bytes; they certainly differ from the bytes before.
         let script = "printf damaged! | dd of=\"$1\" bs=1 seek=$2 conv=notrunc 2>/dev/null"
         process.arguments = ["-c", script, "sh", path, "\(offset)"]
         try process.run()
@@ -33,7 +33,7 @@ enum Damage {
         try #require(process.terminationStatus == 0)
     }
 
-    /// Makes zeros of the start of a file that another process has open.
+    /// Overwrites the start of a file that another process has open with zeros.
     static func blankFromOutside(_ path: String, byteCount: Int) throws {
         let process = Process()
         process.executableURL = URL(filePath: "/bin/dd")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// Everything that a database holds, as lines to compare: by itself, not by Coffer's own copying.
+/// Everything that a database holds, as lines to compare, read without Coffer's copying code.
 enum Dump {
     static func plaintext(_ path: String) throws -> [String] {
         let raw = try RawConnection(path)

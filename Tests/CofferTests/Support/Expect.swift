@@ -1,7 +1,7 @@
 import Coffer
 import Testing
 
-/// Expects an error with this code, and that it tells what to do or at least what happened.
+/// Expects an error with this code, and that it says what to do or at least what happened.
 @discardableResult
 func expect<T>(
     _ code: StoreError.Code, sourceLocation: SourceLocation = #_sourceLocation,

@@ -11,7 +11,7 @@ import CFaultVFS
 /// disk.arm(.sync, skip: 2)
 /// ```
 final class FaultDisk: @unchecked Sendable {
-    // @unchecked: the C side has a mutex of its own.
+    // @unchecked: the C side has its own mutex.
 
     struct Kinds: OptionSet, Sendable {
         let rawValue: UInt32
@@ -34,7 +34,7 @@ final class FaultDisk: @unchecked Sendable {
         static let lock = Self(fault_lock)
         static let access = Self(fault_access)
         static let size = Self(fault_size)
-        /// What changes a file or makes a change durable.
+        /// The operations that change a file or make a change durable.
         static let changing: Self = [.write, .truncate, .sync, .delete]
     }
 
@@ -43,9 +43,9 @@ final class FaultDisk: @unchecked Sendable {
         case fail
         /// Writes the first half, and fails.
         case shorten
-        /// Does nothing, and says that it did.
+        /// Does nothing, and reports success.
         case lie
-        /// Is the last one before the power goes.
+        /// Is the last operation before the power goes.
         case powerOff
 
         fileprivate var code: fault_action {
@@ -61,7 +61,7 @@ final class FaultDisk: @unchecked Sendable {
     private let disk: OpaquePointer
 
     init() throws(StoreError) {
-        // Asked first: it configures the engine, which a disk starts.
+        // Asked first, because it configures the engine, which a disk would start.
         _ = try Engine.capabilities
         guard let disk = fault_disk_create() else {
             throw StoreError(.io, "no disk could be registered")
@@ -105,10 +105,10 @@ final class FaultDisk: @unchecked Sendable {
 
     // MARK: Power
 
-    /// Keeps apart from now on what is written and what is synced. No file may be open yet.
+    /// From now on records what is written separately from what is synced. No file may be open yet.
     func record() { fault_disk_record(disk) }
 
-    /// One that records, and loses power after `skip` changes of its files, or not by itself.
+    /// A disk that records, and loses power after `skip` changes of its files, or not by itself.
     static func recording(
         powerOffAfter skip: Int?, ignoringSyncs: Bool
     ) throws(StoreError) -> FaultDisk {
@@ -119,7 +119,7 @@ final class FaultDisk: @unchecked Sendable {
         return disk
     }
 
-    /// Syncs say that they were done and save nothing.
+    /// Syncs report success and save nothing.
     func ignoreSyncs() { fault_disk_ignore_syncs(disk) }
 
     var isOff: Bool { fault_disk_is_off(disk) }
@@ -127,7 +127,7 @@ final class FaultDisk: @unchecked Sendable {
     func cutPower() { fault_disk_cut(disk) }
 
     /// Leaves in the closed files what a power loss leaves: what was synced, and an arbitrary part
-    /// of what was not; with seed 0 none of it.
+    /// of the rest; with seed 0 none of the rest.
     func restore(seed: UInt64) throws(StoreError) {
         guard fault_disk_restore(disk, seed) else {
             throw StoreError(.io, "the files could not be restored, or one is open")

@@ -5,10 +5,11 @@ import Synchronization
 
 /// Keeps the body of a transaction where it is until the test lets it go.
 ///
-/// Who waits for the body keeps no thread: there are few for all tests that run at once.
+/// A test that waits for the body does not block a thread, because all concurrent tests share a
+/// few.
 final class Hold: Sendable {
     private struct Entries {
-        /// How many bodies nobody has waited for yet.
+        /// The number of bodies for which nobody has waited yet.
         var count = 0
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
@@ -16,7 +17,7 @@ final class Hold: Sendable {
     private let entries = Mutex(Entries())
     private let released = DispatchSemaphore(value: 0)
 
-    /// Called in the body: tells that it runs, and waits.
+    /// Called in the body: signals that it runs, and waits.
     func stay() {
         let waiting = entries.withLock { entries -> CheckedContinuation<Void, Never>? in
             if entries.waiting.isEmpty {

@@ -3,7 +3,7 @@ import Synchronization
 
 @testable import Coffer
 
-/// Collects what is logged.
+/// Collects log messages.
 final class LogRecorder: Sendable {
     struct Entry: Sendable {
         let level: Logger.Level
@@ -18,7 +18,7 @@ final class LogRecorder: Sendable {
 
     var entries: [Entry] { recorded.withLock { $0 } }
 
-    /// All but what is told once in a process, by whichever test comes first.
+    /// All entries but those that are logged once in a process, by whichever test comes first.
     var events: [Entry] {
         entries.filter { entry in
             !["SQLCipher ", "memory of keys "].contains { entry.message.hasPrefix($0) }

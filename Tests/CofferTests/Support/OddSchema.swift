@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// Databases with what a copy can get wrong.
+/// Databases with everything that a copy can get wrong.
 enum OddSchema {
     static let common = """
         PRAGMA user_version = 77;
@@ -48,7 +48,7 @@ enum OddSchema {
         ANALYZE;
         """
 
-    /// What SQLite 3.15 does not know.
+    /// Statements that SQLite 3.15 does not know.
     static let engine4 = """
         CREATE TABLE computed(a INT, b INT AS (a * 2) VIRTUAL, c INT AS (a + 1) STORED, d);
         INSERT INTO computed(rowid, a, d) VALUES (9, 5, 'd'), (3, 6, NULL);
@@ -62,7 +62,7 @@ enum OddSchema {
 
     static var sql: String { common + (isEngine4 ? engine4 : "") }
 
-    /// What only uses of the copy show: counters, full-text indexes, triggers.
+    /// Expects what only uses of the copy show: counters, full-text indexes, triggers.
     static func expectAlive(_ connection: Connection) throws {
         let found = try connection.rows("SELECT docid FROM words WHERE words MATCH 'run'")
         #expect(found.map { $0[0] } == [12])

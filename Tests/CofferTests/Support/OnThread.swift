@@ -1,6 +1,6 @@
 import Foundation
 
-/// Runs blocking work on a thread of its own, as a program without tasks does.
+/// Runs blocking work on its own thread, as a program without tasks does.
 func onThread(_ work: @escaping @Sendable () throws -> Void) -> Task<Void, any Error> {
     Task {
         try await withCheckedThrowingContinuation { continuation in

@@ -1,26 +1,27 @@
 import Foundation
 import Testing
 
-/// A store that belongs to somebody, and another user of the same machine; only root can play both.
+/// A store that belongs to one user, and another user of the same machine. Only root can act as
+/// both.
 enum OtherUser {
-    /// Whether this process may become others; elsewhere such tests do not run.
+    /// Whether this process may act as other users; elsewhere such tests do not run.
     static let isPlayable = geteuid() == 0
 
     static let reason: Comment = "plays two users, which takes root"
 
-    /// The owner of what `giveAway` is called for: user and group `nobody`, of all systems.
+    /// The owner of files that `giveAway` gives away: user and group `nobody`, on every system.
     static let owner = "nobody"
     private static let ownerNumber = 65534
 
-    /// Runs a program as the other user: in a group of its own, and in that of the owner.
+    /// Runs a program as the other user: in its own group, and in the owner's.
     static let sharing = ["setpriv", "--reuid=1", "--regid=1", "--groups=\(ownerNumber)"]
-    /// The same where what it makes belongs to the owner's group too.
+    /// Like `sharing`, but files that the program makes belong to the owner's group.
     static let inGroup = ["setpriv", "--reuid=1", "--regid=\(ownerNumber)", "--clear-groups"]
     /// Runs a program as the owner.
     static let themselves = [
         "setpriv", "--reuid=\(ownerNumber)", "--regid=\(ownerNumber)", "--clear-groups",
     ]
-    /// The same as `sharing`, without anything in common.
+    /// Like `sharing`, but without anything in common with the owner.
     static let stranger = ["setpriv", "--reuid=1", "--regid=1", "--clear-groups"]
 
     /// Gives all files of a folder to the owner, with these permissions, as if nobody had touched

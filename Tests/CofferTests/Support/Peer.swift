@@ -10,8 +10,8 @@ final class Peer: @unchecked Sendable {
     private var buffer = Data()
     private let deadline: DispatchWorkItem
 
-    /// A peer that hangs is killed while the test's own time limit still holds, so that the test
-    /// ends, and fails by what the peer did not say.
+    /// A peer that hangs is killed within the test's time limit, so that the test ends, and fails
+    /// by what the peer did not print.
     private static let timeout: DispatchTimeInterval = .seconds(isLongRun ? 6600 : 900)
 
     /// - Parameters:
@@ -38,7 +38,7 @@ final class Peer: @unchecked Sendable {
         try Peer(arguments, under: wrapper).finish()
     }
 
-    /// The next line that the peer prints, `nil` at its end.
+    /// The next line that the peer prints; `nil` at its end.
     func line() -> String? {
         while true {
             if let end = buffer.firstIndex(of: 10) {
@@ -77,13 +77,13 @@ final class Peer: @unchecked Sendable {
         return lines
     }
 
-    /// Afterwards the number of the process may be another's.
+    /// Later the number of the process may belong to another one.
     private func waitUntilExit() {
         process.waitUntilExit()
         deadline.cancel()
     }
 
-    /// The executable stands beside the test runner.
+    /// The executable is next to the test runner.
     private static var executable: URL {
         URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath()
             .deletingLastPathComponent().appending(path: "CofferTestPeer")

@@ -1,7 +1,7 @@
 import CSQLCipher
 import Testing
 
-/// SQLCipher's C API with nothing around it: what other wrappers do.
+/// SQLCipher's C API without any layer around it, as other wrappers use it.
 final class RawConnection {
     let db: OpaquePointer
 
@@ -21,7 +21,7 @@ final class RawConnection {
         sqlite3_close_v2(db)
     }
 
-    /// A file as an older SQLCipher makes it, left open.
+    /// Makes a file as an older SQLCipher does, and leaves it open.
     static func older(_ path: String, _ version: OlderVersion, key: UInt8) throws -> RawConnection {
         try RawConnection(path, key: key, pragmas: version.pragmas)
     }
@@ -36,7 +36,7 @@ final class RawConnection {
         return sqlite3_rekey_v2(db, "main", text, Int32(text.utf8.count))
     }
 
-    /// First column of the first row, `nil` on failure or without a row.
+    /// First column of the first row; `nil` on failure or without a row.
     func first(_ sql: String) -> String? {
         var statement: OpaquePointer?
         defer { sqlite3_finalize(statement) }
@@ -59,7 +59,7 @@ enum OlderVersion: CaseIterable {
     case twoBigEndian
 
     var pragmas: [String] {
-        // SQLCipher 3 ignores the settings that it does not know.
+        // SQLCipher 3 ignores settings that it does not know.
         let common = [
             "PRAGMA cipher_page_size = 1024", "PRAGMA kdf_iter = 4000",
             "PRAGMA cipher_hmac_algorithm = HMAC_SHA1",

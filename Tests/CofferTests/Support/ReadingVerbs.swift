@@ -3,13 +3,13 @@ import Testing
 
 @testable import Coffer
 
-/// The verbs of the tool that only read a store with a table `t`.
+/// The tool's verbs that only read a store with a table `t`.
 enum ReadingVerbs {
     static let all = [
         "status", "sql", "kv", "export", "shell-key", "verify", "backup", "decrypt",
     ]
 
-    /// Runs a verb with a numbered key; the copies stand in a folder of their own.
+    /// Runs a verb with a numbered key; copies go into their own folder.
     static func run(
         _ verb: String, _ path: String, key: UInt8 = 1, under wrapper: [String] = []
     ) throws -> Tool.Output {
@@ -31,7 +31,7 @@ enum ReadingVerbs {
             arguments + ["--raw-key-fd", "3"], descriptors: [3: Tool.key(key)], under: wrapper)
     }
 
-    /// A closed store with a table `t`.
+    /// Makes a closed store with a table `t`.
     static func make(
         _ path: String, _ mode: Configuration.JournalMode, rowCount: Int = 3
     ) throws {

@@ -9,6 +9,6 @@ enum Repository {
         try String(contentsOf: root.appending(path: path), encoding: .utf8)
     }
 
-    /// In `.ci/run` nothing is skipped: what is missing is a failure.
+    /// In `.ci/run` nothing is skipped: a missing requirement is a failure.
     static let isCI = ProcessInfo.processInfo.environment["CI"] == "true"
 }

@@ -3,8 +3,8 @@ import Testing
 
 @testable import Coffer
 
-/// A small store whose schema overflows, with one object as the last of it, and every way to ask
-/// what that object decides.
+/// A small store whose schema overflows, with one object as the last of it, and every way to ask a
+/// question whose answer depends on that object.
 struct SchemaFixture {
     /// The object whose text ends in the last overflow page of the schema. Cut off at a page's
     /// end, `view` and `index` are valid SQL that says something else.
@@ -56,12 +56,12 @@ struct SchemaFixture {
         pageCount = bytes.count / profile.pageByteCount
     }
 
-    /// All of them for the objects whose cut text is valid SQL.
+    /// All ways for the objects whose cut text is valid SQL.
     var ways: [Way] {
         isLongRun || last == .view || last == .index ? Way.allCases : [.store, .rows]
     }
 
-    /// Only the engine tells them apart, so the two ways that are used most see them all.
+    /// Only the engine distinguishes the kinds, so only the two most used ways see all of them.
     func kinds(by way: Way) -> [PageDamage] {
         isLongRun || way == .store || way == .rows ? PageDamage.allCases : [.bit, .zeros]
     }
@@ -100,7 +100,7 @@ struct SchemaFixture {
 
     private var configuration: Configuration { .testing(.existing) }
 
-    /// What a program gets to see.
+    /// The answer that a program gets.
     func ask(_ way: Way, _ path: String) throws -> [String] {
         switch way {
         case .store: try askStore(path, .mustExist)
@@ -207,7 +207,7 @@ struct SchemaFixture {
 }
 
 extension CipherProfile {
-    /// What a program sets that opens such a file by hand.
+    /// The settings of a program that opens such a file by hand.
     fileprivate var pragmas: [String] {
         let hash = self.hash == .sha512 ? "SHA512" : "SHA1"
         return [

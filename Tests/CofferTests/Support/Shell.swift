@@ -9,7 +9,7 @@ struct Shell: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { "the shell of SQLCipher \(majorVersion)" }
 
-    /// The system's shell and that of SQLCipher 4; one if the system's is a 4.x.
+    /// The system's shell and that of SQLCipher 4; only one if the system's is a 4.x.
     static let all: [Shell] = {
         var shells: [Shell] = []
         for path in candidates where FileManager.default.isExecutableFile(atPath: path) {
@@ -23,7 +23,7 @@ struct Shell: Sendable, CustomTestStringConvertible {
         return shells
     }()
 
-    /// Whether a shell is there for everything that has to be tested.
+    /// Whether the shells suffice for everything that must be tested.
     static var isComplete: Bool { all.contains { $0.majorVersion == 4 } }
 
     private static let candidates: [String] = {

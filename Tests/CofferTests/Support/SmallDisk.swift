@@ -3,13 +3,14 @@ import Foundation
 import Testing
 
 extension Trait where Self == ConditionTrait {
-    /// Skips a test where the machine lets no user mount a disk; in `.ci/run` it runs and fails.
+    /// Skips a test where the machine does not let a user mount a disk; in `.ci/run` it runs and
+    /// fails.
     static var onSmallDisk: Self {
         .enabled(if: Repository.isCI || SmallDisk.isAvailable, "a user may mount no disk here")
     }
 }
 
-/// A file system of its own that is nearly full, where the machine lets a user make one.
+/// A separate file system that is nearly full, where the machine lets a user make one.
 enum SmallDisk {
     fileprivate static let isAvailable: Bool = {
         let process = Process()

@@ -2,7 +2,7 @@ import Foundation
 
 @testable import Coffer
 
-/// A folder that goes when its owner goes.
+/// A folder that is removed with its owner.
 final class TemporaryFolder: Sendable {
     let url: URL
 
@@ -25,20 +25,21 @@ final class TemporaryFolder: Sendable {
     }
 }
 
-/// Removes a closed store with all that belongs to it.
+/// Removes a closed store with all files that belong to it.
 func removeStore(_ path: String) {
     for suffix in ["", "-wal", "-shm", "-journal"] { unlinkIfPresent(path + suffix) }
 }
 
 extension StoreKey {
-    /// A raw key: deriving a passphrase in a debug build is slow, and seldom what a test is about.
+    /// A raw key, because deriving a passphrase is slow in a debug build, and rarely what a test is
+    /// about.
     static func numbered(_ number: UInt8) -> StoreKey {
         .raw([UInt8](repeating: number, count: 32))
     }
 }
 
 extension Configuration {
-    /// As users have it, with time for a loaded machine.
+    /// The users' configuration, with time for a loaded machine.
     static func testing(
         _ journalMode: JournalMode = .wal, profile: CipherProfile? = nil
     ) -> Configuration {
@@ -47,7 +48,7 @@ extension Configuration {
         configuration.profile = profile
         configuration.busyTimeout = .seconds(20)
         configuration.waitTimeout = .seconds(60)
-        // On a busy machine bodies take long; who tests the bound sets it.
+        // On a busy machine bodies take long; a test of the bound sets it.
         configuration.groupCommit.durationMax = .seconds(60)
         return configuration
     }
@@ -73,5 +74,5 @@ let isEngine4 = (try? Engine.capabilities.cipherMajorVersion) == 4
 
 let journalModes: [Configuration.JournalMode] = [.wal, .delete]
 
-/// Whether the long crash, fault and stress runs were asked for.
+/// Whether the long crash, fault and stress runs were requested.
 let isLongRun = ProcessInfo.processInfo.environment["COFFER_LONG_TESTS"] == "1"

@@ -1,8 +1,8 @@
 import Foundation
 import Workload
 
-/// The seed of one run of a test, printed so that the same run can be had again: `COFFER_SEED` sets
-/// it. What other threads and processes do meanwhile no seed brings back.
+/// The seed of one run of a test, printed so that the run can be repeated with `COFFER_SEED`. No
+/// seed repeats what other threads and processes do at the same time.
 func testSeed(_ test: String = #function) -> UInt64 {
     let given = ProcessInfo.processInfo.environment["COFFER_SEED"].flatMap { UInt64($0) }
     let seed = given ?? .random(in: 0..<1_000_000)

@@ -36,7 +36,7 @@ final class Tool: @unchecked Sendable {
     /// - Parameters:
     ///   - arguments: Verb and options.
     ///   - input: Standard input.
-    ///   - descriptors: What stands behind descriptors from 3 to 9.
+    ///   - descriptors: The content of descriptors from 3 to 9.
     ///   - environment: Added to this process's own.
     ///   - wrapper: A program with its arguments to run the tool under.
     ///   - timeout: After it the tool is killed: exit code 137.
@@ -92,8 +92,8 @@ final class Tool: @unchecked Sendable {
             try FileHandle(forWritingTo: folder.url.appending(path: "1")),
             try FileHandle(forWritingTo: folder.url.appending(path: "2")),
         ]
-        // The deadline keeps the process, and that its files: 1 300 of them crash `Process.run`,
-        // which copies a directory entry from beyond the end of a full buffer.
+        // The deadline keeps the process and so its files; 1 300 of them crash `Process.run`, which
+        // copies a directory entry from beyond the end of a full buffer.
         defer { for file in files { try? file.close() } }
         process.standardInput = data == nil ? input : files[0]
         process.standardOutput = files[1]
@@ -118,14 +118,14 @@ final class Tool: @unchecked Sendable {
         kill(process.processIdentifier, signal)
     }
 
-    /// What it has written to standard error so far.
+    /// The text that it has written to standard error so far.
     var errorText: String {
         (try? String(contentsOf: folder.url.appending(path: "2"), encoding: .utf8)) ?? ""
     }
 
     /// Returns once standard error contains a text, or the tool has ended without it.
     func waitForError(_ text: String) async throws {
-        // A file tells nobody that it grew.
+        // A file does not signal that it grew.
         while process.isRunning, !errorText.contains(text) {
             try await Task.sleep(for: .milliseconds(10))
         }
@@ -142,7 +142,7 @@ final class Tool: @unchecked Sendable {
             stderr: try Data(contentsOf: folder.url.appending(path: "2")))
     }
 
-    /// The executable stands beside the test runner.
+    /// The executable is next to the test runner.
     static var executable: URL {
         URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath()
             .deletingLastPathComponent().appending(path: "coffer")

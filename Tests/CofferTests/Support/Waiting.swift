@@ -3,9 +3,9 @@ import Testing
 
 @testable import Coffer
 
-/// Looks every millisecond until something holds, where there is no task that could be told.
+/// Checks every millisecond until a condition holds, where there is no task to signal it.
 ///
-/// For ten minutes at most: a test's time limit ends no thread.
+/// Waits ten minutes at most, because a test's time limit ends no thread.
 func waitUntil(
     sourceLocation: SourceLocation = #_sourceLocation, _ holds: () -> Bool
 ) throws {
@@ -16,23 +16,23 @@ func waitUntil(
     }
 }
 
-/// The error's code that a task ended with; `nil` if it returned.
+/// The code of the error that a task ended with; `nil` if it returned.
 func code(_ task: Task<some Sendable, any Error>) async -> StoreError.Code? {
     if case .failure(let error) = await task.result { return (error as? StoreError)?.code }
     return nil
 }
 
-/// Whether nobody has the turn in the write queue.
+/// Whether nobody holds the write gate.
 func canWrite(_ store: Store) -> Bool {
     (try? store.write(timeout: .zero) { _ in }) != nil
 }
 
-/// Waits until something is so that nobody tells of.
+/// Waits until a condition holds that nothing announces.
 ///
-/// Looks a thousand times at least: beside a thousand other tests, a minute may pass between two
-/// looks.
+/// Checks at least a thousand times: among a thousand concurrent tests, a minute may pass between
+/// two checks.
 ///
-/// - Returns: `false` if it is not within a minute.
+/// - Returns: `false` if the condition does not hold within a minute.
 func comes(_ condition: () throws -> Bool) async rethrows -> Bool {
     let deadline = ContinuousClock.now + .seconds(60)
     var lookCount = 0
