@@ -14,7 +14,7 @@ let package = Package(
         .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
     ],
     targets: [
-        // What all systems share, in C so that the C floor and Swift write the same bytes.
+        // Shared by all systems, in C so that the C floor and Swift write the same bytes.
         .target(name: "CWorkload"),
         .target(name: "Workloads", dependencies: ["CWorkload"]),
         .systemLibrary(name: "CEngine", pkgConfig: "sqlcipher"),

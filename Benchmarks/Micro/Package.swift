@@ -2,10 +2,10 @@
 
 import PackageDescription
 
-/// Those of `Sources/Coffer` that have something to measure, which is all of them.
+/// The rooms of `Sources/Coffer` that have their own benchmarks.
 let rooms = ["Keys", "Pages", "Engine", "Store", "Records", "Buckets", "Rotation"]
 
-// A package of its own, so that nothing else fetches or builds what measures.
+// A separate package, so that nothing else fetches or builds the benchmark tools.
 let package = Package(
     name: "coffer-micro-benchmarks",
     platforms: [.macOS(.v15)],

@@ -4,7 +4,7 @@ import Report
 
 /// The airports and planes of New York's flights of 2013, in one encrypted file.
 ///
-/// Run it with `make demo`. It makes its store anew each time and leaves it where it says.
+/// Run it with `make demo`. It makes its store again each time, and prints where it leaves it.
 @main
 struct Airports {
     static let passphrase = "correct horse battery staple"
@@ -53,7 +53,7 @@ struct Airports {
         report.check("the file reads back byte for byte", copy?.content == original.content)
     }
 
-    /// Asks by key path, and once in SQL with a bound value.
+    /// Queries by key path, and once in SQL with a bound value.
     static func query(_ store: Store, _ report: inout Report) async throws {
         let highest = try await store.read { tx in
             try tx.fetch(Airport.order(by: \.alt, .descending).limit(3))

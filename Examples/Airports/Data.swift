@@ -62,7 +62,7 @@ extension Plane {
     }
 }
 
-/// The CSV files of `Examples/Data`, found beside this source.
+/// The CSV files of `Examples/Data`, found relative to this source.
 enum DataFiles {
     static func url(_ name: String) -> URL {
         URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -77,7 +77,7 @@ enum DataFiles {
 struct MissingNumber: Error { let column: String }
 
 extension [String: String] {
-    /// `NA` is how the data set writes a value that is not known.
+    /// `NA` is how the data set writes an unknown value.
     func optionalText(_ column: String) -> String? { self[column] == "NA" ? nil : self[column] }
 
     func text(_ column: String) -> String { self[column] ?? "" }

@@ -1,7 +1,7 @@
 import Coffer
 import Foundation
 
-/// The `sqlcipher` program, to show that the store is a file like any other of SQLCipher's.
+/// The `sqlcipher` program, to show that the store is an ordinary SQLCipher file.
 enum Shell {
     /// Counts the airports. The passphrase goes through standard input: other users of the
     /// machine can see the arguments of a process.

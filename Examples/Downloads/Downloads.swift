@@ -1,12 +1,12 @@
 import Coffer
 import Foundation
 
-// A download manager, whole: what is fetched and how far, and the manuals that came of it, in one
-// encrypted file. Many tasks report at once, and each report that returned is on disk.
+// A complete download manager: the files to fetch and their progress, and the manuals made from
+// them, in one encrypted file. Many tasks report at once, and each report that returned is on disk.
 //
 //     swift run --package-path Examples Downloads [folder]
 
-// MARK: What is kept
+// MARK: The records
 
 /// A file that is being fetched, or has been. The table comes from the struct.
 struct Download: Record {
@@ -21,7 +21,7 @@ struct Download: Record {
     var created: Date
 }
 
-/// What is made of a file that has arrived. It goes when its download is deleted.
+/// A manual, made from a file that has arrived. It is deleted with its download.
 struct Manual: Record {
     static let key = ["url"]
     static var references: [Reference<Self>] {
@@ -34,9 +34,9 @@ struct Manual: Record {
     var article: String
 }
 
-// MARK: How it is kept
+// MARK: The store
 
-/// The only one that uses the store. Any number of tasks may call it at once.
+/// The only type that uses the store. Any number of tasks may call it at once.
 struct DownloadManager: Sendable {
     private let store: Store
 
@@ -56,11 +56,12 @@ struct DownloadManager: Sendable {
 
     /// 32 random bytes in a file that nobody else can read; made on the first start.
     ///
-    /// A key is never a constant of the program. On macOS and iOS keep it in the keychain. In a
-    /// file, as here, let it not go where the store goes: into the same backup, on the same stick.
+    /// A key is never a constant of the program. On macOS and iOS keep it in the keychain. If it is
+    /// in a file, as here, keep the file away from the store: not in the same backup, not on the
+    /// same stick.
     private static func key(in file: URL) throws -> StoreKey {
         if !FileManager.default.fileExists(atPath: file.path) {
-            // Swift's own generator is the system's, which is meant for keys.
+            // Swift's generator is the system's, which is meant for keys.
             let bytes = (0..<32).map { _ in UInt8.random(in: .min ... .max) }
             try Data(bytes).write(to: file, options: .withoutOverwriting)
             try FileManager.default.setAttributes(
@@ -71,9 +72,9 @@ struct DownloadManager: Sendable {
 
     func close() async throws { try await store.close() }
 
-    /// Adds what is new; what is known keeps its progress.
+    /// Adds new downloads; known ones keep their progress.
     ///
-    /// - Returns: How many were new.
+    /// - Returns: The number of new downloads.
     func add(_ downloads: [Download]) async throws -> Int {
         try await store.write { tx in
             var count = 0
@@ -85,7 +86,7 @@ struct DownloadManager: Sendable {
         }
     }
 
-    /// Notes how far a download has come, and nothing else of it.
+    /// Records how far a download has come, and changes nothing else of it.
     ///
     /// The reports of tasks that wait at the same time share one commit.
     func report(_ download: Download) async throws {
@@ -114,7 +115,7 @@ struct DownloadManager: Sendable {
         }
     }
 
-    /// Those that have not arrived. What key paths cannot say is said in SQL.
+    /// The downloads that have not arrived. SQL says what key paths cannot say.
     func incomplete() async throws -> [Download] {
         try await store.read { tx in
             try tx.fetch(Download.where(.sql("bytesDone < bytesTotal")).order(by: \.created))
@@ -122,12 +123,12 @@ struct DownloadManager: Sendable {
     }
 }
 
-// MARK: What reports
+// MARK: The tasks
 
 extension DownloadManager {
-    /// Fetches what is missing, every file in a task of its own, from where the last run stopped.
+    /// Fetches what is missing, every file in its own task, from where the last run stopped.
     ///
-    /// - Returns: How often the tasks reported.
+    /// - Returns: The number of the tasks' reports.
     func fetchIncomplete() async throws -> Int {
         let downloads = try await incomplete()
         return try await withThrowingTaskGroup(of: Int.self) { group in
@@ -152,14 +153,14 @@ extension DownloadManager {
     }
 }
 
-/// Stands in for a network: give it `URLSession`, and the rest can stay.
+/// Replaces a network: put `URLSession` here, and the rest can stay.
 enum Network {
     static let pages = [
         ("Sextant", 412_160), ("Barometer", 98_304), ("Theodolite", 1_048_576),
         ("Chronometer", 5_000), ("Pantograph", 65_537), ("Planimeter", 262_144),
     ]
 
-    /// What the user has chosen, a minute apart.
+    /// The user's choice, a minute apart.
     static let chosen = pages.enumerated().map { position, page in
         Download(
             url: url(page.0, "pdf"), sourcePage: url(page.0, "html"), title: page.0,
@@ -171,7 +172,8 @@ enum Network {
         URL(string: "https://manuals.example/")!.appending(path: "\(title.lowercased()).\(suffix)")
     }
 
-    /// The sizes of a file's pieces as they arrive, in bytes, beginning behind what is there.
+    /// The sizes of a file's pieces as they arrive, in bytes, beginning after the bytes that are
+    /// there.
     static func pieces(of download: Download) -> AsyncStream<Int> {
         AsyncStream { continuation in
             for start in stride(from: download.bytesDone, to: download.bytesTotal, by: 65_536) {
@@ -189,7 +191,7 @@ enum Network {
     }
 }
 
-// MARK: What is shown
+// MARK: The output
 
 @main
 enum Downloads {

@@ -1,7 +1,7 @@
 import Coffer
 import Foundation
 
-/// One flight that left New York in 2013. What the data does not know is nil.
+/// One flight that left New York in 2013. Values that the data does not have are nil.
 struct Flight: Record, Equatable {
     static var access: RecordAccess { .storedProperties }
     static var indexes: [Index<Self>] { [Index(\.carrier), Index(\.origin)] }
@@ -13,7 +13,7 @@ struct Flight: Record, Equatable {
     /// Hours and minutes, as 517 for 5:17.
     var departure: Int?
     var scheduledDeparture: Int
-    /// Minutes; negative for what left early.
+    /// Minutes; negative for a flight that left early.
     var departureDelay: Int?
     var arrival: Int?
     var scheduledArrival: Int
@@ -49,7 +49,7 @@ extension Flight {
         }
     }
 
-    /// - Returns: `nil` for a line that is none of the file's.
+    /// - Returns: `nil` for a line that is not a flight.
     private init?(id: Int, line: Substring.UTF8View) {
         let cells = line.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
             .map { Substring($0) }

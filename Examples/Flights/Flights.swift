@@ -2,10 +2,10 @@ import Coffer
 import Foundation
 import Report
 
-/// Every flight that left New York in 2013, as records: imported, asked by key path, and the same
-/// asked of Python's own sqlite3, which has to give the same answers.
+/// Every flight that left New York in 2013, as records: imported, and queried by key path. Python's
+/// sqlite3 gets the same questions, and must give the same answers.
 ///
-/// Run it with `make demo`, after `make data`. It makes its store anew each time.
+/// Run it with `make demo`, after `make data`. It makes its store again each time.
 @main
 struct Flights {
     static func main() async throws {

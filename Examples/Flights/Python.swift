@@ -1,6 +1,7 @@
 import Foundation
 
-/// The same questions to somebody else: Python's csv and sqlite3, which share no code with Coffer.
+/// The same questions for another program: Python's csv and sqlite3, which share no code with
+/// Coffer.
 enum Python {
     private static let script = """
         import csv, json, sqlite3, sys

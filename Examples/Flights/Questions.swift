@@ -8,7 +8,7 @@ struct Question: Sendable {
     let swift: @Sendable (inout ReadTransaction) throws -> [Answer]
 }
 
-/// What the documentation of the data asks of it: see Examples/Data/README.md.
+/// Questions about the data that its documentation asks: see Examples/Data/README.md.
 let questions = [
     Question(
         text: "flights on New Year's Day",

@@ -2,11 +2,11 @@
 
 #include "floor.h"
 
-// W6: one record in each transaction, on disk before the next one begins. Many writers at once
-// cannot share a connection in C without a queue of one's own; so both forms are this loop here.
+// W6: one record in each transaction, on disk before the next one begins. Many concurrent writers
+// cannot share a connection in C without a hand-written queue; so both forms are this loop here.
 //
-// As "c-grouped" it is what is left of Coffer's group commit without a queue and threads: one commit
-// for as many writes as there are writers, a savepoint for each but the first.
+// As "c-grouped" it is Coffer's group commit without a queue and threads: one commit for as many
+// writes as there are writers, a savepoint for each but the first.
 
 static void insert_in_groups(sqlite3_stmt *insert, const bench_record *records, int64_t count) {
     sqlite3_stmt *savepoint = floor_prepare("SAVEPOINT member"), *release = floor_prepare("RELEASE member");

@@ -5,8 +5,9 @@
 
 // W5: key and value, and blobs of a megabyte in the same table.
 
-// INSERT OR REPLACE would say the same in one statement. On SQLCipher 3.4.1 it costs 15 times as many
-// instructions, since it may delete a row and so opens a statement journal, which is encrypted.
+// INSERT OR REPLACE would do the same in one statement. On SQLCipher 3.4.1 it costs 15 times as
+// many instructions, because it may delete a row and so opens a statement journal, which is
+// encrypted.
 static const char insert_sql[] = "INSERT OR IGNORE INTO entry (key, value) VALUES (?1, ?2)";
 static const char update_sql[] = "UPDATE OR FAIL entry SET value = ?2 WHERE key = ?1";
 static const char get_sql[] = "SELECT value FROM entry WHERE key = ?1";

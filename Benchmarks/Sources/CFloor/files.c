@@ -21,7 +21,7 @@ typedef struct {
     sqlite3 *opened;
 } connection;
 
-/// Ready when the engine has read with it.
+/// A connection is ready when the engine has read with it.
 static void *open_one(void *context) {
     connection *self = context;
     self->opened = floor_open_file(self->arguments.path, self->key, self->key_bytes);
@@ -30,7 +30,8 @@ static void *open_one(void *context) {
     return NULL;
 }
 
-/// The writer, and then the readers in threads of their own, which is faster than one after another.
+/// Opens the writer, and then the readers in separate threads, which is faster than one after
+/// another.
 static void open_all(connection *connections, int count) {
     pthread_t threads[pool];
     open_one(connections);
@@ -64,8 +65,8 @@ static int64_t rows_in(sqlite3 *opened) {
     return count;
 }
 
-/// One connection, or a writer and four readers. A passphrase is derived once for all of these, and
-/// by SQLCipher itself for one.
+/// Opens one connection, or a writer and four readers. A passphrase is derived once for all of
+/// these, and by SQLCipher itself for one.
 static void open_each(bench_arguments arguments, const void *key, int key_bytes, bool is_derived, int count) {
     connection connections[pool];
     for (int64_t i = 0; i < arguments.repeats; i++) {
@@ -101,7 +102,7 @@ static void open_workloads(bench_arguments arguments) {
 #endif
         key = bench_passphrase, key_bytes = (int)strlen(bench_passphrase);
     }
-    // A passphrase makes a file of its own.
+    // A passphrase makes a separate file.
     bench_remove(arguments.path);
     db = floor_open_file(arguments.path, key, key_bytes);
     floor_run("PRAGMA journal_mode = WAL");
@@ -131,7 +132,7 @@ static void change_key(bench_arguments arguments) {
         int count = floor_key(key, bench_other_key);
         bench_start();
         if (sqlite3_rekey_v2(db, "main", key, count) != SQLITE_OK) floor_fail("rekey");
-        // The new pages are in the log until then.
+        // The new pages are in the WAL until then.
         floor_run("PRAGMA wal_checkpoint(TRUNCATE)");
         bench_stop();
         floor_close();
@@ -160,7 +161,7 @@ static int64_t problems(const char *sql) {
 static int64_t all_problems(void) {
     int64_t count = problems("PRAGMA integrity_check");
 #ifndef FLOOR_IS_PLAIN
-    // SQLCipher 3 has no check of all pages, only this one of the pages that the structure reaches.
+    // SQLCipher 3 cannot check all pages, only those that the structure reaches.
     if (SQLITE_VERSION_NUMBER >= 3030000) count += problems("PRAGMA cipher_integrity_check");
 #endif
     return count;
@@ -179,7 +180,7 @@ static void verify(bench_arguments arguments) {
         bench_sample(megabytes, none, found);
         floor_close();
     }
-    // A check that finds nothing proves nothing.
+    // A check that never finds anything proves nothing.
     char copy[4096];
     snprintf(copy, sizeof copy, "%s.damaged", arguments.path);
     bench_copy_damaged(arguments.path, copy);
@@ -187,7 +188,8 @@ static void verify(bench_arguments arguments) {
     floor_open(arguments, false);
     int64_t found = all_problems();
 #ifndef FLOOR_IS_PLAIN
-    // SQLCipher finds it by the page's MAC, whichever check reads the page; plain SQLite has none.
+    // SQLCipher finds the bit by the page's MAC, whichever check reads the page; plain SQLite has
+    // no MAC.
     if (found == 0) bench_fail("verify", "did not find a changed bit");
 #else
     (void)found;

@@ -2,7 +2,7 @@
 
 #include "floor.h"
 
-// The real table: inserted, fetched, and asked what its documentation asks.
+// The real table: inserted, fetched, and asked the questions of its documentation.
 
 #define COLUMNS \
     "id, year, month, day, departure, scheduledDeparture, departureDelay, arrival, scheduledArrival, arrivalDelay, " \
@@ -120,8 +120,9 @@ static bench_check sum_of(const bench_flight *flights, int64_t count) {
 
 // MARK: Questions
 
-/// What Swift asks by key path in Examples/Flights, in SQL as one writes it by hand: with GROUP BY, where
-/// key paths have only a count of groups and ask for the sum and the mean of each by itself.
+/// The questions that Swift asks by key path in Examples/Flights, in SQL as one writes it by hand:
+/// with GROUP BY, where key paths have only a count of groups and need a separate query for each
+/// sum and mean.
 static const char *const questions[] = {
     "SELECT count(*) FROM flight WHERE month = 1 AND day = 1",
     "SELECT count(*) FROM flight WHERE arrivalDelay > 120",
@@ -156,7 +157,7 @@ static answer answer_of(sqlite3_value *value) {
     return (answer){.text = copied(&end, text)};
 }
 
-/// Appends what a question answers to the answers; returns how many there are then.
+/// Appends a question's rows to the answers; returns the new number of answers.
 static int ask(sqlite3_stmt *question, answer *answers, int count) {
     int code;
     while ((code = sqlite3_step(question)) == SQLITE_ROW) {
@@ -266,7 +267,7 @@ void floor_flights(bench_arguments arguments) {
     for (int64_t i = 0; i <= arguments.repeats; i++) {
         bench_warm(i == 0);
         bench_check read = is_fetch ? time_fetch(select) : time_questions(prepared);
-        // What was answered the driver compares with the other systems.
+        // The driver compares the answers with those of other systems.
         bench_sample((double)arguments.rows, is_fetch ? written : read, read);
     }
     sqlite3_finalize(select);

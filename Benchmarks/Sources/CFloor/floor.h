@@ -1,9 +1,9 @@
 // The floor: hand-written C on SQLite's API, as fast as its documentation allows.
 //
 // Frozen. A ratio of any system is a ratio to this, so a change here changes every figure. It is
-// built with -O2; statements are prepared once; values are bound SQLITE_STATIC; the texts and the blob
-// of a fetched row are copied into one malloc; NULL and type are checked; everything runs in one
-// transaction; SQLite keeps no statistics of memory.
+// built with -O2; statements are prepared once; values are bound SQLITE_STATIC; the texts and the
+// blob of a fetched row are copied into one malloc; NULL and type are checked; everything runs in
+// one transaction; SQLite keeps no memory statistics.
 
 #ifndef COFFER_BENCH_FLOOR_H
 #define COFFER_BENCH_FLOOR_H
@@ -16,8 +16,8 @@
 
 #include "workload.h"
 
-/// What a fetched row becomes: the record of the workload, with its bytes in one block of its own,
-/// which floor_release frees. Not for bench_records_free.
+/// A fetched row: the record of the workload, with its bytes in a separate block, which
+/// floor_release frees. Not for bench_records_free.
 typedef bench_record floor_record;
 
 extern sqlite3 *db;
@@ -27,11 +27,11 @@ _Noreturn void floor_fail(const char *what);
 /// Opens without reading: the first statement finds out whether the key fits. Leaves `db` alone, so
 /// that threads can open.
 sqlite3 *floor_open_file(const char *path, const void *key, int key_bytes);
-/// Sets what a connection is told anew whenever it opens.
+/// Applies the settings that a connection needs each time it opens.
 void floor_configure(sqlite3 *connection, bench_arguments arguments);
 /// The first read, which finds out whether the key fits.
 void floor_read_schema(sqlite3 *connection);
-/// Says once what `db` is and how it is set up.
+/// Prints once what `db` is and how it is set up.
 void floor_describe(void);
 /// Opens, configures and describes; makes the tables if the file is new.
 void floor_open(bench_arguments arguments, bool is_new);
@@ -52,11 +52,12 @@ void floor_find(sqlite3_stmt *statement, int64_t id, floor_record *record);
 bench_check floor_sum(const bench_record *records, int64_t count);
 /// Fetches all and sums it up, outside the clock.
 bench_check floor_sum_of_file(sqlite3_stmt *select);
-/// Fetches all in one transaction and frees it, on the clock; sums it up in between, off it.
+/// Fetches all rows in one transaction and frees them, on the clock; sums them up in between, off
+/// it.
 bench_check floor_time_fetch(sqlite3_stmt *select);
-/// Looks up so many of the rows 1 to `rows` in one transaction, likewise.
+/// Looks up this many of the rows 1 to `rows` in one transaction, likewise.
 bench_check floor_time_finds(sqlite3_stmt *find, int64_t lookups, int64_t rows);
-/// What those lookups have to find.
+/// The sum that those lookups must find.
 bench_check floor_sum_of_finds(int64_t lookups, int64_t rows);
 /// Makes a new file with records 1 to `count`, and closes it.
 bench_check floor_fill(bench_arguments arguments, int64_t count);
@@ -111,7 +112,7 @@ static inline bench_bytes blob_of(sqlite3_value *value) {
     return (bench_bytes){bytes, sqlite3_value_bytes(value)};
 }
 
-/// Copies the bytes to `*end`, and moves that behind them.
+/// Copies the bytes to `*end`, and moves `*end` behind them.
 static inline bench_bytes copied(char **end, bench_bytes bytes) {
     bench_bytes copy = {memcpy(*end, bytes.bytes, (size_t)bytes.count), bytes.count};
     *end += bytes.count;

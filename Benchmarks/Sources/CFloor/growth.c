@@ -40,7 +40,8 @@ void floor_growth(bench_arguments arguments) {
         floor_close();
         return;
     }
-    // The file is the one that growth-insert left. Opened once before, to say how it is set up.
+    // The file is the one that growth-insert left. It is opened once before, to print how it is set
+    // up.
     floor_open(arguments, false);
     floor_close();
     for (int64_t i = 0; i < arguments.repeats; i++) {

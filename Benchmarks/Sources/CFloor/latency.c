@@ -8,8 +8,8 @@
 // W6-latency: threads that write one record in each transaction on a connection they share, while
 // others look up on connections of their own, until the writers are done.
 
-// The writers' line: who comes first writes first. With a bare mutex the thread that unlocks it
-// mostly gets it again, and the others starve.
+// The writers' queue: first come, first served. With a bare mutex the thread that unlocks it mostly
+// gets it again, and the others starve.
 static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t turns[bench_writers];
 static int64_t next_ticket, served_ticket;
@@ -36,7 +36,7 @@ typedef struct {
     sqlite3_stmt *find;
 } worker;
 
-// What the writers share; set before they begin.
+// Shared by the writers; set before they begin.
 static sqlite3_stmt *insert;
 static const bench_record *records;
 static int64_t record_count;
@@ -85,7 +85,7 @@ static void start(worker *workers, int64_t count, void *body(void *)) {
     }
 }
 
-/// Waits for all, and gathers their latencies in the first.
+/// Waits for all threads, and gathers their latencies in the first.
 static void join(worker *workers, int64_t count) {
     for (int64_t i = 0; i < count; i++) {
         pthread_join(workers[i].thread, NULL);
@@ -93,7 +93,7 @@ static void join(worker *workers, int64_t count) {
     }
 }
 
-/// A reader that meets the head of the log half written takes the write lock for a moment, and the
+/// A reader that meets the head of the WAL half written takes the write lock for a moment, and the
 /// writer finds it taken.
 static void wait_when_busy(sqlite3 *connection) { sqlite3_busy_timeout(connection, 10000); }
 
@@ -104,7 +104,7 @@ static void open_reader(bench_arguments arguments, worker *reader) {
     floor_configure(reader->connection, arguments);
     wait_when_busy(reader->connection);
     reader->find = floor_prepare(FLOOR_FIND);
-    // Once before the clock, so that no latency contains the opening.
+    // Runs once before the clock, so that no latency contains the opening.
     floor_record record;
     floor_find(reader->find, 1, &record);
     floor_release(&record);
@@ -138,7 +138,7 @@ static void sample(bench_arguments arguments, bench_check written) {
 void floor_latency(bench_arguments arguments) {
     record_count = arguments.rows;
     for (int i = 0; i < bench_writers; i++) pthread_cond_init(turns + i, NULL);
-    // The readers look up what is there before the writers begin.
+    // The readers look up the rows that exist before the writers begin.
     bench_record *added = bench_records_make(arguments.rows + 1, arguments.rows, 1);
     records = added;
     for (int64_t i = 0; i < arguments.repeats; i++) {

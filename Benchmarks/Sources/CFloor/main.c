@@ -4,7 +4,7 @@
 
 int main(int count, char **values) {
     bench_arguments arguments = bench_parse(count, values);
-    // No statistics of memory: a program that does not ask for them need not keep them.
+    // No memory statistics: a program that does not ask for them need not keep them.
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     static const struct {
         const char *beginning;

@@ -7,8 +7,8 @@
 
 #include "floor.h"
 
-// What a store's queue is for, by hand: many short reads, writes beside a long read, small batches,
-// and many connections that do nothing.
+// The work that a store's queue is for, by hand: many short reads, writes next to a long read,
+// small batches, and many idle connections.
 
 // MARK: read-one: a transaction for each lookup
 
@@ -67,7 +67,7 @@ static void read_nothing(bench_arguments arguments) {
     floor_close();
 }
 
-// MARK: W6-beside: durable writes, and the same beside one long read
+// MARK: W6-beside: durable writes, and the same during one long read
 
 typedef struct {
     bench_arguments arguments;

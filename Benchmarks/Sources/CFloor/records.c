@@ -21,7 +21,8 @@ static inline void bind_all(sqlite3_stmt *statement, const bench_record *record)
 
 #ifdef FLOOR_OWNS_VALUES
 
-// Each value in memory of its own, as Swift's are; as "c-values" it is the floor of what owns them.
+// Each value has its own memory block, as Swift's values do; as "c-values" it is the floor for
+// systems with such values.
 
 static bench_bytes owned(bench_bytes bytes) {
     if (bytes.bytes == NULL) return bytes;
@@ -187,7 +188,7 @@ static bench_check time_scan(sqlite3_stmt *select) {
     return read;
 }
 
-/// What time_scan has to find.
+/// The sum that time_scan must find.
 static bench_check sum_of_digests(int64_t count) {
     bench_check check = {0};
     bench_record *records = bench_records_make(1, count, 1);
@@ -274,7 +275,7 @@ void floor_records(bench_arguments arguments) {
     bench_check written = floor_fill(arguments, arguments.rows);
     floor_open(arguments, false);
     sqlite3_stmt *select = floor_prepare(FLOOR_SELECT), *find = floor_prepare(FLOOR_FIND);
-    // A loop of single lookups is also what lookups of many keys are compared with.
+    // Lookups of many keys are also compared with a loop of single lookups.
     bool is_find = bench_is(arguments, "W3") || bench_is(arguments, "W3-many");
     bool is_scan = bench_is(arguments, "W2-borrow");
     if (is_find) written = floor_sum_of_finds(arguments.rows, arguments.rows);

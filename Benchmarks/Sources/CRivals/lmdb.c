@@ -1,5 +1,5 @@
-// LMDB, not encrypted: W5. One write transaction, MDB_APPEND not possible since keys are random.
-// MDB_NOSYNC is what synchronous=NORMAL is: a commit that a power cut may undo.
+// LMDB, not encrypted: W5. One write transaction; MDB_APPEND is not possible because keys are
+// random. MDB_NOSYNC is the equivalent of synchronous=NORMAL: a power loss may roll back a commit.
 
 #include <lmdb.h>
 #include <stdlib.h>

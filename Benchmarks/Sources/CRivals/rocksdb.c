@@ -1,6 +1,6 @@
 // RocksDB, not encrypted: W5. One write batch, no fsync, a block cache of 64 MB and Bloom filters.
 
-// ROCKSDB_VERSION is the driver's: the C API does not tell it.
+// The driver defines ROCKSDB_VERSION, because the C API does not report it.
 
 #include <rocksdb/c.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static void put_all(const bench_entry *entries, int64_t count) {
     rocksdb_writeoptions_destroy(how);
 }
 
-/// Copies each value, as all systems do. rocksdb_get would copy it into a std::string before.
+/// Copies each value, as all systems do. rocksdb_get would copy it into a std::string first.
 static value *get_all(const bench_entry *entries, int64_t count) {
     value *values = malloc((size_t)count * sizeof *values);
     const rocksdb_snapshot_t *snapshot = rocksdb_create_snapshot(store);
@@ -102,7 +102,7 @@ int main(int count, char **words) {
             put_all(entries, arguments.rows);
             if (is_put) bench_stop();
             if (!is_put) {
-                // All that was put is in the memtable until then, where no other system reads from.
+                // Until then all values are in the memtable, from which no other system reads.
                 flush();
                 rocksdb_close(store);
                 open_store(arguments.path);

@@ -18,7 +18,7 @@ const char *const bench_create_flight =
 
 // MARK: Reading
 
-/// The file with a NUL behind it.
+/// The content of the file with a NUL behind it.
 static char *contents(const char *path) {
     int64_t count = path == NULL ? 0 : bench_file_bytes(path);
     FILE *file = count == 0 ? NULL : fopen(path, "rb");
@@ -30,7 +30,7 @@ static char *contents(const char *path) {
     return bytes;
 }
 
-/// What is before the next comma or end of line; `*at` is behind that afterwards.
+/// The text before the next comma or end of line; moves `*at` behind that.
 static bench_bytes text(const char **at) {
     bench_bytes cell = {*at, (int32_t)strcspn(*at, ",\n")};
     *at += cell.count + ((*at)[cell.count] != 0);
@@ -60,7 +60,7 @@ static int64_t number(const char **at) {
 }
 
 static double seconds(const char **at) {
-    // A copy: sscanf looks for the end of all that it gets.
+    // A copy, because sscanf looks for the end of its whole input.
     char date[32];
     bench_bytes cell = text(at);
     snprintf(date, sizeof date, "%.*s", cell.count, cell.bytes);

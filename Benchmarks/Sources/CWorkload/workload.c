@@ -109,7 +109,7 @@ uint8_t *bench_blob_make(int64_t count, int64_t number) {
 }
 
 int64_t bench_shuffled(int64_t i, int64_t count) {
-    // A prime that divides no count in use, and far from every page's row count.
+    // A prime that divides no count in use, and is far from every page's row count.
     return (int64_t)((uint64_t)i * 7919 % (uint64_t)count);
 }
 
@@ -239,8 +239,8 @@ void bench_copy_damaged(const char *path, const char *copy) {
 }
 
 #ifdef __linux__
-// How often the disk was asked to make something durable. The engines call the C library's functions
-// by name, and what the executable has under that name comes first.
+// The number of requests to make something durable. The engines call the C library's functions by
+// name, and a function of that name in the executable takes precedence.
 static atomic_llong sync_count;
 
 static int count_sync(long number, int file) {
@@ -310,7 +310,7 @@ void bench_latencies(const char *workload, double *latencies, int64_t count, ben
     printf("{\"workload\": \"%s\", \"us\": %.3f, \"rows\": %lld, \"check\": \"%016llx\", \"percentiles_us\": {",
            workload, latencies[(count - 1) / 2], (long long)count, (unsigned long long)read.sum);
     for (size_t i = 0; i < sizeof per_mille / sizeof *per_mille; i++) {
-        // The shortest latency that so many of the calls did not exceed.
+        // The shortest latency that this many of the calls did not exceed.
         int64_t rank = (per_mille[i] * count + 999) / 1000;
         printf("%s\"%g\": %.3f", i == 0 ? "" : ", ", (double)per_mille[i] / 10, latencies[rank - 1]);
     }
@@ -350,7 +350,7 @@ bench_resources bench_resources_now(void) {
 }
 
 void bench_idle(int64_t count, bench_resources before) {
-    // Who ends within a second was not needed by what is idle.
+    // Threads that end within a second do not belong to the idle stores.
     sleep(1);
     bench_resources now = resources();
     printf("{\"us\": %.3f, \"rows\": %lld, \"check\": \"%016llx\", \"idle\": {\"bytes\": %lld, "

@@ -2,7 +2,7 @@ import CWorkload
 import Coffer
 import Workloads
 
-/// W1-bind and W2-borrow: what the engine room adds to C, without Swift's strings and structs.
+/// W1-bind and W2-borrow: what the Engine room adds to C, without Swift's strings and structs.
 struct BorrowedRows {
     let run: Run
 

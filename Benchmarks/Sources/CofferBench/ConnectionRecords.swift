@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Workloads
 
-/// W1 to W4 and W6 with `Connection` and its statements: SQL by hand, on Coffer's engine room.
+/// W1 to W4 and W6 with `Connection` and its statements: SQL by hand, on Coffer's Engine room.
 struct ConnectionRecords {
     let run: Run
 
@@ -53,7 +53,8 @@ struct ConnectionRecords {
                 try connection.transaction {
                     let before = try connection.changeCount()
                     for index in 0..<run.rows { try update.write(items[run.shuffled(index)]) }
-                    // A key has one row at most, so as many changes as keys are one for each.
+                    // A key has at most one row, so as many changes as keys mean one change for
+                    // each key.
                     guard try connection.changeCount() - before == run.rows else { throw Missing() }
                 }
             } check: {
@@ -125,7 +126,7 @@ struct ConnectionRecords {
 }
 
 extension Connection {
-    /// The rows that were changed since it opened.
+    /// The number of rows that were changed since it opened.
     fileprivate func changeCount() throws -> Int {
         let row = try firstRow("SELECT total_changes()")
         guard case .integer(let count)? = row?.values.first else { throw Missing() }

@@ -117,7 +117,7 @@ struct ConnectionEntries {
             do {
                 try run(insert, entry)
             } catch let error as StoreError where error.code == .constraint {
-                // The key is there.
+                // The key exists.
                 try run(update, entry)
             }
         }
@@ -141,7 +141,7 @@ struct ConnectionEntries {
             try connection.execute(SQL(text: Tables.entry))
             let table = try Table(connection)
             try connection.transaction {
-                // A new key, and one that is there.
+                // A new key, and an existing one.
                 try table.put(entries[0])
                 try table.put(entries[0])
                 try connection.execute("DELETE FROM entry")

@@ -8,7 +8,7 @@ struct Files {
 
     init(_ run: Run) { self.run = run }
 
-    /// - Parameter readers: How many reads are held open at once; 0 for a store that only opens.
+    /// - Parameter readers: The number of reads held open at once; 0 for a store that only opens.
     func open(_ key: @autoclosure () -> StoreKey, readers: Int) throws {
         run.removeFile()
         let items = Item.make(1...run.rows)
@@ -27,7 +27,7 @@ struct Files {
             } check: { store in
                 read.add(try store.read { tx in try tx.count(Item.all) })
                 try run.describe(store)
-                // Not left to the last reference, which a thread that ends may still hold.
+                // Closed here, because a thread that ends may still hold the last reference.
                 try store.close()
                 return read
             }
@@ -78,7 +78,7 @@ struct Files {
 }
 
 extension Store {
-    /// Opens so many readers.
+    /// Opens this many readers.
     func hold(_ count: Int) throws {
         try Run.meet(count) { meet in
             try self.read { tx in

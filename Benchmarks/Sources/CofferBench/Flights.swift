@@ -1,7 +1,7 @@
 import Coffer
 import Workloads
 
-/// The real table with `Store` and `Record`: imported, fetched, and asked by key path.
+/// The real table with `Store` and `Record`: imported, fetched, and queried by key path.
 struct Flights {
     let run: Run
     private let flights: [Flight]

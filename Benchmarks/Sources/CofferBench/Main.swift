@@ -76,7 +76,8 @@ extension Item: Record {
 }
 
 extension Run {
-    /// The configuration of all systems: the cache for each connection, what a commit survives.
+    /// The common configuration of all systems: the cache for each connection, and what a commit
+    /// survives.
     func configuration(connections: Int) -> Configuration {
         var configuration = Configuration()
         configuration.readerCountMax = max(1, connections - 1)
@@ -95,7 +96,7 @@ extension Run {
         return store
     }
 
-    /// Says how the writer and a reader are set up; the driver fails if they differ.
+    /// Prints how the writer and a reader are set up; the driver fails if they differ.
     func describe(_ store: Store) throws {
         describe("journal_mode", store.journalMode.description)
         try store.write { tx in try describe(tx) }

@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Workloads
 
-/// What the store's queue adds: short reads, writes beside a long read, observers, idle stores.
+/// What the store's queue adds: short reads, writes during a long read, observers, idle stores.
 struct Queue {
     let run: Run
 
@@ -45,7 +45,7 @@ struct Queue {
         try store.close()
     }
 
-    /// Durable writes one after the other, and the same beside one long read.
+    /// Durable writes one after the other, and the same during one long read.
     func writeBesideRead() throws {
         for _ in 0..<run.repeats {
             let items = Item.make(1...3 * run.rows)
@@ -92,7 +92,7 @@ struct Queue {
         }
     }
 
-    /// Not asynchronous: so it writes on this thread, as C does.
+    /// Synchronous, so that it writes on this thread, as C does.
     private func insert(_ items: [Item], into store: Store) throws {
         try run.sample(written: Check(items)) {
             for first in stride(from: 0, to: items.count, by: Int(bench_batch)) {
@@ -104,7 +104,7 @@ struct Queue {
         }
     }
 
-    /// So many stores that have written and read once.
+    /// Holds this many stores that have written and read once.
     func holdIdle() throws {
         let before = bench_resources_now()
         var stores: [Store] = []
@@ -132,7 +132,7 @@ struct Queue {
     }
 }
 
-/// Who is told of what the writes do.
+/// The observers of the writes.
 enum Watch {
     case nobody, value, changes, log
 
@@ -158,7 +158,7 @@ enum Watch {
     }
 }
 
-/// One read that lasts until it is told to end.
+/// One read that lasts until it is asked to end.
 final class LongRead: Sendable {
     private let isOver = Atomic(false)
     private let begun = DispatchSemaphore(value: 0)

@@ -90,7 +90,7 @@ struct StoreRecords {
             let items = Item.make(1...2 * run.rows)
             try fill(Array(items.prefix(run.rows)))
             let store = try run.openStore(readers: 4)
-            // Once before the clock, so that no latency contains the opening.
+            // Runs once before the clock, so that no latency contains the opening.
             try Run.meet(4) { meet in
                 try store.read { tx in
                     _ = try tx.find(Item.self, 1)

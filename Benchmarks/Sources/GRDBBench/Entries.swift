@@ -13,7 +13,7 @@ struct Entries<S: Style> {
             let pool = try run.openDescribed(isNew: true)
             try pool.write { db in
                 let style = try S(db)
-                // A new key, and one that is there.
+                // A new key, and an existing one.
                 try style.put(entries[0])
                 try style.put(entries[0])
                 try db.execute(sql: "DELETE FROM entry")

@@ -65,7 +65,7 @@ struct Flights {
 }
 
 extension Flight: FetchableRecord, PersistableRecord {
-    // As all systems keep dates: seconds since 1970.
+    // As all systems store dates: seconds since 1970.
     public static func databaseDateEncodingStrategy(
         for column: String
     ) -> DatabaseDateEncodingStrategy {

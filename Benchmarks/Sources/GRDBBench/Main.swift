@@ -62,7 +62,7 @@ extension Run {
         return try DatabasePool(path: path, configuration: configuration)
     }
 
-    /// A new file with the tables, or the file that is there; says how it is set up.
+    /// Opens a new file with the tables, or the existing file; prints how it is set up.
     func openDescribed(isNew: Bool) throws -> DatabasePool {
         if isNew { removeFile() }
         let pool = try openPool()
@@ -80,7 +80,7 @@ extension Run {
         return pool
     }
 
-    /// Says how the writer and a reader are set up; the driver fails if they differ.
+    /// Prints how the writer and a reader are set up; the driver fails if they differ.
     func describe(_ pool: DatabasePool) throws {
         try pool.writeWithoutTransaction { db in try describe(db) }
         try pool.read { db in try describe(db) }

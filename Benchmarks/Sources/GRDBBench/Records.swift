@@ -143,7 +143,7 @@ struct Records<S: Style> {
             let items = Item.make(1...2 * run.rows)
             try fill(Array(items.prefix(run.rows)))
             let pool = try run.openDescribed(isNew: false)
-            // Once before the clock, so that no latency contains the opening.
+            // Runs once before the clock, so that no latency contains the opening.
             try Run.meet(4) { meet in
                 try pool.read { db in
                     _ = try S(db).find(1)

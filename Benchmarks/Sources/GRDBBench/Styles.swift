@@ -33,7 +33,7 @@ struct CodableStyle: Style {
 extension Item: FetchableRecord, PersistableRecord {
     public static var databaseTableName: String { "item" }
 
-    // As all systems keep dates: seconds since 1970.
+    // As all systems store dates: seconds since 1970.
     public static func databaseDateEncodingStrategy(
         for column: String
     ) -> DatabaseDateEncodingStrategy {
@@ -126,8 +126,8 @@ struct HandEntry: FetchableRecord, PersistableRecord {
 }
 
 /// GRDB's fastest way, as its own performance tests use it (InsertRecordOptimizedTests and
-/// FetchRecordOptimizedTests): statements are got before the loop, arguments are not checked, and
-/// rows are decoded by position into the struct.
+/// FetchRecordOptimizedTests): statements are obtained before the loop, arguments are not checked,
+/// and rows are decoded by position into the struct.
 struct CachedStyle: Style {
     private let db: Database
     private let inserting, updating, finding, selecting: Statement
@@ -160,7 +160,7 @@ struct CachedStyle: Style {
     func find(_ id: Int64) throws -> Item? {
         finding.setUncheckedArguments([id])
         let rows = try Row.fetchCursor(finding)
-        // A row is the cursor's, and ends with it.
+        // A row belongs to the cursor, and ends with it.
         return try withExtendedLifetime(rows) { try rows.next().map { Item(positions: $0) } }
     }
     func all() throws -> [Item] {

@@ -2,7 +2,7 @@ import CEngine
 import Foundation
 import Workloads
 
-/// An engine's answer that was not expected.
+/// An unexpected result code of the engine.
 struct Failure: Error {
     let code: Int32
 }

@@ -1,6 +1,6 @@
 import Workloads
 
-/// Swift by hand on the C API: what one would write without a library.
+/// Swift by hand on the C API, as one would write it without a library.
 @main struct Main {
     static func main() throws {
         let run = Run()

@@ -3,9 +3,10 @@ import Dispatch
 import Foundation
 import Synchronization
 
-// W6 of many tasks: what a system does with one record is passed in.
+// W6 with many tasks: the caller passes in what a system does with one record.
 extension Run {
-    /// 64 tasks, each of which waits for its write before it begins the next; how long each took.
+    /// Runs 64 tasks, each of which waits for its write before it begins the next. Returns how long
+    /// each write took.
     @discardableResult
     public static func writeAtOnce(
         _ items: ArraySlice<Item>, _ write: @escaping @Sendable (Item) async throws -> Void
@@ -22,7 +23,7 @@ extension Run {
         }
     }
 
-    /// W6-latency: such writes of the second half of `items`, and four tasks that look up the first
+    /// W6-latency: such writes of the second half of `items`, while four tasks look up the first
     /// half, which is there, until the writers are done.
     public func sampleLatencies(
         _ items: [Item],
@@ -52,8 +53,8 @@ extension Run {
         latencies("W6-latency-read", reads, written: written, read: read)
     }
 
-    /// Runs `body` in so many threads, each of which waits in `meet` for the others. Reads that do so
-    /// have a connection each.
+    /// Runs `body` in this many threads, each of which waits in `meet` for the others. So each of
+    /// their reads has a separate connection.
     public static func meet(
         _ count: Int,
         _ body: @escaping @Sendable (_ meet: @escaping @Sendable () -> Void) throws -> Void
@@ -64,7 +65,7 @@ extension Run {
         for _ in 0..<count {
             done.enter()
             Thread.detachNewThread {
-                // If it fails before, the others wait in vain, and the wait below runs out.
+                // If one fails before that, the others wait in vain, and the wait below times out.
                 try? body {
                     arrived.leave()
                     arrived.wait()
@@ -85,7 +86,7 @@ extension Run {
     }
 }
 
-/// What should have been there and was not.
+/// A value that should exist and does not.
 public struct Missing: Error {
     public init() {}
 }

@@ -22,7 +22,7 @@ public struct Check {
         for flight in flights { add(flight) }
     }
 
-    /// All answers are one row, in their order.
+    /// All answers count as one row, in their order.
     public init(_ answers: some Sequence<Answer>) {
         for answer in answers {
             switch answer {
@@ -33,7 +33,7 @@ public struct Check {
         bench_check_end_row(&sum)
     }
 
-    /// Lookups: each key that was asked for, and the item found under it.
+    /// Lookups: each requested key, and the item found under it.
     public init(asked keys: some Sequence<Int>, found items: some Sequence<Item>) {
         for (key, item) in zip(keys, items) {
             bench_check_integer(&sum, Int64(key))

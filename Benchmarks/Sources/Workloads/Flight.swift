@@ -55,7 +55,7 @@ public enum Answer: Sendable {
     case number(Double)
     case text(String)
 
-    /// What has to be there.
+    /// A value that must exist.
     public static func number(_ number: Double?) throws -> Answer {
         guard let number else { throw Missing() }
         return .number(number)

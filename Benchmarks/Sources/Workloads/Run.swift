@@ -2,7 +2,7 @@ import CWorkload
 import Dispatch
 import Foundation
 
-/// What the command line asks for, and the way samples are taken.
+/// The options of the command line, and how samples are taken.
 public struct Run: Sendable {
     public let system: String
     public let workload: String
@@ -33,7 +33,7 @@ public struct Run: Sendable {
         "x'" + key.map { String(format: "%02x", $0) }.joined() + "'"
     }
 
-    /// The place of the i-th lookup among the rows.
+    /// The position of the i-th lookup among the rows.
     public func shuffled(_ index: Int) -> Int { Self.shuffled(index, rows) }
 
     public static func shuffled(_ index: Int, _ count: Int) -> Int {
@@ -44,8 +44,8 @@ public struct Run: Sendable {
 
     public func removeFile() { bench_remove(path) }
 
-    /// Runs `body` with the path of a copy in which one bit of a page is changed, which has to
-    /// say that it found a problem.
+    /// Runs `body` with the path of a copy in which one bit of a page is changed. It must report
+    /// that it found a problem.
     public func requireFound(_ body: (_ copy: String) throws -> Bool) throws {
         let copy = path + ".damaged"
         bench_copy_damaged(path, copy)
@@ -55,7 +55,7 @@ public struct Run: Sendable {
 
     // MARK: Samples
 
-    /// Measures `body`, and the end of what it returned; `check` sums it up in between.
+    /// Measures `body`, and the release of its result; `check` sums the result up in between.
     public func sample<T>(
         written: Check, units: Double? = nil, _ body: () throws -> T, check: (T) throws -> Check
     ) rethrows {
@@ -91,7 +91,8 @@ public struct Run: Sendable {
         done.wait()
     }
 
-    /// Samples what can be repeated on one store: once to warm up, then as often as asked for.
+    /// Takes samples of work that can be repeated on one store: once to warm up, then as often as
+    /// requested.
     public func samples<T>(
         written: Check, _ body: () throws -> T, check: (T) throws -> Check
     ) rethrows {
@@ -101,8 +102,8 @@ public struct Run: Sendable {
         }
     }
 
-    /// Measures writing of items that are made in portions: `body` gets what makes the next ones
-    /// while the clock stands still.
+    /// Measures writing of items that are made in portions. `body` gets a function that makes the
+    /// next ones while the clock is stopped.
     public func portions(
         _ body: (_ make: (ClosedRange<Int>) -> [Item]) throws -> Void, read: () throws -> Check
     ) throws {
@@ -120,7 +121,7 @@ public struct Run: Sendable {
         bench_sample(Double(rows), written.sum, try read().sum)
     }
 
-    /// Measures reading of what another workload wrote; the driver compares the sum with its.
+    /// Measures reading of what another workload wrote; the driver compares the two sums.
     public func sample<T>(
         _ body: () throws -> T, sameAs check: (T) throws -> Check
     ) rethrows {
@@ -134,13 +135,13 @@ public struct Run: Sendable {
         bench_sample(Double(rows), read.sum, read.sum)
     }
 
-    /// A figure of its own: how long each call took, in µs.
+    /// Prints a separate figure: how long each call took, in µs.
     public func latencies(_ workload: String, _ calls: [Double], written: Check, read: Check) {
         var calls = calls
         bench_latencies(workload, &calls, Int64(calls.count), written.sum, read.sum)
     }
 
-    /// Says what a system is and how it is set up, as its engine reports it.
+    /// Prints what a system is and how it is set up, as its engine reports it.
     public func describe(_ key: String, _ value: String) { bench_describe(key, value) }
 
     /// Says that the system does not do this workload, and ends the process.

@@ -24,13 +24,13 @@ public enum Tables {
         UPDATE OR FAIL item SET name = ?2, url = ?3, kind = ?4, x = ?5, y = ?6, created = ?7, \
         flag = ?8, note = ?9, data = ?10 WHERE id = ?1
         """
-    /// Fails if the key is there.
+    /// Fails if the key exists.
     public static let putOnce = "INSERT INTO entry (key, value) VALUES (?1, ?2)"
     public static let putNew = "INSERT OR IGNORE INTO entry (key, value) VALUES (?1, ?2)"
     public static let putAgain = "UPDATE OR FAIL entry SET value = ?2 WHERE key = ?1"
     public static let get = "SELECT value FROM entry WHERE key = ?1"
 
-    /// What every system reports of its connection.
+    /// The settings that every system reports of its connection.
     public static let settings = [
         "cipher_version", "page_size", "cache_size", "journal_mode", "synchronous", "temp_store",
     ]

@@ -58,7 +58,7 @@ let benchmarks: @Sendable () -> Void = {
         }
     }
 
-    // BEGIN, the probe, COMMIT: what is paid to know that a result is authentic.
+    // BEGIN, the probe, COMMIT: the price of knowing that a result is authentic.
     Benchmark.add("empty-transaction") { benchmark in
         try Scratch.withConnection(notes: notes) { connection in
             try benchmark.measure(expecting: notes.count) {

@@ -2,7 +2,7 @@ import Benchmark
 import Coffer
 import Fixture
 
-/// From a key to the first row read: what a connection costs, with and without a derivation.
+/// From a key to the first row read: the cost of a connection, with and without a derivation.
 let benchmarks: @Sendable () -> Void = {
     Benchmark.defaultConfiguration = .room()
 
@@ -10,7 +10,7 @@ let benchmarks: @Sendable () -> Void = {
         try measureOpening(benchmark) { .raw(Scratch.rawKey) }
     }
 
-    // 256 000 rounds, so that a second holds a few of them only.
+    // 256 000 rounds, so that a second holds only a few of them.
     Benchmark.add("open-passphrase", configuration: .room(maxDuration: .seconds(4))) { benchmark in
         try measureOpening(benchmark) { .passphrase("correct horse battery staple") }
     }

@@ -5,7 +5,7 @@ import Fixture
 let benchmarks: @Sendable () -> Void = {
     Benchmark.defaultConfiguration = .room(per: .kilo)
 
-    // A sample leaves out the structure, so that pages are all it reads.
+    // A sample omits the structure, so that it reads only pages.
     Benchmark.add("authenticate-page") { benchmark in
         try Scratch.withStore { tx in
             try tx.execute("CREATE TABLE page (data BLOB)")

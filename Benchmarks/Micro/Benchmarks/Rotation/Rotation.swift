@@ -9,7 +9,7 @@ let benchmarks: @Sendable () -> Void = {
 
     Benchmark.add("rekey") { benchmark in
         try withStore { store in
-            // The salt stays, and goes without saying.
+            // The salt stays, so the key does not include it.
             let otherKey = [UInt8](repeating: 7, count: 32)
             try benchmark.measure(expecting: notes) {
                 try store.rekey(to: .raw(otherKey))

@@ -2,7 +2,7 @@ import Benchmark
 import Coffer
 import Fixture
 
-/// What a transaction costs before anything is done in it, and with one row.
+/// The cost of a transaction before anything is done in it, and with one row.
 let benchmarks: @Sendable () -> Void = {
     Benchmark.defaultConfiguration = .room(per: .kilo)
     let notes = Note.thousand
@@ -39,7 +39,7 @@ let benchmarks: @Sendable () -> Void = {
         }
     }
 
-    /// What does nothing leaves every row as it was.
+    /// A body that does nothing leaves every row as it was.
     func measure(_ benchmark: Benchmark, _ body: (Coffer.Store) throws -> Void) throws {
         try Scratch.withStore { tx in
             try tx.insert(notes)

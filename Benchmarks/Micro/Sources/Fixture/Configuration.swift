@@ -10,7 +10,7 @@ extension Benchmark.Configuration {
         per unit: BenchmarkScalingFactor = .one, maxDuration: Duration = .seconds(2)
     ) -> Self {
         let counts: [BenchmarkMetric] = [.readSyscalls, .writeSyscalls, .writeBytesLogical]
-        // Not relative, as by default: by that nothing is worse than a threshold of zero.
+        // Absolute, not relative as by default: relative to a threshold of zero nothing is worse.
         let exactly = BenchmarkThresholds(absolute: [.p90: 0])
         return Self(
             metrics: [.wallClock] + counts, scalingFactor: unit, maxDuration: maxDuration,

@@ -1,12 +1,12 @@
 public import Benchmark
 import Foundation
 
-/// What was read is not what was written.
+/// The rows read are not the rows written.
 public struct WrongResult: Error {}
 
 extension Benchmark {
-    /// Adds a benchmark of a room. A failure ends the process and so the run: of one that only
-    /// reports its error the package prints it, and exits as if nothing had happened.
+    /// Adds a benchmark of a room. A failure ends the process and so the run: if a benchmark only
+    /// reports its error, the package prints it and exits as if nothing had happened.
     public static func add(
         _ name: String, configuration: Configuration = defaultConfiguration,
         _ body: @escaping (Benchmark) throws -> Void
@@ -21,7 +21,7 @@ extension Benchmark {
         }
     }
 
-    /// Measures `body`, which reads, and checks every time what it returns.
+    /// Measures `body`, which reads, and checks each result.
     ///
     /// It runs once before, so that pages are decrypted and statements compiled.
     public func measure<R: Equatable>(expecting expected: R, _ body: () throws -> R) throws {
@@ -29,7 +29,7 @@ extension Benchmark {
         try measure(expecting: expected, body, thenReading: { $0 })
     }
 
-    /// Measures `body`, which writes, and checks every time what is there afterwards.
+    /// Measures `body`, which writes, and checks the content each time.
     public func measure<T, R: Equatable>(
         expecting expected: R, _ body: () throws -> T, thenReading read: (T) throws -> R
     ) throws {

@@ -1,7 +1,7 @@
 public import Coffer
 public import Foundation
 
-/// The row of all rooms: each storage class, and now and then a NULL.
+/// The row of all rooms: each storage class, and some NULLs.
 public struct Note: Record, Equatable {
     public var id: Int64
     public var title: String
@@ -9,7 +9,8 @@ public struct Note: Record, Equatable {
     public var remark: String?
     public var body: Data
 
-    /// As many as an iteration reads or writes, so that the figures are those of one row.
+    /// The number of rows that an iteration reads or writes, so that the figures are those of one
+    /// row.
     public static let count = 1000
 
     public static let thousand = (0..<count).map { Note($0) }

@@ -1,12 +1,12 @@
 public import Coffer
 import Foundation
 
-/// Files that exist for one iteration of a benchmark, so that none meets what another left.
+/// Files that exist for one iteration of a benchmark, so that none meets another's leftovers.
 public enum Scratch {
     /// The key and the salt: nothing is derived.
     public static let rawKey = [UInt8](0..<48)
 
-    /// Commits are not synced: what is measured is Coffer, not the disk.
+    /// Commits are not synced, because Coffer is measured and not the disk.
     private static let configuration: Configuration = {
         var configuration = Configuration()
         configuration.durability = .process
@@ -49,7 +49,7 @@ public enum Scratch {
         }
     }
 
-    /// Makes a file; closing the store leaves all of it in there, and nothing in a log.
+    /// Makes a file; closing the store leaves all of it in there, and nothing in a WAL.
     public static func fill(
         _ path: String, key: consuming StoreKey = .raw(rawKey),
         _ body: (inout WriteTransaction) throws -> Void

@@ -1,4 +1,4 @@
-// What every system of the comparison shares: the data, the checks and the clock.
+// Shared by every system of the comparison: the data, the checks and the clock.
 //
 // It is in C so that the floor and Swift write the same bytes and are measured by the same calls.
 // Nothing in here is part of what is measured.
@@ -30,9 +30,9 @@ typedef struct {
     bench_bytes data;
 } bench_record;
 
-/// W6-latency: how many write, how many look up at the same time, and how long each of these pauses
-/// after a lookup. Without the pause readers take all cores, and fast ones hold up their own writers.
-/// watch-…: so many rows are inserted in each transaction.
+/// W6-latency: the number of writers, of tasks that look up at the same time, and the pause of each
+/// of these after a lookup. Without the pause readers take all cores, and fast ones delay their own
+/// writers. watch-…: the number of rows that each transaction inserts.
 enum { bench_writers = 64, bench_readers = 4, bench_pause_us = 1000, bench_batch = 100 };
 
 /// One entry of W5: 16 bytes of key, 100 of value.
@@ -47,8 +47,8 @@ bench_record *bench_records_make(int64_t first, int64_t count, int32_t version);
 void bench_records_free(bench_record *records, int64_t count);
 bench_entry *bench_entries_make(int64_t count, int32_t version);
 
-/// One row of flights-…: real data, whose texts lie in the file that was read. What the file does not
-/// know is bench_unknown, or no bytes.
+/// One row of flights-…: real data, whose texts are in the file that was read. A value that the
+/// file does not have is bench_unknown, or no bytes.
 typedef struct {
     int64_t id, year, month, day, departure, scheduledDeparture, departureDelay, arrival, scheduledArrival, arrivalDelay;
     bench_bytes carrier;
@@ -68,7 +68,7 @@ const bench_flight *bench_flights_read(int64_t count);
 /// `count` bytes that do not compress.
 uint8_t *bench_blob_make(int64_t count, int64_t number);
 
-/// The place of the i-th lookup among `count` rows: each once, in an order without a pattern.
+/// The position of the i-th lookup among `count` rows: each once, in an order without a pattern.
 int64_t bench_shuffled(int64_t i, int64_t count);
 
 /// The tables, as Coffer makes them for the same record and bucket.
@@ -98,7 +98,7 @@ void bench_check_null(bench_check *check);
 /// Ends the row and adds it to the sum.
 void bench_check_end_row(bench_check *check);
 void bench_check_record(bench_check *check, const bench_record *record);
-/// A row of a lookup: the id that was asked for, and what was found under it.
+/// A row of a lookup: the requested id, and the record found under it.
 void bench_check_found(bench_check *check, int64_t asked, const bench_record *record);
 /// A row that is read in place: the sum of its numbers and byte counts, as W2-borrow reads it.
 uint64_t bench_digest(const bench_record *record);
@@ -107,7 +107,7 @@ void bench_check_entry(bench_check *check, const bench_entry *entry);
 
 // MARK: The run
 
-/// What the command line asks for: `<system> <workload> <rows> <repeats> <path>`.
+/// The options of the command line: `<system> <workload> <rows> <repeats> <path>`.
 typedef struct {
     const char *system, *workload, *path;
     int64_t rows, repeats;
@@ -119,10 +119,10 @@ typedef struct {
 
 bench_arguments bench_parse(int count, char **values);
 bool bench_is(bench_arguments arguments, const char *workload);
-/// Removes the store at the path with all that belongs to it.
+/// Removes the store at the path with all files that belong to it.
 void bench_remove(const char *path);
 int64_t bench_file_bytes(const char *path);
-/// Copies the file with one bit of a page in its middle changed, which a check of it has to find.
+/// Copies the file with one bit of a page in its middle changed, which a check of it must find.
 void bench_copy_damaged(const char *path, const char *copy);
 
 /// The key of all stores: 32 bytes, then 16 bytes of salt. It protects nothing.
@@ -131,33 +131,34 @@ extern const uint8_t bench_other_key[48];
 /// The passphrase of the stores that are opened by one.
 extern const char *const bench_passphrase;
 
-/// Starts or goes on with the clock and with callgrind's counting.
+/// Starts or resumes the clock and callgrind's counting.
 void bench_start(void);
-/// Halts both. A sample may consist of several parts, with checks between them.
+/// Stops both. A sample may consist of several parts, with checks between them.
 void bench_stop(void);
 /// Whether the samples that follow only warm up: neither counted nor printed, but checked.
 void bench_warm(bool is_warming);
 /// Prints the sample, then begins the next. Ends the process with 1 if the checks differ.
 void bench_sample(double units, bench_check written, bench_check read);
-/// Prints percentiles of what `count` calls took, in µs, as a sample of a figure of its own. Sorts
-/// the latencies. Ends the process with 1 if the checks differ.
+/// Prints percentiles of the durations of `count` calls, in µs, as a sample of a separate figure.
+/// Sorts the latencies. Ends the process with 1 if the checks differ.
 void bench_latencies(const char *workload, double *latencies, int64_t count, bench_check written, bench_check read);
-/// What a process has of memory that is resident, of open descriptors and of threads.
+/// The resident memory, open descriptors and threads of a process.
 typedef struct {
     int64_t bytes, descriptors, threads;
 } bench_resources;
 
-/// Before anything is opened; raises the limit of descriptors as far as it goes. Linux only.
+/// Must be called before anything is opened; raises the limit of descriptors as far as it goes.
+/// Linux only.
 bench_resources bench_resources_now(void);
 /// Prints how long `count` stores took to open, and what they hold a second later, as a sample.
 void bench_idle(int64_t count, bench_resources before);
-/// µs on the clock of all samples.
+/// The time in µs on the clock of all samples.
 double bench_now(void);
-/// Prints what a system says of itself: its version, and the settings as its engine reports them.
+/// Prints what a system reports about itself: its version, and the settings of its engine.
 void bench_describe(const char *key, const char *value);
 /// Prints to standard error and ends the process with 1.
 _Noreturn void bench_fail(const char *what, const char *why);
-/// Says that this system does not do this workload, and ends the process with 0.
+/// Prints that this system does not do this workload, and ends the process with 0.
 _Noreturn void bench_skip(const char *why);
 
 #endif
