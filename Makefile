@@ -1,4 +1,4 @@
-# Everything one does with this repository; `make help` lists it.
+# All commands for this repository; `make help` lists them.
 
 # Two SQLCiphers never share a scratch folder: SwiftPM does not see that the C headers changed under it.
 ifeq ($(ENGINE),4)
@@ -10,8 +10,8 @@ endif
 
 scratch := --scratch-path .build$(suffix)
 demo := -c release --package-path Examples --scratch-path '$(CURDIR)/.build-examples$(suffix)'
-# All suites of the store and of who observes it, and what tries it at random; of killed processes the
-# sanitizer sees nothing.
+# All suites of the store and its observers, and the random harnesses. The sanitizer cannot look
+# into processes that are killed.
 space := $(subst ,, )
 tsan_files := $(wildcard Tests/CofferTests/Store/*Tests.swift Tests/CofferTests/Observation/*Tests.swift) \
 	$(filter-out %/KillTests.swift %/KillDuringRekeyTests.swift,$(wildcard Tests/CofferTests/Proof/*Tests.swift))
