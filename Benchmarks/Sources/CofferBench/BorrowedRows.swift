@@ -95,7 +95,7 @@ extension Statement {
         sum &+= try value(at: 5, as: Double.self).bitPattern
         sum &+= try value(at: 6, as: Double.self).bitPattern
         sum &+= try value(at: 7, as: Int64.self) != 0 ? 1 : 0
-        // NULL is no bytes.
+        // NULL has no bytes.
         sum &+= try withUTF8(at: 8) { UInt64($0.count) } ?? 0
         guard let data = try withBytes(at: 9, { UInt64($0.count) }) else { throw Missing() }
         return sum &+ data

@@ -170,7 +170,7 @@ import Testing
     }
 
     @Test(arguments: ["a\"b", "semi;colon", "'; DROP TABLE t; --", "🗝️", "select"])
-    func `any name is a bucket of its own`(name: String) throws {
+    func `any name is a separate bucket`(name: String) throws {
         let bucket = Bucket<Int, String>(name)
         try store.write { tx in try tx.set(name, for: 1, in: bucket) }
         #expect(try store.read { tx in try tx.get(1, in: bucket) } == name)

@@ -52,7 +52,7 @@ import Testing
         #expect(try store.changes(since: kept) == second, "a token can be used again")
     }
 
-    @Test func `other programs write to the log as well`() throws {
+    @Test func `other programs write to the change log as well`() throws {
         let fixture = try logged("t")
         let start = try token(fixture)
         #expect(try Peer.run(["insert", "wal", fixture.path, "1", "7"]) == ["inserted"])
@@ -82,7 +82,7 @@ import Testing
         expect(.misuse) { try fixture.store.changes(since: next, entryCountMax: 0) }
     }
 
-    @Test func `the log is bounded, and a token that is too old says so`() throws {
+    @Test func `the change log is bounded, and a token that is too old says so`() throws {
         let fixture = try logged("t", entryCountMax: 500)
         let start = try token(fixture)
         try fixture.write { tx in

@@ -157,7 +157,7 @@ import Testing
         }
     }
 
-    @Test func `a superclass is a column of its own, or adds its columns`() throws {
+    @Test func `a superclass is a separate column, or adds its columns`() throws {
         let whole = try #require(try fixture.roundTrip(Whole(id: 4)).first)
         #expect(whole.id == 4 && whole.name == "n4" && whole.size == 8)
         #expect(try fixture.columns(of: "whole").count == 2)

@@ -278,7 +278,7 @@ import Testing
         #expect(try childCount(store) == 0)
     }
 
-    @Test func `a migration that leaves a reference to nothing is undone`() throws {
+    @Test func `a migration that leaves a reference to nothing is rolled back`() throws {
         let store = try open()
         try makeFamily(store)
         let bad = Migration("bad") { tx in try tx.execute("DELETE FROM parent WHERE id = 2") }

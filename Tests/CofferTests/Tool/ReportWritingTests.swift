@@ -143,7 +143,7 @@ import Testing
         ] {
             #expect(try run(.full, verb + key).exitCode == 17, "\(verb)")
         }
-        // Rows are data even from a pragma, and none of them can be written.
+        // A statement that returns rows gives data even with --write, and changes nothing.
         let pragma = ["sql", path, "SELECT 1", "--write"]
         #expect(try run(.closedPipe, pragma + key).exitCode == 17)
     }

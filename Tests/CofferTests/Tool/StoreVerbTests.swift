@@ -272,7 +272,7 @@ import Testing
         for word in ["rekey", "passphrase-file", "doctor"] { #expect(output.text.contains(word)) }
     }
 
-    @Test func `wrong usage is JSON where JSON is asked for`() throws {
+    @Test func `wrong usage is JSON where JSON is requested`() throws {
         for arguments in [["sql", path, "--json"], ["verify", path, "--sample", "0", "--json"]] {
             let output = try Tool.run(arguments)
             #expect(output.exitCode == 2)

@@ -131,7 +131,10 @@ import Testing
         ).stdout
     }
 
-    @Test func `data reaches a pipe as it is, and a terminal without what it would obey`() throws {
+    @Test
+    func `data reaches a pipe unchanged, and a terminal without characters that it would obey`()
+        throws
+    {
         let path = folder.path()
         try run(["init", path], json: false)
         try run(["kv", "put", path, "b", "k", Self.name], json: false)
