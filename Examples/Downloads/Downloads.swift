@@ -97,7 +97,7 @@ struct DownloadManager: Sendable {
     func finish(_ download: Download, with manual: Manual) async throws {
         try await store.write { tx in
             try tx.update(download, only: \.bytesDone)
-            try tx.insertOrUpdate(manual)
+            try tx.upsert(manual)
         }
     }
 

@@ -247,7 +247,7 @@ static inline int coffer_sync_main_file(sqlite3 *db) {
 
 /// Reads raw bytes of the WAL through the engine's own descriptor. Without WAL it reads an open
 /// rollback journal. SQLITE_NOTFOUND if neither is open.
-static inline int coffer_read_log(sqlite3 *db, void *buffer, int byte_count, int64_t offset) {
+static inline int coffer_read_wal(sqlite3 *db, void *buffer, int byte_count, int64_t offset) {
     sqlite3_file *file = 0;
     int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
     if (code != SQLITE_OK) return code;
@@ -257,7 +257,7 @@ static inline int coffer_read_log(sqlite3 *db, void *buffer, int byte_count, int
 
 /// Byte count of the WAL, or without WAL of an open rollback journal. SQLITE_NOTFOUND if neither is
 /// open.
-static inline int coffer_log_byte_count(sqlite3 *db, int64_t *byte_count) {
+static inline int coffer_wal_byte_count(sqlite3 *db, int64_t *byte_count) {
     sqlite3_file *file = 0;
     int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
     if (code != SQLITE_OK) return code;
@@ -281,7 +281,7 @@ static inline int coffer_has_rollback_journal(sqlite3 *db, const char *schema) {
 
 /// Maps the beginning of the WAL index, which the engine keeps in shared memory. SQLITE_NOTFOUND
 /// without WAL.
-static inline int coffer_map_log_index(sqlite3 *db, sqlite3_file **file, void volatile **region) {
+static inline int coffer_map_wal_index(sqlite3 *db, sqlite3_file **file, void volatile **region) {
     int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, file);
     if (code != SQLITE_OK) return code;
     const sqlite3_io_methods *methods = *file == 0 ? 0 : (*file)->pMethods;
@@ -294,10 +294,10 @@ static inline int coffer_map_log_index(sqlite3 *db, sqlite3_file **file, void vo
 /// Copies both headers of the WAL index, 48 bytes each. A writer changes the second before the
 /// first. See https://www.sqlite.org/walformat.html#the_wal_index_header. SQLITE_NOTFOUND without
 /// WAL.
-static inline int coffer_read_log_index(sqlite3 *db, void *headers) {
+static inline int coffer_read_wal_index(sqlite3 *db, void *headers) {
     sqlite3_file *file = 0;
     void volatile *region = 0;
-    int code = coffer_map_log_index(db, &file, &region);
+    int code = coffer_map_wal_index(db, &file, &region);
     if (code != SQLITE_OK) return code;
     memcpy(headers, (const void *)region, 48);
     file->pMethods->xShmBarrier(file);
@@ -311,7 +311,7 @@ static inline int coffer_read_log_index(sqlite3 *db, void *headers) {
 static inline int coffer_read_moved_frame_count(sqlite3 *db, uint32_t *count) {
     sqlite3_file *file = 0;
     void volatile *region = 0;
-    int code = coffer_map_log_index(db, &file, &region);
+    int code = coffer_map_wal_index(db, &file, &region);
     if (code != SQLITE_OK) return code;
     *count = ((const uint32_t volatile *)region)[24];
     return SQLITE_OK;

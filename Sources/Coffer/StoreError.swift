@@ -138,8 +138,8 @@ extension StoreError.Code {
     public static let needsNewerEngine = Self("needsNewerEngine")
     /// A newer version of the program has changed the schema: update the program.
     public static let needsNewerProgram = Self("needsNewerProgram")
-    /// The file is in the format of SQLCipher 1 or 2: migrate it with `Store.migrate`.
-    public static let needsMigration = Self("needsMigration")
+    /// The file is in the format of SQLCipher 1 or 2: upgrade it with `Store.upgrade`.
+    public static let needsUpgrade = Self("needsUpgrade")
     /// The path of a new file is already taken: choose another path.
     public static let alreadyExists = Self("alreadyExists")
     /// The linked library is not SQLCipher, or not the one Coffer was compiled for.
@@ -174,8 +174,9 @@ extension StoreError.Code {
     public static let wouldDeadlock = Self("wouldDeadlock")
     /// The store was suspended; `resume()` admits work again.
     public static let suspended = Self("suspended")
-    /// A read kept its snapshot for longer than `Configuration.snapshotAgeMax` while the WAL was
-    /// above its bound, or until the WAL had `Configuration.snapshotWALByteCountMax`. Read again.
+    /// A read kept its snapshot for longer than `Configuration.maximumSnapshotAge` while the WAL
+    /// was above its bound, or until the WAL had `Configuration.maximumSnapshotWALByteCount`. Read
+    /// again.
     public static let snapshotExpired = Self("snapshotExpired")
     /// This process already has a `Store` on the file.
     public static let alreadyOpen = Self("alreadyOpen")

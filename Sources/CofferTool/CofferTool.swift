@@ -39,7 +39,7 @@ struct CofferTool: AsyncParsableCommand {
             CommandGroup(name: "Keys:", subcommands: [Rekey.self, ShellKey.self]),
             CommandGroup(
                 name: "Copies:",
-                subcommands: [Backup.self, Migrate.self, Encrypt.self, Decrypt.self]),
+                subcommands: [Backup.self, Upgrade.self, Encrypt.self, Decrypt.self]),
             CommandGroup(
                 name: "Content:",
                 subcommands: [KeyValue.self, RunSQL.self, Import.self, Export.self]),

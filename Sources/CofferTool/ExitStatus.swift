@@ -35,7 +35,7 @@ enum ExitStatus: Int32 {
         case .busy, .alreadyOpen: self = .busy
         case .wrongKey: self = .wrongCredential
         case .damaged, .truncated: self = .damaged
-        case .notEncrypted, .notAStore, .needsNewerEngine, .needsNewerProgram, .needsMigration,
+        case .notEncrypted, .notAStore, .needsNewerEngine, .needsNewerProgram, .needsUpgrade,
             .unsupported:
             self = .unsupportedFormat
         case .full, .io, .tooManyFiles: self = .noSpaceOrIO

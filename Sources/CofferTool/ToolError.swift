@@ -44,9 +44,9 @@ struct Failure: Encodable {
 
     /// Names of library functions, and the verbs and options that users know them by.
     private static let words = [
-        ("Store.migrate, or with `coffer migrate`", "coffer migrate"),
-        ("Store.migrate, or `coffer migrate`", "coffer migrate"),
-        ("Store.migrate", "coffer migrate"), ("Store.encrypt", "coffer encrypt"),
+        ("Store.upgrade, or with `coffer upgrade`", "coffer upgrade"),
+        ("Store.upgrade, or `coffer upgrade`", "coffer upgrade"),
+        ("Store.upgrade", "coffer upgrade"), ("Store.encrypt", "coffer encrypt"),
         ("busyTimeout", "--busy-timeout"), ("rekey(to:)", "coffer rekey"),
         ("setKey(_:)", "the --passphrase-… or --raw-key-fd option"),
         ("store.write { }", "--write"),

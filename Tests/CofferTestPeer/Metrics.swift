@@ -40,14 +40,14 @@ func compareMetrics(_ backend: TestMetrics, _ store: Store) throws -> String {
 
     let pairs: [(name: String, backend: Double, store: Double)] = [
         ("waits", Double(waits.count), Double(writes.committedCount + writes.undoneCount)),
-        ("longest wait", Double(waits.max() ?? -1), Double(writes.waitDurationMax.nanoseconds)),
+        ("longest wait", Double(waits.max() ?? -1), Double(writes.maximumWaitDuration.nanoseconds)),
         ("commits", Double(bodies.count), Double(writes.commitCount)),
         (
             "longest commit", Double(commits.max() ?? -1),
-            Double(writes.commitDurationMax.nanoseconds)
+            Double(writes.maximumCommitDuration.nanoseconds)
         ),
         ("bodies", bodies.reduce(0, +), Double(writes.committedCount)),
-        ("largest group", bodies.max() ?? -1, Double(writes.groupCountMax)),
+        ("largest group", bodies.max() ?? -1, Double(writes.maximumGroupWriteCount)),
         ("undone", Double(undone), Double(writes.undoneCount)),
         ("reads", Double(reads.count), 5),
         ("waits of reads", Double(readWaits.count), 5),
@@ -62,7 +62,7 @@ func compareMetrics(_ backend: TestMetrics, _ store: Store) throws -> String {
         say("\(pair.name): the backend has \(pair.backend), the store \(pair.store)")
     }
     let depth = try backend.expectGauge("coffer.write.depth", dimensions).values.max() ?? -1
-    return "largest group \(writes.groupCountMax), line \(Int(depth)), "
+    return "largest group \(writes.maximumGroupWriteCount), line \(Int(depth)), "
         + "commits \(writes.commitCount), undone \(writes.undoneCount), \(checkpoints)"
 }
 

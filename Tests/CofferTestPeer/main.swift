@@ -88,8 +88,8 @@ func copy(_ kind: String, _ path: String, _ target: String) throws {
     switch kind {
     case "encrypt":
         try Store.encrypt(plaintextAt: path, to: target, key: nextKey())
-    case "migrate":
-        try Store.migrate(from: path, key: nextKey(), to: target)
+    case "upgrade":
+        try Store.upgrade(from: path, key: nextKey(), to: target)
     case "decrypt":
         try Store(path: path, key: nextKey()).decrypt(to: target)
     default:
@@ -124,7 +124,7 @@ func patientStore() throws -> Store {
 func readEndlessly() throws -> String {
     var configuration = configuration(next())
     let coreCount = ProcessInfo.processInfo.activeProcessorCount
-    configuration.readerCountMax = coreCount
+    configuration.maximumReaderCount = coreCount
     let store = try Store(
         path: next(), key: nextKey(), mode: .mustExist, configuration: configuration)
     for _ in 0..<coreCount {
@@ -205,7 +205,7 @@ case "rekey":
     // The cache is so small that pages reach the disk before the end.
     report {
         var configuration = configuration(next())
-        configuration.cacheByteCountMax = 1
+        configuration.maximumCacheByteCount = 1
         let path = next()
         let connection = try Connection(path: path, key: nextKey(), configuration: configuration)
         say("ready")
@@ -232,7 +232,7 @@ case "rekey-with-salt":
     // Changes the key and the salt at once with the engine alone, which Coffer refuses.
     report {
         var configuration = configuration(next())
-        configuration.cacheByteCountMax = 1
+        configuration.maximumCacheByteCount = 1
         let path = next()
         let connection = try Connection(path: path, key: nextKey(), configuration: configuration)
         say("ready")
@@ -255,7 +255,7 @@ case "rekey-undone":
 case "temporary-files":
     report {
         var configuration = configuration(next())
-        configuration.cacheByteCountMax = 1
+        configuration.maximumCacheByteCount = 1
         let path = next()
         let connection =
             path.isEmpty
@@ -288,7 +288,7 @@ case "derivations":
             let store = try Store(
                 path: path, key: .passphrase("one two three"), configuration: configuration)
             // As many as may run at once: each waits in its body for the others.
-            let count = configuration.readerCountMax
+            let count = configuration.maximumReaderCount
             let (entered, left) = (DispatchGroup(), DispatchGroup())
             // Counted before the first begins, because an empty group lets everybody through.
             for _ in 0..<count {
@@ -364,7 +364,7 @@ case "metrics":
         var configuration = configuration("wal")
         configuration.checkpointPageCount = 1
         // All waiting writes share a commit, however slow the machine is.
-        configuration.groupCommit.durationMax = .seconds(60)
+        configuration.groupCommit.maximumDuration = .seconds(60)
         let backend = bootstrapMetrics()
         let store = try Store(path: next(), key: nextKey(), configuration: configuration)
         return try compareMetrics(backend, store)
@@ -372,7 +372,7 @@ case "metrics":
 case "stream":
     report {
         var configuration = configuration("wal")
-        configuration.cacheByteCountMax = 1
+        configuration.maximumCacheByteCount = 1
         let way = next()
         let store = try Store(path: next(), key: nextKey(), configuration: configuration)
         if way == "fill" { return try fillPages(store) }
@@ -386,7 +386,7 @@ case "spill":
     // Changes more than the cache holds, so that pages and a hot journal reach the disk.
     report {
         var configuration = configuration("delete")
-        configuration.cacheByteCountMax = 1
+        configuration.maximumCacheByteCount = 1
         let path = next()
         let connection = try Connection(path: path, key: nextKey(), configuration: configuration)
         try connection.transaction {
@@ -501,8 +501,8 @@ case "trace":
         _ = try store.verify()
         try store.backup(to: path + "-backup", key: .passphrase(secrets[0]))
         try store.close()
-        try Store.migrate(
-            from: path, key: .passphrase(secrets[1]), to: path + "-migrated")
+        try Store.upgrade(
+            from: path, key: .passphrase(secrets[1]), to: path + "-upgraded")
         return "done"
     }
 default:

@@ -20,7 +20,7 @@ PROFILES = {
     "portable": ("sha1", 4096, 48),
     "sqlcipher3": ("sha1", 1024, 48),
 }
-# Formats that are only migrated. SQLCipher 1 has no MAC; early 2.0 has the page number big-endian.
+# Formats that are only upgraded. SQLCipher 1 has no MAC; early 2.0 has the page number big-endian.
 OLDER = {
     "sqlcipher1": (None, 1024, 16),
     "sqlcipher2": ("sha1", 1024, 48),

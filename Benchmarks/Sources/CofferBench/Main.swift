@@ -1,8 +1,8 @@
 import Coffer
 import Workloads
 
-/// Coffer, layer by layer: `coffer-record`, `coffer-fast`, `coffer-connection`, `coffer-bucket`; and
-/// `coffer-ungrouped`, whose writes share no commit.
+/// Coffer, layer by layer: `coffer-record`, `coffer-fast`, `coffer-connection`, `coffer-bucket`;
+/// and `coffer-ungrouped`, whose writes share no commit.
 @main struct Main {
     static func main() throws {
         let run = Run()
@@ -80,8 +80,8 @@ extension Run {
     /// survives.
     func configuration(connections: Int) -> Configuration {
         var configuration = Configuration()
-        configuration.readerCountMax = max(1, connections - 1)
-        configuration.cacheByteCountMax = cacheByteCount * connections
+        configuration.maximumReaderCount = max(1, connections - 1)
+        configuration.maximumCacheByteCount = cacheByteCount * connections
         configuration.durability = isDurable ? .power : .process
         if system == "coffer-ungrouped" { configuration.groupCommit = .off }
         return configuration

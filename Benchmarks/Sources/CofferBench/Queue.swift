@@ -82,7 +82,7 @@ struct Queue {
             let store = try run.openStore()
             try await store.write { tx in
                 try tx.create(Item.self)
-                if watch == .log { try tx.logChanges(of: Item.table) }
+                if watch == .log { try tx.keepHistory(of: Item.table) }
             }
             let watching = try await watch.begin(store)
             try insert(items, into: store)

@@ -72,13 +72,13 @@ extension Reading where Self: ~Copyable {
     ///   - bucket: The bucket.
     ///   - from: The first key of the range; `nil` for the first key of the bucket.
     ///   - below: The first key after the range; `nil` for no end.
-    ///   - countMax: The most entries to return; `nil` for all.
+    ///   - maximumCount: The most entries to return; `nil` for all.
     /// - Throws: `StoreError` `.mismatch`, `.damaged`.
     /// - Complexity: O(log *entries* + *returned*).
     public func entries<K, V>(
-        in bucket: Bucket<K, V>, from: K? = nil, below: K? = nil, countMax: Int? = nil
+        in bucket: Bucket<K, V>, from: K? = nil, below: K? = nil, maximumCount: Int? = nil
     ) throws -> [BucketEntry<K, V>] {
-        try BucketTable(connection(), bucket.plan).entries(from: from, below: below, countMax)
+        try BucketTable(connection(), bucket.plan).entries(from: from, below: below, maximumCount)
     }
 
     /// The entries whose keys begin with a prefix, in the order of the keys.
@@ -86,13 +86,13 @@ extension Reading where Self: ~Copyable {
     /// - Parameters:
     ///   - bucket: The bucket.
     ///   - prefix: The start of the keys, compared byte by byte; an empty prefix matches all keys.
-    ///   - countMax: The most entries to return; `nil` for all.
+    ///   - maximumCount: The most entries to return; `nil` for all.
     /// - Throws: `StoreError` `.mismatch`, `.damaged`.
     /// - Complexity: O(log *entries* + *returned*).
     public func entries<K: PrefixedBucketKey, V>(
-        in bucket: Bucket<K, V>, prefix: K, countMax: Int? = nil
+        in bucket: Bucket<K, V>, prefix: K, maximumCount: Int? = nil
     ) throws -> [BucketEntry<K, V>] {
-        try BucketTable(connection(), bucket.plan).entries(from: prefix, below: nil, countMax) {
+        try BucketTable(connection(), bucket.plan).entries(from: prefix, below: nil, maximumCount) {
             $0.hasBytePrefix(prefix)
         }
     }

@@ -86,7 +86,7 @@ struct BucketTable {
     /// Stops at the first key that `belongs` refuses, because it refuses all later keys in key
     /// order too.
     func entries<K: BucketKey, V: Codable>(
-        from: K?, below: K?, _ countMax: Int?, while belongs: (K) -> Bool = { _ in true }
+        from: K?, below: K?, _ maximumCount: Int?, while belongs: (K) -> Bool = { _ in true }
     ) throws(StoreError) -> [BucketEntry<K, V>] {
         guard try exists() else { return [] }
         var conditions: [String] = []
@@ -101,7 +101,7 @@ struct BucketTable {
         }
         let filter = conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")
         let sql = "SELECT key, value FROM \(table)\(filter) ORDER BY key LIMIT ?"
-        arguments.append(.integer(Int64(max(0, countMax ?? .max))))
+        arguments.append(.integer(Int64(max(0, maximumCount ?? .max))))
         let statement = try connection.cached(sql)
         defer { connection.release(statement) }
         try statement.bindArguments(arguments)

@@ -1,7 +1,7 @@
 /// Copies of whole databases: between connections, into memory and out of it.
 ///
 /// Pages are copied unchanged out of one snapshot; each connection encrypts them with its own key.
-/// For another profile, and from or to plaintext, use `Store.migrate`, `encrypt` and `decrypt`.
+/// For another profile, and from or to plaintext, use `Store.upgrade`, `encrypt` and `decrypt`.
 extension Connection {
     /// Copies everything into another open connection, replacing its content.
     ///
@@ -99,7 +99,7 @@ extension Connection {
         guard profile == origin.profile else {
             throw StoreError(
                 .mismatch, "pages of \(origin.profile) do not fit a file of another profile",
-                hint: "Use Store.migrate to change the profile.")
+                hint: "Use Store.upgrade to change the profile.")
         }
         defer {
             forgetAttachments()

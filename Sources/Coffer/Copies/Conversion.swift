@@ -24,7 +24,7 @@ struct Conversion {
     }
 
     /// Copies an encrypted database of any supported format into a new store.
-    func migrate(
+    func upgrade(
         from path: String, key: borrowing StoreKey, to newPath: String,
         newKey: borrowing StoreKey
     ) throws(StoreError) -> CopyReport {
@@ -152,7 +152,7 @@ struct Conversion {
         } catch  where error.code == .damaged && error.pages.isEmpty {
             guard let cipher, cipher.profile.pageMAC != .none else { throw error }
             let pages = RawPages(source, key: cipher.key, profile: cipher.profile)
-            throw error.with(pages: (try? pages.damaged(countMax: 16)) ?? [])
+            throw error.with(pages: (try? pages.damaged(maximumCount: 16)) ?? [])
         }
     }
 }

@@ -26,7 +26,7 @@ enum PlaintextFile {
         else {
             throw StoreError(
                 .notAStore, "\(file.path) is not a plaintext SQLite database",
-                hint: "If it is an encrypted one, use Store.migrate, or open it with its key.")
+                hint: "If it is an encrypted one, use Store.upgrade, or open it with its key.")
         }
         if let header = try handle.rawBytes(at: 0, count: 100) {
             try requireWhole(file, byteCount: try handle.rawByteCount(), header: header)

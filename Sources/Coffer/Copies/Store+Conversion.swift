@@ -80,7 +80,7 @@ extension Store {
     ///   `.full`, `.io`; `.misuse` for an empty key.
     /// - Complexity: O(*bytes*) time; memory for the largest index.
     @discardableResult
-    public static func migrate(
+    public static func upgrade(
         from path: String, key: consuming StoreKey, to newPath: String,
         newKey: consuming StoreKey? = nil, configuration: Configuration = .init(),
         progress: ((CopyProgress) -> Void)? = nil
@@ -88,7 +88,7 @@ extension Store {
         let newKey = newKey ?? key.copy()
         let monitor = CopyMonitor(progress: progress) { false }
         return try Conversion(configuration: configuration, monitor: monitor)
-            .migrate(from: path, key: key, to: newPath, newKey: newKey)
+            .upgrade(from: path, key: key, to: newPath, newKey: newKey)
     }
 
     /// Copies an encrypted database of another format into a new store in the current format, off
@@ -105,7 +105,7 @@ extension Store {
     /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task is cancelled, and
     ///   then there is nothing at `newPath`.
     @discardableResult
-    public static func migrate(
+    public static func upgrade(
         from path: String, key: consuming StoreKey, to newPath: String,
         newKey: consuming StoreKey? = nil, configuration: Configuration = .init(),
         progress: (@Sendable (CopyProgress) -> Void)? = nil
@@ -114,7 +114,7 @@ extension Store {
         let key = KeyBox(key)
         return try await cancellable(progress) { monitor in
             try Conversion(configuration: configuration, monitor: monitor)
-                .migrate(from: path, key: key.key, to: newPath, newKey: newKey.key)
+                .upgrade(from: path, key: key.key, to: newPath, newKey: newKey.key)
         }
     }
 

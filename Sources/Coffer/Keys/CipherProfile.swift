@@ -9,7 +9,7 @@
 /// | ``portable`` | 3 and 4 | SHA-1 | 4096 bytes | 256 000 |
 /// | ``sqlcipher3`` | 3 and 4 | SHA-1 | 1024 bytes | 64 000 |
 ///
-/// ``sqlcipher2`` and ``sqlcipher1`` describe older files, which are read only to be migrated. A
+/// ``sqlcipher2`` and ``sqlcipher1`` describe older files, which are read only to be upgraded. A
 /// file may have another page size than its family: ``with(pageByteCount:)``.
 ///
 /// All encrypt with AES-256 in CBC mode. The design is Zetetic's:
@@ -29,12 +29,12 @@ public struct CipherProfile: Sendable, Hashable, CustomStringConvertible {
         name: "sqlcipher3", pageByteCount: 1024, roundCount: 64_000, hash: .sha1)
 
     /// The format of SQLCipher 2: 4 000 rounds, pages of 1024 bytes with a MAC. A store cannot be
-    /// opened in it; `Store.migrate` reads it. Under a raw key it is the same as ``sqlcipher3``.
+    /// opened in it; `Store.upgrade` reads it. Under a raw key it is the same as ``sqlcipher3``.
     public static let sqlcipher2 = CipherProfile(
         name: "sqlcipher2", pageByteCount: 1024, roundCount: 4000, hash: .sha1)
 
     /// The format of SQLCipher 1: 4 000 rounds, pages of 1024 bytes without a MAC. Changed pages
-    /// cannot be detected. A store cannot be opened in it; `Store.migrate` reads it.
+    /// cannot be detected. A store cannot be opened in it; `Store.upgrade` reads it.
     public static let sqlcipher1 = CipherProfile(
         name: "sqlcipher1", pageByteCount: 1024, roundCount: 4000, hash: .sha1, pageMAC: .none)
 
@@ -128,7 +128,7 @@ public struct CipherProfile: Sendable, Hashable, CustomStringConvertible {
         pageByteCount == familyPageByteCount ? name : "\(name) with \(pageByteCount)-byte pages"
     }
 
-    /// Whether a store can be in this profile; files in the others must be migrated.
+    /// Whether a store can be in this profile; files in the others must be upgraded.
     var isOpenable: Bool { Self.all.contains { $0.name == name } }
 
     /// Whether both profiles derive the same key from a passphrase and a salt.

@@ -53,16 +53,16 @@ public struct StoreKey: ~Copyable, Sendable {
     ///
     /// - Parameters:
     ///   - isPassphrase: Whether a key must be derived from the bytes before it encrypts anything.
-    ///   - byteCountMax: Room for the bytes. The memory is locked where the system allows it.
+    ///   - maximumByteCount: Room for the bytes. The memory is locked where the system allows it.
     ///   - body: Writes from the start and returns how many bytes are the key. Further bytes that
     ///     it writes are zeroed.
     package init<E: Error>(
-        isPassphrase: Bool, byteCountMax: Int,
+        isPassphrase: Bool, maximumByteCount: Int,
         initializing body: (UnsafeMutableRawBufferPointer) throws(E) -> Int
     ) throws(E) {
         var byteCount = 0
-        let room = try SecretBytes(byteCount: byteCountMax) { (bytes) throws(E) in
-            byteCount = min(try body(bytes), byteCountMax)
+        let room = try SecretBytes(byteCount: maximumByteCount) { (bytes) throws(E) in
+            byteCount = min(try body(bytes), maximumByteCount)
         }
         let secret = room.withUnsafeBytes {
             SecretBytes(copying: UnsafeRawBufferPointer(rebasing: $0[..<byteCount]))

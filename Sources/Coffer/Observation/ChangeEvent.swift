@@ -62,7 +62,7 @@ public enum ChangeEvent: Sendable, Hashable {
         /// Another process, or another connection of this one, has committed or may have; its
         /// changes are unknown.
         public static let elsewhere = Self(description: "elsewhere")
-        /// The loop was too slow, and more rows waited for it than `waitingRowCountMax`.
+        /// The loop was too slow, and more rows waited for it than `maximumWaitingRowCount`.
         public static let overflow = Self(description: "overflow")
         /// One commit changed 10 000 rows of observed tables or more.
         public static let tooManyRows = Self(description: "tooManyRows")

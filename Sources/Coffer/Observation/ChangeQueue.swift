@@ -21,13 +21,13 @@ final class ChangeQueue: Sendable {
 
     /// The followed tables, in lower case.
     let tables: TableSet
-    private let rowCountMax: Int
+    private let maximumRowCount: Int
     private let state = Mutex(State())
     private let wakeup = Wakeup()
 
-    init(tables: TableSet, rowCountMax: Int) {
+    init(tables: TableSet, maximumRowCount: Int) {
         self.tables = tables
-        self.rowCountMax = rowCountMax
+        self.maximumRowCount = maximumRowCount
     }
 
     /// The number of loops that had begun to observe before this one.
@@ -45,7 +45,7 @@ final class ChangeQueue: Sendable {
         guard !rows.isEmpty else { return }
         state.withLock { state in
             if case .rescan = state.events.last { return }
-            guard state.rowCount + rows.count <= rowCountMax else {
+            guard state.rowCount + rows.count <= maximumRowCount else {
                 return state.replaceAll(by: .overflow)
             }
             state.rowCount += rows.count

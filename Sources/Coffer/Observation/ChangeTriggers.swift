@@ -35,7 +35,7 @@ struct ChangeTriggers {
     static let prefix = "coffer:"
 
     /// The columns of a log that hold a key.
-    static let keyColumns = (0..<KeyedTable.keyColumnCountMax).map { "k\($0)" }
+    static let keyColumns = (0..<KeyedTable.maximumKeyColumnCount).map { "k\($0)" }
 
     /// One trigger.
     struct Trigger {

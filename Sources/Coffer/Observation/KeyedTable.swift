@@ -22,7 +22,7 @@ struct KeyedTable: Equatable {
     }
 
     /// The most columns a key may have; a change log has this many key columns.
-    static let keyColumnCountMax = 16
+    static let maximumKeyColumnCount = 16
 
     /// Whether rows are identified by row id. An INTEGER PRIMARY KEY is the row id.
     var isKeyedByRowID: Bool { key == [rowID] }
@@ -53,9 +53,9 @@ struct KeyedTable: Equatable {
         // In a WITHOUT ROWID table they are NOT NULL, whether declared so or not.
         let hasNulls = rowID != nil && !primaryKey.allSatisfy(\.isNotNull)
         guard index == nil || hasNulls, let rowID else {
-            guard primaryKey.count <= Self.keyColumnCountMax else {
+            guard primaryKey.count <= Self.maximumKeyColumnCount else {
                 throw Self.unsupported(
-                    "the primary key has more than \(Self.keyColumnCountMax) columns")
+                    "the primary key has more than \(Self.maximumKeyColumnCount) columns")
             }
             key = primaryKey.map(\.quoted)
             return

@@ -10,10 +10,10 @@ struct RowRecorder {
     }
 
     /// The most rows of one transaction to record, because it may change millions.
-    static let rowCountMax = 10_000
+    static let maximumRowCount = 10_000
 
     private static let log = "\(ChangeTriggers.prefix)changes"
-    private static let quotedLog = log.inDoubleQuotes
+    private static let quotedTable = log.inDoubleQuotes
 
     /// The followed tables: those whose changed rows can be identified, and the others.
     struct Followed {
@@ -73,11 +73,11 @@ struct RowRecorder {
         if present.removeValue(forKey: Self.log) == nil, !tables.isEmpty {
             let columns = ChangeTriggers.keyColumns.joined(separator: ", ")
             script.append(
-                "CREATE TEMP TABLE \(Self.quotedLog) "
+                "CREATE TEMP TABLE \(Self.quotedTable) "
                     + "(n INTEGER PRIMARY KEY, tbl, kind, \(columns))")
         }
         for table in tables {
-            let triggers = ChangeTriggers(table: table, place: .temp, log: Self.quotedLog)
+            let triggers = ChangeTriggers(table: table, place: .temp, log: Self.quotedTable)
             for trigger in try triggers.triggers(when: Self.condition) {
                 if present.removeValue(forKey: trigger.name) == "CREATE TRIGGER \(trigger.text)" {
                     continue
@@ -95,11 +95,11 @@ struct RowRecorder {
 
     /// The last row is found in O(log rows).
     private static let condition =
-        "coalesce((SELECT max(n) FROM \(quotedLog)), 0) < \(rowCountMax)"
+        "coalesce((SELECT max(n) FROM \(quotedTable)), 0) < \(maximumRowCount)"
 
     /// Records an update that no trigger sees.
     func note(row: Int64, of table: KeyedTable) throws(StoreError) {
-        let triggers = ChangeTriggers(table: table, place: .temp, log: Self.quotedLog)
+        let triggers = ChangeTriggers(table: table, place: .temp, log: Self.quotedTable)
         guard let sql = triggers.noteUpdate(ofRow: row, when: Self.condition) else { return }
         try connection.perform(sql)
     }
@@ -111,10 +111,10 @@ struct RowRecorder {
         let rows = try connection.rows(
             SQL(
                 text: "SELECT tbl, kind, \(columns.joined(separator: ", ")) "
-                    + "FROM temp.\(Self.quotedLog) ORDER BY n"), isReadOnly: true)
+                    + "FROM temp.\(Self.quotedTable) ORDER BY n"), isReadOnly: true)
         guard !rows.isEmpty else { return [] }
-        try connection.perform(SQL(text: "DELETE FROM temp.\(Self.quotedLog)"))
-        guard rows.count < Self.rowCountMax else { return nil }
+        try connection.perform(SQL(text: "DELETE FROM temp.\(Self.quotedTable)"))
+        guard rows.count < Self.maximumRowCount else { return nil }
         let known = Dictionary(tables.map { ($0.name, $0) }) { first, _ in first }
         var marks = RowMarks()
         for row in rows {

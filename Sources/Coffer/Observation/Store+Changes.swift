@@ -31,43 +31,43 @@ extension Store {
     ///
     /// - Parameters:
     ///   - tables: Their names; any case of ASCII letters, as in SQL.
-    ///   - waitingRowCountMax: How many rows may wait for the loop; if more wait, one `.rescan`
+    ///   - maximumWaitingRowCount: How many rows may wait for the loop; if more wait, one `.rescan`
     ///     replaces all of them.
-    /// - Complexity: O(*waitingRowCountMax*) memory.
+    /// - Complexity: O(*maximumWaitingRowCount*) memory.
     public func changes(
-        in tables: String..., waitingRowCountMax: Int = 10_000
+        in tables: String..., maximumWaitingRowCount: Int = 10_000
     ) -> ObservedChanges {
-        ObservedChanges(core: core, tables: tables, waitingRowCountMax: waitingRowCountMax)
+        ObservedChanges(core: core, tables: tables, maximumWaitingRowCount: maximumWaitingRowCount)
     }
 
     /// The rows that commits insert, update and delete in the table of a record type.
     ///
     /// - Parameters:
     ///   - type: The record type.
-    ///   - waitingRowCountMax: As for tables by name; all else there applies here as well.
+    ///   - maximumWaitingRowCount: As for tables by name; all else there applies here as well.
     public func changes<R: Record>(
-        in type: R.Type, waitingRowCountMax: Int = 10_000
+        in type: R.Type, maximumWaitingRowCount: Int = 10_000
     ) -> ObservedChanges {
-        changes(in: R.table, waitingRowCountMax: waitingRowCountMax)
+        changes(in: R.table, maximumWaitingRowCount: maximumWaitingRowCount)
     }
 
     /// The keys that commits insert, update and delete in a bucket.
     ///
     /// - Parameters:
     ///   - bucket: The bucket; a change's key is its key.
-    ///   - waitingRowCountMax: As for tables by name; all else there applies here as well.
+    ///   - maximumWaitingRowCount: As for tables by name; all else there applies here as well.
     public func changes<K, V>(
-        in bucket: Bucket<K, V>, waitingRowCountMax: Int = 10_000
+        in bucket: Bucket<K, V>, maximumWaitingRowCount: Int = 10_000
     ) -> ObservedChanges {
-        changes(in: bucket.table, waitingRowCountMax: waitingRowCountMax)
+        changes(in: bucket.table, maximumWaitingRowCount: maximumWaitingRowCount)
     }
 }
 
-/// The changes of commits, one after the other. See `Store.changes(in:waitingRowCountMax:)`.
+/// The changes of commits, one after the other. See `Store.changes(in:maximumWaitingRowCount:)`.
 public struct ObservedChanges: AsyncSequence, Sendable {
     let core: StoreCore
     let tables: [String]
-    let waitingRowCountMax: Int
+    let maximumWaitingRowCount: Int
 
     /// Begins to observe: every commit whose write begins from now on counts.
     public func makeAsyncIterator() -> Iterator {
@@ -80,7 +80,7 @@ public struct ObservedChanges: AsyncSequence, Sendable {
 
         /// Waits for the next event; `nil` after an error was thrown.
         ///
-        /// - Throws: See `Store.changes(in:waitingRowCountMax:)`.
+        /// - Throws: See `Store.changes(in:maximumWaitingRowCount:)`.
         public func next() async throws -> ChangeEvent? {
             try await loop.next()
         }
@@ -97,7 +97,7 @@ public struct ObservedChanges: AsyncSequence, Sendable {
             self.changes = changes
             queue = ChangeQueue(
                 tables: TableSet(Set(changes.tables.map(\.asciiLowercased))),
-                rowCountMax: Swift.max(1, changes.waitingRowCountMax))
+                maximumRowCount: Swift.max(1, changes.maximumWaitingRowCount))
             changes.core.observation.add(queue, changes.core)
         }
 

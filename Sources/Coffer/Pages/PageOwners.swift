@@ -170,7 +170,7 @@ struct PageOwners {
 
     /// "Maximum depth of an SQLite B-Tree structure. Any B-Tree deeper than this will be declared
     /// corrupt." <https://github.com/sqlite/sqlite/blob/version-3.46.1/src/btreeInt.h>
-    private static let depthMax = 20
+    private static let maximumDepth = 20
 
     /// Whether nothing more can be learned from the tree.
     private func isDone(_ tree: Tree) -> Bool {
@@ -196,7 +196,7 @@ struct PageOwners {
     private mutating func walk(
         _ number: Int, depth: Int, _ tree: inout Tree, _ rows: inout [Int: SchemaRow]
     ) throws(StoreError) {
-        guard number > 0, depth < Self.depthMax, !isDone(tree), walked.insert(number) else {
+        guard number > 0, depth < Self.maximumDepth, !isDone(tree), walked.insert(number) else {
             return
         }
         guard let bytes = try read(number), let page = BTreePage(bytes, number: number) else {
@@ -219,7 +219,7 @@ struct PageOwners {
     }
 
     /// Bytes of a schema row that are read: names beyond them are not found.
-    private static let rowByteCountMax = 1 << 14
+    private static let maximumRowByteCount = 1 << 14
 
     /// Reads only the start of the row, up to the root page: the SQL text comes after it.
     private func schemaRow(_ payload: BTreePage.Payload) throws(StoreError) -> SchemaRow? {
@@ -227,7 +227,7 @@ struct PageOwners {
         var next = payload.overflowPage ?? 0
         while true {
             if let row = SchemaRow(record: record, encoding: encoding) { return row }
-            guard next != 0, record.count < min(payload.byteCount, Self.rowByteCountMax),
+            guard next != 0, record.count < min(payload.byteCount, Self.maximumRowByteCount),
                 let bytes = try read(next)
             else { return nil }
             record += bytes.dropFirst(4)

@@ -12,7 +12,7 @@ struct WriteAheadLog {
     let pageByteCount: Int
     /// Both salts, which every frame of this WAL repeats in its header.
     let salt: ArraySlice<UInt8>
-    private var checksum: LogChecksum
+    private var checksum: WALChecksum
 
     /// Reads the header; `nil` if it is not a WAL header or its checksum is wrong.
     init?(header: [UInt8]) {
@@ -22,7 +22,7 @@ struct WriteAheadLog {
         // big-endian"
         pageByteCount = Int(Self.bigEndian(header[8...]))
         salt = header[16..<24]
-        checksum = LogChecksum(isBigEndian: magic & 1 == 1)
+        checksum = WALChecksum(isBigEndian: magic & 1 == 1)
         checksum.add(header[0..<24])
         guard checksum.words == (Self.bigEndian(header[24...]), Self.bigEndian(header[28...]))
         else {
@@ -88,7 +88,7 @@ struct WriteAheadLog {
 /// The checksum of the WAL and of the WAL index.
 ///
 /// See <https://www.sqlite.org/fileformat2.html#checksum_algorithm>.
-struct LogChecksum {
+struct WALChecksum {
     let isBigEndian: Bool
     private(set) var words: (UInt32, UInt32) = (0, 0)
 

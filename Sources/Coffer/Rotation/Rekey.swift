@@ -13,7 +13,7 @@ import CSQLCipher
 /// 4. Close the connection, whatever happened, without running anything else on it.
 /// 5. Prove the change: a fresh connection must open with the new key, and one with the old key
 ///    must fail. If not, the old key must still open, and the error says why the change failed.
-/// 6. Move the WAL into the main file, which has the old key until then (`RekeyedLog`).
+/// 6. Move the WAL into the main file, which has the old key until then (`RekeyedWAL`).
 ///
 /// The salt is kept: when processes were killed during a change of key *and* salt, 35 to 56 of 60
 /// files opened with neither key.
@@ -72,7 +72,7 @@ struct Rekey: ~Copyable {
     private func requireRoom(_ handle: Handle) throws(StoreError) {
         let pageCount = try handle.firstInteger("PRAGMA page_count")
         let needed = Self.neededByteCount(pageCount: pageCount, profile: profile)
-        if let limit = FileLocation.writableByteCountMax, limit < needed {
+        if let limit = FileLocation.maximumWritableByteCount, limit < needed {
             throw StoreError(
                 .io,
                 "a change of the key of \(file.path) writes \(needed) bytes, and this process may "
@@ -164,7 +164,7 @@ struct Rekey: ~Copyable {
                     .unproven)
             }
             let state = opened(handle, key: new)
-            let report = RekeyedLog(open: state).report(since: beginning)
+            let report = RekeyedWAL(open: state).report(since: beginning)
             return Outcome(state: state, result: .success(report))
         }
         guard let handle = try attempt(old) else {
@@ -216,7 +216,7 @@ struct Rekey: ~Copyable {
         let kept = "the key of \(file.path) was not changed and the old one still holds"
         let pages = RawPages(handle, key: key, profile: profile)
         let damaged = try pages.damaged(
-            countMax: 16, of: handle.databasePageCount ?? .max)
+            maximumCount: 16, of: handle.databasePageCount ?? .max)
         if !damaged.isEmpty {
             return StoreError(
                 .damaged, "\(kept): pages fail authentication",
@@ -344,13 +344,13 @@ extension Connection {
     func finishRekey() throws(StoreError) -> RekeyReport {
         let open = try fileState()
         defer { busyPolicy.install(on: open.handle) }
-        let report = RekeyedLog(open: open).report(since: .now, isCounted: true)
-        guard report.isLogMoved, !report.isWholeFile else { return report }
+        let report = RekeyedWAL(open: open).report(since: .now, isCounted: true)
+        guard report.isWALMoved, !report.isWholeFile else { return report }
         let pages = RawPages(open.handle, key: open.key, profile: open.profile)
-        let damaged = try pages.damaged(countMax: 16, of: report.pageCount)
+        let damaged = try pages.damaged(maximumCount: 16, of: report.pageCount)
         guard !damaged.isEmpty else {
             // Those pages were being written during the count.
-            return RekeyedLog(open: open).report(since: .now, isCounted: true)
+            return RekeyedWAL(open: open).report(since: .now, isCounted: true)
         }
         throw StoreError(
             .damaged,

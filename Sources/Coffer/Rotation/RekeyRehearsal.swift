@@ -28,9 +28,9 @@ package struct RekeyRehearsal {
     /// Free bytes on the disk; `nil` if the file system does not report them.
     package let freeByteCount: Int?
     /// Bytes that this process may write to one file; `nil` without a limit (`ulimit -f`).
-    package let writableByteCountMax: Int?
+    package let maximumWritableByteCount: Int?
     /// Bytes of an existing WAL, whose space may be reused.
-    package let logByteCount: Int
+    package let walByteCount: Int
     /// Whether this user may write the file, and may create a journal next to it.
     package let isWritable: Bool
     /// Whether the file has no other name (hard link).
@@ -61,7 +61,7 @@ package struct RekeyRehearsal {
         // While a journal exists, page 1 is not final, so its key proves nothing.
         guard !file.hasJournal else { throw Self.journal(beside: file) }
         let handle = try Handle(path: file.path, flags: SQLITE_OPEN_READONLY)
-        let log = file.committedLog()
+        let log = file.committedWAL()
         let start = try opening.readSalt(handle)
         // A power loss in a checkpoint may have left the main file's first page with any content.
         let salt = log.firstPage.map { Array($0.prefix(RawKey.saltByteCount)) } ?? start
@@ -88,7 +88,7 @@ package struct RekeyRehearsal {
         let pages = RawPages(handle, key: found.key, profile: profile)
         oldPageCount =
             isChanged && !log.pages.isEmpty ? try pages.foreignCount(of: pageCount) : 0
-        damagedPages = try pages.damaged(countMax: 16, of: pageCount, except: log.pages)
+        damagedPages = try pages.damaged(maximumCount: 16, of: pageCount, except: log.pages)
         isCutShort = (filePageCount + 1..<max(filePageCount, pageCount) + 1).contains { number in
             number != pages.lockPage && !log.pages.contains(number)
         }
@@ -99,8 +99,8 @@ package struct RekeyRehearsal {
         neededByteCount = Rekey.neededByteCount(pageCount: pageCount, profile: profile)
         self.path = file.path
         freeByteCount = file.freeByteCount()
-        writableByteCountMax = FileLocation.writableByteCountMax
-        logByteCount = file.companionByteCount("-wal")
+        maximumWritableByteCount = FileLocation.maximumWritableByteCount
+        walByteCount = file.companionByteCount("-wal")
         isWritable = access(file.path, W_OK) == 0 && access(file.folder, W_OK) == 0
         hasOneName = (try? file.nameCount()) == 1
     }
@@ -128,7 +128,7 @@ package struct RekeyRehearsal {
 
     /// Whether the disk has room for the journal or the WAL.
     package var hasRoom: Bool {
-        freeByteCount.map { $0 + logByteCount >= neededByteCount } ?? true
+        freeByteCount.map { $0 + walByteCount >= neededByteCount } ?? true
     }
 }
 
@@ -187,7 +187,7 @@ private struct NewestFirstPage {
 }
 
 /// The committed pages of a WAL, according to its checksums.
-private struct CommittedLog {
+private struct CommittedWAL {
     /// The newest page 1.
     var firstPage: [UInt8]?
     var pages: Set<Int> = []
@@ -197,8 +197,8 @@ extension FileLocation {
     /// The committed pages of the WAL; empty if there is no WAL.
     ///
     /// - Complexity: O(*WAL*).
-    fileprivate func committedLog() -> CommittedLog {
-        var committed = CommittedLog()
+    fileprivate func committedWAL() -> CommittedWAL {
+        var committed = CommittedWAL()
         let descriptor = open(path + "-wal", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return committed }
         defer { close(descriptor) }

@@ -26,7 +26,7 @@ public struct RekeyReport: Sendable {
 
     /// Whether a checkpoint has moved the whole WAL, or there is none. A page of the main file that
     /// is not under the new key is then damaged.
-    let isLogMoved: Bool
+    let isWALMoved: Bool
 
     /// Whether the main file without its WAL is under the new key.
     public var isWholeFile: Bool { oldPageCount == 0 }

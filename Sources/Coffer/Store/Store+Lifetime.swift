@@ -70,7 +70,7 @@ extension Store {
     /// It does not while a key change is in the WAL and was not moved yet.
     ///
     /// - Complexity: O(1).
-    package func opensWithoutLog() throws -> Bool {
+    package func opensWithoutWAL() throws -> Bool {
         try read { tx in
             let open = try tx.connection().fileState()
             return try RawPages(open.handle, key: open.key, profile: open.profile).isAuthentic(1)

@@ -14,7 +14,7 @@ extension StoreCore {
         defer { queue.gate.leave() }
         var readerCount = 0
         defer { for _ in 0..<readerCount { readGate.leave() } }
-        while readerCount < configuration.readerCountMax {
+        while readerCount < configuration.maximumReaderCount {
             let held = Array(repeating: readGate, count: readerCount)
             try readGate.waitUnlessDeadlocked(
                 timeout: deadline - .now, for: "running reads to end",

@@ -55,7 +55,7 @@ final class StoreCore: Sendable {
         checkpointer = try Checkpointer(pool, turns: turns)
         queue = WriteQueue(
             pool: pool, turns: turns, checkpointer: checkpointer, observers: commitObservers)
-        readGate = Gate(permitCount: configuration.readerCountMax)
+        readGate = Gate(permitCount: configuration.maximumReaderCount)
         pool.metrics.derivation.recordNanoseconds(derivationDuration.nanoseconds)
         try EngineNotice.log(to: configuration.logger)
         pool.events.opened(

@@ -101,12 +101,12 @@ struct StoreEvents: Sendable {
         logger?.warning("checkpoint failed", metadata: Self.facts(error))
     }
 
-    func logIsTooLong(pageCount: Int, pageCountMax: Int, isOtherProcess: Bool) {
+    func walIsTooLong(pageCount: Int, maximumPageCount: Int, isOtherProcess: Bool) {
         logger?.warning(
             isOtherProcess
                 ? "another process keeps the write-ahead log above its bound"
                 : "readers keep the write-ahead log above its bound",
-            metadata: ["pages": "\(pageCount)", "pagesMax": "\(pageCountMax)"])
+            metadata: ["pages": "\(pageCount)", "maximumPageCount": "\(maximumPageCount)"])
     }
 
     func expiredSnapshots(count: Int, age: Duration) {

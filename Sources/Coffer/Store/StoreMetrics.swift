@@ -26,7 +26,7 @@ final class StoreMetrics: Sendable {
     /// How long checkpoints took.
     let checkpoint: Timer
     /// Pages in the write-ahead log when a checkpoint ended.
-    let logFrameCount: Gauge
+    let walFrameCount: Gauge
     /// How long reads waited for a connection.
     private let readWait: Timer
     /// How long reads took after that wait.
@@ -46,7 +46,7 @@ final class StoreMetrics: Sendable {
         groupCount = Recorder(label: "coffer.commit.bodies", dimensions: store)
         undone = Counter(label: "coffer.write.undone", dimensions: store)
         checkpoint = Timer(label: "coffer.checkpoint", dimensions: store)
-        logFrameCount = Gauge(label: "coffer.log.pages", dimensions: store)
+        walFrameCount = Gauge(label: "coffer.log.pages", dimensions: store)
         readWait = Timer(label: "coffer.read.wait", dimensions: store)
         read = Timer(label: "coffer.read", dimensions: store)
     }

@@ -1,7 +1,7 @@
 /// What a store does at one moment, and what it has done since it was opened.
 public struct StoreStatistics: Sendable, Hashable {
-    /// Connections that read, opened on demand; at most `Configuration.readerCountMax`. A writable
-    /// store without WAL has none: its reads queue for the writer.
+    /// Connections that read, opened on demand; at most `Configuration.maximumReaderCount`. A
+    /// writable store without WAL has none: its reads queue for the writer.
     public let openReaderCount: Int
     /// How many of those wait for the next read.
     public let idleReaderCount: Int
@@ -23,7 +23,7 @@ public struct StoreStatistics: Sendable, Hashable {
     public let cacheHitRate: Double
     /// Bytes of decrypted pages that the store may keep now. It is less than the configuration says
     /// while stores of the process must share. 0 without a file.
-    public let cacheByteCountMax: Int
+    public let maximumCacheByteCount: Int
     /// How long deriving the key took when the store was opened; 0 for a raw key.
     public let derivationDuration: Duration
     /// Whether all keys of the process, of any store, are in memory that the system does not swap
@@ -41,7 +41,7 @@ public struct CheckpointStatistics: Sendable, Hashable {
     /// The total time of all checkpoints.
     public internal(set) var duration = Duration.zero
     /// Pages in the WAL when it was last looked at, from `checkpointPageCount` on.
-    public internal(set) var logFrameCount = 0
+    public internal(set) var walFrameCount = 0
     /// How many of the WAL's pages are in the main file since the last checkpoint.
     public internal(set) var movedFrameCount = 0
     /// How often the next write had to wait for a checkpoint.
@@ -49,11 +49,11 @@ public struct CheckpointStatistics: Sendable, Hashable {
     /// The total time for which writes had to wait, at most.
     public internal(set) var pauseDuration = Duration.zero
     /// Whether a read of another process, or of your own `Connection`, keeps the WAL above
-    /// `walByteCountMax`: it grows until that transaction ends.
+    /// `maximumWALByteCount`: it grows until that transaction ends.
     public internal(set) var isKeptByOtherProcess = false
     /// Whether a checkpoint could not be finished and will be tried again, without anybody waiting.
-    /// Until then the WAL is longer than `walByteCountMax`, or the main file has pages under the
-    /// key before `rekey`.
+    /// Until then the WAL is longer than `maximumWALByteCount`, or the main file has pages under
+    /// the key before `rekey`.
     public internal(set) var isOwed = false
 }
 
@@ -70,7 +70,7 @@ extension StoreCore {
             oldestReadBeginning: pool.oldestReadBeginning, writes: queue.counters.writes,
             checkpoints: checkpointer.counts,
             cacheHitRate: lookCount == 0 ? 1 : Double(cache.hitCount) / Double(lookCount),
-            cacheByteCountMax: pool.file?.cache.byteCount ?? 0,
+            maximumCacheByteCount: pool.file?.cache.byteCount ?? 0,
             derivationDuration: derivationDuration, isKeyMemoryLocked: !LockedMemory.wasRefused)
     }
 }
@@ -80,18 +80,18 @@ extension Store {
     /// GiB by default.
     ///
     /// ```swift
-    /// Store.processCacheByteCountMax = 256 << 20
+    /// Store.maximumProcessCacheByteCount = 256 << 20
     /// ```
     ///
-    /// If the sizes that the stores ask for (``Configuration/cacheByteCountMax``) fit, each store
-    /// gets its size. Otherwise all get the same fraction of it: a half, a quarter, and so on. A
-    /// connection keeps 256 KiB in any case: 1 000 stores with four readers may take 1.2 GiB. Idle
-    /// connections release the excess at once, busy ones when their transaction ends. Each
+    /// If the sizes that the stores ask for (``Configuration/maximumCacheByteCount``) fit, each
+    /// store gets its size. Otherwise all get the same fraction of it: a half, a quarter, and so
+    /// on. A connection keeps 256 KiB in any case: 1 000 stores with four readers may take 1.2 GiB.
+    /// Idle connections release the excess at once, busy ones when their transaction ends. Each
     /// `Connection` of your own, and each store without a file, gets the size in its configuration.
     ///
     /// - Complexity: Setting it is O(*stores*).
-    public static var processCacheByteCountMax: Int {
-        get { PageCacheBudget.shared.byteCountMax }
-        set { PageCacheBudget.shared.byteCountMax = newValue }
+    public static var maximumProcessCacheByteCount: Int {
+        get { PageCacheBudget.shared.maximumByteCount }
+        set { PageCacheBudget.shared.maximumByteCount = newValue }
     }
 }

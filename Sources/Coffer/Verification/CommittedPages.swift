@@ -5,11 +5,11 @@
 final class CommittedPages {
     private let open: OpenFile
     private let pages: RawPages
-    private let log: LogPages?
+    private let log: WALPages?
     private let isCancelled: () -> Bool
 
     /// - Parameter log: `nil` without WAL.
-    init(open: OpenFile, log: LogPages?, isCancelled: @escaping () -> Bool) {
+    init(open: OpenFile, log: WALPages?, isCancelled: @escaping () -> Bool) {
         self.open = open
         self.log = log
         self.isCancelled = isCancelled

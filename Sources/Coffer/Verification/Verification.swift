@@ -5,7 +5,7 @@
 ///    WAL a checkpoint may be half-way through a page, so a page that fails is only a suspect.
 /// 2. In WAL, in a write transaction, the run reads the suspects again and checks the WAL: nobody
 ///    appends to it or restarts it while the write lock is held. A suspect that is stale
-///    (`LogPages`) is not damaged: its frame is checked with the WAL. A store that is open for
+///    (`WALPages`) is not damaged: its frame is checked with the WAL. A store that is open for
 ///    reading only cannot take the lock, and checks failing pages again. Without WAL the run takes
 ///    no lock that would make other readers wait. If there is damage, this step also finds out what
 ///    the damaged pages hold.
@@ -99,10 +99,10 @@ struct Verification {
         let pages = RawPages(open.handle, key: open.key, profile: open.profile)
         // Without WAL there is no WAL index, and asking for it would create one.
         let isWAL = try open.handle.firstText("PRAGMA journal_mode") == "wal"
-        let log = isWAL ? LogFile(handle: open.handle) : nil
+        let log = isWAL ? WALFile(handle: open.handle) : nil
         // Read before the WAL is checked, so that every frame that `newest` relies on is checked.
-        var newest = try log.flatMap { try LogPages($0, pageByteCount: pages.byteCount) }
-        let found = try log.map { try LogCheck(log: $0).run(pages, isLocked: isLocked) }
+        var newest = try log.flatMap { try WALPages($0, pageByteCount: pages.byteCount) }
+        let found = try log.map { try WALCheck(log: $0).run(pages, isLocked: isLocked) }
         let damaged = try damaged(suspects, pages, log, &newest, isLocked: isLocked)
         report.stalePageCount = newest?.stalePageCount ?? 0
         try measureEnd(open.handle, pages, newest, &report)
@@ -122,7 +122,7 @@ struct Verification {
 
     /// Distinguishes a last page that is cut short from bytes behind the end of the database.
     private func measureEnd(
-        _ handle: Handle, _ pages: borrowing RawPages, _ newest: LogPages?,
+        _ handle: Handle, _ pages: borrowing RawPages, _ newest: WALPages?,
         _ report: inout VerificationReport
     ) throws {
         let byteCount = try handle.rawByteCount()
@@ -151,16 +151,16 @@ struct Verification {
     /// Returns the suspects that are not stale and fail each time. Each attempt reads all of them,
     /// so that many damaged pages do not keep the lock for long.
     private func damaged(
-        _ suspects: [Int], _ pages: borrowing RawPages, _ log: LogFile?, _ newest: inout LogPages?,
+        _ suspects: [Int], _ pages: borrowing RawPages, _ log: WALFile?, _ newest: inout WALPages?,
         isLocked: Bool
     ) throws -> [Int] {
         var damaged = suspects
-        for attempt in 0..<(log == nil ? 1 : LogFile.tryCount) where !damaged.isEmpty {
+        for attempt in 0..<(log == nil ? 1 : WALFile.tryCount) where !damaged.isEmpty {
             if attempt > 0 {
                 sleepBriefly()
                 // Without the lock, commits and checkpoints continue.
                 if !isLocked, let log {
-                    newest = try LogPages(log, pageByteCount: pages.byteCount)
+                    newest = try WALPages(log, pageByteCount: pages.byteCount)
                 }
             }
             guard !isCancelled() else { throw Self.cancelled }

@@ -3,13 +3,13 @@ public struct VerificationScope: Sendable, Hashable {
     /// Every page of the main file, and the structure.
     public static let everything = VerificationScope(kind: .everything)
 
-    /// A random sample of up to `pageCountMax` pages, always including page 1, without the
+    /// A random sample of up to `maximumPageCount` pages, always including page 1, without the
     /// structure: for a large store that is checked often. Each run draws a new sample.
     ///
-    /// - Parameter pageCountMax: Pages to check, at least 1. All pages of a smaller store are
+    /// - Parameter maximumPageCount: Pages to check, at least 1. All pages of a smaller store are
     ///   checked.
-    public static func sample(pageCountMax: Int) -> VerificationScope {
-        VerificationScope(kind: .pages(pageCountMax))
+    public static func sample(maximumPageCount: Int) -> VerificationScope {
+        VerificationScope(kind: .pages(maximumPageCount))
     }
 
     /// A random sample of this fraction of all pages, always including page 1, without the

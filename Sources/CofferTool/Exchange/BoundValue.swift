@@ -30,7 +30,7 @@ enum BoundValue {
             return .blob(bytes)
         case "file":
             let file = try InputFile(rest, apartFrom: store)
-            return .blob(Data(try file.readAll(countMax: 1_000_000_000)))
+            return .blob(Data(try file.readAll(maximumCount: 1_000_000_000)))
         default: return .text(argument)
         }
     }

@@ -11,7 +11,7 @@ struct CSVRecords {
     /// Bytes to read at once.
     static let chunkByteCount = 1 << 20
     /// The longest record. Without this limit a quote that never ends would fill the memory.
-    static let recordByteCountMax = 256 << 20
+    static let maximumRecordByteCount = 256 << 20
 
     private let input: InputFile
     private let layout: CSVLayout
@@ -31,9 +31,9 @@ struct CSVRecords {
     ///
     /// - Throws: `RecordProblem` for input that is not CSV or not UTF-8.
     mutating func next() throws -> [Record] {
-        var countMax = Self.chunkByteCount
+        var maximumCount = Self.chunkByteCount
         while true {
-            if !isAtEnd { isAtEnd = try !input.read(countMax, into: &bytes) }
+            if !isAtEnd { isAtEnd = try !input.read(maximumCount, into: &bytes) }
             skipByteOrderMark()
             let part = try bytes.withUnsafeBufferPointer {
                 try layout.part(of: $0, line: line, isLast: isAtEnd)
@@ -44,15 +44,15 @@ struct CSVRecords {
                 return try records(of: part)
             }
             if isAtEnd { return [] }
-            guard bytes.count <= Self.recordByteCountMax else {
+            guard bytes.count <= Self.maximumRecordByteCount else {
                 throw RecordProblem(
                     line: line,
-                    message: "the record is longer than \(Self.recordByteCountMax) bytes",
+                    message: "the record is longer than \(Self.maximumRecordByteCount) bytes",
                     hint: "is there a quote that never ends?")
             }
             // For a record longer than a chunk, reads as much again, so that it is not scanned too
             // often.
-            countMax = max(countMax, bytes.count)
+            maximumCount = max(maximumCount, bytes.count)
         }
     }
 

@@ -53,14 +53,14 @@ final class InputFile {
         return first.st_dev == second.st_dev && first.st_ino == second.st_ino
     }
 
-    /// Appends the next bytes, at most `countMax`; returns `false` at the end.
+    /// Appends the next bytes, at most `maximumCount`; returns `false` at the end.
     ///
     /// - Throws: `CancellationError`, even while no bytes arrive.
-    func read(_ countMax: Int, into bytes: inout [UInt8]) throws -> Bool {
+    func read(_ maximumCount: Int, into bytes: inout [UInt8]) throws -> Bool {
         var filled = 0
         // Not in place, because growing an array by that many zeros is slow in a debug build.
-        let chunk = try [UInt8](unsafeUninitializedCapacity: countMax) { buffer, initialized in
-            while filled < countMax {
+        let chunk = try [UInt8](unsafeUninitializedCapacity: maximumCount) { buffer, initialized in
+            while filled < maximumCount {
                 try waitForBytes()
                 let room = UnsafeMutableRawBufferPointer(
                     UnsafeMutableBufferPointer(rebasing: buffer[filled...]))
@@ -84,12 +84,12 @@ final class InputFile {
     }
 
     /// Reads the whole input.
-    func readAll(countMax: Int) throws -> [UInt8] {
+    func readAll(maximumCount: Int) throws -> [UInt8] {
         var bytes: [UInt8] = []
-        if let byteCount { bytes.reserveCapacity(min(byteCount, countMax) + 2) }
+        if let byteCount { bytes.reserveCapacity(min(byteCount, maximumCount) + 2) }
         while try read(1 << 20, into: &bytes) {
-            guard bytes.count <= countMax else {
-                throw ToolError(.failure, "\(name) has more than \(countMax) bytes")
+            guard bytes.count <= maximumCount else {
+                throw ToolError(.failure, "\(name) has more than \(maximumCount) bytes")
             }
         }
         return bytes

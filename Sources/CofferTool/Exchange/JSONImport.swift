@@ -3,7 +3,7 @@ import Coffer
 /// Fills a table from JSON lines.
 struct JSONImport {
     /// The longest line, which is about the engine's own limit for a value.
-    private static let lineByteCountMax = 1 << 30
+    private static let maximumLineByteCount = 1 << 30
 
     let run: ImportRun
     let table: String
@@ -119,7 +119,7 @@ struct JSONImport {
                 bytes.removeFirst(start)
                 start = 0
                 searched = bytes.count
-                guard bytes.count <= JSONImport.lineByteCountMax else {
+                guard bytes.count <= JSONImport.maximumLineByteCount else {
                     throw ToolError(.failure, "\(input.name) has a line of more than 1 GiB")
                 }
                 isAtEnd = try !input.read(max(1 << 20, bytes.count), into: &bytes)

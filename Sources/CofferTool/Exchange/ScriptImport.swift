@@ -3,7 +3,7 @@ import Coffer
 /// Runs the statements of an SQL file, such as a dump, as one transaction.
 struct ScriptImport {
     /// Limits the size of the file, because it is held in memory.
-    private static let byteCountMax = 1_000_000_000
+    private static let maximumByteCount = 1_000_000_000
 
     private let path: String
     private let connection: Connection
@@ -17,7 +17,7 @@ struct ScriptImport {
         connection = run.connection
         input = run.input
         reporter = run.reporter
-        var bytes = try input.readAll(countMax: Self.byteCountMax)
+        var bytes = try input.readAll(maximumCount: Self.maximumByteCount)
         if bytes.starts(with: [0xef, 0xbb, 0xbf]) { bytes.removeFirst(3) }
         if let index = bytes.firstIndex(of: 0) {
             let line = bytes[..<index].count { $0 == 0x0a } + 1

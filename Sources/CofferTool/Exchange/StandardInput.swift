@@ -11,7 +11,7 @@ enum StandardInput {
 
     /// Reads all of it as UTF-8.
     static func text(_ what: String) throws -> String {
-        let bytes = try InputFile("-", apartFrom: "").readAll(countMax: 64 << 20)
+        let bytes = try InputFile("-", apartFrom: "").readAll(maximumCount: 64 << 20)
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw ToolError(.failure, "the \(what) from standard input is not UTF-8")
         }

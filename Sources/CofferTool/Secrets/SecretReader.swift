@@ -11,7 +11,7 @@ import Darwin
 /// Reads a secret directly into locked memory; no copy remains elsewhere.
 enum SecretReader {
     /// A passphrase must be shorter. A longer input is assumed to be the wrong file.
-    static let byteCountMax = 64 << 10
+    static let maximumByteCount = 64 << 10
 
     /// Reads the key of an existing store.
     static func current(_ source: SecretSource, for path: String) throws -> StoreKey {
@@ -40,7 +40,7 @@ enum SecretReader {
         case .command(let command):
             return try passphrase(source) { try PassphraseCommand(command).run(into: $0) }
         case .rawKeyDescriptor(let number):
-            return try StoreKey(isPassphrase: false, byteCountMax: byteCountMax) { bytes in
+            return try StoreKey(isPassphrase: false, maximumByteCount: maximumByteCount) { bytes in
                 let count = try readAll(FileDescriptor(rawValue: number), source, into: bytes)
                 return try RawKeyText.decode(bytes, count: count, source: source)
             }
@@ -50,7 +50,7 @@ enum SecretReader {
     private static func passphrase(
         _ source: SecretSource, _ read: (UnsafeMutableRawBufferPointer) throws -> Int
     ) throws -> StoreKey {
-        try StoreKey(isPassphrase: true, byteCountMax: byteCountMax) { bytes in
+        try StoreKey(isPassphrase: true, maximumByteCount: maximumByteCount) { bytes in
             let count = withoutNewline(bytes, count: try read(bytes))
             guard count > 0 else {
                 throw ToolError(
@@ -104,7 +104,7 @@ enum SecretReader {
         }
         throw ToolError(
             .secretSource,
-            "what comes from \(source.description) is longer than \(byteCountMax - 1) bytes",
+            "what comes from \(source.description) is longer than \(maximumByteCount - 1) bytes",
             hint: "is it the right source?")
     }
 }

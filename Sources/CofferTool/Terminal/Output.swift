@@ -15,7 +15,7 @@ import Darwin
 /// Data is written unchanged, except to a terminal, which would interpret control characters.
 struct StandardOutput {
     /// Bytes that are written together.
-    private static let byteCountMax = 1 << 16
+    private static let maximumByteCount = 1 << 16
     private var buffer: [UInt8] = []
     private let descriptor: FileDescriptor
     private let name: String
@@ -31,7 +31,7 @@ struct StandardOutput {
     ///   it.
     mutating func write(_ bytes: some Sequence<UInt8>) throws {
         buffer.append(contentsOf: bytes)
-        if buffer.count >= Self.byteCountMax { try flush() }
+        if buffer.count >= Self.maximumByteCount { try flush() }
     }
 
     mutating func writeLine(_ text: String) throws {

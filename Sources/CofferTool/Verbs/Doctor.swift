@@ -167,7 +167,7 @@ private enum Examination {
         case .plaintextHeader:
             "its header is plaintext (cipher_plaintext_header_size) and no page's MAC covers it: "
                 + "no verb opens such a file"
-        case .blank where status.logByteCount + status.journalByteCount > 0:
+        case .blank where status.walByteCount + status.journalByteCount > 0:
             "its first page is blank, and the log or journal may have it: coffer status with the "
                 + "key tells"
         case .blank: "blank, which is damage: restore it from a backup"

@@ -34,7 +34,7 @@ struct Encrypt: AsyncParsableCommand, ChangingVerb {
                     ? "it is encrypted behind a plaintext header (cipher_plaintext_header_size): "
                         + "export it into a file without that setting, with the program that made "
                         + "it"
-                    : "coffer migrate copies encrypted databases of other formats")
+                    : "coffer upgrade copies encrypted databases of other formats")
         }
         var configuration = copy.store.configuration
         configuration.profile = profile.profile?.profile

@@ -138,7 +138,7 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
 
     private func rekey(_ opened: Store, to newKey: KeyHolder) async throws -> Result {
         let status = try StoreFileStatus(path: store.path)
-        if status.logByteCount > 0 { await Self.warnOfCutOffCommits(opened) }
+        if status.walByteCount > 0 { await Self.warnOfCutOffCommits(opened) }
         let progress = RekeyProgress.watch(status, output.reporter("rekey", unit: "bytes"))
         let start = ContinuousClock.now
         let report: RekeyReport
@@ -172,7 +172,7 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
     private static func warnOfCutOffCommits(_ opened: Store) async {
         // A sample covers the whole WAL. An error that prevents this check also prevents the
         // change.
-        guard let report = try? await opened.verify(.sample(pageCountMax: 1)) else { return }
+        guard let report = try? await opened.verify(.sample(maximumPageCount: 1)) else { return }
         for problem in report.problems { Terminal.warn(problem) }
     }
 

@@ -67,7 +67,7 @@ struct RekeyObstacles: Report {
             let text = "\(found.surplusByteCount) bytes are behind the end of the database"
             obstacles.append((.damaged, text + ": change the key of a copy made by backup"))
         }
-        if let limit = found.writableByteCountMax, limit < found.neededByteCount {
+        if let limit = found.maximumWritableByteCount, limit < found.neededByteCount {
             let text = "this process may write no file of more than \(limit) bytes (ulimit -f)"
             obstacles.append((.noSpaceOrIO, text))
         }

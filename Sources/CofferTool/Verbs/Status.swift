@@ -39,7 +39,7 @@ struct StatusReport: Report {
     let path: String
     let format: StoreFileStatus.Format
     let byteCount: Int
-    let logByteCount: Int
+    let walByteCount: Int
     let journalByteCount: Int
     let engine: String
     let engineNotice: String?
@@ -54,7 +54,7 @@ struct StatusReport: Report {
         let freePageCount: Int
         /// Whether the main file without its WAL opens with the key; `false` between a rekey and
         /// its checkpoint.
-        let opensWithoutLog: Bool
+        let opensWithoutWAL: Bool
         let tables: [Table]
 
         struct Table: Encodable {
@@ -66,7 +66,7 @@ struct StatusReport: Report {
             profile = store.profile.description
             pageByteCount = store.profile.pageByteCount
             journalMode = store.journalMode.description
-            opensWithoutLog = try store.opensWithoutLog()
+            opensWithoutWAL = try store.opensWithoutWAL()
             (pageCount, freePageCount, tables) = try store.read { tx in
                 let pages: Int = try tx.firstRow("PRAGMA page_count")?.get(0) ?? 0
                 let free: Int = try tx.firstRow("PRAGMA freelist_count")?.get(0) ?? 0
@@ -89,7 +89,7 @@ struct StatusReport: Report {
         path = file.path
         format = file.format
         byteCount = file.byteCount
-        logByteCount = file.logByteCount
+        walByteCount = file.walByteCount
         journalByteCount = file.journalByteCount
         self.engine = "SQLCipher \(engine.cipherVersion), SQLite \(engine.sqliteVersion)"
         engineNotice = engine.ageNotice
@@ -98,7 +98,7 @@ struct StatusReport: Report {
     var lines: [(label: String, value: String)] {
         var lines = [
             ("file", path), ("format", content.map { "store, \($0.profile)" } ?? formatText),
-            ("size", "\(byteCount) bytes"), ("log", Self.bytes(logByteCount)),
+            ("size", "\(byteCount) bytes"), ("log", Self.bytes(walByteCount)),
             ("journal", Self.bytes(journalByteCount)),
         ]
         if let content {
@@ -111,7 +111,7 @@ struct StatusReport: Report {
                 ),
                 ("tables", "\(content.tables.count)"),
             ]
-            if !content.opensWithoutLog {
+            if !content.opensWithoutWAL {
                 let text = "does not open with this key without its log: if the key was changed, "
                 lines.append(("main file", text + "run the same rekey again"))
             }
@@ -126,7 +126,7 @@ struct StatusReport: Report {
         switch format {
         case .empty: "empty: not a store, but what is left of one"
         case .notAStore: "not a store"
-        case .blank where logByteCount + journalByteCount > 0:
+        case .blank where walByteCount + journalByteCount > 0:
             "its first page is blank, and the log or journal may have it: ask with the key"
         case .blank: "blank, which is damage: restore it from a backup"
         case .plaintext: "plaintext SQLite database: not encrypted"

@@ -26,8 +26,8 @@ struct StoreOptions: ParsableArguments {
         configuration.journalMode = .existing
         configuration.hardLinks = .refused
         configuration.busyTimeout = .milliseconds(Int(busyTimeout * 1000))
-        configuration.readerCountMax = 1
-        configuration.cacheByteCountMax = 64 << 20
+        configuration.maximumReaderCount = 1
+        configuration.maximumCacheByteCount = 64 << 20
         return configuration
     }
 

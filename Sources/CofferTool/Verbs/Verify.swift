@@ -31,7 +31,7 @@ struct Verify: AsyncParsableCommand {
 
     func run() async throws {
         let reporter = output.reporter("verify", unit: "pages")
-        let scope = sample.map(VerificationScope.sample(pageCountMax:)) ?? .everything
+        let scope = sample.map(VerificationScope.sample(maximumPageCount:)) ?? .everything
         // Opens for reading only, which leaves a WAL with content alone. The last connection to
         // close would otherwise move the WAL into the file and delete it. By then, opening has
         // already cut off the frames behind a damaged frame, so that nobody could save them.

@@ -414,7 +414,7 @@ import Testing
         async throws
     {
         var configuration = Configuration.impatient(.wal)
-        configuration.readerCountMax = 1
+        configuration.maximumReaderCount = 1
         let store = try open(.createIfMissing, configuration)
         let hold = Hold()
         async let held: Void = store.read { _ in hold.stay() }

@@ -102,7 +102,7 @@ import Testing
         let upper = try store.read { tx in try tx.entries(in: bucket, from: middle).map(\.key) }
         let lower = try store.read { tx in try tx.entries(in: bucket, below: middle).map(\.key) }
         #expect(lower + upper == sorted)
-        #expect(try store.read { tx in try tx.entries(in: bucket, countMax: 2).count } == 2)
+        #expect(try store.read { tx in try tx.entries(in: bucket, maximumCount: 2).count } == 2)
     }
 
     @Test func `a prefix finds exactly the keys that begin with it`() throws {

@@ -283,7 +283,7 @@ import Testing
         try await store.decrypt(to: folder.path("back.db"))
         try await store.backup(to: folder.path("backup.db"))
         try await store.backup(to: folder.path("other.db"), key: .numbered(2))
-        try await Store.migrate(
+        try await Store.upgrade(
             from: folder.path("other.db"), key: .numbered(2), to: folder.path("new.db"))
         try await store.close()
         let expected = try Dump.plaintext(plain)

@@ -18,7 +18,7 @@ import Testing
         try fixture.insert(data)
         let connection = try fixture.connection()
         for chunk in [1, 1000, Self.page, 64 << 10, 16 << 20] where byteCount / chunk < 10_000 {
-            #expect(try connection.blob(byteCountMax: chunk) == data, "\(chunk)")
+            #expect(try connection.blob(maximumByteCount: chunk) == data, "\(chunk)")
         }
         #expect(!connection.isInTransaction)
         let store = try fixture.store()
@@ -35,7 +35,7 @@ import Testing
         try fixture.insert(BlobFixture.bytes(2500))
         var counts: [Int] = []
         try fixture.connection().withBlob("data", in: "t", row: 1) { blob throws in
-            try blob.forEachChunk(byteCountMax: 1000) { counts.append($0.count) }
+            try blob.forEachChunk(maximumByteCount: 1000) { counts.append($0.count) }
         }
         #expect(counts == [1000, 1000, 500])
     }
@@ -49,7 +49,7 @@ import Testing
             expect(.misuse) { try blob.bytes(in: -1..<2) }
             expect(.misuse) { try blob.bytes(in: 11..<11) }
             expect(.misuse) { try blob.bytes(in: Int.max - 1..<Int.max) }
-            expect(.misuse) { try blob.forEachChunk(byteCountMax: 0) { _ in } }
+            expect(.misuse) { try blob.forEachChunk(maximumByteCount: 0) { _ in } }
             #expect(try blob.bytes(in: 10..<10).isEmpty)
             #expect(try blob.bytes(in: 8..<10) == BlobFixture.bytes(10)[8..<10])
         }

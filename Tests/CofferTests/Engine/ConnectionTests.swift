@@ -307,7 +307,7 @@ import Testing
 
     @Test func `the statement cache is bounded`() throws {
         var configuration = Configuration.testing(.delete)
-        configuration.statementCountMax = 4
+        configuration.maximumStatementCount = 4
         let other = try Connection(
             path: folder.path("small.db"), key: .numbered(1), configuration: configuration)
         for number in 0..<20 { try other.execute(SQL(text: "SELECT " + String(number))) }

@@ -29,16 +29,16 @@ import Testing
     }
 
     @Test(arguments: OlderVersion.allCases)
-    func `a file of SQLCipher 1 or 2 is .needsMigration and stays as it is`(
+    func `a file of SQLCipher 1 or 2 is .needsUpgrade and stays as it is`(
         version: OlderVersion
     ) throws {
         try make(version)
         let before = try Data(contentsOf: URL(filePath: path))
-        let error = expect(.needsMigration) { try open("open sesame") }
+        let error = expect(.needsUpgrade) { try open("open sesame") }
         #expect(error?.message.contains(version == .one ? "SQLCipher 1" : "SQLCipher 2") == true)
-        #expect(error?.hint?.contains("Store.migrate") == true)
-        #expect(error?.hint?.contains("coffer migrate") == true)
-        if version == .one { expect(.needsMigration) { try open("open sesame", nil) } }
+        #expect(error?.hint?.contains("Store.upgrade") == true)
+        #expect(error?.hint?.contains("coffer upgrade") == true)
+        if version == .one { expect(.needsUpgrade) { try open("open sesame", nil) } }
         #expect(try Data(contentsOf: URL(filePath: path)) == before)
     }
 
@@ -70,7 +70,7 @@ import Testing
     @Test func `an older file under a raw key is recognised where it differs`() throws {
         let one = folder.path("one.db")
         try #require(RawConnection.older(one, .one, key: 1).run("CREATE TABLE t(v)") == SQLITE_OK)
-        expect(.needsMigration) { try Connection(path: one, key: .numbered(1)) }
+        expect(.needsUpgrade) { try Connection(path: one, key: .numbered(1)) }
         expect(.wrongKey) { try Connection(path: one, key: .numbered(2)) }
         // The rounds do not matter to a raw key, so 2.x is 3.x.
         let two = folder.path("two.db")
@@ -82,7 +82,7 @@ import Testing
     func `no store is opened or made in an older profile`(profile: CipherProfile) throws {
         try make(profile == .sqlcipher1 ? .one : .two)
         let error = expect(.misuse) { try open("open sesame", profile) }
-        #expect(error?.hint?.contains("Store.migrate") == true)
+        #expect(error?.hint?.contains("Store.upgrade") == true)
         expect(.misuse) {
             _ = try Store(
                 path: folder.path("new.db"), key: .numbered(1),

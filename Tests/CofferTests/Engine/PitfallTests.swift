@@ -50,6 +50,6 @@ import Testing
 
     @Test func `P15 SQL with values in its text does not grow the cache without bound`() throws {
         for number in 0..<500 { try connection.execute(SQL(text: "SELECT " + String(number))) }
-        #expect(connection.cache.count == connection.configuration.statementCountMax)
+        #expect(connection.cache.count == connection.configuration.maximumStatementCount)
     }
 }

@@ -29,7 +29,7 @@ import Workload
         let status = try StoreFileStatus(path: path)
         #expect(status.format == format)
         #expect(status.byteCount == count)
-        #expect(status.logByteCount == 0)
+        #expect(status.walByteCount == 0)
         #expect(status.journalByteCount == 0)
     }
 
@@ -54,7 +54,7 @@ import Workload
             return status
         }
         #expect(status.format == .encrypted)
-        #expect(status.logByteCount > 0)
+        #expect(status.walByteCount > 0)
         #expect(status.path == URL(filePath: path).resolvingSymlinksInPath().path)
     }
 

@@ -30,7 +30,7 @@ import Testing
             let errors = [
                 expect(code) { _ = try Store(path: path, key: .raw(key), mode: mode) },
                 expect(code) { _ = try Connection(path: path, key: .raw(key), mode: mode) },
-                expect(code) { try Store.migrate(from: path, key: .raw(key), to: copy) },
+                expect(code) { try Store.upgrade(from: path, key: .raw(key), to: copy) },
             ]
             for error in errors {
                 #expect(error?.pages == pages)

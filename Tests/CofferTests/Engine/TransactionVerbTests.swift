@@ -201,11 +201,11 @@ import Testing
         try wal.execute("CREATE TABLE t(v)")
         try wal.execute("INSERT INTO t VALUES (1)")
         let passive = try #require(try wal.checkpoint())
-        #expect(passive.logFrameCount > 0)
-        #expect(passive.checkpointedFrameCount == passive.logFrameCount)
+        #expect(passive.walFrameCount > 0)
+        #expect(passive.checkpointedFrameCount == passive.walFrameCount)
         #expect(
             try wal.checkpoint(.truncate)
-                == CheckpointResult(logFrameCount: 0, checkpointedFrameCount: 0))
+                == CheckpointResult(walFrameCount: 0, checkpointedFrameCount: 0))
         #expect(try Damage.byteCount(folder.path("wal.db-wal")) == 0)
         try wal.begin()
         expect(.misuse) { try wal.checkpoint() }

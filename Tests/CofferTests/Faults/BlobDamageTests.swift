@@ -13,12 +13,12 @@ import Testing
         let fixture = try BlobFixture(mode)
         let data = try fixture.insertDamaged(part)
         let store = try fixture.store()
-        for byteCountMax in [100, 4096, 1 << 20] {
+        for maximumByteCount in [100, 4096, 1 << 20] {
             var received = Data()
             let error = expect(.damaged) {
                 try store.read { tx in
                     try tx.withBlob("data", in: "t", row: 1) { blob in
-                        try blob.forEachChunk(byteCountMax: byteCountMax) {
+                        try blob.forEachChunk(maximumByteCount: maximumByteCount) {
                             received.append(contentsOf: $0)
                         }
                     }
@@ -26,7 +26,7 @@ import Testing
             }
             #expect(error?.table == "t" && error?.column == "data")
             #expect(data.starts(with: received) && received.count < data.count)
-            if part == .last, byteCountMax < 1 << 20 {
+            if part == .last, maximumByteCount < 1 << 20 {
                 #expect(received.count > data.count / 2, "what is good comes out")
             }
             #expect(try store.read { tx in try tx.rows("SELECT v FROM good").count } == 1)

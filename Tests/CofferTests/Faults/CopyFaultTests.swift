@@ -12,7 +12,7 @@ import Testing
 
     enum Kind: String, CaseIterable {
         case encrypt
-        case migrate
+        case upgrade
         case decrypt
         case backup
     }
@@ -64,8 +64,8 @@ import Testing
             try Store.encrypt(
                 plaintextAt: path, to: target, key: .numbered(1), configuration: configuration,
                 progress: progress)
-        case .migrate:
-            try Store.migrate(
+        case .upgrade:
+            try Store.upgrade(
                 from: path, key: .numbered(1), to: target, configuration: configuration,
                 progress: progress)
         case .decrypt:
@@ -85,7 +85,7 @@ import Testing
     // MARK: A damaged source
 
     /// Both engines return zeros with success for the last overflow page of a value.
-    @Test(arguments: [Kind.migrate, .decrypt, .backup], [false, true])
+    @Test(arguments: [Kind.upgrade, .decrypt, .backup], [false, true])
     func `a damaged or zeroed last overflow page is .damaged, named, and never copied as zeros`(
         kind: Kind, isZeroed: Bool
     ) throws {
@@ -109,7 +109,7 @@ import Testing
         try expectNothingBut()
     }
 
-    @Test(arguments: supportedProfiles, [Kind.migrate, .decrypt, .backup])
+    @Test(arguments: supportedProfiles, [Kind.upgrade, .decrypt, .backup])
     func `any damaged page of a source in use is .damaged, named, and no copy is made`(
         profile: CipherProfile, kind: Kind
     ) throws {
@@ -192,8 +192,8 @@ import Testing
                     try await Store.encrypt(
                         plaintextAt: path, to: target, key: .numbered(1),
                         configuration: configuration, progress: progress)
-                case .migrate:
-                    try await Store.migrate(
+                case .upgrade:
+                    try await Store.upgrade(
                         from: path, key: .numbered(1), to: target, configuration: configuration,
                         progress: progress)
                 case .decrypt:

@@ -217,8 +217,8 @@ import Testing
         let data = Data(repeating: 9, count: 40_000)
         try store.write { tx in try tx.execute("INSERT INTO t VALUES (7, \(data))") }
         // The writer's last frames are the pages of the value, in the order of their numbers.
-        let logByteCount = try Damage.byteCount(path + "-wal")
-        try Damage.overwriteFromOutside(path + "-wal", at: logByteCount - 1000)
+        let walByteCount = try Damage.byteCount(path + "-wal")
+        try Damage.overwriteFromOutside(path + "-wal", at: walByteCount - 1000)
         expect(.damaged) { try store.read { tx in try tx.rows("SELECT data FROM t").count } }
         expect(.damaged) {
             try store.read { tx in

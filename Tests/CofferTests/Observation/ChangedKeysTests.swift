@@ -80,7 +80,7 @@ import Testing
         index: Int
     ) async throws {
         let fixture = try prepared()
-        try fixture.write { tx in for table in Self.tables { try tx.logChanges(of: table) } }
+        try fixture.write { tx in for table in Self.tables { try tx.keepHistory(of: table) } }
         let token = try fixture.read { tx in try tx.changeToken() }
         let (sql, rows) = Self.writes[index]
         let loop = fixture.store.changes(in: "k", "nullable", "pair", "int", "unsaid")
@@ -97,7 +97,7 @@ import Testing
         let (first, second) = (UUID(), UUID())
         try fixture.write { tx in
             try tx.insert(Memo(id: first, text: "one"))
-            try tx.logChanges(of: Memo.table)
+            try tx.keepHistory(of: Memo.table)
         }
         let token = try fixture.read { tx in try tx.changeToken() }
         let loop = fixture.store.changes(in: Memo.self).makeAsyncIterator()
@@ -137,7 +137,7 @@ import Testing
         try fixture.run(
             "UPDATE k SET v = zeroblob(100)", "UPDATE other SET v = 1",
             "INSERT INTO other VALUES (zeroblob(9))")
-        try fixture.write { tx in try tx.logChanges(of: "k") }
+        try fixture.write { tx in try tx.keepHistory(of: "k") }
         let token = try fixture.read { tx in try tx.changeToken() }
         let loop = fixture.store.changes(in: "k").makeAsyncIterator()
         try fixture.write { tx in
@@ -153,8 +153,8 @@ import Testing
         let logged = try await fixture.store.changes(since: token)
         #expect(logged.changes.map(\.text) == ["update k b"])
         try fixture.write { tx in
-            try tx.logChanges(of: "k")
-            try tx.stopLoggingChanges(of: "k")
+            try tx.keepHistory(of: "k")
+            try tx.stopKeepingHistory(of: "k")
         }
         try fixture.write { tx in
             try tx.withWritableBlob("v", in: "k", row: 1) { blob in
@@ -168,7 +168,7 @@ import Testing
         throws
     {
         let fixture = try prepared()
-        try fixture.write { tx in try tx.logChanges(of: "pair") }
+        try fixture.write { tx in try tx.keepHistory(of: "pair") }
         let token = try fixture.read { tx in try tx.changeToken() }
         try fixture.run("REPLACE INTO pair(a, b) VALUES (1, 2)", "DROP TABLE pair")
         try fixture.run("CREATE TABLE pair(a INTEGER PRIMARY KEY)", "INSERT INTO pair VALUES (2)")

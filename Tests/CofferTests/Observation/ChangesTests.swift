@@ -226,7 +226,7 @@ import Testing
 
     @Test func `a loop that falls behind is asked to read again, once`() async throws {
         let fixture = try ObservationFixture()
-        let loop = fixture.store.changes(in: "t", waitingRowCountMax: 3).makeAsyncIterator()
+        let loop = fixture.store.changes(in: "t", maximumWaitingRowCount: 3).makeAsyncIterator()
         for id in 1...6 { try fixture.run("INSERT INTO t(id) VALUES (\(id))") }
         let told = try await loop.rows()
         #expect(told == ["rescan overflow"])
@@ -237,7 +237,8 @@ import Testing
 
     @Test func `a commit of too many rows is reported as one rescan`() async throws {
         let fixture = try ObservationFixture()
-        let loop = fixture.store.changes(in: "t", waitingRowCountMax: 1 << 20).makeAsyncIterator()
+        let loop = fixture.store.changes(in: "t", maximumWaitingRowCount: 1 << 20)
+            .makeAsyncIterator()
         let count = 12_000
         try fixture.write { tx in
             for id in 1...count { try tx.execute("INSERT INTO t(id) VALUES (\(id))") }

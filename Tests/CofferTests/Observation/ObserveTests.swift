@@ -110,7 +110,7 @@ import Testing
         for name in ["a", "b"] {
             let item = Item(id: 1, name: name)
             try fixture.write { tx in
-                try tx.insertOrUpdate(item)
+                try tx.upsert(item)
                 try tx.set(name == "a" ? 1 : 2, for: "one", in: bucket)
             }
             value = try await itemLoop.next()
@@ -269,7 +269,7 @@ import Testing
     @Test func `the last value of every loop is the last commit, no matter who writes`()
         async throws
     {
-        let fixture = try ObservationFixture { $0.readerCountMax = 3 }
+        let fixture = try ObservationFixture { $0.maximumReaderCount = 3 }
         let (writerCount, writeCount) = (8, isLongRun ? 2_000 : 60)
         let values = fixture.store.observe { tx in
             // Both values belong to one snapshot, so a torn read would show.

@@ -25,7 +25,7 @@ import Testing
         Arrow(from: "Engine", to: "Store", by: "WorkThreads"),
         // A blob that is written in place fires no trigger, so the store notes it in the change
         // log.
-        Arrow(from: "Store", to: "Observation", by: "ChangeLog"),
+        Arrow(from: "Store", to: "Observation", by: "ChangeHistory"),
     ]
 
     /// Files outside Engine and SQL that call C, each with its reason.
@@ -35,7 +35,7 @@ import Testing
         "Copies/PageCopy.swift": "sqlite3_backup",
         "Copies/PlaintextFile.swift": "opens the plaintext side",
         "Rotation/Rekey.swift": "sqlite3_rekey",
-        "Rotation/RekeyedLog.swift": "syncs the main file between two checkpoints",
+        "Rotation/RekeyedWAL.swift": "syncs the main file between two checkpoints",
         "Store/Transactions/SpoolFile.swift": "opens a file without a name",
     ]
 
@@ -137,7 +137,7 @@ import Testing
         ("Keys", "SQL", "Tokenizer"), ("Pages", "Engine", "Handle"),
         ("Engine", "Store", "WriteQueue"), ("Store", "Records", "Record"),
         ("Store", "Observation", "StoreObservation"), ("Records", "Buckets", "Bucket"),
-        ("Rotation", "Verification", "LogCheck"),
+        ("Rotation", "Verification", "WALCheck"),
     ])
     func `a new arrow back is found`(from: String, to: String, name: String) throws {
         let arrow = Source("\(from)/New.swift", "func use(_ it: \(name)) { print(\"\\(it)\") }")

@@ -222,7 +222,7 @@ struct CancellationHarness {
         guard journalMode == .wal else { return }
         let hold = Hold()
         let begun = Shared(0)
-        let reads = (0..<configuration.readerCountMax).map { _ in
+        let reads = (0..<configuration.maximumReaderCount).map { _ in
             Task {
                 try await store.read(timeout: Self.patience) { _ in
                     begun.update { $0 += 1 }

@@ -139,7 +139,7 @@ import Testing
             var third = type.numbered(3)
             (third.place, third.ended) = (third.id, third.began)
             try tx.update(third, only: \.place, \.ended)
-            try tx.insertOrUpdate(type.numbered(4))
+            try tx.upsert(type.numbered(4))
             return try tx.rows("SELECT * FROM trip ORDER BY id").map(\.values)
         }
     }

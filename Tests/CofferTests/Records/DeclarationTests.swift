@@ -270,8 +270,8 @@ import Testing
             #expect(try tx.delete(Word.order(by: \.count, .descending).limit(2)) == 2)
             let query = Word.order(by: \.count).limit(3).set(\.count, to: 100)
             #expect(try tx.update(query) == 3)
-            try tx.insertOrUpdate(Word(text: "w4", language: "en", count: 50))
-            try tx.insertOrUpdate(Word(text: "w4", language: "de", count: 51))
+            try tx.upsert(Word(text: "w4", language: "en", count: 50))
+            try tx.upsert(Word(text: "w4", language: "de", count: 51))
             #expect(try tx.delete(words[4]))
             #expect(
                 try tx.fetch(Word.order(by: \.language).order(by: \.text)).map(\.count)

@@ -54,7 +54,7 @@ import Testing
     private static let verbs: [Verb] = [
         ("insert", { tx in try tx.insert(card) }),
         ("insert many", { tx in try tx.insert([card, card]) }),
-        ("insertOrUpdate", { tx in try tx.insertOrUpdate(card) }),
+        ("upsert", { tx in try tx.upsert(card) }),
         ("update", { tx in try tx.update(card) }),
         ("update only", { tx in try tx.update(card, only: \.rank) }),
         ("update where", { tx in try tx.update(Card.all.set(\.rank, to: 1)) }),

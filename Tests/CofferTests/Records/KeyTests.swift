@@ -61,7 +61,7 @@ import Testing
             #expect(try tx.insert(Letter(sender: ada.id, text: "a")) == 1)
             let first = LetterID(rawValue: 1)
             #expect(try tx.insert(Letter(sender: bob.id, answered: first, text: "b")) == 2)
-            try tx.insertOrUpdate(Letter(id: LetterID(rawValue: 9), sender: ada.id, text: "c"))
+            try tx.upsert(Letter(id: LetterID(rawValue: 9), sender: ada.id, text: "c"))
             let ghost = Tagged<Person, UUID>(UUID())
             _ = expect(.constraint) { try tx.insert(Letter(sender: ghost, text: "x")) }
 
@@ -149,13 +149,13 @@ import Testing
             #expect(try tx.update(other))
             #expect(try tx.fetch(type.where(\.value == 77)) == [other])
             other.note = "again"
-            try tx.insertOrUpdate(other)
-            try tx.insertOrUpdate(One("c", 1, 1))
+            try tx.upsert(other)
+            try tx.upsert(One("c", 1, 1))
             other.note = "once more"
-            try tx.insertOrUpdate(other, conflictingOn: \.column, \.sheet, \.row)
+            try tx.upsert(other, conflictingOn: \.column, \.sheet, \.row)
             #expect(try tx.fetch(type.where(\.note != nil)) == [other])
             #expect(try tx.count(type.all) == 41)
-            _ = expect(.misuse) { try tx.insertOrUpdate(other, conflictingOn: \.sheet, \.row) }
+            _ = expect(.misuse) { try tx.upsert(other, conflictingOn: \.sheet, \.row) }
 
             #expect(try tx.delete(other))
             #expect(try !tx.delete(other))
@@ -209,7 +209,7 @@ import Testing
             try tx.insert(spots.map { Tile(id: $0, kind: "a") })
             _ = expect(.constraint) { try tx.insert(Tile(id: spots[0], kind: "b")) }
             #expect(try tx.update(Tile(id: spots[1], kind: "b")))
-            try tx.insertOrUpdate(Tile(id: spots[2], kind: "c"))
+            try tx.upsert(Tile(id: spots[2], kind: "c"))
             #expect(try tx.fetch(Tile.where(\.id == spots[1])).map(\.kind) == ["b"])
             #expect(try tx.count(Tile.where(spots.contains(\.id))) == 3)
             #expect(try tx.delete(Tile(id: spots[0], kind: "")))
@@ -237,7 +237,7 @@ import Testing
         try store.write { tx throws in
             #expect(try tx.insert(Only()) == 1)
             #expect(try tx.insert(Only(id: 5)) == 5)
-            try tx.insertOrUpdate([Only(id: 5), Only(id: nil), Only(id: 9)])
+            try tx.upsert([Only(id: 5), Only(id: nil), Only(id: 9)])
             #expect(try tx.fetch(Only.order(by: \.id)).map(\.id) == [1, 5, 6, 9])
             #expect(try tx.update(Only(id: 6)))
             #expect(try !tx.update(Only(id: 7)))

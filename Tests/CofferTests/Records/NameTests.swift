@@ -63,7 +63,7 @@ import Testing
         }
         try store.write { tx throws in
             try tx.execute("DROP TABLE IF EXISTS coffer_list")
-            try tx.insertOrUpdate(Group(id: 1, order: "o"))
+            try tx.upsert(Group(id: 1, order: "o"))
             try tx.create(type)
             try tx.create(type)
             #expect(try tx.schemaDifferences(of: type).isEmpty)
@@ -89,7 +89,7 @@ import Testing
                 try tx.update(type.where(\.i == 2).set(\.comma, to: "nothing"))
             }
             first.quote = "by value"
-            try tx.insertOrUpdate(first, conflictingOn: \.value)
+            try tx.upsert(first, conflictingOn: \.value)
             #expect(try tx.fetch(type.where(\.comma == "o")) == [first])
             let ofGroup = Group.where(\.order == "o")
             let join = type.order(by: \.i).joining(\.table, to: ofGroup)
@@ -195,7 +195,7 @@ import Testing
             var second = Wide<M>(2)
             second.values[M.count - 1] = 5
             #expect(try tx.update(second))
-            try tx.insertOrUpdate([second, Wide<M>(3)])
+            try tx.upsert([second, Wide<M>(3)])
             #expect(try tx.find(type, 2) == second)
             #expect(try tx.fetch(type.all) == [Wide<M>(1), second, Wide<M>(3)])
             #expect(try tx.delete(second))
@@ -212,7 +212,7 @@ import Testing
             for verb in [
                 { tx in try tx.insert(Wide<TooMany>(1)) },
                 { tx in try tx.update(Wide<TooMany>(1)) },
-                { tx in try tx.insertOrUpdate(Wide<TooMany>(1)) },
+                { tx in try tx.upsert(Wide<TooMany>(1)) },
                 { tx in try tx.delete(Wide<TooMany>(1)) },
             ] as [(inout WriteTransaction) throws -> Void] {
                 let error = expect(.tooBig) { try verb(&tx) }

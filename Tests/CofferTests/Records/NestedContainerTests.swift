@@ -202,7 +202,7 @@ import Testing
             #expect(try tx.update(Named.where(\.note == "x").set(\.note, to: "y")) == 1)
             let found = try #require(try tx.find(Named.self, 3))
             #expect(found.note == "y" && found.name == "n3")
-            try tx.insertOrUpdate([Named(id: 3, note: nil), Named(id: 4, note: nil)])
+            try tx.upsert([Named(id: 3, note: nil), Named(id: 4, note: nil)])
             #expect(try tx.fetch(Named.where(\.note == nil)).map(\.size).sorted() == [3, 4])
         }
         #expect(

@@ -528,7 +528,7 @@ import Testing
                 named: id == 0 ? [:] : ["": [], "a": [subject]], empty: [:], text: "")
         }
         try fixture.store.write { tx throws in
-            try tx.insertOrUpdate(all)
+            try tx.upsert(all)
             #expect(try tx.fetch(type.order(by: \.id)) == all)
             #expect(try Set(tx.fetch(type.all).map(\.id)) == Set(all.map(\.id)))
             for one in all {
@@ -608,7 +608,7 @@ import Testing
         let whole = Filled<P>(id: 1, rank: 1, words: [], size: 1)
         let filled = Filled<P>(id: 1, rank: 5, words: ["none"], size: 7)
         try fixture.store.write { tx throws in
-            try tx.insertOrUpdate(whole)
+            try tx.upsert(whole)
             #expect(try tx.fetch(type.all) == [whole])
             #expect(try tx.fetch(type, sql: "SELECT id FROM filled") == [filled])
             try tx.execute("UPDATE filled SET rank = NULL, words = NULL, size = NULL")
@@ -646,7 +646,7 @@ import Testing
                 list: double.isFinite ? [double] : [])
         }
         try fixture.store.write { tx throws in
-            try tx.insertOrUpdate(all)
+            try tx.upsert(all)
             for found in [try tx.fetch(type.all), try tx.fetch(type.order(by: \.id))] {
                 for (one, expected) in zip(found, all) {
                     // Adding 0 makes 0 of -0 and changes no other number.
@@ -700,7 +700,7 @@ import Testing
         let top = UInt64(Int64.max)
         try fixture.store.write { tx throws in
             let fitting = Big<P>(1, whole: top, word: UInt(top), wrapped: top)
-            try tx.insertOrUpdate(fitting)
+            try tx.upsert(fitting)
             #expect(try tx.fetch(type.all) == [fitting])
             for (bad, column) in [
                 (Big<P>(2, whole: top + 1), "whole"), (Big<P>(2, word: UInt(top) + 1), "word"),
@@ -741,7 +741,7 @@ import Testing
             + [.distantPast, .distantFuture, Date(timeIntervalSinceReferenceDate: 0.000_000_4)]
         let all = dates.enumerated().map { Moment<P>(id: $0, date: $1, maybe: $1, list: [$1]) }
         try fixture.store.write { tx throws in
-            try tx.insertOrUpdate(all)
+            try tx.upsert(all)
             for found in [try tx.fetch(type.all), try tx.fetch(type.order(by: \.id))] {
                 for (one, expected) in zip(found, all) {
                     #expect(abs(one.date.timeIntervalSince(expected.date)) < 0.000_001)

@@ -71,7 +71,7 @@ import Testing
             #expect(error?.table == "named")
             #expect(error?.column == "name")
             #expect(error?.hint?.contains("integer") == true)
-            _ = expect(.constraint) { try tx.insertOrUpdate(Named(size: 1)) }
+            _ = expect(.constraint) { try tx.upsert(Named(size: 1)) }
             #expect(try !tx.update(Named(size: 1)))
             #expect(try !tx.delete(Named(size: 1)))
         }
@@ -117,7 +117,7 @@ import Testing
         let bad = Partly<P>(
             id: 1, rank: .nan, big: .max, list: [.infinity], title: "new", piece: nil)
         try store.write { tx throws in
-            try tx.insertOrUpdate(good)
+            try tx.upsert(good)
             #expect(try tx.update(bad, only: \.title))
             var expected = good
             expected.title = "new"
@@ -210,9 +210,9 @@ import Testing
             let insertion = try table.insertStatement(tx.connection())
             for number in 2...9 {
                 try tx.insert(Note.numbered(number))
-                try tx.insertOrUpdate(Note.numbered(number))
+                try tx.upsert(Note.numbered(number))
                 try tx.update(Note.numbered(number), only: \.title, \.note)
-                try tx.insertOrUpdate(Note.numbered(number), conflictingOn: \.id)
+                try tx.upsert(Note.numbered(number), conflictingOn: \.id)
             }
             #expect(try RecordTable.of(Note.self, tx.connection()) === table)
             #expect(try table.insertStatement(tx.connection()) === insertion)
@@ -261,10 +261,10 @@ import Testing
         var done: Int
     }
 
-    @Test func `insertOrUpdate finds the row by unique properties and keeps its key`() throws {
+    @Test func `upsert finds the row by unique properties and keeps its key`() throws {
         let first = Download(id: UUID(), url: "u", done: 1)
         try store.write { tx throws in
-            try tx.insertOrUpdate(first, conflictingOn: \.url)
+            try tx.upsert(first, conflictingOn: \.url)
             try tx.execute(
                 """
                 CREATE TABLE part(
@@ -278,12 +278,12 @@ import Testing
                         text: "CREATE TRIGGER log_\(verb) AFTER \(verb) ON download BEGIN "
                             + "INSERT INTO log VALUES ('\(verb)'); END"))
             }
-            try tx.insertOrUpdate(Download(id: UUID(), url: "u", done: 2), conflictingOn: \.url)
+            try tx.upsert(Download(id: UUID(), url: "u", done: 2), conflictingOn: \.url)
             #expect(try tx.fetch(Download.all) == [Download(id: first.id, url: "u", done: 2)])
             #expect(try tx.rows("SELECT * FROM part").count == 1)
             // NULL conflicts with nothing.
             for _ in 0..<2 {
-                try tx.insertOrUpdate(
+                try tx.upsert(
                     Download(id: UUID(), url: nil, done: 3), conflictingOn: \.url)
             }
             #expect(try tx.count(Download.all) == 3)
@@ -291,26 +291,26 @@ import Testing
                 try tx.rows("SELECT what FROM log").map { $0[0] } == ["UPDATE", "INSERT", "INSERT"])
             // A further conflict is a failure.
             let twin = Download(id: first.id, url: "other", done: 4)
-            _ = expect(.constraint) { try tx.insertOrUpdate(twin, conflictingOn: \.url) }
+            _ = expect(.constraint) { try tx.upsert(twin, conflictingOn: \.url) }
             #expect(try tx.count(Download.all) == 3)
         }
     }
 
-    @Test func `insertOrUpdate needs something unique, in the type and in the table`() throws {
+    @Test func `upsert needs something unique, in the type and in the table`() throws {
         try store.write { tx throws in
             try tx.insert(Note.numbered(1))
             let error = expect(.misuse) {
-                try tx.insertOrUpdate(Note.numbered(1), conflictingOn: \.title)
+                try tx.upsert(Note.numbered(1), conflictingOn: \.title)
             }
             #expect(error?.hint?.contains("isUnique: true") == true)
             var note = Note.numbered(1)
             note.title = "by key"
-            try tx.insertOrUpdate(note, conflictingOn: \.id)
+            try tx.upsert(note, conflictingOn: \.id)
             #expect(try tx.fetch(Note.all) == [note])
             try tx.execute("CREATE TABLE download(id BLOB PRIMARY KEY, url TEXT, done INTEGER)")
             let download = Download(id: UUID(), url: "u", done: 1)
             let other = expect(.mismatch) {
-                try tx.insertOrUpdate(download, conflictingOn: \.url)
+                try tx.upsert(download, conflictingOn: \.url)
             }
             #expect(other?.column == "url")
         }
@@ -319,8 +319,8 @@ import Testing
     @Test func `batches count the rows that existed`() throws {
         try store.write { tx throws in
             let notes = (1...2_000).map(Note.numbered)
-            try tx.insertOrUpdate(notes)
-            try tx.insertOrUpdate(notes.prefix(10))
+            try tx.upsert(notes)
+            try tx.upsert(notes.prefix(10))
             #expect(try tx.count(Note.all) == 2_000)
             #expect(try tx.update((1_991...2_010).map(Note.numbered)) == 10)
             #expect(try tx.delete((1_901...2_100).map(Note.numbered)) == 100)

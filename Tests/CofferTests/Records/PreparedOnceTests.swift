@@ -31,10 +31,10 @@ import Testing
     private static let writing: [Verb] = [
         ("insert", { tx, n in try tx.insert(item(n)) }),
         ("insert many", { tx, n in try tx.insert([item(n + 10), item(n + 11)]) }),
-        ("insertOrUpdate", { tx, n in try tx.insertOrUpdate(item(n)) }),
+        ("upsert", { tx, n in try tx.upsert(item(n)) }),
         (
-            "insertOrUpdate conflicting",
-            { tx, n in try tx.insertOrUpdate(item(n), conflictingOn: \.code) }
+            "upsert conflicting",
+            { tx, n in try tx.upsert(item(n), conflictingOn: \.code) }
         ),
         ("update", { tx, n in try tx.update(item(n)) }),
         ("update many", { tx, n in try tx.update([item(n), item(n + 10)]) }),

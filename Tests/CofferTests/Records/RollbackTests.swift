@@ -29,17 +29,17 @@ import Testing
         #expect(try store.read { tx in try tx.fetch(Note.all) } == [.numbered(2)])
     }
 
-    @Test func `insertOrUpdate makes it again too, and a savepoint may remove it`() throws {
+    @Test func `upsert makes it again too, and a savepoint may remove it`() throws {
         let fixture = try RecordFixture()
         let store = fixture.store
         try store.write { tx throws in
             #expect(throws: Undo.self) {
                 try tx.savepoint { part in
-                    try part.insertOrUpdate(Note.numbered(1))
+                    try part.upsert(Note.numbered(1))
                     throw Undo()
                 }
             }
-            try tx.insertOrUpdate(Note.numbered(2))
+            try tx.upsert(Note.numbered(2))
         }
         #expect(try store.read { tx in try tx.fetch(Note.all) } == [.numbered(2)])
     }

@@ -97,8 +97,8 @@ import Testing
             #expect(note?.message.contains("a view") == true)
             let thing = Thing(id: 1, name: "b")
             for verb in [
-                { tx in try tx.insert([thing]) }, { tx in try tx.insertOrUpdate(thing) },
-                { tx in try tx.insertOrUpdate(thing, conflictingOn: \.id) },
+                { tx in try tx.insert([thing]) }, { tx in try tx.upsert(thing) },
+                { tx in try tx.upsert(thing, conflictingOn: \.id) },
                 { tx in try tx.update(thing) }, { tx in try tx.update(thing, only: \.name) },
                 { tx in try tx.update(Thing.all.set(\.name, to: "b")) },
                 { tx in try tx.delete(thing) }, { tx in try tx.delete(Thing.self, key: 1) },
@@ -147,7 +147,7 @@ import Testing
             try tx.insert(order)
             #expect(try tx.fetch(Order.where(\.where_ == nil).order(by: \.group)) == [order])
             #expect(try tx.update(other))
-            try tx.insertOrUpdate(other)
+            try tx.upsert(other)
             #expect(try tx.fetch(Order.where(\.default == true && \.index == "x")) == [other])
             #expect(try tx.delete(Order.where(\.where_ == "y").limit(1)) == 1)
             try tx.create(Order.self)

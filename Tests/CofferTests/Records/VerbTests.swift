@@ -32,7 +32,7 @@ import Testing
             try tx.insert([Note]())
             try tx.insert((1...70).lazy.map(Note.numbered))
             try tx.insert(AnySequence((71...200).map(Note.numbered)))
-            try tx.insertOrUpdate(EmptyCollection<Note>())
+            try tx.upsert(EmptyCollection<Note>())
             #expect(try tx.count(Note.all) == 200)
             #expect(try tx.update((1...3).lazy.map(Note.numbered)) == 3)
             #expect(try tx.delete((1...9).lazy.map(Note.numbered)) == 9)
@@ -78,9 +78,9 @@ import Testing
         }
     }
 
-    @Test func `insertOrUpdate keeps the row, so references to it stay`() throws {
+    @Test func `upsert keeps the row, so references to it stay`() throws {
         try store.write { tx throws in
-            try tx.insertOrUpdate(Note.numbered(1))
+            try tx.upsert(Note.numbered(1))
             try tx.execute(
                 """
                 CREATE TABLE page(note INTEGER REFERENCES note(id) ON DELETE CASCADE, text TEXT)
@@ -95,8 +95,8 @@ import Testing
             }
             var note = Note.numbered(1)
             note.title = "changed"
-            try tx.insertOrUpdate(note)
-            try tx.insertOrUpdate(Note.numbered(2))
+            try tx.upsert(note)
+            try tx.upsert(Note.numbered(2))
             #expect(try tx.fetch(Note.order(by: \.id)) == [note, .numbered(2)])
             #expect(try tx.rows("SELECT text FROM page").count == 1)
             #expect(try tx.rows("SELECT what FROM log").map { $0[0] } == ["UPDATE", "INSERT"])
@@ -128,7 +128,7 @@ import Testing
             #expect(try tx.update(Seat(number: 1, row: "b", guest: "ada")))
             #expect(try tx.first(Seat.where(\.row == "b"))?.guest == "ada")
             #expect(try tx.first(Seat.where(\.row == "a")) == Seat(number: 1, row: "a"))
-            try tx.insertOrUpdate(Seat(number: 2, row: "a", guest: "bob"))
+            try tx.upsert(Seat(number: 2, row: "a", guest: "bob"))
             #expect(try tx.delete(Seat(number: 1, row: "a")))
             #expect(try tx.count(Seat.all) == 2)
             let error = expect(.misuse) { try tx.find(Seat.self, "a") }
@@ -155,7 +155,7 @@ import Testing
                 { tx in _ = try tx.find(Line.self, 1) }, { tx in try tx.update(Line(text: "a")) },
                 { tx in try tx.delete(Line(text: "a")) },
                 { tx in try tx.delete(Line.self, key: 1) },
-                { tx in try tx.insertOrUpdate(Line(text: "a")) },
+                { tx in try tx.upsert(Line(text: "a")) },
             ] as [(inout WriteTransaction) throws -> Void] {
                 let error = expect(.misuse) { try verb(&tx) }
                 #expect(error?.hint?.contains("static var key") == true)
@@ -170,8 +170,8 @@ import Testing
 
     @Test func `a record whose only column is its key can be updated`() throws {
         try store.write { tx throws in
-            try tx.insertOrUpdate(Tag(name: "a"))
-            try tx.insertOrUpdate(Tag(name: "a"))
+            try tx.upsert(Tag(name: "a"))
+            try tx.upsert(Tag(name: "a"))
             #expect(try tx.update(Tag(name: "a")))
             #expect(try !tx.update(Tag(name: "b")))
             #expect(try tx.fetch(Tag.all) == [Tag(name: "a")])

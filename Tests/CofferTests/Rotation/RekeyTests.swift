@@ -63,7 +63,7 @@ import Testing
         let profile = try #require(connection.profile)
         try connection.rekey(to: .numbered(2))
         let handle = try connection.current()
-        let damaged = try RawPages(handle, key: old, profile: profile).damaged(countMax: .max)
+        let damaged = try RawPages(handle, key: old, profile: profile).damaged(maximumCount: .max)
         #expect(damaged.count == (try handle.rawByteCount()) / profile.pageByteCount)
     }
 

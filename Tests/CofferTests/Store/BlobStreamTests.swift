@@ -48,7 +48,7 @@ import Testing
         try await store.writeBlob("data", in: "t", row: 1, byteCount: byteCount, from: source)
         #expect(try await stored(store) == data)
         for chunk in [1000, 1 << 20] {
-            let out = store.chunks(of: "data", in: "t", row: 1, byteCountMax: chunk)
+            let out = store.chunks(of: "data", in: "t", row: 1, maximumByteCount: chunk)
             #expect(try await collect(out) == data)
         }
     }
@@ -60,7 +60,7 @@ import Testing
         let fixture = try BlobFixture(mode)
         try fixture.insert(BlobFixture.bytes(1 << 20))
         var configuration = Configuration.testing(mode)
-        configuration.readerCountMax = 1
+        configuration.maximumReaderCount = 1
         let store = try fixture.store(configuration)
         for _ in 0..<3 {
             for try await chunk in store.chunks(of: "data", in: "t", row: 1) {
@@ -83,7 +83,7 @@ import Testing
         let (started, start) = AsyncStream<Void>.makeStream()
         let task = Task {
             var count = 0
-            for try await _ in store.chunks(of: "data", in: "t", row: 1, byteCountMax: 1000) {
+            for try await _ in store.chunks(of: "data", in: "t", row: 1, maximumByteCount: 1000) {
                 count += 1
                 if count == 3 { start.finish() }
                 while count == 3, !Task.isCancelled { await Task.yield() }
@@ -133,7 +133,8 @@ import Testing
         let store = try fixture.store()
         var received = Data()
         do {
-            for try await chunk in store.chunks(of: "data", in: "t", row: 1, byteCountMax: 1000) {
+            for try await chunk in store.chunks(of: "data", in: "t", row: 1, maximumByteCount: 1000)
+            {
                 received.append(chunk)
             }
             Issue.record("nothing was thrown")

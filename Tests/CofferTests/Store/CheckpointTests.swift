@@ -25,14 +25,14 @@ import Testing
         }
     }
 
-    private func logByteCount() -> Int {
+    private func walByteCount() -> Int {
         let file = try? FileManager.default.attributesOfItem(atPath: folder.path() + "-wal")
         return (file?[.size] as? Int) ?? 0
     }
 
     @Test func `short reads that overlap do not keep the WAL`() async throws {
         var configuration = Configuration.testing()
-        configuration.walByteCountMax = 2 << 20
+        configuration.maximumWALByteCount = 2 << 20
         configuration.checkpointPageCount = 100
         let store = try make(configuration)
         let isOver = Shared(false)
@@ -54,7 +54,7 @@ import Testing
             try await group.waitForAll()
         }
         // 16 MB were written. The WAL may exceed its bound by the one write that went beyond it.
-        #expect(logByteCount() < 4 << 20)
+        #expect(walByteCount() < 4 << 20)
     }
 
     @Test func `a writer that never pauses does not keep the WAL`() throws {
@@ -63,7 +63,7 @@ import Testing
         let store = try make(configuration)
         // 32 MB were written. The limit here is half of the bound that applies next to readers.
         for _ in 0..<200 { try Self.fill(store) }
-        #expect(logByteCount() < 8 << 20)
+        #expect(walByteCount() < 8 << 20)
     }
 
     @Test func `writes and reads return while a checkpoint waits for the disk`() async throws {
@@ -90,18 +90,18 @@ import Testing
 
     @Test func `a long read keeps the WAL for a while and no write`() async throws {
         var configuration = Configuration.testing()
-        configuration.walByteCountMax = 1 << 20
+        configuration.maximumWALByteCount = 1 << 20
         configuration.checkpointPageCount = 100
         let store = try make(configuration)
         let snapshot = try await store.snapshot()
         for _ in 0..<30 { try Self.fill(store) }
-        #expect(logByteCount() > 3 << 20)
+        #expect(walByteCount() > 3 << 20)
         #expect(try await snapshot.read { tx in try tx.rows("SELECT * FROM t").count } == 0)
         try snapshot.close()
         for _ in 0..<60 { try Self.fill(store) }
         // The WAL restarts once nobody needs it; SQLite does not shorten the file.
         #expect(try await store.read { tx in try tx.rows("SELECT * FROM t").count } == 8)
-        #expect(store.statistics.checkpoints.logFrameCount < 2000)
+        #expect(store.statistics.checkpoints.walFrameCount < 2000)
     }
 
     @Test func `only a read that is too old has to end`() async throws {
@@ -126,6 +126,6 @@ import Testing
         try waitUntil { store.statistics.checkpoints.count > 0 }
         let checkpoints = store.statistics.checkpoints
         #expect(checkpoints.duration > .zero)
-        #expect(checkpoints.logFrameCount >= 100 && checkpoints.movedFrameCount >= 100)
+        #expect(checkpoints.walFrameCount >= 100 && checkpoints.movedFrameCount >= 100)
     }
 }

@@ -69,7 +69,7 @@ import Testing
         isSnapshot: Bool
     ) async throws {
         var configuration = Configuration.testing()
-        configuration.readerCountMax = 1
+        configuration.maximumReaderCount = 1
         let a = try make(configuration)
         let b = try makeOther()
         let (inA, inB) = (Hold(), Hold())

@@ -83,14 +83,14 @@ import Testing
         mode: Configuration.JournalMode
     ) async throws {
         var configuration = Configuration.testing(mode)
-        configuration.groupCommit.durationMax = .seconds(60)
+        configuration.groupCommit.maximumDuration = .seconds(60)
         let store = try make(configuration)
         let outcome = try await run(
             store, isSynchronous: { $0 % 3 == 1 }, (0..<20).map(Self.insert))
         #expect(outcome.codes.allSatisfy { $0 == nil })
         #expect(try values(store) == Array(0..<20))
         #expect(outcome.commitCount <= 2, "the first may commit before it is asked for the count")
-        #expect(store.statistics.writes.groupCountMax == 20)
+        #expect(store.statistics.writes.maximumGroupWriteCount == 20)
         // The table, the write that they waited for, and they.
         #expect(store.statistics.writes.groupCountMean == 22.0 / 3)
     }
@@ -216,7 +216,7 @@ import Testing
         let before = store.statistics.writes.commitCount
         let outcome = try await run(store, (0..<8).map(Self.insert))
         #expect(outcome.codes.allSatisfy { $0 == nil })
-        #expect(store.statistics.writes.groupCountMax == 1)
+        #expect(store.statistics.writes.maximumGroupWriteCount == 1)
         #expect(store.statistics.writes.commitCount - before == 9, "with the one they wait for")
     }
 
@@ -275,12 +275,13 @@ import Testing
     }
 
     @Test(arguments: [1, 4])
-    func `a group takes as many bodies as it may`(countMax: Int) async throws {
+    func `a group takes as many bodies as it may`(maximumCount: Int) async throws {
         var configuration = Configuration.testing()
-        configuration.groupCommit = .init(writeCountMax: countMax, durationMax: .seconds(60))
+        configuration.groupCommit = .init(
+            maximumWriteCount: maximumCount, maximumDuration: .seconds(60))
         let store = try make(configuration)
         _ = try await run(store, (0..<8).map(Self.insert))
-        #expect(store.statistics.writes.groupCountMax == countMax)
+        #expect(store.statistics.writes.maximumGroupWriteCount == maximumCount)
         #expect(try values(store) == Array(0..<8))
     }
 
@@ -451,7 +452,7 @@ import Testing
 
     @Test func `a group takes no further body after its time`() async throws {
         var configuration = Configuration.testing()
-        configuration.groupCommit = .init(writeCountMax: 100, durationMax: .milliseconds(1))
+        configuration.groupCommit = .init(maximumWriteCount: 100, maximumDuration: .milliseconds(1))
         let store = try make(configuration)
         let outcome = try await run(
             store,
@@ -462,7 +463,7 @@ import Testing
                 }
             })
         #expect(outcome.codes.allSatisfy { $0 == nil })
-        #expect(store.statistics.writes.groupCountMax == 1)
+        #expect(store.statistics.writes.maximumGroupWriteCount == 1)
         #expect(try values(store) == Array(0..<6))
     }
 
@@ -488,14 +489,14 @@ import Testing
         try await first.value
         for task in tasks { try await task.value }
         #expect(order.value == Array(0..<9))
-        #expect(store.statistics.writes.groupCountMax == 4)
+        #expect(store.statistics.writes.maximumGroupWriteCount == 4)
     }
 
     @Test func `a task cancelled in a group during a statement is undone alone, in its commit`()
         async throws
     {
         var configuration = Configuration.testing()
-        configuration.groupCommit.durationMax = .seconds(60)
+        configuration.groupCommit.maximumDuration = .seconds(60)
         let store = try make(configuration)
         let hold = Hold()
         let first = Task { try await store.write(mode: .deferred) { _ in hold.stay() } }
@@ -558,7 +559,7 @@ import Testing
         let disk = try FaultDisk()
         var configuration = Configuration.testing()
         configuration.vfs = disk.name
-        configuration.groupCommit.durationMax = .seconds(60)
+        configuration.groupCommit.maximumDuration = .seconds(60)
         let store = try make(configuration)
         let changes = store.changes(in: "t").makeAsyncIterator()
         let isRun = Shared(false)

@@ -230,7 +230,7 @@ import Testing
     {
         var configuration = Configuration.testing()
         configuration.waitTimeout = .milliseconds(300)
-        configuration.groupCommit.durationMax = .seconds(60)
+        configuration.groupCommit.maximumDuration = .seconds(60)
         let store = try make(configuration)
         let hold = Hold()
         let first = Task { try await store.write(mode: .deferred) { _ in hold.stay() } }
@@ -271,7 +271,8 @@ import Testing
         configuration.waitTimeout = .milliseconds(300)
         let store = try make(configuration)
         try await store.write { tx in try tx.execute("UPDATE t SET v = zeroblob(100000)") }
-        let loop = store.chunks(of: "v", in: "t", row: 1, byteCountMax: 1000).makeAsyncIterator()
+        let loop = store.chunks(of: "v", in: "t", row: 1, maximumByteCount: 1000)
+            .makeAsyncIterator()
         #expect(try await loop.next()?.count == 1000)
         try await store.suspend()
         let rest = Task { while try await loop.next() != nil {} }
@@ -310,7 +311,7 @@ import Testing
 
     @Test func `reads queue for a connection, first in, first out`() async throws {
         var configuration = Configuration.testing()
-        configuration.readerCountMax = 1
+        configuration.maximumReaderCount = 1
         let store = try make(configuration)
         let hold = Hold()
         let first = Task { try await store.read { _ in hold.stay() } }
@@ -337,7 +338,7 @@ import Testing
         async throws
     {
         var configuration = Configuration.testing()
-        configuration.readerCountMax = 1
+        configuration.maximumReaderCount = 1
         let store = try make(configuration)
         let hold = Hold()
         let first = Task { try await store.read { _ in hold.stay() } }

@@ -5,7 +5,7 @@ import Testing
 
 /// The WAL during a long read: it grows, nobody waits, and afterwards it shrinks.
 @Suite(.againstHanging) struct LongReadTests {
-    private static let byteCountMax = 1 << 20
+    private static let maximumByteCount = 1 << 20
 
     private let folder: TemporaryFolder
     private let path: String
@@ -20,7 +20,7 @@ import Testing
         _ base: Configuration = .testing(), _ change: (inout Configuration) -> Void = { _ in }
     ) throws -> Store {
         var configuration = base
-        configuration.walByteCountMax = Self.byteCountMax
+        configuration.maximumWALByteCount = Self.maximumByteCount
         configuration.checkpointPageCount = 100
         configuration.logger = log.logger
         change(&configuration)
@@ -47,7 +47,7 @@ import Testing
         while !isSo() { try await Task.sleep(for: .milliseconds(1)) }
     }
 
-    private func logByteCount() -> Int {
+    private func walByteCount() -> Int {
         let file = try? FileManager.default.attributesOfItem(atPath: path + "-wal")
         return (file?[.size] as? Int) ?? 0
     }
@@ -63,23 +63,23 @@ import Testing
         for _ in 0..<60 { try fill(store) }
         let checkpoints = store.statistics.checkpoints
         #expect(checkpoints.pauseCount == 1)
-        #expect(checkpoints.pauseDuration >= LogBound.patience)
+        #expect(checkpoints.pauseDuration >= WALBound.patience)
         #expect(checkpoints.pauseDuration < .seconds(10), "waited as long as for a lock")
         #expect(checkpoints.isOwed && !checkpoints.isKeptByOtherProcess)
-        #expect(logByteCount() > 8 * Self.byteCountMax)
+        #expect(walByteCount() > 8 * Self.maximumByteCount)
         #expect(log.texts == ["warning readers keep the write-ahead log above its bound"])
         #expect(try await snapshot.read { tx in try tx.rows("SELECT * FROM t").count } == 0)
         try snapshot.close()
         // Nobody writes.
         try await until { !store.statistics.checkpoints.isOwed }
-        #expect(logByteCount() <= Self.byteCountMax)
+        #expect(walByteCount() <= Self.maximumByteCount)
         #expect(store.statistics.checkpoints.pauseCount == 1)
         #expect(try await store.read { tx in try tx.rows("SELECT * FROM t").count } == 8)
         #expect(log.texts.count == 1)
     }
 
     @Test func `a read ends when the WAL reaches its second bound, however young it is`() throws {
-        let store = try make { $0.snapshotWALByteCountMax = 3 << 20 }
+        let store = try make { $0.maximumSnapshotWALByteCount = 3 << 20 }
         let snapshot = try store.snapshot()
         try fill(store) { store.statistics.readerInUseCount == 0 }
         let error = expect(.snapshotExpired) { try snapshot.read { _ in } }
@@ -90,13 +90,13 @@ import Testing
                 "warning snapshots were ended for the write-ahead log",
             ])
         for _ in 0..<40 { try fill(store) }
-        #expect(logByteCount() < 8 << 20)
+        #expect(walByteCount() < 8 << 20)
     }
 
     @Test func `a body that does not end when asked is asked once and not waited for`()
         async throws
     {
-        let store = try make { $0.snapshotWALByteCountMax = 3 << 20 }
+        let store = try make { $0.maximumSnapshotWALByteCount = 3 << 20 }
         let hold = Hold()
         let reading = Task {
             try await store.read { tx in
@@ -115,12 +115,12 @@ import Testing
         hold.release()
         #expect(await code(reading) == .snapshotExpired)
         try await until { !store.statistics.checkpoints.isOwed }
-        #expect(logByteCount() <= Self.byteCountMax)
+        #expect(walByteCount() <= Self.maximumByteCount)
     }
 
     @Test func `the WAL of a connection is cut when it restarts`() throws {
         var configuration = Configuration.testing()
-        configuration.walByteCountMax = Self.byteCountMax
+        configuration.maximumWALByteCount = Self.maximumByteCount
         let connection = try Connection(
             path: path, key: .numbered(1), configuration: configuration)
         try connection.execute("CREATE TABLE t(v)")
@@ -130,9 +130,9 @@ import Testing
         for _ in 0..<20 { try connection.execute("INSERT INTO t VALUES (randomblob(100000))") }
         try reader.commit()
         try connection.checkpoint(.restart)
-        #expect(logByteCount() > 2 * Self.byteCountMax, "SQLite keeps its size")
+        #expect(walByteCount() > 2 * Self.maximumByteCount, "SQLite keeps its size")
         try connection.execute("INSERT INTO t VALUES (1)")
-        #expect(logByteCount() <= Self.byteCountMax)
+        #expect(walByteCount() <= Self.maximumByteCount)
     }
 
     // MARK: A read of another process
@@ -146,14 +146,14 @@ import Testing
         let checkpoints = store.statistics.checkpoints
         #expect(checkpoints.pauseCount == 1)
         #expect(checkpoints.isOwed && checkpoints.isKeptByOtherProcess)
-        #expect(logByteCount() > 8 * Self.byteCountMax)
+        #expect(walByteCount() > 8 * Self.maximumByteCount)
         let told = "warning another process keeps the write-ahead log above its bound"
         #expect(log.texts == [told])
         peer.goOn()
         #expect(peer.finish() == ["released"])
         try await until { !store.statistics.checkpoints.isOwed }
         #expect(!store.statistics.checkpoints.isKeptByOtherProcess)
-        #expect(logByteCount() <= Self.byteCountMax)
+        #expect(walByteCount() <= Self.maximumByteCount)
         #expect(log.texts == [told])
         try fill(store)
     }

@@ -9,7 +9,7 @@ import Testing
 @Suite(.againstHanging) struct ManyStoresTests {
     /// As many threads as the process has, but separate, because concurrent tests need threads too.
     private static let threads = WorkThreads(
-        runningMax: 256, threadMax: 1024, idleDuration: .seconds(5))
+        maximumRunningCount: 256, maximumThreadCount: 1024, idleDuration: .seconds(5))
 
     private static var configuration: Configuration {
         var configuration = Configuration.testing()

@@ -17,7 +17,7 @@ import Testing
     // MARK: Shares
 
     @Test func `shares are halved alike until they fit, and grow again`() {
-        let budget = PageCacheBudget(byteCountMax: 64 * Self.mega)
+        let budget = PageCacheBudget(maximumByteCount: 64 * Self.mega)
         let first = budget.join(byteCount: 32 * Self.mega, connectionCount: 4)
         let second = budget.join(byteCount: 16 * Self.mega, connectionCount: 2)
         #expect(first.byteCount == 32 * Self.mega && second.byteCount == 16 * Self.mega)
@@ -25,25 +25,25 @@ import Testing
         #expect(
             [first, second, third].map(\.byteCount)
                 == [16 * Self.mega, 8 * Self.mega, 16 * Self.mega])
-        budget.byteCountMax = 10 * Self.mega
+        budget.maximumByteCount = 10 * Self.mega
         #expect(first.connectionByteCount == Self.mega)
         budget.leave(third)
         #expect(first.connectionByteCount == Self.mega)
-        budget.byteCountMax = 1 << 40
+        budget.maximumByteCount = 1 << 40
         #expect(first.byteCount == 32 * Self.mega && second.byteCount == 16 * Self.mega)
     }
 
     @Test(arguments: [0, -1, Int.min])
-    func `no connection gets less than 256 KiB`(byteCountMax: Int) {
-        let budget = PageCacheBudget(byteCountMax: Self.mega)
-        budget.byteCountMax = byteCountMax
+    func `no connection gets less than 256 KiB`(maximumByteCount: Int) {
+        let budget = PageCacheBudget(maximumByteCount: Self.mega)
+        budget.maximumByteCount = maximumByteCount
         let shares = [0, Self.mega, .max].map { budget.join(byteCount: $0, connectionCount: 5) }
         #expect(shares.map(\.connectionByteCount) == [256 << 10, 256 << 10, 256 << 10])
     }
 
     @Test
     func `a member that must give back is asked once, and one that has nothing to give is not`() {
-        let budget = PageCacheBudget(byteCountMax: 8 * Self.mega)
+        let budget = PageCacheBudget(maximumByteCount: 8 * Self.mega)
         let told = Shared(0)
         let small = budget.join(byteCount: 0, connectionCount: 1)
         small.onTrim { Issue.record("has the least already") }
@@ -57,7 +57,7 @@ import Testing
 
     @Test func `a bound beyond the engine's largest number becomes that number`() throws {
         var configuration = Configuration.testing(.wal)
-        configuration.cacheByteCountMax = .max
+        configuration.maximumCacheByteCount = .max
         let connection = try Connection(
             path: folder.path(), key: .numbered(1), configuration: configuration)
         #expect(try connection.firstRow("PRAGMA cache_size")?[0] == .integer(-Int64(Int32.max)))
@@ -69,8 +69,8 @@ import Testing
     /// Makes a store with 2 MB of rows, all of which the writer and a reader have read.
     private func makeStore(_ name: String, _ budget: PageCacheBudget) throws -> Store {
         var configuration = Configuration.testing(.wal)
-        configuration.readerCountMax = 1
-        configuration.cacheByteCountMax = 4 * Self.mega
+        configuration.maximumReaderCount = 1
+        configuration.maximumCacheByteCount = 4 * Self.mega
         configuration.cacheBudget = budget
         let store = try Store(
             path: folder.path(name), key: .numbered(1), configuration: configuration)
@@ -102,15 +102,15 @@ import Testing
     }
 
     @Test func `many stores keep to the budget, and the last of them has all of it`() throws {
-        let budget = PageCacheBudget(byteCountMax: 8 * Self.mega)
+        let budget = PageCacheBudget(maximumByteCount: 8 * Self.mega)
         let stores = try (0..<12).map { try makeStore("\($0).db", budget) }
         for store in stores { try readAll(store) }
         let used = try stores.reduce(0) { $0 + (try usedByteCount($1)) }
         // The engine needs some additional bytes for each page.
         #expect(used < 9 * Self.mega)
-        #expect(stores[0].statistics.cacheByteCountMax == Self.mega / 2)
+        #expect(stores[0].statistics.maximumCacheByteCount == Self.mega / 2)
         for store in stores.dropFirst() { try store.close() }
-        #expect(stores[0].statistics.cacheByteCountMax == 4 * Self.mega)
+        #expect(stores[0].statistics.maximumCacheByteCount == 4 * Self.mega)
         // The first read adopts the connection's share, the second one uses it.
         for _ in 0..<2 { try readAll(stores[0]) }
         #expect(try usedByteCount(stores[0]) > 3 * Self.mega)
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test func `an idle store gives its pages back when others open`() throws {
-        let budget = PageCacheBudget(byteCountMax: 8 * Self.mega)
+        let budget = PageCacheBudget(maximumByteCount: 8 * Self.mega)
         let idle = try makeStore("idle.db", budget)
         #expect(try usedByteCount(idle) > 3 * Self.mega)
         let second = try makeStore("second.db", budget)
@@ -130,18 +130,18 @@ import Testing
     }
 
     @Test func `a store that is deallocated without close gives its share back`() throws {
-        let budget = PageCacheBudget(byteCountMax: 4 * Self.mega)
+        let budget = PageCacheBudget(maximumByteCount: 4 * Self.mega)
         let first = try makeStore("first.db", budget)
         var second: Store? = try makeStore("second.db", budget)
-        #expect(first.statistics.cacheByteCountMax == 2 * Self.mega)
-        #expect(second?.statistics.cacheByteCountMax == 2 * Self.mega)
+        #expect(first.statistics.maximumCacheByteCount == 2 * Self.mega)
+        #expect(second?.statistics.maximumCacheByteCount == 2 * Self.mega)
         second = nil
-        #expect(first.statistics.cacheByteCountMax == 4 * Self.mega)
+        #expect(first.statistics.maximumCacheByteCount == 4 * Self.mega)
         try first.close()
     }
 
     @Test func `a running body keeps its pages until it ends`() throws {
-        let budget = PageCacheBudget(byteCountMax: 4 * Self.mega)
+        let budget = PageCacheBudget(maximumByteCount: 4 * Self.mega)
         let first = try makeStore("first.db", budget)
         let second = try first.write { tx in
             let store = try makeStore("second.db", budget)

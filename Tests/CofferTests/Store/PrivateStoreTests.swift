@@ -130,7 +130,7 @@ import Testing
         location: Location
     ) async throws {
         var configuration = Configuration.testing()
-        configuration.groupCommit.durationMax = .seconds(60)
+        configuration.groupCommit.maximumDuration = .seconds(60)
         let store = try make(location, configuration)
         let hold = Hold()
         let first = Task {
@@ -159,7 +159,7 @@ import Testing
         #expect(count == 11)
         let statistics = store.statistics
         #expect(statistics.openReaderCount == 0)
-        #expect(statistics.writes.groupCountMax == 10)
+        #expect(statistics.writes.maximumGroupWriteCount == 10)
         #expect(statistics.writes.committedCount == 12)
         #expect(statistics.checkpoints.count == 0)
         #expect(statistics.derivationDuration == .zero)
@@ -244,7 +244,7 @@ import Testing
     @Test(arguments: locations)
     func `changes since a token are reported`(location: Location) async throws {
         let store = try make(location)
-        try await store.write { tx in try tx.logChanges(of: "t") }
+        try await store.write { tx in try tx.keepHistory(of: "t") }
         let token = try await store.read { tx in try tx.changeToken() }
         try await store.write { tx in try Self.insert(1, tx) }
         let batch = try await store.changes(since: token)
@@ -305,7 +305,7 @@ import Testing
         #expect(plain.first("SELECT sum(v) FROM t") == "3")
     }
 
-    @Test(arguments: locations, [VerificationScope.everything, .sample(pageCountMax: 3)])
+    @Test(arguments: locations, [VerificationScope.everything, .sample(maximumPageCount: 3)])
     func `verify checks the structure, whatever the scope`(
         location: Location, scope: VerificationScope
     ) async throws {

@@ -52,8 +52,8 @@ import Testing
         try await holder.value
         try await patient.value
         #expect(store.statistics.runningWrite == nil)
-        #expect(waited > .zero && store.statistics.writes.waitDurationMax >= waited)
-        #expect(store.statistics.writes.waitDuration >= store.statistics.writes.waitDurationMax)
+        #expect(waited > .zero && store.statistics.writes.maximumWaitDuration >= waited)
+        #expect(store.statistics.writes.waitDuration >= store.statistics.writes.maximumWaitDuration)
     }
 
     @Test(arguments: journalModes)
@@ -256,7 +256,7 @@ import Testing
 
     // MARK: The WAL
 
-    private func logByteCount() -> Int {
+    private func walByteCount() -> Int {
         let attributes = try? FileManager.default.attributesOfItem(atPath: folder.path() + "-wal")
         return (attributes?[.size] as? Int) ?? 0
     }
@@ -272,19 +272,19 @@ import Testing
     @Test func `the WAL is checkpointed concurrently with writes and stays below its bound`() throws
     {
         var configuration = Configuration.testing()
-        configuration.walByteCountMax = 8 << 20
+        configuration.maximumWALByteCount = 8 << 20
         let store = try make(configuration)
         for _ in 0..<30 { try Self.fill(store) }
         #expect(store.statistics.checkpoints.count > 0)
         // One more write may come before the checkpoint that it waits for.
-        #expect(logByteCount() < 16 << 20)
+        #expect(walByteCount() < 16 << 20)
         #expect(try count(store) == 16)
     }
 
     @Test func `a read that keeps the WAL above its bound for too long has to end`() async throws {
         var configuration = Configuration.testing()
-        configuration.walByteCountMax = 8 << 20
-        configuration.snapshotAgeMax = .milliseconds(1)
+        configuration.maximumWALByteCount = 8 << 20
+        configuration.maximumSnapshotAge = .milliseconds(1)
         let store = try make(configuration)
         try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
         let hold = Hold()

@@ -68,7 +68,7 @@ import Testing
         mode: Configuration.JournalMode
     ) async throws {
         var configuration = Configuration.testing(mode)
-        configuration.readerCountMax = 1
+        configuration.maximumReaderCount = 1
         let store = try store(1000, configuration)
         struct Stop: Error {}
         for _ in 0..<3 {
@@ -151,7 +151,7 @@ import Testing
 
     @Test func `a row that does not fit ends the loop with the error`() async throws {
         var configuration = Configuration.testing()
-        configuration.readerCountMax = 1
+        configuration.maximumReaderCount = 1
         let store = try store(100, configuration)
         try await store.write { tx in
             _ = try tx.execute("UPDATE note SET rank = x'00' WHERE id = 55")

@@ -13,7 +13,7 @@ import Testing
     ) throws {
         let folder = try TemporaryFolder()
         var configuration = Configuration.testing(mode)
-        configuration.cacheByteCountMax = 1  // the smallest possible: pages spill
+        configuration.maximumCacheByteCount = 1  // the smallest possible: pages spill
         let store = try Store(
             path: folder.path(), key: .numbered(1), configuration: configuration)
         let bucket = Bucket<Int, String>(Self.marker)

@@ -61,7 +61,7 @@ import Testing
 
     @Test func `a snapshot that is deallocated gives its connection back`() throws {
         var configuration = Configuration.impatient()
-        configuration.readerCountMax = 1
+        configuration.maximumReaderCount = 1
         let store = try make(configuration)
         var snapshot: StoreSnapshot? = try store.snapshot()
         expect(.busy) { try store.read { _ in } }
@@ -75,8 +75,8 @@ import Testing
     @Test func `a pause ends a snapshot, and so does a WAL that is full`() async throws {
         var configuration = Configuration.impatient()
         configuration.waitTimeout = .seconds(3)
-        configuration.walByteCountMax = 4 << 20
-        configuration.snapshotAgeMax = .milliseconds(1)
+        configuration.maximumWALByteCount = 4 << 20
+        configuration.maximumSnapshotAge = .milliseconds(1)
         let store = try make(configuration)
         let first = try await store.snapshot()
         try await store.suspend()
@@ -100,7 +100,7 @@ import Testing
 
     @Test func `a task that waits for a snapshot is cancelled at once`() async throws {
         var configuration = Configuration.testing()
-        configuration.readerCountMax = 1
+        configuration.maximumReaderCount = 1
         configuration.waitTimeout = .seconds(10)
         let store = try make(configuration)
         let held = try await store.snapshot()
@@ -116,7 +116,7 @@ import Testing
 
     @Test func `tasks that wait for a snapshot hold no threads`() async throws {
         var configuration = Configuration.testing()
-        configuration.readerCountMax = 1
+        configuration.maximumReaderCount = 1
         let store = try make(configuration)
         let held = try await store.snapshot()
         // More than Dispatch has threads for work that blocks.
@@ -148,10 +148,10 @@ import Testing
         #expect(statistics.writes.committedCount == 4)
         #expect(statistics.writes.commitCount == 4)
         #expect(statistics.writes.undoneCount == 1)
-        #expect(statistics.writes.groupCountMax == 1)
+        #expect(statistics.writes.maximumGroupWriteCount == 1)
         #expect(statistics.writes.groupCountMean == 1)
-        #expect(statistics.writes.commitDuration >= statistics.writes.commitDurationMax)
-        #expect(statistics.writes.commitDurationMax > .zero)
+        #expect(statistics.writes.commitDuration >= statistics.writes.maximumCommitDuration)
+        #expect(statistics.writes.maximumCommitDuration > .zero)
         #expect((0.1...1).contains(statistics.cacheHitRate))
         #expect(statistics.derivationDuration == .zero)
         let other = try Store(path: folder.path("other.db"), key: .passphrase("secret"))
@@ -165,13 +165,13 @@ import Testing
     }
 
     @Test func `the hit rate shows whether the pages that are read fit into the cache`() throws {
-        func rate(cacheByteCountMax: Int) throws -> Double {
+        func rate(maximumCacheByteCount: Int) throws -> Double {
             var configuration = Configuration.testing()
-            configuration.cacheByteCountMax = cacheByteCountMax
+            configuration.maximumCacheByteCount = maximumCacheByteCount
             // Not shared with the stores of concurrent tests.
-            configuration.cacheBudget = PageCacheBudget(byteCountMax: .max)
+            configuration.cacheBudget = PageCacheBudget(maximumByteCount: .max)
             let store = try Store(
-                path: folder.path("\(cacheByteCountMax).db"), key: .numbered(1),
+                path: folder.path("\(maximumCacheByteCount).db"), key: .numbered(1),
                 configuration: configuration)
             try store.write { tx in
                 try tx.execute("CREATE TABLE t(v)")
@@ -180,8 +180,8 @@ import Testing
             for _ in 0..<20 { _ = try store.read { tx in try tx.rows("SELECT * FROM t").count } }
             return store.statistics.cacheHitRate
         }
-        #expect(try rate(cacheByteCountMax: 64 << 20) > 0.9)
-        let small = try rate(cacheByteCountMax: 1)
+        #expect(try rate(maximumCacheByteCount: 64 << 20) > 0.9)
+        let small = try rate(maximumCacheByteCount: 1)
         #expect(small < 0.5, "\(small)")
     }
 

@@ -233,7 +233,7 @@ import Testing
 
     @Test func `writes that are rolled back with another one are logged once`() async throws {
         var configuration = Configuration.testing()
-        configuration.groupCommit.durationMax = .seconds(60)
+        configuration.groupCommit.maximumDuration = .seconds(60)
         let store = try make(configuration)
         _ = taken()
         let insert: @Sendable (inout WriteTransaction) throws -> Void = { tx in
@@ -276,8 +276,8 @@ import Testing
         async throws
     {
         var configuration = Configuration.testing()
-        configuration.walByteCountMax = 4 << 20
-        configuration.snapshotAgeMax = .seconds(600)
+        configuration.maximumWALByteCount = 4 << 20
+        configuration.maximumSnapshotAge = .seconds(600)
         let store = try make(configuration)
         let snapshot = try await store.snapshot()
         func fill() throws {
@@ -287,8 +287,8 @@ import Testing
         }
         _ = taken()
         for _ in 0..<12 { try fill() }
-        let pagesMax = configuration.walByteCountMax / store.profile.pageByteCount
-        #expect(log.events.first?.metadata["pagesMax"] == "\(pagesMax)")
+        let maximumPageCount = configuration.maximumWALByteCount / store.profile.pageByteCount
+        #expect(log.events.first?.metadata["maximumPageCount"] == "\(maximumPageCount)")
         #expect(taken() == ["warning readers keep the write-ahead log above its bound"])
         try snapshot.close()
         for _ in 0..<4 { try fill() }
@@ -297,8 +297,8 @@ import Testing
 
     @Test func `a snapshot that had to end is logged`() async throws {
         var configuration = Configuration.testing()
-        configuration.walByteCountMax = 4 << 20
-        configuration.snapshotAgeMax = .milliseconds(1)
+        configuration.maximumWALByteCount = 4 << 20
+        configuration.maximumSnapshotAge = .milliseconds(1)
         let store = try make(configuration)
         let snapshot = try await store.snapshot()
         _ = taken()

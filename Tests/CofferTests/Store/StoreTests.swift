@@ -250,11 +250,11 @@ import Testing
 
     @Test func `a pool of any size opens and closes at once`() throws {
         var configuration = Configuration.testing()
-        configuration.readerCountMax = .max
-        #expect(configuration.readerCountMax == 256)
+        configuration.maximumReaderCount = .max
+        #expect(configuration.maximumReaderCount == 256)
         try make(configuration).close()
-        configuration.readerCountMax = -1
-        #expect(configuration.readerCountMax == 1)
+        configuration.maximumReaderCount = -1
+        #expect(configuration.maximumReaderCount == 1)
     }
 
     @Test func `eight threads lose no write`() throws {
@@ -562,7 +562,7 @@ import Testing
         mode: Configuration.JournalMode
     ) async throws {
         var configuration = Configuration.impatient(mode)
-        configuration.readerCountMax = 1
+        configuration.maximumReaderCount = 1
         let store = try make(configuration)
         let hold = Hold()
         let reading = Task {

@@ -6,9 +6,12 @@ import Workload
 /// Coffer's own threads: how many there are, which caller gets one, and when they end.
 @Suite(.againstHanging) struct WorkThreadsTests {
     private func make(
-        runningMax: Int, threadMax: Int, idleDuration: Duration = .milliseconds(20)
+        maximumRunningCount: Int, maximumThreadCount: Int,
+        idleDuration: Duration = .milliseconds(20)
     ) -> WorkThreads {
-        WorkThreads(runningMax: runningMax, threadMax: threadMax, idleDuration: idleDuration)
+        WorkThreads(
+            maximumRunningCount: maximumRunningCount, maximumThreadCount: maximumThreadCount,
+            idleDuration: idleDuration)
     }
 
     /// A body that runs as a store's read does.
@@ -34,7 +37,7 @@ import Workload
     }
 
     @Test func `threads without work end, and new ones begin`() async throws {
-        let threads = make(runningMax: 8, threadMax: 8)
+        let threads = make(maximumRunningCount: 8, maximumThreadCount: 8)
         let (gate, hold) = (Gate(permitCount: 8), Hold())
         for _ in 0..<2 {
             let bodies = (0..<8).map { _ in body(gate, on: threads) { hold.stay() } }
@@ -50,7 +53,7 @@ import Workload
     @Test func `a body without a slot to run waits in the queue until cancelled or late`()
         async throws
     {
-        let threads = make(runningMax: 2, threadMax: 8)
+        let threads = make(maximumRunningCount: 2, maximumThreadCount: 8)
         let (gate, hold) = (Gate(permitCount: 8), Hold())
         let running = (0..<2).map { _ in body(gate, on: threads) { hold.stay() } }
         for _ in running { await hold.isEntered() }
@@ -76,7 +79,7 @@ import Workload
     }
 
     @Test func `a body that waits at a gate hands its slot on`() async throws {
-        let threads = make(runningMax: 1, threadMax: 2)
+        let threads = make(maximumRunningCount: 1, maximumThreadCount: 2)
         let (gate, other) = (Gate(permitCount: 8), Gate(permitCount: 1))
         #expect(try other.enterAtOnce())
         let waiting = body(gate, on: threads) { try Self.pass(other) }
@@ -91,7 +94,7 @@ import Workload
     @Test func `a body that waits at a gate hands its slot on to one that waited for it`()
         async throws
     {
-        let threads = make(runningMax: 1, threadMax: 2)
+        let threads = make(maximumRunningCount: 1, maximumThreadCount: 2)
         let (gate, other, hold) = (Gate(permitCount: 8), Gate(permitCount: 1), Hold())
         #expect(try other.enterAtOnce())
         let waiting = body(gate, on: threads) {
@@ -110,7 +113,7 @@ import Workload
     @Test func `a body without a thread does not keep a slot from one that has a thread`()
         async throws
     {
-        let threads = make(runningMax: 1, threadMax: 1)
+        let threads = make(maximumRunningCount: 1, maximumThreadCount: 1)
         let (gate, other) = (Gate(permitCount: 8), Gate(permitCount: 1))
         let order = Shared<[Int]>([])
         #expect(try other.enterAtOnce())
@@ -127,7 +130,8 @@ import Workload
     }
 
     @Test func `bodies that follow each other at a gate need one thread`() async throws {
-        let threads = make(runningMax: 8, threadMax: 8, idleDuration: .seconds(60))
+        let threads = make(
+            maximumRunningCount: 8, maximumThreadCount: 8, idleDuration: .seconds(60))
         let (gate, hold) = (Gate(permitCount: 1), Hold())
         let first = body(gate, on: threads) { hold.stay() }
         await hold.isEntered()
@@ -141,7 +145,7 @@ import Workload
     @Test func `a body that passes its slot on hands over its own thread, before others get it`()
         async throws
     {
-        let threads = make(runningMax: 1, threadMax: 1)
+        let threads = make(maximumRunningCount: 1, maximumThreadCount: 1)
         let (gate, other) = (Gate(permitCount: 1), Gate(permitCount: 1))
         let (hold, isPassed) = (Hold(), Shared(false))
         gate.enter(
@@ -170,7 +174,7 @@ import Workload
     @Test func `a system that refuses threads is asked again`() async throws {
         let refusals = Shared(0)
         let threads = WorkThreads(
-            runningMax: 8, threadMax: 8, idleDuration: .milliseconds(20)
+            maximumRunningCount: 8, maximumThreadCount: 8, idleDuration: .milliseconds(20)
         ) { thread in
             refusals.update { $0 += 1 }
             return refusals.value > 3 && thread.begin()
@@ -185,7 +189,7 @@ import Workload
         let seed = UInt64.random(in: 0 ... .max)
         print("WorkThreadsTests: seed \(seed)")
         var random = SeededGenerator(seed: seed)
-        let threads = make(runningMax: 2, threadMax: 3)
+        let threads = make(maximumRunningCount: 2, maximumThreadCount: 3)
         let gates = (0..<5).map { _ in Gate(permitCount: 1) }
         let insideCounts = Shared([0, 0, 0, 0, 0])
         // Always in the same order, so that there is no cycle of waiting bodies.

@@ -61,10 +61,12 @@ struct BlobFixture {
 
 extension Connection {
     /// Reads a whole blob, chunk by chunk.
-    func blob(_ row: Int64 = 1, byteCountMax: Int = 64 << 10) throws -> Data {
+    func blob(_ row: Int64 = 1, maximumByteCount: Int = 64 << 10) throws -> Data {
         try withBlob("data", in: "t", row: row) { blob in
             var data = Data()
-            try blob.forEachChunk(byteCountMax: byteCountMax) { data.append(contentsOf: $0) }
+            try blob.forEachChunk(maximumByteCount: maximumByteCount) {
+                data.append(contentsOf: $0)
+            }
             return data
         }
     }

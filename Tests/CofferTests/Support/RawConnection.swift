@@ -52,7 +52,7 @@ final class RawConnection {
     }
 }
 
-/// The formats that Coffer reads only to migrate them.
+/// The formats that Coffer reads only to upgrade them.
 enum OlderVersion: CaseIterable {
     case one
     case two

@@ -49,7 +49,7 @@ extension Configuration {
         configuration.busyTimeout = .seconds(20)
         configuration.waitTimeout = .seconds(60)
         // On a busy machine bodies take long; a test of the bound sets it.
-        configuration.groupCommit.durationMax = .seconds(60)
+        configuration.groupCommit.maximumDuration = .seconds(60)
         return configuration
     }
 

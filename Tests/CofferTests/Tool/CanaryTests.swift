@@ -76,7 +76,7 @@ import Testing
             Run(
                 verb: ["backup", path, out("backup.db")],
                 options: first + ["--new-raw-key-fd", "3"]),
-            Run(verb: ["migrate", path, out("migrated.db")], options: first),
+            Run(verb: ["upgrade", path, out("upgraded.db")], options: first),
             Run(verb: ["decrypt", path, out("plain.db"), "--write-plaintext"], options: first),
             Run(verb: ["encrypt", out("plain.db"), out("again.db")], options: second),
             Run(verb: ["shell-key", path], options: first, exitCode: 2),

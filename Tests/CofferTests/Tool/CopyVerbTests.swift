@@ -78,7 +78,7 @@ import Testing
         #expect(try rows(back, key: 5) == rows(path, key: 1))
     }
 
-    @Test func `migrate turns a file of SQLCipher 1 into a current store`() throws {
+    @Test func `upgrade turns a file of SQLCipher 1 into a current store`() throws {
         let raw = try RawConnection(
             path, key: 1,
             pragmas: [
@@ -95,18 +95,18 @@ import Testing
         let status = try Tool.run(
             ["status", path, "--raw-key-fd", "3"], descriptors: [3: Tool.key(1)])
         #expect(status.exitCode == 16)
-        #expect(status.errorText.contains("coffer migrate"))
+        #expect(status.errorText.contains("coffer upgrade"))
         let before = try Data(contentsOf: URL(filePath: path))
-        let output = try coffer("migrate", "--json")
+        let output = try coffer("upgrade", "--json")
         #expect(output.exitCode == 0, "\(output.errorText)")
         #expect(try rows(copy, key: 1) == [[1, "old"]])
         #expect(try Data(contentsOf: URL(filePath: path)) == before)
     }
 
-    @Test func `migrate changes the profile and the key at once`() throws {
+    @Test func `upgrade changes the profile and the key at once`() throws {
         try make()
         let output = try coffer(
-            "migrate", "--new-raw-key-fd", "4", "--profile", "sqlcipher3", "--json")
+            "upgrade", "--new-raw-key-fd", "4", "--profile", "sqlcipher3", "--json")
         #expect(output.exitCode == 0, "\(output.errorText)")
         #expect(output.text.contains("\"profile\":\"sqlcipher3\""))
         #expect(try rows(copy, key: 2) == rows(path, key: 1))
@@ -114,7 +114,7 @@ import Testing
 
     // MARK: Bad
 
-    @Test(arguments: ["backup", "decrypt", "migrate", "encrypt"])
+    @Test(arguments: ["backup", "decrypt", "upgrade", "encrypt"])
     func `a copy is never written over a file`(verb: String) throws {
         try make()
         try Data("mine".utf8).write(to: URL(filePath: copy))
@@ -126,7 +126,7 @@ import Testing
         #expect(try Data(contentsOf: URL(filePath: copy)) == Data("mine".utf8))
     }
 
-    @Test(arguments: ["backup", "decrypt", "migrate"])
+    @Test(arguments: ["backup", "decrypt", "upgrade"])
     func `a damaged store or a wrong key leaves no copy`(verb: String) throws {
         try make()
         let flag = verb == "decrypt" ? ["--write-plaintext"] : []
@@ -175,7 +175,7 @@ import Testing
     func `an interrupted copy leaves nothing and exits with 130`(signal: Int32) throws {
         try make(rowCount: 12000)
         let tool = try Tool.start(
-            ["migrate", path, copy, "--raw-key-fd", "3", "--progress", "json"],
+            ["upgrade", path, copy, "--raw-key-fd", "3", "--progress", "json"],
             descriptors: [3: Tool.key(1)])
         let deadline = ContinuousClock.now + .seconds(60)
         while !tool.errorText.contains("\"done\"") {

@@ -43,7 +43,7 @@ import Testing
         for verb in [
             ["status", store.path], ["verify", store.path], ["export", store.path],
             ["sql", store.path, "SELECT * FROM note"], ["kv", "list", store.path],
-            ["backup", store.path, new("backup.db")], ["migrate", store.path, new("migrated.db")],
+            ["backup", store.path, new("backup.db")], ["upgrade", store.path, new("upgraded.db")],
             ["decrypt", store.path, new("plain.db"), "--write-plaintext"],
         ] {
             let output = try run(verb)

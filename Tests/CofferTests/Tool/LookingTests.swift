@@ -28,7 +28,7 @@ import Testing
     }
 
     /// A store whose WAL has content, and no WAL index.
-    private func makeWithLog() throws {
+    private func makeWithWAL() throws {
         let original = try TemporaryFolder()
         let connection = try Connection(
             path: original.path(), key: .numbered(1), configuration: .testing())
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test func `a WAL with content stays as it is`() throws {
-        try makeWithLog()
+        try makeWithWAL()
         let before = try folder.content()
         for verb in ReadingVerbs.all {
             #expect(try ReadingVerbs.run(verb, path).exitCode == 0)
@@ -71,7 +71,7 @@ import Testing
 
     @Test(.enabled(if: OtherUser.isPlayable, OtherUser.reason))
     func `another user does not make the index of a WAL, and learns who may`() throws {
-        try makeWithLog()
+        try makeWithWAL()
         try OtherUser.giveAway(folder, file: 0o660, folder: 0o770)
         let before = try folder.content()
         for verb in ReadingVerbs.all {
@@ -118,7 +118,7 @@ import Testing
         #expect(output.text.contains("page 6"))
 
         try FileManager.default.removeItem(atPath: path)
-        try makeWithLog()
+        try makeWithWAL()
         try OtherUser.giveAway(folder, file: 0o444, folder: 0o555)
         let refused = try ReadingVerbs.run("verify", path, under: OtherUser.stranger)
         #expect(refused.exitCode == 21)
@@ -151,7 +151,7 @@ import Testing
     }
 
     @Test(.onSmallDisk) func `a full disk keeps a WAL from being read, and is named`() throws {
-        try makeWithLog()
+        try makeWithWAL()
         try FileManager.default.createDirectory(atPath: mount, withIntermediateDirectories: true)
         let output = try ReadingVerbs.run(
             "sql", mount + "/store.db", under: onFullDisk("store.db store.db-wal"))

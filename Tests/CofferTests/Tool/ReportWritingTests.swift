@@ -82,7 +82,7 @@ import Testing
                 { try count("bucket:b") == 0 }
             ),
             (["backup"], [path, out("backup.db")] + key, { isThere("backup.db") }),
-            (["migrate"], [path, out("migrated.db")] + key, { isThere("migrated.db") }),
+            (["upgrade"], [path, out("upgraded.db")] + key, { isThere("upgraded.db") }),
             (
                 ["decrypt"], [path, out("plain.db"), "--write-plaintext"] + key,
                 { isThere("plain.db") }

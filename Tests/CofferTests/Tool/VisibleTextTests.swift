@@ -87,7 +87,7 @@ import Testing
         try run(["backup", path, copies[1]], exitCode: 1, json: json)
         try run(["decrypt", path, copies[2], "--write-plaintext"], json: json)
         try run(["encrypt", copies[2], copies[3]], json: json)
-        try run(["migrate", path, copies[4]], json: json)
+        try run(["upgrade", path, copies[4]], json: json)
         try run(["rekey", path, "--new-raw-key-fd", "4"], json: json)
         try run(["rekey", path, "--new-raw-key-fd", "4"], json: json)
         try run(["verify", path], exitCode: 12, json: json)

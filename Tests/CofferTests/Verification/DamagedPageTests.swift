@@ -145,7 +145,7 @@ import Testing
     // MARK: The WAL
 
     /// A store whose WAL gives the pages of a dropped table to another one.
-    private func makeWithLog() throws -> (store: Store, pages: Range<Int>) {
+    private func makeWithWAL() throws -> (store: Store, pages: Range<Int>) {
         func insert(_ table: String) -> SQL {
             """
             INSERT INTO \(identifier: table)
@@ -170,7 +170,7 @@ import Testing
     }
 
     @Test func `a page that is in the WAL too is named by the WAL's content`() throws {
-        let (store, pages) = try makeWithLog()
+        let (store, pages) = try makeWithWAL()
         let size = try Engine.capabilities.defaultProfile.pageByteCount
         // After a checkpoint reads use the pages of the main file.
         try store.core.pool.writer.checkpoint(.passive)
@@ -186,7 +186,7 @@ import Testing
     }
 
     @Test func `a damaged frame is named by what its page holds`() throws {
-        let (store, pages) = try makeWithLog()
+        let (store, pages) = try makeWithWAL()
         let size = try Engine.capabilities.defaultProfile.pageByteCount
         let frameByteCount = size + WriteAheadLog.frameHeaderByteCount
         let frameCount = (try Damage.byteCount(path + "-wal") - 32) / frameByteCount
@@ -212,7 +212,7 @@ import Testing
         let store = try await Store(
             path: path, key: .numbered(1), configuration: .testing(mode))
         try await store.write { tx in try tx.execute("INSERT INTO note(v) VALUES ('logged')") }
-        let report = try await store.verify(.sample(pageCountMax: 10))
+        let report = try await store.verify(.sample(maximumPageCount: 10))
         #expect(report.isGood && !report.isStructureChecked)
         #expect(report.pageCount == 10 && report.pageCountTotal == total)
         #expect((report.frameCount > 0) == (mode == .wal))
@@ -221,7 +221,7 @@ import Testing
         let whole = try await store.verify()
         #expect(whole.pageCount == total && whole.pageCountTotal == total)
         #expect(whole.isStructureChecked && whole.isGood)
-        for scope in [VerificationScope.sample(pageCountMax: 0), .sample(fraction: 2)] {
+        for scope in [VerificationScope.sample(maximumPageCount: 0), .sample(fraction: 2)] {
             await #expect {
                 _ = try await store.verify(scope)
             } throws: { ($0 as? StoreError)?.code == .misuse }

@@ -83,7 +83,7 @@ import Testing
         let store = try Store(path: path, key: .numbered(1), configuration: impatient)
         try store.rekey(to: .numbered(2))
         let pageCount = try pageCount()
-        for scope in [VerificationScope.everything, .sample(pageCountMax: 5)] {
+        for scope in [VerificationScope.everything, .sample(maximumPageCount: 5)] {
             let report = try store.verify(scope)
             #expect(report.isGood, "\(report)")
             #expect(report.stalePageCount == pageCount && report.isCheckpointOwed)
@@ -159,7 +159,7 @@ import Testing
         let byteCount = try Damage.byteCount(path)
         let cut = try Tool.runProgram(["truncate", "-s", "\(byteCount - 2 * pageByteCount)", path])
         try #require(cut.exitCode == 0)
-        for scope in [VerificationScope.everything, .sample(pageCountMax: 5)] {
+        for scope in [VerificationScope.everything, .sample(maximumPageCount: 5)] {
             #expect(try !store.verify(scope).isGood)
         }
         peer.goOn()
@@ -230,7 +230,7 @@ import Testing
         try connection.execute("CREATE INDEX t_v ON t(v)")
         let open = try connection.fileState()
         let log = try #require(
-            try LogPages(LogFile(handle: open.handle), pageByteCount: pageByteCount))
+            try WALPages(WALFile(handle: open.handle), pageByteCount: pageByteCount))
         let copy = try crash(as: "torn.db")
         var bytes = try [UInt8](Data(contentsOf: URL(filePath: copy)))
         let pages = (1...bytes.count / pageByteCount).filter(log.isStale)
@@ -273,7 +273,7 @@ import Testing
         try connection.execute("UPDATE t SET v = randomblob(900) WHERE id = 1")
         let open = try connection.fileState()
         let log = try #require(
-            try LogPages(LogFile(handle: open.handle), pageByteCount: pageByteCount))
+            try WALPages(WALFile(handle: open.handle), pageByteCount: pageByteCount))
         let copy = try crash(as: "damaged.db")
         connection.close()
         let pages = 2...(try pageCount(copy))

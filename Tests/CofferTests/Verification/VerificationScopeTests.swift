@@ -18,7 +18,7 @@ import Workload
     @Test func `a sample has this many different pages, in order, and always page 1`() {
         for count in 1...40 {
             for wanted in 1...45 {
-                let sample = pages(.sample(pageCountMax: wanted), of: count)
+                let sample = pages(.sample(maximumPageCount: wanted), of: count)
                 #expect(sample.count == min(wanted, count))
                 #expect(sample.first == 1)
                 #expect(sample == Set(sample).sorted())
@@ -37,7 +37,7 @@ import Workload
     @Test func `the lock page is never drawn and all others are`() {
         var seen: Set<Int> = []
         for _ in 0..<500 {
-            let sample = pages(.sample(pageCountMax: 4), of: 10, lockPage: 6)
+            let sample = pages(.sample(maximumPageCount: 4), of: 10, lockPage: 6)
             #expect(sample.count == 4)
             seen.formUnion(sample)
         }
@@ -48,7 +48,7 @@ import Workload
         var counts = [Int](repeating: 0, count: 21)
         let runCount = 4000
         for _ in 0..<runCount {
-            for page in pages(.sample(pageCountMax: 6), of: 20) { counts[page] += 1 }
+            for page in pages(.sample(maximumPageCount: 6), of: 20) { counts[page] += 1 }
         }
         #expect(counts[1] == runCount)
         // 5 of 19: 1053 on average, with a standard deviation of 28.
@@ -64,7 +64,7 @@ import Workload
 
     @Test func `an impossible sample is misuse`() {
         for count in [0, -1, Int.min] {
-            expect(.misuse) { try VerificationScope.sample(pageCountMax: count).requireValid() }
+            expect(.misuse) { try VerificationScope.sample(maximumPageCount: count).requireValid() }
         }
         for fraction in [0, -0.5, 1.001, .nan, .infinity] {
             expect(.misuse) { try VerificationScope.sample(fraction: fraction).requireValid() }

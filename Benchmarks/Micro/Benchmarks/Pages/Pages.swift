@@ -12,7 +12,7 @@ let benchmarks: @Sendable () -> Void = {
             try tx.execute("INSERT INTO page VALUES (zeroblob(4200000))")
         } body: { store in
             try benchmark.measure(expecting: [1000, 0]) {
-                let report = try store.verify(.sample(pageCountMax: 1000))
+                let report = try store.verify(.sample(maximumPageCount: 1000))
                 return [report.pageCount, report.damagedPages.count]
             }
         }

@@ -20,7 +20,7 @@ let benchmarks: @Sendable () -> Void = {
     Benchmark.add("insert-or-update") { benchmark in
         let half = Array(notes.prefix(notes.count / 2))
         try measureWriting(benchmark, from: half, to: changed) { tx in
-            for note in changed { try tx.insertOrUpdate(note) }
+            for note in changed { try tx.upsert(note) }
         }
     }
 

@@ -29,8 +29,8 @@ extension Connection {
     /// - Parameters:
     ///   - handle: A `sqlite3 *` of the SQLCipher that this process is linked to. A handle of
     ///     another copy of SQLite crashes, and nothing can detect that.
-    ///   - configuration: Only `statementCountMax` and `prepare` apply to the handle. Others, such
-    ///     as `durability`, apply only to files that `attach(_:as:key:)` opens.
+    ///   - configuration: Only `maximumStatementCount` and `prepare` apply to the handle. Others,
+    ///     such as `durability`, apply only to files that `attach(_:as:key:)` opens.
     /// - Throws: `StoreError` `.wrongKey` if the handle cannot read its file, `.notEncrypted` if
     ///   the file is plaintext or still empty, `.engine` if the library is not SQLCipher; errors of
     ///   `prepare`.

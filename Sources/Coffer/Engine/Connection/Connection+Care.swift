@@ -26,7 +26,7 @@ extension Connection {
         }
         for _ in 0..<4 {
             if try pages.isAuthentic(1) { return }
-            if try pages.isAuthentic(1, in: pages.logPages()) { return }
+            if try pages.isAuthentic(1, in: pages.walPages()) { return }
             // Another process may have been in the middle of writing it.
             sleepBriefly()
         }

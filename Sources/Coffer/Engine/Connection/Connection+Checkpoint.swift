@@ -17,7 +17,7 @@ public enum CheckpointMode: Int32, Sendable, CaseIterable {
 /// The outcome of a checkpoint.
 public struct CheckpointResult: Sendable, Hashable {
     /// Frames (changed pages) in the WAL, 0 after it was truncated.
-    public let logFrameCount: Int
+    public let walFrameCount: Int
     /// The number of these frames that are in the main file now.
     public let checkpointedFrameCount: Int
 }
@@ -53,7 +53,7 @@ extension Connection {
     }
 
     /// Runs a checkpoint that waits for nobody; `nil` if another connection runs one.
-    func moveLog() throws(StoreError) -> CheckpointResult? {
+    func moveWAL() throws(StoreError) -> CheckpointResult? {
         do throws(StoreError) {
             return try current().checkpoint(.passive)
         } catch  where error.code == .busy {
@@ -69,7 +69,7 @@ extension Connection {
     }
 
     /// The outcome of a checkpoint of the whole WAL.
-    enum WholeLogOutcome {
+    enum WholeWALOutcome {
         case done
         /// Every frame that could be moved was moved.
         case readersRemain
@@ -80,7 +80,7 @@ extension Connection {
     /// Runs a checkpoint after which the next write restarts the WAL. It waits for readers of
     /// content that only the WAL has, with `patience` as the busy timeout. A read that begins after
     /// everything is moved needs only the main file.
-    func moveWholeLog(waiting patience: Duration) throws(StoreError) -> WholeLogOutcome {
+    func moveWholeWAL(waiting patience: Duration) throws(StoreError) -> WholeWALOutcome {
         let policy = busyPolicy
         busyPolicy = .timeout(patience)
         defer { busyPolicy = policy }
@@ -97,7 +97,7 @@ extension Connection {
     /// Moves the WAL and truncates it to zero bytes, if nobody uses it now.
     ///
     /// - Returns: Whether it was truncated.
-    func cutLog() throws(StoreError) -> Bool {
+    func cutWAL() throws(StoreError) -> Bool {
         let policy = busyPolicy
         busyPolicy = .none
         defer { busyPolicy = policy }
@@ -122,6 +122,6 @@ extension Handle {
         // "If *pnLog and *pnCkpt are set to -1 … the database is not in WAL mode".
         guard logCount >= 0, doneCount >= 0 else { return nil }
         return CheckpointResult(
-            logFrameCount: Int(logCount), checkpointedFrameCount: Int(doneCount))
+            walFrameCount: Int(logCount), checkpointedFrameCount: Int(doneCount))
     }
 }

@@ -74,8 +74,8 @@ public final class Connection {
         self.mode = mode
         self.configuration = configuration
         busyPolicy = .timeout(configuration.busyTimeout)
-        cacheByteCount = configuration.cacheByteCountMax
-        cache = StatementCache(countMax: configuration.statementCountMax)
+        cacheByteCount = configuration.maximumCacheByteCount
+        cache = StatementCache(maximumCount: configuration.maximumStatementCount)
     }
 
     /// Opens a file with its key.
@@ -100,7 +100,7 @@ public final class Connection {
         self.configuration = configuration
         busyPolicy = .timeout(configuration.busyTimeout)
         self.state = .open(state.handle, state)
-        cache = StatementCache(countMax: configuration.statementCountMax)
+        cache = StatementCache(maximumCount: configuration.maximumStatementCount)
         scope = .body
         state.handle.authorizer.scope = .body
     }
@@ -116,12 +116,12 @@ public final class Connection {
 
     /// Creates a connection on a handle owned by someone else, which was proven to be encrypted.
     init(adopting handle: Handle, configuration: Configuration) throws(StoreError) {
-        cacheByteCount = configuration.cacheByteCountMax
+        cacheByteCount = configuration.maximumCacheByteCount
         location = .of(handle)
         mode = .mustExist
         self.configuration = configuration
         busyPolicy = .timeout(configuration.busyTimeout)
-        cache = StatementCache(countMax: configuration.statementCountMax)
+        cache = StatementCache(maximumCount: configuration.maximumStatementCount)
         state = .open(handle, nil)
         handle.authorizer.install(on: handle.db)
         try prepareHandle()
@@ -134,7 +134,7 @@ public final class Connection {
     ///
     /// - Parameter key: The key of the file, or of the file to make. Never empty.
     /// - Throws: `StoreError` `.wrongKey`, `.notEncrypted`, `.notAStore`, `.truncated`,
-    ///   `.damaged`, `.needsNewerEngine`, `.needsMigration`, `.engine`, `.notFound`, `.readOnly`,
+    ///   `.damaged`, `.needsNewerEngine`, `.needsUpgrade`, `.engine`, `.notFound`, `.readOnly`,
     ///   `.busy`, `.full`, `.io`, `.tooManyFiles`; `.unsupported` for a file with a plaintext
     ///   header; `.misuse` for an empty key or if a key was set before; `.closed` after `close()`.
     /// - Note: The corresponding C functions are `sqlite3_open_v2` and `sqlite3_key_v2`.

@@ -41,8 +41,8 @@ final class Handle {
     var namesToDetach: [String] = []
     /// The counts that `Connection.takeCacheCounts` returned last.
     var toldCache: (hitCount: Int32, missCount: Int32) = (0, 0)
-    /// Frames in the WAL after the last commit, if `Connection.watchLog` was called.
-    var logFrameCount = 0
+    /// Frames in the WAL after the last commit, if `Connection.watchWAL` was called.
+    var walFrameCount = 0
     /// Kept alive while the engine may call it.
     var busyHandler: BusyHandler?
     /// Notified before the pointer becomes invalid.

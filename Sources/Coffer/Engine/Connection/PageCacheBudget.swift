@@ -12,27 +12,27 @@ import Synchronization
 /// one mutex, and Coffer has switched that off.
 final class PageCacheBudget: Sendable {
     /// The budget of the process.
-    static let shared = PageCacheBudget(byteCountMax: 1 << 30)
+    static let shared = PageCacheBudget(maximumByteCount: 1 << 30)
 
     /// The fewest bytes that a connection gets, whatever the budget. With too many connections for
     /// that, the budget is exceeded.
     static let connectionByteCountMin = 256 << 10
 
     private struct State {
-        var byteCountMax: Int
+        var maximumByteCount: Int
         var shares: [ObjectIdentifier: Share] = [:]
     }
 
     private let state: Mutex<State>
 
-    init(byteCountMax: Int) {
-        state = Mutex(State(byteCountMax: byteCountMax))
+    init(maximumByteCount: Int) {
+        state = Mutex(State(maximumByteCount: maximumByteCount))
     }
 
-    var byteCountMax: Int {
-        get { state.withLock { $0.byteCountMax } }
+    var maximumByteCount: Int {
+        get { state.withLock { $0.maximumByteCount } }
         set {
-            change { $0.byteCountMax = max(newValue, 0) }
+            change { $0.maximumByteCount = max(newValue, 0) }
         }
     }
 
@@ -57,7 +57,7 @@ final class PageCacheBudget: Sendable {
         let smaller = state.withLock { state in
             body(&state)
             let halvingCount = Self.halvingCount(
-                of: state.shares.values, for: state.byteCountMax)
+                of: state.shares.values, for: state.maximumByteCount)
             return state.shares.values.filter { $0.resize(halvingCount: halvingCount) }
         }
         // Outside the mutex: connections that release pages do not wait for anybody here.
@@ -66,11 +66,11 @@ final class PageCacheBudget: Sendable {
 
     /// How often all shares are halved until they fit, or until none can become smaller.
     private static func halvingCount(
-        of shares: some Collection<Share>, for byteCountMax: Int
+        of shares: some Collection<Share>, for maximumByteCount: Int
     ) -> Int {
         var halvingCount = 0
         // In floating point, which cannot overflow and is exact enough.
-        while shares.reduce(0, { $0 + $1.byteCount(halvingCount) }) > Double(byteCountMax),
+        while shares.reduce(0, { $0 + $1.byteCount(halvingCount) }) > Double(maximumByteCount),
             shares.contains(where: { !$0.isLeast(halvingCount) })
         {
             halvingCount += 1
@@ -80,13 +80,13 @@ final class PageCacheBudget: Sendable {
 
     /// The decrypted pages that one store may keep.
     final class Share: Sendable {
-        private let byteCountMax: Int
+        private let maximumByteCount: Int
         private let connectionCount: Int
         private let current: Atomic<Int>
         private let trim = Mutex<(@Sendable () -> Void)?>(nil)
 
         fileprivate init(byteCount: Int, connectionCount: Int) {
-            byteCountMax = byteCount
+            maximumByteCount = byteCount
             self.connectionCount = connectionCount
             current = Atomic(Self.connectionByteCount(byteCount, connectionCount))
         }
@@ -116,7 +116,7 @@ final class PageCacheBudget: Sendable {
         }
 
         private func connectionByteCount(_ halvingCount: Int) -> Int {
-            Self.connectionByteCount(byteCountMax >> halvingCount, connectionCount)
+            Self.connectionByteCount(maximumByteCount >> halvingCount, connectionCount)
         }
 
         fileprivate func byteCount(_ halvingCount: Int) -> Double {

@@ -182,7 +182,7 @@ struct FileLocation: Sendable {
     }
 
     /// The most bytes that this process may write to one file; `nil` without a limit.
-    static var writableByteCountMax: Int? {
+    static var maximumWritableByteCount: Int? {
         let limit = coffer_file_size_limit()
         return limit < 0 ? nil : Int(limit)
     }

@@ -36,7 +36,7 @@ struct RawPages: ~Copyable {
     /// otherwise the main file's content.
     ///
     /// - Parameter log: `nil` without WAL.
-    borrowing func isAuthentic(_ number: Int, in log: LogPages?) throws(StoreError) -> Bool {
+    borrowing func isAuthentic(_ number: Int, in log: WALPages?) throws(StoreError) -> Bool {
         switch log?.place(of: number) {
         case nil, .mainFile: try isAuthentic(number)
         case .nowhere: true
@@ -48,9 +48,9 @@ struct RawPages: ~Copyable {
     /// read.
     ///
     /// - Complexity: O(*frames in the WAL*).
-    borrowing func logPages() -> LogPages? {
-        let log = LogFile(handle: handle)
-        return log.isOpen ? (try? LogPages(log, pageByteCount: byteCount)) ?? nil : nil
+    borrowing func walPages() -> WALPages? {
+        let log = WALFile(handle: handle)
+        return log.isOpen ? (try? WALPages(log, pageByteCount: byteCount)) ?? nil : nil
     }
 
     /// Whether the content of a page, from the main file or the WAL, was written by a holder of the
@@ -109,27 +109,27 @@ struct RawPages: ~Copyable {
     /// frame in the WAL is authentic.
     ///
     /// - Parameters:
-    ///   - countMax: The most pages to report.
+    ///   - maximumCount: The most pages to report.
     ///   - pageCount: The database's pages, if the number is known: the file may be longer.
     ///   - logged: Pages whose newest content is known to be in the WAL.
     /// - Complexity: O(*pages*); if a page fails, memory for one number per page in the WAL.
     borrowing func damaged(
-        countMax: Int, of pageCount: Int = .max, except logged: Set<Int> = []
+        maximumCount: Int, of pageCount: Int = .max, except logged: Set<Int> = []
     ) throws(StoreError) -> [Int] {
         var damaged: [Int] = []
-        var log: LogPages?
+        var log: WALPages?
         var hasLooked = false
         let pageCount = min(pageCount, try count())
         for number in stride(from: 1, through: pageCount, by: 1) where number != lockPage {
             guard !logged.contains(number), try !isAuthentic(number) else { continue }
-            if !hasLooked { (log, hasLooked) = (logPages(), true) }
+            if !hasLooked { (log, hasLooked) = (walPages(), true) }
             if try !isAuthentic(number, in: log) { damaged.append(number) }
-            if damaged.count == countMax { break }
+            if damaged.count == maximumCount { break }
         }
         // Another process may have been in the middle of writing one of them.
         for _ in 0..<3 where !damaged.isEmpty {
             sleepBriefly()
-            log = logPages()
+            log = walPages()
             var failing: [Int] = []
             for number in damaged where try !isAuthentic(number, in: log) {
                 failing.append(number)

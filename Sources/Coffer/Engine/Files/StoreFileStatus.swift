@@ -33,7 +33,7 @@ public struct StoreFileStatus: Sendable, Equatable {
     /// Byte count of the main file.
     public let byteCount: Int
     /// Byte count of the WAL next to the file, 0 if there is none.
-    public let logByteCount: Int
+    public let walByteCount: Int
     /// Byte count of the rollback journal next to the file, 0 if there is none. A journal that no
     /// process is writing at the moment was left by a crash; opening the store plays it back.
     public let journalByteCount: Int
@@ -57,7 +57,7 @@ public struct StoreFileStatus: Sendable, Equatable {
         }
         self.path = file.path
         self.byteCount = byteCount
-        logByteCount = file.companionByteCount("-wal")
+        walByteCount = file.companionByteCount("-wal")
         journalByteCount = file.companionByteCount("-journal")
         nameCount = try file.nameCount()
         format = try Self.format(of: file, byteCount: byteCount)

@@ -157,7 +157,7 @@ final class Authorizer {
         "rekey_kdf_iter": "rekey(to:)",
         "rekey_cipher": "rekey(to:)", "cipher_store_pass": "setKey(_:)",
         "kdf_iter": "a CipherProfile", "fast_kdf_iter": "a CipherProfile",
-        "cipher_migrate": "Store.migrate",
+        "cipher_migrate": "Store.upgrade",
     ]
 
     private static let unsafePragmas: Set = [

@@ -4,8 +4,8 @@
 /// to 16 MiB (some 50 ms). Later calls check the known pages, and all pages only if one of the
 /// known ones passes. A page that is damaged only in the WAL has no number here.
 final class DamageReport {
-    static let byteCountMax = 16 << 20
-    static let pageCountMax = 16
+    static let maximumByteCount = 16 << 20
+    static let maximumPageCount = 16
 
     private var known: [Int]?
 
@@ -14,16 +14,16 @@ final class DamageReport {
         guard file.profile.pageMAC != .none else { return [] }
         let raw = RawPages(file.handle, key: file.key, profile: file.profile)
         do throws(StoreError) {
-            guard try file.handle.rawByteCount() <= Self.byteCountMax else { return [] }
+            guard try file.handle.rawByteCount() <= Self.maximumByteCount else { return [] }
             if let known {
                 var failing: [Int] = []
-                let log = raw.logPages()
+                let log = raw.walPages()
                 for page in known where try !raw.isAuthentic(page, in: log) {
                     failing.append(page)
                 }
                 if failing == known { return known }
             }
-            let found = try raw.damaged(countMax: Self.pageCountMax)
+            let found = try raw.damaged(maximumCount: Self.maximumPageCount)
             known = found
             return found
         } catch {

@@ -26,7 +26,7 @@ extension Handle {
 
     /// Must be called for a rollback that was not foreseen, such as one by SQLite itself.
     func transactionMayHaveRolledBack() {
-        if !attached.isEmpty || !LogFile(handle: self).isOpen { mayMisreadPages = true }
+        if !attached.isEmpty || !WALFile(handle: self).isOpen { mayMisreadPages = true }
     }
 
     /// Drops the pages that a rollback of the whole transaction has restored.

@@ -50,21 +50,21 @@ public struct Configuration: Sendable {
     /// with it gets an error. A write with no other waiting behind it is committed at once.
     public struct GroupCommit: Sendable, Hashable {
         /// The most bodies in one transaction; 1 commits each write by itself.
-        public var writeCountMax: Int
+        public var maximumWriteCount: Int
         /// How long a transaction may be open before it takes no further body. The last body that
         /// it took may run for longer, and the earlier ones wait for it.
-        public var durationMax: Duration
+        public var maximumDuration: Duration
 
         /// - Parameters:
-        ///   - writeCountMax: The most bodies in one transaction.
-        ///   - durationMax: How long a transaction may be open before it takes no further body.
-        public init(writeCountMax: Int = 128, durationMax: Duration = .milliseconds(20)) {
-            self.writeCountMax = writeCountMax
-            self.durationMax = durationMax
+        ///   - maximumWriteCount: The most bodies in one transaction.
+        ///   - maximumDuration: How long a transaction may be open before it takes no further body.
+        public init(maximumWriteCount: Int = 128, maximumDuration: Duration = .milliseconds(20)) {
+            self.maximumWriteCount = maximumWriteCount
+            self.maximumDuration = maximumDuration
         }
 
         /// Each write is committed by itself.
-        public static let off = Self(writeCountMax: 1)
+        public static let off = Self(maximumWriteCount: 1)
     }
 
     /// The file's cipher settings. With `nil`, Coffer finds those of an existing file by its first
@@ -93,8 +93,8 @@ public struct Configuration: Sendable {
     /// The most connections that a store reads with at once; more reads wait in a queue.
     ///
     /// From 1 to 256; each has one descriptor, or two in WAL mode, and its share of the cache.
-    public var readerCountMax = 4 {
-        didSet { readerCountMax = min(max(1, readerCountMax), 256) }
+    public var maximumReaderCount = 4 {
+        didSet { maximumReaderCount = min(max(1, maximumReaderCount), 256) }
     }
 
     /// How waiting writes share one commit; see ``GroupCommit``.
@@ -117,21 +117,22 @@ public struct Configuration: Sendable {
     /// for the running reads. It waits once for each read that keeps the WAL, and at most 50 ms.
     ///
     /// Below this size no write waits for reads, see ``checkpointPageCount``. While a longer read
-    /// runs, the WAL grows beyond it, until ``snapshotAgeMax`` or ``snapshotWALByteCountMax``.
-    /// After that read the file is truncated again. While another process reads, nothing bounds the
-    /// WAL: see ``CheckpointStatistics/isKeptByOtherProcess``.
-    public var walByteCountMax = 64 << 20
+    /// runs, the WAL grows beyond it, until ``maximumSnapshotAge`` or
+    /// ``maximumSnapshotWALByteCount``. After that read the file is truncated again. While another
+    /// process reads, nothing bounds the WAL: see ``CheckpointStatistics/isKeptByOtherProcess``.
+    public var maximumWALByteCount = 64 << 20
 
-    /// The age at which a read's snapshot expires while it keeps the WAL above ``walByteCountMax``:
-    /// the read's next verb throws `.snapshotExpired`.
-    public var snapshotAgeMax: Duration = .seconds(600)
+    /// The age at which a read's snapshot expires while it keeps the WAL above
+    /// ``maximumWALByteCount``: the read's next verb throws `.snapshotExpired`.
+    public var maximumSnapshotAge: Duration = .seconds(600)
 
     /// The size of the WAL in bytes at which the reads that keep it must end, whatever their age:
-    /// their next verb throws `.snapshotExpired`. 1 GiB by default; at least ``walByteCountMax``.
+    /// their next verb throws `.snapshotExpired`. 1 GiB by default; at least
+    /// ``maximumWALByteCount``.
     ///
     /// Writes have already waited for these reads by then. If only short reads that overlap keep
     /// the WAL, one write waits for them here, for a second at most.
-    public var snapshotWALByteCountMax = 1 << 30
+    public var maximumSnapshotWALByteCount = 1 << 30
 
     /// How often a store checks whether another process has committed, while somebody observes it.
     /// Such a commit may be noticed this late. `nil` for never; at least 1 ms.
@@ -147,9 +148,9 @@ public struct Configuration: Sendable {
     ///
     /// A ceiling, not a reservation: a cache never holds more than the file has. Decrypting a page
     /// that is not in the cache costs about 11 µs (SQLCipher 3) or 15 µs (SQLCipher 4). With many
-    /// stores each gets less, so that together they keep to ``Store/processCacheByteCountMax``.
-    public var cacheByteCountMax = 256 << 20 {
-        didSet { cacheByteCountMax = max(0, cacheByteCountMax) }
+    /// stores each gets less, so that together they keep to ``Store/maximumProcessCacheByteCount``.
+    public var maximumCacheByteCount = 256 << 20 {
+        didSet { maximumCacheByteCount = max(0, maximumCacheByteCount) }
     }
 
     /// The page cache budget that the stores of the process share.
@@ -159,7 +160,7 @@ public struct Configuration: Sendable {
     var threads = WorkThreads.shared
 
     /// The most compiled statements that each connection keeps; the least recently used go first.
-    public var statementCountMax = 64
+    public var maximumStatementCount = 64
 
     /// Runs on every connection as soon as it is open: registers functions, sets limits.
     ///
@@ -193,7 +194,7 @@ public struct Configuration: Sendable {
     /// | notice | SQLCipher 3 is old, once in a process | |
     /// | warning | memory of keys is not locked, once in a process | |
     /// | warning | the file has several names, when it is opened | `count` |
-    /// | warning | readers keep the write-ahead log above its bound | `pages`, `pagesMax` |
+    /// | warning | readers keep the write-ahead log above its bound | `pages`, `maximumPageCount` |
     /// | warning | another process keeps the write-ahead log above its bound | the same |
     /// | warning | snapshots were ended for the write-ahead log | `count`, `age` |
     /// | warning | checkpoint failed | `code`, `resultCode` |

@@ -105,12 +105,12 @@ struct Diagnosis {
             && [16, 48, 80].contains(first.reserveByteCount)
     }
 
-    static func needsMigration(_ profile: CipherProfile, file: FileLocation) -> StoreError {
+    static func needsUpgrade(_ profile: CipherProfile, file: FileLocation) -> StoreError {
         let version = profile.pageMAC == .none ? 1 : 2
         return StoreError(
-            .needsMigration, "\(file.path) is in the format of SQLCipher \(version)",
-            hint: "The key is right: copy the file into a new store with Store.migrate, or with "
-                + "`coffer migrate`.")
+            .needsUpgrade, "\(file.path) is in the format of SQLCipher \(version)",
+            hint: "The key is right: copy the file into a new store with Store.upgrade, or with "
+                + "`coffer upgrade`.")
     }
 
     /// The profile in every page size, its own size first.

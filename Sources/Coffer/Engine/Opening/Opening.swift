@@ -84,11 +84,11 @@ struct Opening {
             found = other
         }
         if found == nil, let older = try diagnosis.olderFormat(key: key) {
-            guard isSource else { throw Diagnosis.needsMigration(older, file: file) }
+            guard isSource else { throw Diagnosis.needsUpgrade(older, file: file) }
             found = older
         }
         guard let profile = found else {
-            return try openBesideLog(key: key, salt: salt, diagnosis)
+            return try openNextToWAL(key: key, salt: salt, diagnosis)
         }
         guard try Engine.capabilities.supports(profile) else { throw needsNewerEngine(profile) }
         try requireOwnJournal(profile)
@@ -146,7 +146,7 @@ struct Opening {
     /// Opens a file whose page 1 does not authenticate. If a WAL or hot journal exists, the newest
     /// page 1 may be there (after an interrupted key change or checkpoint), so the engine has to
     /// decide.
-    private func openBesideLog(
+    private func openNextToWAL(
         key: borrowing StoreKey, salt: [UInt8], _ diagnosis: Diagnosis
     ) throws(StoreError) -> OpenFile {
         guard file.hasPendingChanges else { throw try diagnosis.error(key: key) }
@@ -238,12 +238,12 @@ struct Opening {
 }
 
 extension CipherProfile {
-    /// - Throws: `.misuse` for a profile that is read only to be migrated.
+    /// - Throws: `.misuse` for a profile that is read only to be upgraded.
     func requireOpenable() throws(StoreError) {
         guard isOpenable else {
             throw StoreError(
                 .misuse, "no store is opened or made in the profile \(self)",
-                hint: "Copy the file into a new store with Store.migrate, or `coffer migrate`.")
+                hint: "Copy the file into a new store with Store.upgrade, or `coffer upgrade`.")
         }
     }
 }

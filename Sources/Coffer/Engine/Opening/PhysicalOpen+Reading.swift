@@ -28,7 +28,7 @@ extension PhysicalOpen {
             }
             return handle
         }
-        if file.isWithoutLogOrIndex, !file.isWritable || file.lockedOutOwner != nil,
+        if file.isWithoutWALOrIndex, !file.isWritable || file.lockedOutOwner != nil,
             try journalMode(handle, key: key) == .wal
         {
             // Nobody could remove files created next to a file that may only be read.
@@ -116,7 +116,7 @@ extension FileLocation {
         return companionStart("-journal", count: 8).map { $0 == magic } ?? true
     }
 
-    fileprivate var isWithoutLogOrIndex: Bool {
+    fileprivate var isWithoutWALOrIndex: Bool {
         ["-wal", "-shm"].contains { suffix in (try? Self.information(path + suffix)) == nil }
     }
 }

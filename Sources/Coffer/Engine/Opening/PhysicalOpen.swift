@@ -98,7 +98,7 @@ struct PhysicalOpen {
     ) throws(StoreError) -> StoreError {
         var damaged: [Int] = []
         if profile.pageMAC != .none {
-            damaged = try RawPages(handle, key: key, profile: profile).damaged(countMax: 16)
+            damaged = try RawPages(handle, key: key, profile: profile).damaged(maximumCount: 16)
         }
         return StoreError(
             .damaged, "the key is right, but the schema of \(file.path) cannot be read",
@@ -133,7 +133,7 @@ struct PhysicalOpen {
         // Truncates a WAL that grew during a long read once it restarts; SQLite would keep its
         // size.
         if role == .writer {
-            try handle.run("PRAGMA journal_size_limit = \(configuration.walByteCountMax)")
+            try handle.run("PRAGMA journal_size_limit = \(configuration.maximumWALByteCount)")
         }
         try HostileDefence.install(
             on: handle, tokenizerModules: ["coffer"] + configuration.tokenizerModules)

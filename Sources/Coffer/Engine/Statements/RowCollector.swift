@@ -29,10 +29,10 @@ final class RowCollector {
 
     private let state = State()
     /// How many columns a row may have.
-    let columnCountMax: Int
+    let maximumColumnCount: Int
 
     fileprivate init(_ handle: Handle) throws(StoreError) {
-        columnCountMax = Int(sqlite3_limit(handle.db, SQLITE_LIMIT_FUNCTION_ARG, -1))
+        maximumColumnCount = Int(sqlite3_limit(handle.db, SQLITE_LIMIT_FUNCTION_ARG, -1))
         // SQLite releases the state, even if it refuses the function.
         let code = sqlite3_create_function_v2(
             handle.db, Self.functionName, -1, FunctionOptions().flags,

@@ -110,7 +110,7 @@ struct ColumnValues: Sendable {
 
     /// The number of arguments in one statement that every SQLite accepts.
     /// See <https://www.sqlite.org/limits.html>, number 9.
-    static let countMax = 999
+    static let maximumCount = 999
 
     let columns: [Column]
 
@@ -188,10 +188,10 @@ struct ColumnValues: Sendable {
 extension SQL {
     /// - Throws: `.tooBig` for more arguments than every SQLite accepts.
     func requireFewArguments() throws(StoreError) -> SQL {
-        guard arguments.count <= ColumnValues.countMax else {
+        guard arguments.count <= ColumnValues.maximumCount else {
             throw StoreError(
                 .tooBig, "\(arguments.count) values are more than one statement takes",
-                hint: "At most \(ColumnValues.countMax): write the row in parts.")
+                hint: "At most \(ColumnValues.maximumCount): write the row in parts.")
         }
         return self
     }

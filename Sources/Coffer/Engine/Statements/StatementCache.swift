@@ -10,12 +10,12 @@ struct StatementCache {
         var lastUse: UInt64
     }
 
-    let countMax: Int
+    let maximumCount: Int
     private var entries: [SQLText: Entry] = [:]
     private var clock: UInt64 = 0
 
-    init(countMax: Int) {
-        self.countMax = countMax
+    init(maximumCount: Int) {
+        self.maximumCount = maximumCount
     }
 
     var count: Int { entries.count }
@@ -36,8 +36,8 @@ struct StatementCache {
         }
         let statement = try compile(true)
         // Control statements are rare, and some (VACUUM) must not linger.
-        guard countMax > 0, !statement.isControl else { return statement }
-        if entries.count >= countMax { evictOldest() }
+        guard maximumCount > 0, !statement.isControl else { return statement }
+        if entries.count >= maximumCount { evictOldest() }
         entries[key] = Entry(statement: statement, lastUse: clock)
         return statement
     }

@@ -56,7 +56,7 @@ extension RowDecoder {
     /// SQL function must take that many arguments.
     func collects(on connection: Connection) throws(StoreError) -> Bool {
         guard let stored, stored.isPlain else { return false }
-        return names.count <= (try connection.current().rowCollector().columnCountMax)
+        return names.count <= (try connection.current().rowCollector().maximumColumnCount)
     }
 
     /// All rows of a SELECT whose only column is a call of the collector's function with the plan's
@@ -73,7 +73,7 @@ extension RowDecoder {
             let rows = try [R].collecting(expectedCount: lastCount) { rows in
                 try collect(into: &rows, statement)
             }
-            lastCount = min(rows.count, Self.expectedCountMax)
+            lastCount = min(rows.count, Self.maximumExpectedCount)
             return rows
         } catch {
             throw wrapped(error)

@@ -35,14 +35,14 @@ extension RowDecoder {
         return try decode(type)
     }
 
-    /// The next rows, decoded. Fewer than `countMax` are the last ones.
+    /// The next rows, decoded. Fewer than `maximumCount` are the last ones.
     func next<R: Record>(
-        _ countMax: Int, _ type: R.Type, _ statement: Statement
+        _ maximumCount: Int, _ type: R.Type, _ statement: Statement
     ) throws(StoreError) -> [R] {
         try begin(statement)
         defer { end() }
         var rows: [R] = []
-        while rows.count < countMax, try statement.advance() { rows.append(try decode(type)) }
+        while rows.count < maximumCount, try statement.advance() { rows.append(try decode(type)) }
         return rows
     }
 
@@ -78,7 +78,7 @@ extension RowDecoder {
                     isRow = try statement.advance()
                 }
             }
-            lastCount = min(rows.count, Self.expectedCountMax)
+            lastCount = min(rows.count, Self.maximumExpectedCount)
             return rows
         } catch {
             throw wrapped(error)
@@ -86,5 +86,5 @@ extension RowDecoder {
     }
 
     /// The most rows for which memory is allocated before they are read.
-    static var expectedCountMax: Int { 65_536 }
+    static var maximumExpectedCount: Int { 65_536 }
 }

@@ -17,7 +17,7 @@ final class RowDecoder: Decoder {
     let state: UnsafeMutablePointer<RowState>
     /// Makes records without their `init(from:)`; `nil` if that is used.
     let stored: StoredProperties?
-    /// The number of rows that the last fetch of all rows returned, at most `expectedCountMax`.
+    /// The number of rows that the last fetch of all rows returned, at most `maximumExpectedCount`.
     var lastCount = 0
     /// Memory for one record of the decoded type, allocated when first needed.
     private var place: UnsafeMutableRawPointer?

@@ -23,7 +23,7 @@ public struct Join<Child: Record, Parent: Record>: Sendable {
     func selectSQL() throws(StoreError) -> SQL {
         let reference = try reference.get()
         try reference.requireTwoTables()
-        guard parents.countMax == nil else {
+        guard parents.maximumCount == nil else {
             throw StoreError(
                 .misuse, "the query that is joined to has a limit, which would count other rows",
                 hint: "Limit the query that is joined: limit(…).joining(…).",

@@ -25,7 +25,7 @@ public enum QueryOrder: Sendable {
 public struct Query<R: Record>: Sendable {
     private(set) var condition: Condition<R>?
     var order: [OrderTerm] = []
-    private(set) var countMax: Int?
+    private(set) var maximumCount: Int?
     var offset = 0
 
     init() {}
@@ -55,13 +55,13 @@ public struct Query<R: Record>: Sendable {
     /// The first rows only.
     ///
     /// - Parameters:
-    ///   - countMax: The maximum number of rows; a negative number counts as 0.
+    ///   - maximumCount: The maximum number of rows; a negative number counts as 0.
     ///   - offset: The number of rows to skip before them; a negative number counts as 0.
-    /// - Complexity: O(*offset* + *countMax*) rows of the result are read. To go through many
+    /// - Complexity: O(*offset* + *maximumCount*) rows of the result are read. To go through many
     ///   pages, fetch the rows ``after(_:)`` the last one instead.
-    public func limit(_ countMax: Int, offset: Int = 0) -> Query {
+    public func limit(_ maximumCount: Int, offset: Int = 0) -> Query {
         var query = self
-        query.countMax = max(0, countMax)
+        query.maximumCount = max(0, maximumCount)
         query.offset = max(0, offset)
         return query
     }
@@ -75,12 +75,12 @@ public struct Query<R: Record>: Sendable {
     /// has a limit, because LIMIT would count the aggregate's single row. See
     /// <https://www.sqlite.org/lang_aggfunc.html>.
     func collectSQL(_ plan: RecordPlan) -> SQL? {
-        guard order.isEmpty, countMax == nil else { return nil }
+        guard order.isEmpty, maximumCount == nil else { return nil }
         return SQL(text: plan.collectSQL).appending(filter)
     }
 
     func countSQL(_ plan: RecordPlan) -> SQL {
-        guard countMax != nil else {
+        guard maximumCount != nil else {
             return SQL(text: "SELECT count(*) FROM \(plan.quotedTable)").appending(filter)
         }
         return "SELECT count(*) FROM (\(select("1", plan)))"
@@ -95,7 +95,7 @@ public struct Query<R: Record>: Sendable {
     ///
     /// - Throws: As `rowNames(on:)` of the plan, if the query has a limit.
     func restriction(_ plan: RecordPlan, _ connection: Connection) throws(StoreError) -> SQL {
-        guard countMax != nil else { return filter }
+        guard maximumCount != nil else { return filter }
         let names = try plan.rowNames(on: connection)
         return " WHERE (\(SQL(text: names))) IN (\(select(names, plan)))"
     }
@@ -125,7 +125,7 @@ public struct Query<R: Record>: Sendable {
     func aggregateSQL(
         _ plan: RecordPlan, _ position: Int, _ aggregates: (_ value: String) -> String
     ) -> SQL {
-        guard countMax != nil else {
+        guard maximumCount != nil else {
             let found = aggregates(plan.qualifiedColumns[position])
             return SQL(text: "SELECT \(found) FROM \(plan.quotedTable)").appending(filter)
         }
@@ -151,7 +151,7 @@ public struct Query<R: Record>: Sendable {
             sql.append(term.column)
             sql.append(SQL(text: " \(term.order.sql)"))
         }
-        if let countMax { sql.append(" LIMIT \(countMax) OFFSET \(offset)") }
+        if let maximumCount { sql.append(" LIMIT \(maximumCount) OFFSET \(offset)") }
         return sql
     }
 }
@@ -203,9 +203,9 @@ extension Record {
     /// The first rows, in SQLite's order.
     ///
     /// - Parameters:
-    ///   - countMax: The maximum number of rows; a negative number counts as 0.
+    ///   - maximumCount: The maximum number of rows; a negative number counts as 0.
     ///   - offset: The number of rows to skip before them; a negative number counts as 0.
-    public static func limit(_ countMax: Int, offset: Int = 0) -> Query<Self> {
-        Query().limit(countMax, offset: offset)
+    public static func limit(_ maximumCount: Int, offset: Int = 0) -> Query<Self> {
+        Query().limit(maximumCount, offset: offset)
     }
 }

@@ -34,14 +34,14 @@ extension Reading where Self: ~Copyable {
         try forEachPortion(of: 1, query) { for record in $0 { try body(record) } }
     }
 
-    /// Calls `body` with portions of `countMax` authenticated records. The last portion has fewer,
-    /// possibly zero.
+    /// Calls `body` with portions of `maximumCount` authenticated records. The last portion has
+    /// fewer, possibly zero.
     func forEachPortion<R: Record>(
-        of countMax: Int, _ query: Query<R>, _ body: ([R]) throws -> Void
+        of maximumCount: Int, _ query: Query<R>, _ body: ([R]) throws -> Void
     ) throws {
         let connection = try connection()
         let table = try RecordTable.of(R.self, connection)
-        try table.forEachPortion(of: countMax, query.selectSQL(table.plan), connection, body)
+        try table.forEachPortion(of: maximumCount, query.selectSQL(table.plan), connection, body)
     }
 
     /// The rows of a query as another type, which needs only some of the columns.
@@ -65,15 +65,15 @@ extension Reading where Self: ~Copyable {
 
 extension RecordTable {
     fileprivate func forEachPortion<R: Record>(
-        of countMax: Int, _ sql: SQL, _ connection: Connection, _ body: ([R]) throws -> Void
+        of maximumCount: Int, _ sql: SQL, _ connection: Connection, _ body: ([R]) throws -> Void
     ) throws {
         // An error from `body` is not a failure of the table, so `run` must not explain it.
         var failure: (any Error)?
         try run(sql, connection) { statement throws(StoreError) in
             var isAtEnd = false
             while !isAtEnd, failure == nil {
-                let records = try decoder.next(countMax, R.self, statement)
-                isAtEnd = records.count < countMax
+                let records = try decoder.next(maximumCount, R.self, statement)
+                isAtEnd = records.count < maximumCount
                 try connection.probe()
                 do { try body(records) } catch { failure = error }
             }

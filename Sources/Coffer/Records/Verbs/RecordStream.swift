@@ -8,7 +8,7 @@ extension Store {
     /// ```
     ///
     /// Each loop is a separate read. It lasts from the first record until the loop ends, also by
-    /// `break` or because its task is cancelled. Until then it uses one of `readerCountMax`
+    /// `break` or because its task is cancelled. Until then it uses one of `maximumReaderCount`
     /// connections and keeps its snapshot. A snapshot that is too old ends with `.snapshotExpired`,
     /// as in any read. Without WAL the loop blocks every write, so it ends with `.busy` if it takes
     /// longer than `waitTimeout` for a portion.

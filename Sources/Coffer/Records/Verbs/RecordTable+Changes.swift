@@ -34,7 +34,7 @@ extension RecordTable {
     }
 
     /// Updates the row with the same values in unique columns, or adds one.
-    func insertOrUpdate<R: Record>(
+    func upsert<R: Record>(
         _ record: R, conflictingOn paths: [PartialKeyPath<R>], _ connection: Connection
     ) throws(StoreError) {
         let wanted = PartialUpdate(kind: .conflict, paths: paths)

@@ -97,7 +97,7 @@ final class RecordTable {
         return try change(statement, connection)
     }
 
-    func insertOrUpdate<R: Record>(_ record: R, _ connection: Connection) throws(StoreError) {
+    func upsert<R: Record>(_ record: R, _ connection: Connection) throws(StoreError) {
         try updateOrInsert(record, updateStatement(connection, isCreating: true), connection)
     }
 
@@ -225,7 +225,7 @@ final class RecordTable {
         _ body: (Statement) throws(StoreError) -> T
     ) throws(StoreError) -> T {
         let sql = try sql.checked()
-        let limit = try connection.current().argumentCountMax
+        let limit = try connection.current().maximumArgumentCount
         guard sql.arguments.count <= limit else {
             throw StoreError(
                 .tooBig,
@@ -259,7 +259,7 @@ final class RecordTable {
         _ connection: Connection, isCreating: Bool
     ) throws(StoreError) -> Statement {
         if let updating { return updating }
-        try plan.requireKey(for: isCreating ? "insertOrUpdate" : "update")
+        try plan.requireKey(for: isCreating ? "upsert" : "update")
         try ready(connection, isCreating: isCreating)
         // `OR FAIL` saves SQLCipher 3.4.1 an encrypted statement journal for every row: 10 µs.
         let orFail = try RecordSchema(plan, connection).updatesOneRowAlone()
@@ -300,7 +300,7 @@ final class RecordTable {
 
     /// The error if the record has more columns than SQLite takes arguments, else `nil`.
     private func tooWide(_ connection: Connection) throws(StoreError) -> StoreError? {
-        let limit = try connection.current().argumentCountMax
+        let limit = try connection.current().maximumArgumentCount
         guard plan.columns.count > limit else { return nil }
         return StoreError(
             .tooBig,
@@ -370,7 +370,7 @@ final class RecordTable {
 
 extension Handle {
     /// The most values that a statement can bind.
-    fileprivate var argumentCountMax: Int {
+    fileprivate var maximumArgumentCount: Int {
         Int(sqlite3_limit(db, SQLITE_LIMIT_VARIABLE_NUMBER, -1))
     }
 }

@@ -52,7 +52,7 @@ extension WriteTransaction {
     /// is none.
     ///
     /// ```swift
-    /// try tx.insertOrUpdate(download, conflictingOn: \.url)
+    /// try tx.upsert(download, conflictingOn: \.url)
     /// ```
     ///
     /// The row remains the same row and keeps its key, whatever key the record has. `nil` conflicts
@@ -65,12 +65,12 @@ extension WriteTransaction {
     ///   unique, `.mismatch` if the table has no such index yet, `.constraint` if a further unique
     ///   index refuses the row.
     /// - Complexity: O(log *rows*).
-    public func insertOrUpdate<R: Record>(
+    public func upsert<R: Record>(
         _ record: R, conflictingOn paths: PartialKeyPath<R>...
     ) throws {
         let connection = try connection()
         try RecordTable.of(R.self, connection)
-            .insertOrUpdate(record, conflictingOn: paths, connection)
+            .upsert(record, conflictingOn: paths, connection)
     }
 
     /// Updates the rows with the records' keys, and adds the records that have no row.
@@ -78,9 +78,9 @@ extension WriteTransaction {
     /// Stops at the first record that fails. Earlier records stay in the transaction: to undo them,
     /// rethrow the error or wrap the call in `savepoint`.
     ///
-    /// - Throws: As `insertOrUpdate(_:)` of one record.
-    public func insertOrUpdate<S: Sequence>(_ records: S) throws where S.Element: Record {
-        for record in records { try insertOrUpdate(record) }
+    /// - Throws: As `upsert(_:)` of one record.
+    public func upsert<S: Sequence>(_ records: S) throws where S.Element: Record {
+        for record in records { try upsert(record) }
     }
 
     /// Removes the rows with the records' keys.

@@ -57,15 +57,15 @@ extension WriteTransaction {
     ///
     /// - Throws: As `insert(_:)`; `StoreError` `.misuse` for a type without a key.
     /// - Complexity: O(log *rows*).
-    public func insertOrUpdate<R: Record>(_ record: R) throws {
+    public func upsert<R: Record>(_ record: R) throws {
         let connection = try connection()
-        try RecordTable.of(R.self, connection).insertOrUpdate(record, connection)
+        try RecordTable.of(R.self, connection).upsert(record, connection)
     }
 
     /// Sets all columns of the row with the record's key.
     ///
     /// - Returns: `false` if there is no such row.
-    /// - Throws: As `insertOrUpdate(_:)`; `StoreError` `.notFound` if there is no table.
+    /// - Throws: As `upsert(_:)`; `StoreError` `.notFound` if there is no table.
     /// - Complexity: O(log *rows*).
     @discardableResult
     public func update<R: Record>(_ record: R) throws -> Bool {

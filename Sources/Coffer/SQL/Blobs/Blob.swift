@@ -46,16 +46,16 @@ public struct BlobReader: ~Copyable {
     /// Passes the value to `body` in chunks, from start to end; an empty value makes no call.
     ///
     /// - Parameters:
-    ///   - byteCountMax: Bytes of each chunk except the last, which may have fewer; at least 1.
+    ///   - maximumByteCount: Bytes of each chunk except the last, which may have fewer; at least 1.
     ///   - body: Receives each chunk, which is valid until `body` returns.
     /// - Throws: As `bytes(in:)`, and what `body` throws.
-    /// - Complexity: O(*byteCount*) time, O(*byteCountMax*) memory.
+    /// - Complexity: O(*byteCount*) time, O(*maximumByteCount*) memory.
     public func forEachChunk(
-        byteCountMax: Int = 64 << 10, _ body: (UnsafeRawBufferPointer) throws -> Void
+        maximumByteCount: Int = 64 << 10, _ body: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
-        let ranges = try blob.chunks(byteCountMax)
+        let ranges = try blob.chunks(maximumByteCount)
         let buffer = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: min(byteCountMax, byteCount), alignment: 16)
+            byteCount: min(maximumByteCount, byteCount), alignment: 16)
         defer { buffer.deallocate() }
         for range in ranges {
             let chunk = UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count])

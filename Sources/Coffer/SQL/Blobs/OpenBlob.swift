@@ -75,13 +75,13 @@ final class OpenBlob {
     }
 
     /// The ranges of all chunks, in order.
-    func chunks(_ byteCountMax: Int) throws(StoreError) -> some Sequence<Range<Int>> {
-        guard byteCountMax > 0 else {
+    func chunks(_ maximumByteCount: Int) throws(StoreError) -> some Sequence<Range<Int>> {
+        guard maximumByteCount > 0 else {
             throw cell.error(.misuse, "a chunk has at least one byte")
         }
         let byteCount = byteCount
-        return stride(from: 0, to: byteCount, by: byteCountMax).lazy.map {
-            $0..<$0 + min(byteCountMax, byteCount - $0)
+        return stride(from: 0, to: byteCount, by: maximumByteCount).lazy.map {
+            $0..<$0 + min(maximumByteCount, byteCount - $0)
         }
     }
 

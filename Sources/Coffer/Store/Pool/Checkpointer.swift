@@ -11,8 +11,8 @@ import Synchronization
 ///    If no read stopped it short, the next write waits for a second checkpoint. That one moves the
 ///    few pages written in the meantime, and the WAL restarts unless a read still needs its end. A
 ///    file that does not grow is also faster to sync.
-/// 2. From `walByteCountMax` on, which mostly reads cause, the next write waits for a checkpoint
-///    that waits for the reads, once and briefly: see `LogBound`.
+/// 2. From `maximumWALByteCount` on, which mostly reads cause, the next write waits for a
+///    checkpoint that waits for the reads, once and briefly: see `WALBound`.
 /// 3. Unfinished work is *owed*: a WAL above its bound, and pages under an old key. A timer tries
 ///    again. It holds up nobody, and stops once a checkpoint has finished.
 final class Checkpointer: Sendable {
@@ -23,7 +23,7 @@ final class Checkpointer: Sendable {
         /// The same, and the checkpoint waits this long for reads.
         case afterReads(Duration)
         /// No checkpoint: reads that began by then must end.
-        case end(begunBy: ContinuousClock.Instant, LogBound.Reason)
+        case end(begunBy: ContinuousClock.Instant, WALBound.Reason)
 
         /// Whether the write gate stays held until the checkpoint has ended.
         var keepsTurn: Bool {
@@ -45,7 +45,7 @@ final class Checkpointer: Sendable {
         var restartCount = 0
         /// The WAL's size after the last commit.
         var frameCount = 0
-        var bound: LogBound
+        var bound: WALBound
         /// Whether the log has a message about what keeps this WAL too long.
         var isTold = false
         var debt = Debt()
@@ -67,7 +67,7 @@ final class Checkpointer: Sendable {
     }
 
     private static let firstDelay = Duration.milliseconds(100)
-    private static let delayMax = Duration.seconds(5)
+    private static let maximumDelay = Duration.seconds(5)
 
     private let pool: ConnectionPool
     /// The write gate.
@@ -97,24 +97,24 @@ final class Checkpointer: Sendable {
     private let slot = Mutex(Slot())
     /// This many pages are worth a checkpoint.
     private let frameCount: Int
-    private let frameCountMax: Int
+    private let maximumFrameCount: Int
     /// Moving this many takes too long while a write waits.
     private let farFrameCount: Int
     private let metrics: StoreMetrics
     /// Whether there is a WAL that this store moves.
-    private let hasLog: Bool
+    private let hasWAL: Bool
 
     init(_ pool: ConnectionPool, turns: Gate) throws(StoreError) {
         metrics = pool.metrics
         (self.pool, self.turns) = (pool, turns)
         frameCount = pool.configuration.checkpointPageCount
-        let bound = LogBound(
+        let bound = WALBound(
             pool.configuration, pageByteCount: pool.profile.pageByteCount)
-        frameCountMax = bound.frameCountMax
-        farFrameCount = max(frameCount, frameCountMax / 8)
+        maximumFrameCount = bound.maximumFrameCount
+        farFrameCount = max(frameCount, maximumFrameCount / 8)
         state = Mutex(State(bound: bound))
-        hasLog = pool.hasReaders && pool.mode != .readOnly
-        if hasLog { try pool.writer.watchLog() }
+        hasWAL = pool.hasReaders && pool.mode != .readOnly
+        if hasWAL { try pool.writer.watchWAL() }
     }
 
     var counts: CheckpointStatistics {
@@ -136,7 +136,7 @@ final class Checkpointer: Sendable {
             }
             state.frameCount = count
             guard count >= frameCount else { return .nothing }
-            state.counts.logFrameCount = count
+            state.counts.walFrameCount = count
             switch state.bound.step(at: count, oldestRead: { pool.oldestReadBeginning }) {
             case .none: break
             // Everything that can be moved has been moved.
@@ -146,7 +146,9 @@ final class Checkpointer: Sendable {
                 // If a single commit exceeded the bound, its pages are first moved alongside the
                 // writes.
                 let isNear = count - state.triedFrameCount < farFrameCount
-                if isNear || state.triedFrameCount >= frameCountMax { return .afterReads(patience) }
+                if isNear || state.triedFrameCount >= maximumFrameCount {
+                    return .afterReads(patience)
+                }
             }
             if state.isNearlyMoved {
                 state.isNearlyMoved = false
@@ -207,7 +209,7 @@ final class Checkpointer: Sendable {
     private func move(isBesideWrites: Bool) throws(StoreError) {
         try slot.withLock { slot throws(StoreError) in
             guard let connection = try slot.connection(pool) else { return }
-            _ = try moveLog(connection, isBesideWrites: isBesideWrites)
+            _ = try moveWAL(connection, isBesideWrites: isBesideWrites)
             if isBesideWrites { connection.syncMainFile() }
         }
     }
@@ -215,20 +217,20 @@ final class Checkpointer: Sendable {
     /// Runs and counts a checkpoint that waits for nobody.
     ///
     /// - Returns: Whether everything it found is in the main file.
-    private func moveLog(
+    private func moveWAL(
         _ connection: Connection, isBesideWrites: Bool
     ) throws(StoreError) -> Bool {
         let beginning = ContinuousClock.now
         let restartCount = state.withLock { $0.restartCount }
-        guard let result = try connection.moveLog() else { return false }
+        guard let result = try connection.moveWAL() else { return false }
         let duration = beginning.duration(to: .now)
         metrics.checkpoint.recordNanoseconds(duration.nanoseconds)
-        metrics.logFrameCount.record(Int64(result.logFrameCount))
+        metrics.walFrameCount.record(Int64(result.walFrameCount))
         state.withLock { state in
             state.counts.count += 1
             state.counts.duration += duration
             guard state.restartCount == restartCount else { return }
-            state.triedFrameCount = result.logFrameCount
+            state.triedFrameCount = result.walFrameCount
             state.counts.movedFrameCount = result.checkpointedFrameCount
             state.isNearlyMoved = isBesideWrites && result.isComplete
             if result.isComplete { state.bound.didMoveAll() }
@@ -242,9 +244,9 @@ final class Checkpointer: Sendable {
         let beginning = ContinuousClock.now
         let outcome = try slot.withLock { slot throws(StoreError) -> Outcome? in
             guard let connection = try slot.connection(pool) else { return nil }
-            let outcome = try connection.moveWholeLog(waiting: patience)
+            let outcome = try connection.moveWholeWAL(waiting: patience)
             // Afterwards, because its result shows how far the first one came.
-            let isMoved = try moveLog(connection, isBesideWrites: false)
+            let isMoved = try moveWAL(connection, isBesideWrites: false)
             return outcome == .readersRemain
                 ? Outcome(isMoved: isMoved, oldestRead: pool.oldestReadBeginning) : nil
         }
@@ -264,7 +266,7 @@ final class Checkpointer: Sendable {
     ) {
         let (isNew, blocker, count) = state.withLock { state in
             defer { state.isTold = true }
-            let count = max(state.frameCount, frameCountMax)
+            let count = max(state.frameCount, maximumFrameCount)
             state.bound.didWaitInVain(
                 at: count, since: beginning, isMoved: outcome.isMoved,
                 oldestRead: outcome.oldestRead)
@@ -272,13 +274,13 @@ final class Checkpointer: Sendable {
         }
         // Outside the slot, because it calls the user's code.
         guard isNew else { return }
-        pool.events.logIsTooLong(
-            pageCount: count, pageCountMax: frameCountMax,
+        pool.events.walIsTooLong(
+            pageCount: count, maximumPageCount: maximumFrameCount,
             isOtherProcess: blocker == .otherProcess)
     }
 
     private func end(
-        readsBegunBy instant: ContinuousClock.Instant, _ reason: LogBound.Reason
+        readsBegunBy instant: ContinuousClock.Instant, _ reason: WALBound.Reason
     ) {
         let count = pool.stopReaders(reason.error(pool.configuration), since: instant)
         guard count > 0 else { return }
@@ -293,7 +295,7 @@ final class Checkpointer: Sendable {
     /// Also needed after a key change whose checkpoint could not finish: until then the main file
     /// without its WAL is under the old key.
     func owe() {
-        guard hasLog else { return }
+        guard hasWAL else { return }
         state.withLock { state in
             state.debt.isOwed = true
             setAlarm(&state)
@@ -318,7 +320,7 @@ final class Checkpointer: Sendable {
         do throws(StoreError) {
             let isPaid = try slot.withLock { slot throws(StoreError) -> Bool? in
                 guard let connection = try slot.connection(pool) else { return nil }
-                guard try moveLog(connection, isBesideWrites: true) else { return false }
+                guard try moveWAL(connection, isBesideWrites: true) else { return false }
                 return try shorten(connection)
             }
             // A suspended store continues with it after `resume`.
@@ -335,7 +337,7 @@ final class Checkpointer: Sendable {
                 return state.debt.end()
             }
             guard state.debt.isOwed else { return }
-            state.debt.delay = min(state.debt.delay * 2, Self.delayMax)
+            state.debt.delay = min(state.debt.delay * 2, Self.maximumDelay)
             setAlarm(&state)
         }
     }
@@ -344,11 +346,11 @@ final class Checkpointer: Sendable {
     ///
     /// - Returns: Whether it is within its bound.
     private func shorten(_ connection: Connection) throws(StoreError) -> Bool {
-        guard state.withLock({ $0.triedFrameCount >= frameCountMax }) else { return true }
+        guard state.withLock({ $0.triedFrameCount >= maximumFrameCount }) else { return true }
         // A running write may restart it.
         guard (try? turns.enterAtOnce()) == true else { return false }
         defer { turns.leave() }
-        return try connection.cutLog()
+        return try connection.cutWAL()
     }
 
     // MARK: Pause and end
@@ -395,5 +397,5 @@ final class Checkpointer: Sendable {
 }
 
 extension CheckpointResult {
-    fileprivate var isComplete: Bool { logFrameCount == checkpointedFrameCount }
+    fileprivate var isComplete: Bool { walFrameCount == checkpointedFrameCount }
 }

@@ -76,7 +76,7 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// Bytes of page cache for each connection while no other store shares the budget.
     static func cacheByteCount(_ configuration: Configuration) -> Int {
-        configuration.cacheByteCountMax / (configuration.readerCountMax + 1)
+        configuration.maximumCacheByteCount / (configuration.maximumReaderCount + 1)
     }
 
     // MARK: Readers

@@ -26,8 +26,8 @@ final class StoreFile: Sendable {
         claim = try OpenFiles.Claim(identity, path: location.path)
         current = Mutex(FileCipher(key: opened.key.copy(), profile: opened.profile))
         cache = configuration.cacheBudget.join(
-            byteCount: configuration.cacheByteCountMax,
-            connectionCount: configuration.readerCountMax + 1)
+            byteCount: configuration.maximumCacheByteCount,
+            connectionCount: configuration.maximumReaderCount + 1)
     }
 
     deinit {

@@ -9,7 +9,7 @@ enum DeadlockWatch {
     private struct Wait {
         let held: [ObjectIdentifier]
         /// For each gate waited at: how many permits others may still hold when the wait ends.
-        let othersMax: [ObjectIdentifier: Int]
+        let maximumOtherCounts: [ObjectIdentifier: Int]
     }
 
     private struct Waits {
@@ -26,7 +26,9 @@ enum DeadlockWatch {
                 var heldCounts: [ObjectIdentifier: Int] = [:]
                 for gate in stuck.flatMap(\.held) { heldCounts[gate, default: 0] += 1 }
                 let canEnd = { (wait: Wait) in
-                    wait.othersMax.allSatisfy { heldCounts[$0.key, default: 0] <= $0.value }
+                    wait.maximumOtherCounts.allSatisfy {
+                        heldCounts[$0.key, default: 0] <= $0.value
+                    }
                 }
                 if canEnd(new) { return false }
                 let count = stuck.count
@@ -47,7 +49,8 @@ enum DeadlockWatch {
         for gate: Gate, holding held: [Gate],
         _ body: () throws(StoreError) -> Void
     ) throws(StoreError) {
-        try wait(othersMax: [ObjectIdentifier(gate): gate.permitCount - 1], holding: held, body)
+        try wait(
+            maximumOtherCounts: [ObjectIdentifier(gate): gate.permitCount - 1], holding: held, body)
     }
 
     /// Runs `body`, which waits until nobody else holds a permit of any of these gates.
@@ -57,16 +60,18 @@ enum DeadlockWatch {
         forAllOf gates: [Gate], holding held: [Gate],
         _ body: () throws(StoreError) -> Void
     ) throws(StoreError) {
-        let othersMax = Dictionary(uniqueKeysWithValues: gates.map { (ObjectIdentifier($0), 0) })
-        try wait(othersMax: othersMax, holding: held, body)
+        let maximumOtherCounts = Dictionary(
+            uniqueKeysWithValues: gates.map { (ObjectIdentifier($0), 0) })
+        try wait(maximumOtherCounts: maximumOtherCounts, holding: held, body)
     }
 
     private static func wait(
-        othersMax: [ObjectIdentifier: Int], holding held: [Gate],
+        maximumOtherCounts: [ObjectIdentifier: Int], holding held: [Gate],
         _ body: () throws(StoreError) -> Void
     ) throws(StoreError) {
         let wait = Wait(
-            held: HeldStore.gatesHeld + held.map { ObjectIdentifier($0) }, othersMax: othersMax)
+            held: HeldStore.gatesHeld + held.map { ObjectIdentifier($0) },
+            maximumOtherCounts: maximumOtherCounts)
         let id: Int? = waits.withLock { waits in
             if waits.wouldBeStuck(wait) { return nil }
             waits.nextID += 1

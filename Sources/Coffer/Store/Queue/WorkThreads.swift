@@ -12,11 +12,12 @@ import Synchronization
 /// 1. *In hand.* A `Gate` admits a caller that needs a thread only together with one. So every
 ///    permit is held by a caller that can proceed. While no thread is free, only blocked threads
 ///    are admitted.
-/// 2. *Running.* At most `runningMax` threads have work that is not waiting. A thread that waits at
-///    a gate or for a stream frees its running slot, and proceeds at once when the wait is over.
-/// 3. *Threads.* At most `threadMax` exist. Further tasks stay in the queues of their gates, where
-///    their deadlines and cancellations reach them, until a thread is free. So blocked threads wait
-///    only for work that has a thread, and `DeadlockWatch` finds a cycle among them.
+/// 2. *Running.* At most `maximumRunningCount` threads have work that is not waiting. A thread that
+///    waits at a gate or for a stream frees its running slot, and proceeds at once when the wait is
+///    over.
+/// 3. *Threads.* At most `maximumThreadCount` exist. Further tasks stay in the queues of their
+///    gates, where their deadlines and cancellations reach them, until a thread is free. So blocked
+///    threads wait only for work that has a thread, and `DeadlockWatch` finds a cycle among them.
 /// 4. *Idle.* A thread without work ends after `idleDuration`.
 ///
 /// All threads have the system's default priority for a new thread, whatever the task's priority
@@ -24,7 +25,7 @@ import Synchronization
 final class WorkThreads: Sendable {
     /// The threads that all stores of the process share.
     static let shared = WorkThreads(
-        runningMax: 256, threadMax: 1024, idleDuration: .seconds(5))
+        maximumRunningCount: 256, maximumThreadCount: 1024, idleDuration: .seconds(5))
 
     private struct State {
         /// Threads without work, the most recently used last.
@@ -45,8 +46,8 @@ final class WorkThreads: Sendable {
     }
 
     let idleDuration: Duration
-    private let runningMax: Int
-    private let threadMax: Int
+    private let maximumRunningCount: Int
+    private let maximumThreadCount: Int
     private let begin: @Sendable (WorkThread) -> Bool
     private let state = Mutex(State())
 
@@ -54,10 +55,12 @@ final class WorkThreads: Sendable {
     ///   - idleDuration: How long a thread without work is kept.
     ///   - begin: Starts a thread; `false` if the system refuses it.
     init(
-        runningMax: Int, threadMax: Int, idleDuration: Duration,
+        maximumRunningCount: Int, maximumThreadCount: Int, idleDuration: Duration,
         begin: @escaping @Sendable (WorkThread) -> Bool = { $0.begin() }
     ) {
-        (self.runningMax, self.threadMax) = (runningMax, threadMax)
+        (self.maximumRunningCount, self.maximumThreadCount) = (
+            maximumRunningCount, maximumThreadCount
+        )
         (self.idleDuration, self.begin) = (idleDuration, begin)
     }
 
@@ -108,12 +111,12 @@ final class WorkThreads: Sendable {
     }
 
     private func find(_ state: inout State) -> Found? {
-        guard state.runningCount < runningMax else { return nil }
+        guard state.runningCount < maximumRunningCount else { return nil }
         if let idle = state.idle.popLast() {
             state.runningCount += 1
             return .thread(idle)
         }
-        guard state.threadCount < threadMax, !state.isRefused else { return nil }
+        guard state.threadCount < maximumThreadCount, !state.isRefused else { return nil }
         state.threadCount += 1
         state.runningCount += 1
         return .place
@@ -187,7 +190,8 @@ final class WorkThreads: Sendable {
         guard let threads = WorkThread.current?.threads else { return wait() }
         threads.state.withLock { $0.runningCount -= 1 }
         threads.offerFree()
-        // At once, even beyond `runningMax`, because others wait for what this thread holds.
+        // At once, even beyond `maximumRunningCount`, because others wait for what this thread
+        // holds.
         defer { threads.state.withLock { $0.runningCount += 1 } }
         return wait()
     }

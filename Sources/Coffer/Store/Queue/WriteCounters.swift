@@ -30,7 +30,7 @@ final class WriteCounters: Sendable {
         counts.withLock { counts in
             counts.running = (caller, now)
             counts.writes.waitDuration += wait
-            counts.writes.waitDurationMax = max(counts.writes.waitDurationMax, wait)
+            counts.writes.maximumWaitDuration = max(counts.writes.maximumWaitDuration, wait)
         }
     }
 
@@ -64,9 +64,9 @@ final class WriteCounters: Sendable {
             }
             counts.writes.committedCount += count
             counts.writes.commitCount += 1
-            counts.writes.groupCountMax = max(counts.writes.groupCountMax, count)
+            counts.writes.maximumGroupWriteCount = max(counts.writes.maximumGroupWriteCount, count)
             counts.writes.commitDuration += duration
-            counts.writes.commitDurationMax = max(counts.writes.commitDurationMax, duration)
+            counts.writes.maximumCommitDuration = max(counts.writes.maximumCommitDuration, duration)
         }
     }
 
@@ -115,15 +115,15 @@ public struct WriteStatistics: Sendable, Hashable {
     /// Bodies that threw, asked to be undone, or whose group's transaction failed.
     public internal(set) var undoneCount = 0
     /// The most bodies that one commit made durable.
-    public internal(set) var groupCountMax = 0
+    public internal(set) var maximumGroupWriteCount = 0
     /// The total time that writes waited in the queue.
     public internal(set) var waitDuration = Duration.zero
     /// The longest time that one write waited in the queue.
-    public internal(set) var waitDurationMax = Duration.zero
+    public internal(set) var maximumWaitDuration = Duration.zero
     /// The total time of all commits.
     public internal(set) var commitDuration = Duration.zero
     /// The time of the longest commit.
-    public internal(set) var commitDurationMax = Duration.zero
+    public internal(set) var maximumCommitDuration = Duration.zero
 
     /// Bodies for each commit, on average; 0 before the first commit.
     public var groupCountMean: Double {

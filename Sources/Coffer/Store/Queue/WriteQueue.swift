@@ -247,8 +247,8 @@ final class WriteQueue: Sendable {
 
     private var hasRoom: Bool {
         let (count, beginning) = group.withLock { ($0.bodyCount, $0.beginning) }
-        return count < limits.writeCountMax
-            && beginning.duration(to: .now) < limits.durationMax
+        return count < limits.maximumWriteCount
+            && beginning.duration(to: .now) < limits.maximumDuration
     }
 
     /// Ends a write that does not pass the gate on, and with it the group.
@@ -283,7 +283,7 @@ final class WriteQueue: Sendable {
         count(members + [own], since: beginning, failure)
         if let failure { pool.events.commitFailed(count: members.count + 1, failure) }
         if let loss = pool.loss { observers.close(loss) }
-        let need = checkpointer.need(after: pool.writer.logFrameCount)
+        let need = checkpointer.need(after: pool.writer.walFrameCount)
         let cacheByteCount = pool.fitCache(of: pool.writer)
         // Hold the gate until the checkpoint has ended; only the next write waits for it.
         if !need.keepsTurn { gate.leave() }

@@ -14,9 +14,9 @@ extension Store {
     /// ```
     ///
     /// Every loop over it is a separate read. It lasts from the loop's first chunk until the loop
-    /// ends, also by `break` or by cancelling its task. Until then it uses one of `readerCountMax`
-    /// connections. In a writable store without WAL it holds up every write: a loop that takes
-    /// longer than `waitTimeout` for one chunk ends with `.busy` there.
+    /// ends, also by `break` or by cancelling its task. Until then it uses one of
+    /// `maximumReaderCount` connections. In a writable store without WAL it holds up every write: a
+    /// loop that takes longer than `waitTimeout` for one chunk ends with `.busy` there.
     ///
     /// The loop throws `StoreError` `.damaged` before a chunk that is not authentic, `.cancelled`,
     /// and the errors of `withBlob(_:in:row:_:)`.
@@ -25,14 +25,14 @@ extension Store {
     ///   - column: The column.
     ///   - table: The table, which has row ids.
     ///   - row: The row's id.
-    ///   - byteCountMax: The size of each chunk in bytes, at least 1. The last chunk may be
+    ///   - maximumByteCount: The size of each chunk in bytes, at least 1. The last chunk may be
     ///     smaller.
-    /// - Complexity: O(*byteCountMax*) memory.
+    /// - Complexity: O(*maximumByteCount*) memory.
     public func chunks(
-        of column: String, in table: String, row: Int64, byteCountMax: Int = 64 << 10
+        of column: String, in table: String, row: Int64, maximumByteCount: Int = 64 << 10
     ) -> BlobChunks {
         let cell = BlobCell(schema: "main", table: table, column: column, row: row)
-        return BlobChunks(core: core, cell: cell, byteCountMax: byteCountMax)
+        return BlobChunks(core: core, cell: cell, maximumByteCount: maximumByteCount)
     }
 
     /// Writes a blob into one cell of a row, from a stream, in one transaction.
@@ -87,18 +87,18 @@ extension Store {
     }
 }
 
-/// The bytes of one blob, as a sequence of chunks. See `Store.chunks(of:in:row:byteCountMax:)`.
+/// The bytes of one blob, as a sequence of chunks. See `Store.chunks(of:in:row:maximumByteCount:)`.
 public struct BlobChunks: AsyncSequence, Sendable {
     let core: StoreCore
     let cell: BlobCell
-    let byteCountMax: Int
+    let maximumByteCount: Int
 
     /// Begins a loop over the blob. It reads nothing until its first chunk is requested.
     public func makeAsyncIterator() -> Iterator {
-        let (cell, byteCountMax) = (cell, byteCountMax)
+        let (cell, maximumByteCount) = (cell, maximumByteCount)
         let loop = ReadLoop<Data>(core) { tx, channel in
             try tx.withBlob(cell.column, in: cell.table, row: cell.row) { blob in
-                try blob.forEachChunk(byteCountMax: byteCountMax) {
+                try blob.forEachChunk(maximumByteCount: maximumByteCount) {
                     try channel.putBlocking(Data($0))
                 }
             }
@@ -112,7 +112,7 @@ public struct BlobChunks: AsyncSequence, Sendable {
 
         /// The next chunk, `nil` at the end of the blob.
         ///
-        /// - Throws: See `Store.chunks(of:in:row:byteCountMax:)`.
+        /// - Throws: See `Store.chunks(of:in:row:maximumByteCount:)`.
         public func next() async throws -> Data? {
             try await loop.next()
         }

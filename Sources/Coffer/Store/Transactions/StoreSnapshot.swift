@@ -7,8 +7,8 @@ import Synchronization
 /// for page in 0..<pageCount { try await show(snapshot.read { tx in try tx.fetch(notes(page)) }) }
 /// ```
 ///
-/// It uses one of `readerCountMax` connections until `close()` or until it is released, and keeps
-/// the WAL from restarting. Its reads run one at a time.
+/// It uses one of `maximumReaderCount` connections until `close()` or until it is released, and
+/// keeps the WAL from restarting. Its reads run one at a time.
 public final class StoreSnapshot: Sendable {
     private enum State {
         case open(ConnectionPool.Reader)
@@ -154,14 +154,14 @@ extension Store {
 
 extension StoreCore {
     fileprivate func snapshot() throws(StoreError) -> StoreSnapshot {
-        try requireLog()
+        try requireWAL()
         try readGate.waitUnlessDeadlocked(
             timeout: configuration.waitTimeout, for: "a free connection")
         return try takeSnapshot()
     }
 
     fileprivate func snapshot() async throws -> StoreSnapshot {
-        try requireLog()
+        try requireWAL()
         return try await readGate.admitted(
             timeout: configuration.waitTimeout, for: "a free connection", on: configuration.threads
         ) { _, done in
@@ -169,7 +169,7 @@ extension StoreCore {
         }
     }
 
-    private func requireLog() throws(StoreError) {
+    private func requireWAL() throws(StoreError) {
         _ = try pool.requireFile("reads take turns with writes, which a snapshot would hold up")
         guard pool.journalMode == .wal else {
             throw StoreError(

@@ -64,7 +64,7 @@ extension WriteTransaction {
     ) throws -> T {
         let connection = try connection()
         let cell = BlobCell(schema: "main", table: table, column: column, row: row)
-        try ChangeLog(connection).note(cell)
+        try ChangeHistory(connection).note(cell)
         return try connection.withWritableBlob(column, in: table, row: row, body)
     }
 }

@@ -3,26 +3,26 @@ import Testing
 @testable import Coffer
 
 /// The rule for waiting when reads keep the WAL, by itself and without a store.
-@Suite struct LogBoundTests {
+@Suite struct WALBoundTests {
     private let now = ContinuousClock.now
     private var past: ContinuousClock.Instant { now - .seconds(10) }
 
     /// A bound of 100 frames and a second one of 1 000.
-    private func make(ageMax: Duration = .seconds(600)) -> LogBound {
+    private func make(maximumAge: Duration = .seconds(600)) -> WALBound {
         var configuration = Configuration()
         configuration.checkpointPageCount = 10
-        configuration.walByteCountMax = 100 * 4096
-        configuration.snapshotWALByteCountMax = 1000 * 4096
-        configuration.snapshotAgeMax = ageMax
-        return LogBound(configuration, pageByteCount: 4096)
+        configuration.maximumWALByteCount = 100 * 4096
+        configuration.maximumSnapshotWALByteCount = 1000 * 4096
+        configuration.maximumSnapshotAge = maximumAge
+        return WALBound(configuration, pageByteCount: 4096)
     }
 
     /// A bound that was asked about 100 frames and waited in vain.
     private func blocked(
         by oldestRead: ContinuousClock.Instant?, isMoved: Bool = false,
-        ageMax: Duration = .seconds(600)
-    ) -> LogBound {
-        var bound = make(ageMax: ageMax)
+        maximumAge: Duration = .seconds(600)
+    ) -> WALBound {
+        var bound = make(maximumAge: maximumAge)
         bound.didWaitInVain(at: 100, since: now, isMoved: isMoved, oldestRead: oldestRead)
         return bound
     }
@@ -36,7 +36,7 @@ import Testing
             }
             #expect(step == .none)
         }
-        #expect(bound.step(at: 100) { nil } == .wait(LogBound.patience))
+        #expect(bound.step(at: 100) { nil } == .wait(WALBound.patience))
     }
 
     @Test func `a read of the store is waited for once, until it has ended`() {
@@ -48,7 +48,7 @@ import Testing
         #expect(bound.step(at: 400) { young } == .none)
         #expect(bound.blocker == nil)
         #expect(bound.step(at: 500) { young } == .none)
-        #expect(bound.step(at: 501) { young } == .wait(LogBound.patience))
+        #expect(bound.step(at: 501) { young } == .wait(WALBound.patience))
     }
 
     @Test func `at the second bound a read that was waited for ends, and is reported once`() {
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test func `a read ends when it is too old, below the second bound too`() {
-        var bound = blocked(by: past, ageMax: .seconds(1))
+        var bound = blocked(by: past, maximumAge: .seconds(1))
         guard case .end(let begunBy, .age) = bound.step(at: 101, oldestRead: { past }) else {
             Issue.record("it goes on")
             return
@@ -69,7 +69,7 @@ import Testing
         // After its end, a younger read that was waited for goes on until it is too old, or the WAL
         // too long.
         let young = now - .milliseconds(1)
-        bound = blocked(by: young, ageMax: .seconds(3600))
+        bound = blocked(by: young, maximumAge: .seconds(3600))
         #expect(bound.step(at: 101) { young } == .leave)
         #expect(bound.step(at: 1000) { young } == .end(begunBy: now, .byteCount))
     }
@@ -81,27 +81,27 @@ import Testing
         // Short concurrent reads of the store are not to blame.
         #expect(bound.step(at: 2000) { past } == .leave)
         bound.didMoveAll()
-        #expect(bound.step(at: 2000) { nil } == .wait(LogBound.lastPatience))
+        #expect(bound.step(at: 2000) { nil } == .wait(WALBound.lastPatience))
     }
 
     @Test func `reads that overlap are waited for again when the WAL has grown`() {
         var bound = blocked(by: past, isMoved: true)
         #expect(bound.blocker == nil)
         #expect(bound.step(at: 125) { past } == .none)
-        #expect(bound.step(at: 126) { past } == .wait(LogBound.patience))
+        #expect(bound.step(at: 126) { past } == .wait(WALBound.patience))
         // The next time would be beyond the second bound, where the wait is longer.
         bound.didWaitInVain(at: 900, since: now, isMoved: true, oldestRead: past)
         #expect(bound.step(at: 999) { past } == .none)
-        #expect(bound.step(at: 1000) { past } == .wait(LogBound.lastPatience))
+        #expect(bound.step(at: 1000) { past } == .wait(WALBound.lastPatience))
         bound.didRestart()
         #expect(bound.step(at: 99) { past } == .none)
     }
 
     @Test func `the second bound is never below the first`() {
         var configuration = Configuration()
-        configuration.walByteCountMax = 1000 * 4096
-        configuration.snapshotWALByteCountMax = 0
-        var bound = LogBound(configuration, pageByteCount: 4096)
+        configuration.maximumWALByteCount = 1000 * 4096
+        configuration.maximumSnapshotWALByteCount = 0
+        var bound = WALBound(configuration, pageByteCount: 4096)
         #expect(bound.step(at: 999) { nil } == .none)
         bound.didWaitInVain(at: 1000, since: now, isMoved: false, oldestRead: past)
         #expect(bound.step(at: 1001) { past } == .end(begunBy: now, .byteCount))

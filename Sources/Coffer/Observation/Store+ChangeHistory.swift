@@ -11,22 +11,22 @@ extension WriteTransaction {
     ///
     /// - Parameters:
     ///   - table: The table; logging it twice changes nothing.
-    ///   - entryCountMax: How many entries the log keeps, of all tables together (and up to 255
+    ///   - maximumEntryCount: How many entries the log keeps, of all tables together (and up to 255
     ///     more); the last call counts. A change is one entry, plus one for each row that has one
     ///     of the new row's unique keys.
     /// - Throws: `StoreError` `.notFound` if there is no such table; `.unsupported` for a view, a
     ///   virtual table, a table with a unique index that is partial or on an expression, a primary
     ///   key of more than 16 columns, or columns that hide every name of the row id; `.misuse` for
     ///   a count below 1, or for the log's own table; `.full`, `.io`.
-    public func logChanges(of table: String, entryCountMax: Int = 100_000) throws {
-        try ChangeLog(connection()).begin(table, countMax: entryCountMax)
+    public func keepHistory(of table: String, maximumEntryCount: Int = 100_000) throws {
+        try ChangeHistory(connection()).begin(table, maximumCount: maximumEntryCount)
     }
 
     /// Stops logging changes of a table. The log's entries stay, and tokens remain valid.
     ///
     /// - Throws: As `execute(_:)`; a table that does not exist or is not logged is not an error.
-    public func stopLoggingChanges(of table: String) throws {
-        try ChangeLog(connection()).end(table)
+    public func stopKeepingHistory(of table: String) throws {
+        try ChangeHistory(connection()).end(table)
     }
 }
 
@@ -36,7 +36,7 @@ extension Reading where Self: ~Copyable {
     ///
     /// - Throws: `StoreError` `.notFound` if no table was ever logged.
     public func changeToken() throws -> ChangeToken {
-        try ChangeLog(connection()).token()
+        try ChangeHistory(connection()).token()
     }
 
     /// The changes since a token was given out, in the tables that are logged.
@@ -46,15 +46,15 @@ extension Reading where Self: ~Copyable {
     ///
     /// - Parameters:
     ///   - token: The `next` of the batch before, or a `changeToken()`.
-    ///   - entryCountMax: How many entries of the log the batch has at most.
+    ///   - maximumEntryCount: How many entries of the log the batch has at most.
     /// - Throws: `StoreError` `.tokenExpired` if entries after the token are gone, or if the token
     ///   belongs to another log or to a later state of this file: then read all rows and begin with
     ///   a new token; `.notFound` if no table was ever logged; `.misuse` for a count below 1.
-    /// - Complexity: O(*entryCountMax*).
+    /// - Complexity: O(*maximumEntryCount*).
     public func changes(
-        since token: ChangeToken, entryCountMax: Int = 1_000
+        since token: ChangeToken, maximumEntryCount: Int = 1_000
     ) throws -> ChangeBatch {
-        try ChangeLog(connection()).batch(since: token, countMax: entryCountMax)
+        try ChangeHistory(connection()).batch(since: token, maximumCount: maximumEntryCount)
     }
 }
 
@@ -73,23 +73,23 @@ extension Store {
     ///
     /// - Parameters:
     ///   - token: The `next` of the batch before, or a `changeToken()`.
-    ///   - entryCountMax: How many entries of the log the batch has at most.
-    /// - Throws: As `changes(since:entryCountMax:)` of a transaction, and as `read(_:)`.
+    ///   - maximumEntryCount: How many entries of the log the batch has at most.
+    /// - Throws: As `changes(since:maximumEntryCount:)` of a transaction, and as `read(_:)`.
     public func changes(
-        since token: ChangeToken, entryCountMax: Int = 1_000
+        since token: ChangeToken, maximumEntryCount: Int = 1_000
     ) throws -> ChangeBatch {
-        try read { tx in try tx.changes(since: token, entryCountMax: entryCountMax) }
+        try read { tx in try tx.changes(since: token, maximumEntryCount: maximumEntryCount) }
     }
 
     /// The changes since a token was given out, without blocking a thread of the cooperative pool.
     ///
     /// - Parameters:
     ///   - token: The `next` of the batch before, or a `changeToken()`.
-    ///   - entryCountMax: How many entries of the log the batch has at most.
+    ///   - maximumEntryCount: How many entries of the log the batch has at most.
     /// - Throws: As the synchronous form.
     public func changes(
-        since token: ChangeToken, entryCountMax: Int = 1_000
+        since token: ChangeToken, maximumEntryCount: Int = 1_000
     ) async throws -> ChangeBatch {
-        try await read { tx in try tx.changes(since: token, entryCountMax: entryCountMax) }
+        try await read { tx in try tx.changes(since: token, maximumEntryCount: maximumEntryCount) }
     }
 }

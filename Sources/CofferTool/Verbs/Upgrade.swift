@@ -1,8 +1,8 @@
 import ArgumentParser
 import Coffer
 
-/// `coffer migrate`
-struct Migrate: AsyncParsableCommand, ChangingVerb {
+/// `coffer upgrade`
+struct Upgrade: AsyncParsableCommand, ChangingVerb {
     static let configuration = CommandConfiguration(
         abstract: "Copies a file of SQLCipher 1, 2, 3 or 4 into a store of today's profile.",
         discussion: """
@@ -11,8 +11,8 @@ struct Migrate: AsyncParsableCommand, ChangingVerb {
             option or --new-prompt names it.
 
             EXAMPLES
-              coffer migrate old.db notes.db
-              coffer migrate notes4.db shared.db --profile portable
+              coffer upgrade old.db notes.db
+              coffer upgrade notes4.db shared.db --profile portable
 
             EXIT CODES
               0 the copy is there and was checked, also if the report could not be written; 130 \
@@ -39,8 +39,8 @@ struct Migrate: AsyncParsableCommand, ChangingVerb {
         let hasNewKey = newPrompt || newSource != .prompt
         let newKey = KeyHolder(
             hasNewKey ? try SecretReader.new(newSource, for: copy.newPath) : nil)
-        let report = try await output.copying("migrate") { [copy, configuration] progress in
-            try await Store.migrate(
+        let report = try await output.copying("upgrade") { [copy, configuration] progress in
+            try await Store.upgrade(
                 from: copy.store.path, key: try key.takeOne(), to: copy.newPath,
                 newKey: newKey.take(), configuration: configuration, progress: progress)
         }

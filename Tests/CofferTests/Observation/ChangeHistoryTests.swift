@@ -3,15 +3,17 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct ChangeLogTests {
+@Suite(.againstHanging) struct ChangeHistoryTests {
     private func logged(
-        _ tables: String..., entryCountMax: Int = 100_000
+        _ tables: String..., maximumEntryCount: Int = 100_000
     ) throws
         -> ObservationFixture
     {
         let fixture = try ObservationFixture()
         try fixture.write { tx in
-            for table in tables { try tx.logChanges(of: table, entryCountMax: entryCountMax) }
+            for table in tables {
+                try tx.keepHistory(of: table, maximumEntryCount: maximumEntryCount)
+            }
         }
         return fixture
     }
@@ -71,7 +73,7 @@ import Testing
         var told: [String] = []
         var batchCount = 0
         while true {
-            let batch = try fixture.store.changes(since: next, entryCountMax: 3)
+            let batch = try fixture.store.changes(since: next, maximumEntryCount: 3)
             told += batch.changes.map(\.text)
             next = batch.next
             batchCount += 1
@@ -79,11 +81,11 @@ import Testing
         }
         #expect(told == (1...10).map { "insert t \($0)" })
         #expect(batchCount == 4)
-        expect(.misuse) { try fixture.store.changes(since: next, entryCountMax: 0) }
+        expect(.misuse) { try fixture.store.changes(since: next, maximumEntryCount: 0) }
     }
 
     @Test func `the change log is bounded, and a token that is too old says so`() throws {
-        let fixture = try logged("t", entryCountMax: 500)
+        let fixture = try logged("t", maximumEntryCount: 500)
         let start = try token(fixture)
         try fixture.write { tx in
             for id in 1...400 { try tx.execute("INSERT INTO t(id) VALUES (\(id))") }
@@ -110,21 +112,21 @@ import Testing
         let fixture = try ObservationFixture()
         expect(.notFound) { try token(fixture) }
         try fixture.write { tx in
-            expect(.notFound) { try tx.logChanges(of: "nothing") }
-            expect(.unsupported) { try tx.logChanges(of: "joined") }
-            expect(.misuse) { try tx.logChanges(of: "t", entryCountMax: 0) }
+            expect(.notFound) { try tx.keepHistory(of: "nothing") }
+            expect(.unsupported) { try tx.keepHistory(of: "joined") }
+            expect(.misuse) { try tx.keepHistory(of: "t", maximumEntryCount: 0) }
             try tx.execute("CREATE TABLE p(a, b)")
             try tx.execute("CREATE UNIQUE INDEX pi ON p(a) WHERE b = 0")
-            expect(.unsupported) { try tx.logChanges(of: "p") }
-            try tx.logChanges(of: "T")
-            expect(.misuse) { try tx.logChanges(of: "coffer:log") }
-            try tx.logChanges(of: "t")
+            expect(.unsupported) { try tx.keepHistory(of: "p") }
+            try tx.keepHistory(of: "T")
+            expect(.misuse) { try tx.keepHistory(of: "coffer:log") }
+            try tx.keepHistory(of: "t")
         }
         let start = try token(fixture)
         try fixture.run("INSERT INTO t(id) VALUES (1)", "INSERT INTO w(k) VALUES ('a')")
         try fixture.write { tx in
-            try tx.stopLoggingChanges(of: "t")
-            try tx.stopLoggingChanges(of: "w")
+            try tx.stopKeepingHistory(of: "t")
+            try tx.stopKeepingHistory(of: "w")
         }
         try fixture.run("INSERT INTO t(id) VALUES (2)")
         let batch = try fixture.store.changes(since: start)

@@ -3,7 +3,7 @@
 /// An entry belongs to the transaction that changes the row, whoever runs it: other processes and
 /// other programs write to the log as well. Its entries are what triggers can see
 /// (`ChangeTriggers`); reading combines them by row (`RowMarks`).
-struct ChangeLog {
+struct ChangeHistory {
     private let connection: Connection
 
     init(_ connection: Connection) {
@@ -19,8 +19,8 @@ struct ChangeLog {
 
     // MARK: Opting in
 
-    func begin(_ name: String, countMax: Int) throws(StoreError) {
-        guard countMax > 0 else { throw StoreError(.misuse, "a log has one entry at least") }
+    func begin(_ name: String, maximumCount: Int) throws(StoreError) {
+        guard maximumCount > 0 else { throw StoreError(.misuse, "a log has one entry at least") }
         guard let table = try KeyedTable(name, connection) else {
             throw StoreError(.notFound, "there is no such table", table: name)
         }
@@ -38,7 +38,7 @@ struct ChangeLog {
         try run(
             "CREATE TRIGGER main.\(Self.bound) AFTER INSERT ON \(Self.entries) "
                 + "WHEN new.n % \(Self.trimCount) = 0 BEGIN "
-                + "DELETE FROM \(Self.entries) WHERE n <= new.n - \(countMax); END")
+                + "DELETE FROM \(Self.entries) WHERE n <= new.n - \(maximumCount); END")
         try end(table.name)
         for trigger in try triggers(table) { try run("CREATE TRIGGER main.\(trigger.text)") }
     }
@@ -66,7 +66,7 @@ struct ChangeLog {
 
     /// Logs a row whose blob is written in place, which no trigger sees, if its table is logged.
     func note(_ cell: BlobCell) throws(StoreError) {
-        guard try loggedTables().contains(cell.table.asciiLowercased),
+        guard try historyTables().contains(cell.table.asciiLowercased),
             let table = try KeyedTable(cell.table, connection)
         else { return }
         let triggers = ChangeTriggers(table: table, place: .file, log: "main.\(Self.entries)")
@@ -74,9 +74,9 @@ struct ChangeLog {
     }
 
     /// The logged tables, in lower case.
-    private func loggedTables() throws(StoreError) -> Set<String> {
-        let id = ObjectIdentifier(LoggedTables.self)
-        if let known = try connection.attachment(id) as? LoggedTables { return known.names }
+    private func historyTables() throws(StoreError) -> Set<String> {
+        let id = ObjectIdentifier(HistoryTables.self)
+        if let known = try connection.attachment(id) as? HistoryTables { return known.names }
         let rows = try connection.rows(
             """
             SELECT tbl_name FROM main.sqlite_master
@@ -84,12 +84,12 @@ struct ChangeLog {
             """, isReadOnly: true)
         var names: Set<String> = []
         for row in rows { names.insert(try row.read("tbl_name", as: String.self).asciiLowercased) }
-        connection.attach(LoggedTables(names), as: id)
+        connection.attach(HistoryTables(names), as: id)
         return names
     }
 
     /// The logged tables, which a connection remembers as long as the schema is the same.
-    private final class LoggedTables {
+    private final class HistoryTables {
         let names: Set<String>
 
         init(_ names: Set<String>) {
@@ -124,7 +124,7 @@ struct ChangeLog {
     private func state() throws(StoreError) -> (log: String, ClosedRange<Int64>) {
         guard let log = try identity() else {
             throw StoreError(
-                .notFound, "no changes are logged", hint: "Call tx.logChanges(of:) in a write.")
+                .notFound, "no changes are logged", hint: "Call tx.keepHistory(of:) in a write.")
         }
         let row = try connection.firstRow(
             SQL(
@@ -136,8 +136,8 @@ struct ChangeLog {
         return (log, (first - 1)...last)
     }
 
-    func batch(since token: ChangeToken, countMax: Int) throws(StoreError) -> ChangeBatch {
-        guard countMax > 0 else { throw StoreError(.misuse, "a batch has one entry at least") }
+    func batch(since token: ChangeToken, maximumCount: Int) throws(StoreError) -> ChangeBatch {
+        guard maximumCount > 0 else { throw StoreError(.misuse, "a batch has one entry at least") }
         let (log, range) = try state()
         guard token.log == log, range.contains(token.position) else {
             throw StoreError(
@@ -152,7 +152,7 @@ struct ChangeLog {
             SQL(
                 text: "SELECT n, tbl, kind, \(columns) FROM main.\(Self.entries) "
                     + "WHERE n > ? ORDER BY n LIMIT ?",
-                arguments: [.integer(token.position), .integer(Int64(countMax))]),
+                arguments: [.integer(token.position), .integer(Int64(maximumCount))]),
             isReadOnly: true)
         var last = token.position
         var tables: [String: KeyedTable?] = [:]

@@ -10,7 +10,7 @@
 ///   found.
 /// - Short reads that overlap keep the WAL although none of them lasts. A write waits for them
 ///   again whenever the WAL has grown by a quarter, and for longer at the second bound.
-struct LogBound {
+struct WALBound {
     /// What a write waited for in vain.
     enum Blocker: Equatable {
         /// This store's reads that began by `begunBy`. Those that began by `toldBegunBy` were asked
@@ -42,15 +42,16 @@ struct LogBound {
             case .age:
                 StoreError(
                     .snapshotExpired,
-                    "the read kept its snapshot for longer than \(configuration.snapshotAgeMax)",
-                    hint: "Read again, in shorter reads, or raise Configuration.snapshotAgeMax.")
+                    "the read kept its snapshot for longer than \(configuration.maximumSnapshotAge)",
+                    hint: "Read again, in shorter reads, or raise Configuration.maximumSnapshotAge."
+                )
             case .byteCount:
                 StoreError(
                     .snapshotExpired,
                     "the read kept the write-ahead log until it had "
-                        + "\(configuration.snapshotWALByteCountMax) bytes",
+                        + "\(configuration.maximumSnapshotWALByteCount) bytes",
                     hint: "Read again, in shorter reads, or raise "
-                        + "Configuration.snapshotWALByteCountMax.")
+                        + "Configuration.maximumSnapshotWALByteCount.")
             }
         }
     }
@@ -60,21 +61,21 @@ struct LogBound {
     static let lastPatience = Duration.seconds(1)
 
     /// Frames of the WAL from which a write waits for reads.
-    let frameCountMax: Int
+    let maximumFrameCount: Int
     /// Frames of the WAL at which reads end.
     private let lastFrameCount: Int
-    private let ageMax: Duration
+    private let maximumAge: Duration
     /// Frames of the WAL from which the next write waits.
     private var waitFrameCount: Int
     private(set) var blocker: Blocker?
 
     init(_ configuration: Configuration, pageByteCount: Int) {
-        frameCountMax = max(
-            configuration.checkpointPageCount, configuration.walByteCountMax / pageByteCount)
+        maximumFrameCount = max(
+            configuration.checkpointPageCount, configuration.maximumWALByteCount / pageByteCount)
         lastFrameCount = max(
-            frameCountMax, configuration.snapshotWALByteCountMax / pageByteCount)
-        ageMax = configuration.snapshotAgeMax
-        waitFrameCount = frameCountMax
+            maximumFrameCount, configuration.maximumSnapshotWALByteCount / pageByteCount)
+        maximumAge = configuration.maximumSnapshotAge
+        waitFrameCount = maximumFrameCount
     }
 
     /// What a WAL of that many frames needs.
@@ -83,7 +84,7 @@ struct LogBound {
     mutating func step(
         at frameCount: Int, oldestRead: () -> ContinuousClock.Instant?
     ) -> Step {
-        guard frameCount >= frameCountMax else { return .none }
+        guard frameCount >= maximumFrameCount else { return .none }
         switch blocker {
         case .otherProcess: return .leave
         case .ownReads(let begunBy, let toldBegunBy):
@@ -109,7 +110,7 @@ struct LogBound {
             blocker = .ownReads(begunBy: begunBy, toldBegunBy: begunBy)
             return .end(begunBy: begunBy, .byteCount)
         }
-        let tooOld = ContinuousClock.now - ageMax
+        let tooOld = ContinuousClock.now - maximumAge
         guard oldest <= tooOld else { return .leave }
         blocker = .ownReads(begunBy: begunBy, toldBegunBy: tooOld)
         return .end(begunBy: tooOld, .age)
@@ -149,6 +150,6 @@ struct LogBound {
     /// Notes that the WAL restarted, or that no known read keeps it.
     mutating func didRestart() {
         blocker = nil
-        waitFrameCount = frameCountMax
+        waitFrameCount = maximumFrameCount
     }
 }

@@ -1,7 +1,7 @@
 import CSQLCipher
 
 /// The WAL of an open connection, read through the engine's own descriptor.
-struct LogFile {
+struct WALFile {
     let handle: Handle
     /// A checkpoint of another process writes a page in far less time than all tries take.
     static let tryCount = 20
@@ -20,7 +20,7 @@ struct LogFile {
             let (first, second) = (copies[..<Self.byteCount], copies[Self.byteCount...])
             guard first.elementsEqual(second) else { return nil }
             bytes = Array(first)
-            var sum = LogChecksum(isBigEndian: Self.isBigEndian)
+            var sum = WALChecksum(isBigEndian: Self.isBigEndian)
             sum.add(bytes[..<40])
             guard sum.words == (word(at: 40), word(at: 44)) else { return nil }
         }
@@ -58,7 +58,7 @@ struct LogFile {
         for attempt in 0..<Self.tryCount {
             if attempt > 0 { sleepBriefly() }
             var copies = [UInt8](repeating: 0, count: 2 * Index.byteCount)
-            let code = coffer_read_log_index(handle.db, &copies)
+            let code = coffer_read_wal_index(handle.db, &copies)
             if code == SQLITE_NOTFOUND { return nil }
             guard code == SQLITE_OK else { throw StoreError.of(nil, code: code, sql: nil) }
             if let index = Index(copies: copies) { return index }
@@ -86,7 +86,7 @@ struct LogFile {
     /// read.
     func frameSlotCount(pageByteCount: Int) -> Int {
         var byteCount: Int64 = 0
-        guard coffer_log_byte_count(handle.db, &byteCount) == SQLITE_OK else { return 0 }
+        guard coffer_wal_byte_count(handle.db, &byteCount) == SQLITE_OK else { return 0 }
         let frames = Int(byteCount) - WriteAheadLog.headerByteCount
         return max(0, frames) / (WriteAheadLog.frameHeaderByteCount + pageByteCount)
     }
@@ -94,7 +94,7 @@ struct LogFile {
     /// Bytes of the WAL; `nil` beyond its end, or if it cannot be read.
     func bytes(at offset: Int, count: Int) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: count)
-        let code = coffer_read_log(handle.db, &bytes, Int32(count), Int64(offset))
+        let code = coffer_read_wal(handle.db, &bytes, Int32(count), Int64(offset))
         return code == SQLITE_OK ? bytes : nil
     }
 }

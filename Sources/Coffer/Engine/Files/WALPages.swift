@@ -6,7 +6,7 @@
 ///
 /// Valid only within the transaction that keeps the WAL from restarting. Holds one number for each
 /// page in the WAL.
-struct LogPages {
+struct WALPages {
     /// The place of a page's newest committed content.
     enum Place: Equatable {
         case mainFile
@@ -16,7 +16,7 @@ struct LogPages {
         case nowhere
     }
 
-    private let log: LogFile
+    private let log: WALFile
     private let pageByteCount: Int
     /// The last committed frame of each page, by page number.
     private let frames: [Int: Int]
@@ -27,8 +27,8 @@ struct LogPages {
 
     /// - Returns: `nil` if the WAL has no index.
     /// - Throws: `.busy`, `.io` if the index cannot be read.
-    init?(_ log: LogFile, pageByteCount: Int) throws(StoreError) {
-        for attempt in 0..<LogFile.tryCount {
+    init?(_ log: WALFile, pageByteCount: Int) throws(StoreError) {
+        for attempt in 0..<WALFile.tryCount {
             if attempt > 0 { sleepBriefly() }
             guard let index = try log.index() else { return nil }
             let moved = try log.movedFrameCount()
@@ -48,7 +48,7 @@ struct LogPages {
     }
 
     private static func frames(
-        of log: LogFile, _ index: LogFile.Index, pageByteCount: Int
+        of log: WALFile, _ index: WALFile.Index, pageByteCount: Int
     ) -> [Int: Int] {
         var frames: [Int: Int] = [:]
         // No more than the WAL has, whatever its index says.

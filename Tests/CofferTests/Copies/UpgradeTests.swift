@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct MigrationTests {
+@Suite(.againstHanging) struct UpgradeTests {
     private let folder: TemporaryFolder
     private let old: String
     private let path: String
@@ -27,7 +27,7 @@ import Testing
         try #require(raw.run(OddSchema.sql) == SQLITE_OK)
         let expected = try Dump.lines(raw.db)
         let before = try Data(contentsOf: URL(filePath: old))
-        let report = try Store.migrate(
+        let report = try Store.upgrade(
             from: old, key: .numbered(1), to: path, newKey: .numbered(7),
             configuration: .testing(mode))
         #expect(try report.profile == Engine.capabilities.defaultProfile)
@@ -47,7 +47,7 @@ import Testing
         sqlite3_key_v2(raw.db, "main", "open sesame", 11)
         for pragma in OlderVersion.two.pragmas { raw.run(pragma) }
         try #require(raw.run("CREATE TABLE t(v); INSERT INTO t VALUES (42)") == SQLITE_OK)
-        try Store.migrate(
+        try Store.upgrade(
             from: old, key: .passphrase("open sesame"), to: path,
             configuration: .testing(profile: .sqlcipher3))
         let connection = try Connection(
@@ -67,7 +67,7 @@ import Testing
             try tx.execute("INSERT INTO t(rowid, a) VALUES (44, 'in the log')")
         }
         // The store is open, and its WAL was not checkpointed.
-        try Store.migrate(
+        try Store.upgrade(
             from: old, key: .numbered(1), to: path, configuration: .testing(profile: to))
         try store.write { tx in try tx.execute("INSERT INTO t(a) VALUES ('goes on')") }
         try store.close()
@@ -84,7 +84,7 @@ import Testing
             path: old, key: .numbered(1), configuration: .testing(profile: from))
         try connection.execute("CREATE TABLE t(v)")
         connection.close()
-        let report = try Store.migrate(
+        let report = try Store.upgrade(
             from: old, key: .numbered(1), to: path, configuration: .testing(profile: to))
         #expect(report.profile == to)
         let again = try Connection(path: path, key: .numbered(1))
@@ -94,22 +94,22 @@ import Testing
     @Test func `a wrong key, a plaintext file and a text are refused, and nothing is made`() throws
     {
         try #require(RawConnection.older(old, .one, key: 1).run("CREATE TABLE t(v)") == SQLITE_OK)
-        expect(.wrongKey) { try Store.migrate(from: old, key: .numbered(2), to: path) }
-        expect(.misuse) { try Store.migrate(from: old, key: .passphrase(""), to: path) }
+        expect(.wrongKey) { try Store.upgrade(from: old, key: .numbered(2), to: path) }
+        expect(.misuse) { try Store.upgrade(from: old, key: .passphrase(""), to: path) }
         expect(.misuse) {
-            try Store.migrate(from: old, key: .numbered(1), to: path, newKey: .raw([1]))
+            try Store.upgrade(from: old, key: .numbered(1), to: path, newKey: .raw([1]))
         }
-        expect(.alreadyExists) { try Store.migrate(from: old, key: .numbered(1), to: old) }
+        expect(.alreadyExists) { try Store.upgrade(from: old, key: .numbered(1), to: old) }
         let plain = folder.path("plain.db")
         _ = try RawConnection(plain).run("CREATE TABLE t(v)")
-        expect(.notEncrypted) { try Store.migrate(from: plain, key: .numbered(1), to: path) }
+        expect(.notEncrypted) { try Store.upgrade(from: plain, key: .numbered(1), to: path) }
         try Data(String(repeating: "text ", count: 300).utf8).write(
             to: URL(filePath: folder.path("text")))
         expect(.notAStore) {
-            try Store.migrate(from: folder.path("text"), key: .numbered(1), to: path)
+            try Store.upgrade(from: folder.path("text"), key: .numbered(1), to: path)
         }
         expect(.notFound) {
-            try Store.migrate(from: folder.path("none"), key: .numbered(1), to: path)
+            try Store.upgrade(from: folder.path("none"), key: .numbered(1), to: path)
         }
         #expect(try names() == ["old.db", "plain.db", "text"])
     }
@@ -119,7 +119,7 @@ import Testing
         let vector = URL(filePath: #filePath).deletingLastPathComponent()
             .appending(path: "../../Vectors/sqlcipher4.db").standardized
         expect(.needsNewerEngine) {
-            try Store.migrate(from: vector.path, key: .numbered(1), to: path)
+            try Store.upgrade(from: vector.path, key: .numbered(1), to: path)
         }
         #expect(try names() == [])
     }
@@ -142,7 +142,7 @@ import Testing
             defer { try? FileManager.default.removeItem(atPath: copy) }
             // The first block holds the kind of the page and the offsets of its cells.
             try Damage.flip(copy, at: (page - 1) * 1024 + 5)
-            expect(.damaged) { try Store.migrate(from: copy, key: .numbered(1), to: path) }
+            expect(.damaged) { try Store.upgrade(from: copy, key: .numbered(1), to: path) }
         }
         #expect(try names() == ["old.db"])
     }

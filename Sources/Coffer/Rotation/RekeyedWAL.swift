@@ -7,7 +7,7 @@ import CSQLCipher
 /// for 411 MB. If a read needs the old pages, it moves nothing and waits for the whole busy
 /// timeout. So passive checkpoints move the WAL while writers continue, and the last step waits for
 /// nobody.
-struct RekeyedLog {
+struct RekeyedWAL {
     /// Under the new key, with no transaction open.
     let open: OpenFile
 
@@ -32,7 +32,7 @@ struct RekeyedLog {
         let oldCount = isMoved && !isCounted ? 0 : oldPageCount(of: count) ?? max(count, 1)
         return RekeyReport(
             pageCount: count, oldPageCount: oldCount, duration: beginning.duration(to: .now),
-            checkpointFailure: oldCount == 0 ? nil : failure, isLogMoved: isMoved)
+            checkpointFailure: oldCount == 0 ? nil : failure, isWALMoved: isMoved)
     }
 
     /// - Returns: `false` if a read keeps part of the WAL from being moved.
@@ -42,7 +42,7 @@ struct RekeyedLog {
         // Syncs the main file here, without the lock that TRUNCATE would hold while syncing it.
         _ = coffer_sync_main_file(open.handle.db)
         guard let result = try open.handle.checkpoint(.passive),
-            result.checkpointedFrameCount == result.logFrameCount
+            result.checkpointedFrameCount == result.walFrameCount
         else { return false }
         // Everything is moved by now. If a reader keeps the WAL from being truncated, no harm is
         // done.

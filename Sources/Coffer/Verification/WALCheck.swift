@@ -3,8 +3,8 @@
 /// While the check holds the write lock, nobody appends to the WAL or restarts it. A store that is
 /// open for reading only cannot take the lock. Then the WAL may change during the check, and
 /// failing frames are checked again.
-struct LogCheck {
-    let log: LogFile
+struct WALCheck {
+    let log: WALFile
     /// For tests: called between reading the index and the WAL.
     var didReadIndex: () -> Void = {}
 
@@ -30,7 +30,7 @@ struct LogCheck {
     ) throws(StoreError) -> Result {
         var result = Result()
         var unchangedCount = 0
-        for attempt in 0..<LogFile.tryCount {
+        for attempt in 0..<WALFile.tryCount {
             if attempt > 0 { sleepBriefly() }
             guard let before = try log.index() else { return Result() }
             didReadIndex()

@@ -6,7 +6,7 @@ import Workload
 @testable import Coffer
 
 /// The state that a crash leaves: a store with a WAL that was not checkpointed.
-@Suite(.againstHanging) struct VerificationLogTests {
+@Suite(.againstHanging) struct VerificationWALTests {
     private let folder: TemporaryFolder
     private let path: String
     private let frameByteCount: Int
@@ -212,7 +212,7 @@ import Workload
             let open = try reader.fileState()
             let pages = RawPages(open.handle, key: open.key, profile: open.profile)
             var insertCount = 0
-            let check = LogCheck(log: LogFile(handle: open.handle)) {
+            let check = WALCheck(log: WALFile(handle: open.handle)) {
                 guard insertCount == 0 else { return }
                 insertCount += 1
                 #expect(throws: Never.self) { try insert(writer) }
@@ -229,11 +229,11 @@ import Workload
         let connection = try makeOpen()
         _ = try connection.rows("SELECT count(*) FROM t")
         let open = try connection.fileState()
-        let log = LogFile(handle: open.handle)
+        let log = WALFile(handle: open.handle)
         let count = try #require(try log.index()).committedFrameCount
         #expect(count >= 5)
         var header = [UInt8](repeating: 0, count: 96)
-        #expect(coffer_read_log_index(open.handle.db, &header) == SQLITE_OK)
+        #expect(coffer_read_wal_index(open.handle.db, &header) == SQLITE_OK)
         try connection.transaction(.deferred) {
             _ = try connection.rows("SELECT count(*) FROM t")
             header.replaceSubrange(16..<20, with: [255, 255, 255, 255])
@@ -244,17 +244,17 @@ import Workload
             try forge(header)
             // The checksum is wrong.
             expect(.busy) { try log.index() }
-            var sum = LogChecksum(isBigEndian: UInt32(bigEndian: 1) == 1)
+            var sum = WALChecksum(isBigEndian: UInt32(bigEndian: 1) == 1)
             sum.add(header[..<40])
             withUnsafeBytes(of: sum.words) { header.replaceSubrange(40..<48, with: $0) }
             header.replaceSubrange(48..<96, with: header[..<48])
             try forge(header)
             #expect(try log.index()?.committedFrameCount == 0xffff_ffff)
             let pages = RawPages(open.handle, key: open.key, profile: open.profile)
-            let found = try LogCheck(log: log).run(pages, isLocked: true)
+            let found = try WALCheck(log: log).run(pages, isLocked: true)
             #expect(found.frameCount == count && found.damagedPages == [0])
-            let inLog = try LogPages(log, pageByteCount: pages.byteCount)
-            #expect(inLog?.stalePageCount ?? 0 > 0)
+            let inWAL = try WALPages(log, pageByteCount: pages.byteCount)
+            #expect(inWAL?.stalePageCount ?? 0 > 0)
         }
     }
 
@@ -308,7 +308,7 @@ import Workload
         made.close()
         try #require(rename(folder.path(), path) == 0)
         var configuration = Configuration.testing(.delete)
-        configuration.readerCountMax = 1
+        configuration.maximumReaderCount = 1
         let store = try Store(path: path, key: .numbered(1), configuration: configuration)
         try BadSector.install(on: try store.core.pool.writer.current())
         let report = try store.verify()

@@ -3,19 +3,19 @@ import CSQLCipher
 extension Connection {
     /// Counts the frames in the WAL after each commit. This replaces SQLite's automatic
     /// checkpoints, which would delay the commit.
-    func watchLog() throws(StoreError) {
+    func watchWAL() throws(StoreError) {
         try set("log") { handle throws(StoreError) in
             sqlite3_wal_hook(
                 handle.db,
                 { context, _, _, frameCount in
                     guard let context else { return SQLITE_OK }
                     let handle = Unmanaged<Handle>.fromOpaque(context).takeUnretainedValue()
-                    handle.logFrameCount = Int(frameCount)
+                    handle.walFrameCount = Int(frameCount)
                     return SQLITE_OK
                 }, Unmanaged.passUnretained(handle).toOpaque())
         }
     }
 
     /// Frames in the WAL after this connection's last commit; 0 without a WAL.
-    var logFrameCount: Int { handle?.logFrameCount ?? 0 }
+    var walFrameCount: Int { handle?.walFrameCount ?? 0 }
 }
