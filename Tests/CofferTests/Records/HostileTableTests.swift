@@ -41,6 +41,71 @@ import Testing
         #expect(try fixture.values("SELECT title FROM page ORDER BY title") == ["c", "z"])
     }
 
+    @Test func `a limit names a missing table and a view as the verbs without one do`() throws {
+        let changes: [(inout WriteTransaction) throws -> Int] = [
+            { tx in try tx.delete(Page.all) },
+            { tx in try tx.delete(Page.limit(1)) },
+            { tx in try tx.update(Page.all.set(\.title, to: "lost")) },
+            { tx in try tx.update(Page.limit(1).set(\.title, to: "lost")) },
+        ]
+        func expectAll(_ code: StoreError.Code) throws {
+            for change in changes {
+                try fixture.store.write { tx in
+                    let error = expect(code) { try change(&tx) }
+                    #expect(error?.table == "page")
+                }
+            }
+        }
+        try expectAll(.notFound)
+        try fixture.execute("CREATE VIEW page AS SELECT 'a' AS title")
+        try expectAll(.mismatch)
+    }
+
+    @Test(arguments: [
+        "code TEXT NOT NULL COLLATE NOCASE, title TEXT)",
+        "code TEXT PRIMARY KEY COLLATE BINARY, title TEXT COLLATE NOCASE)",
+        "code TEXT NOT NULL COLLATE NOCASE, title TEXT PRIMARY KEY) WITHOUT ROWID",
+        "code TEXT COLLATE NOCASE, title TEXT, PRIMARY KEY (title, code)) WITHOUT ROWID",
+        "code TEXT COLLATE NOCASE, title TEXT, PRIMARY KEY (code COLLATE BINARY)) WITHOUT ROWID",
+    ])
+    func `a limit changes one row of a table with another key than the type's`(
+        definition: String
+    ) throws {
+        try fixture.execute(SQL(text: "CREATE TABLE sheet(\(definition)"))
+        try fixture.execute("INSERT INTO sheet VALUES ('a', 'x'), ('A', 'y'), ('b', 'z')")
+        try fixture.store.write { tx throws in
+            let first = Sheet.order(by: \.title).limit(1)
+            #expect(try tx.update(first.set(\.title, to: "w")) == 1)
+            #expect(try tx.delete(first) == 1)
+        }
+        #expect(try fixture.values("SELECT title FROM sheet ORDER BY title") == ["y", "z"])
+    }
+
+    @Test func `a limit finds rows of a table that has no row ids though the type expects them`()
+        throws
+    {
+        try fixture.execute("CREATE TABLE page(title TEXT PRIMARY KEY) WITHOUT ROWID")
+        try fixture.execute("INSERT INTO page VALUES ('a'), ('b')")
+        try fixture.store.write { tx throws in
+            #expect(try tx.delete(Page.order(by: \.title).limit(1)) == 1)
+        }
+        #expect(try fixture.values("SELECT title FROM page") == ["b"])
+    }
+
+    @Test func `a limit changes one row of a temporary table that hides the type's`() throws {
+        try fixture.execute("CREATE TABLE page(title TEXT NOT NULL)")
+        try fixture.execute("INSERT INTO page VALUES ('a'), ('b')")
+        try fixture.store.write { tx throws in
+            _ = try tx.execute("CREATE TEMP TABLE page(title TEXT NOT NULL, rowid TEXT)")
+            _ = try tx.execute("INSERT INTO page VALUES ('a', 'x'), ('b', 'x'), ('c', 'x')")
+            #expect(try tx.update(Page.order(by: \.title).limit(1).set(\.title, to: "z")) == 1)
+            #expect(try tx.delete(Page.order(by: \.title).limit(1)) == 1)
+            let titles = try tx.rows("SELECT title FROM page ORDER BY title")
+            #expect(titles.flatMap(\.values) == ["c", "z"])
+            #expect(try tx.rows("SELECT title FROM main.page").flatMap(\.values) == ["a", "b"])
+        }
+    }
+
     struct Card: Record {
         var id: Int
         var title: String

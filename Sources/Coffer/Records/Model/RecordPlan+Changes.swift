@@ -18,21 +18,6 @@ extension RecordPlan {
         return keyPositions[0]
     }
 
-    /// The SQL columns that identify a row: the key of a WITHOUT ROWID table, else the row id.
-    ///
-    /// Names must be qualified by the table, because SQLite takes an unqualified unknown `"name"`
-    /// for a text.
-    ///
-    /// - Throws: `.unsupported` if the table has no row ids, or if its columns, which may be more
-    ///   than the type's, take all names of the row id. An ordinary column `rowid` may be the same
-    ///   in many rows.
-    func rowNames(on connection: Connection) throws(StoreError) -> String {
-        guard !isWithoutRowID else {
-            return keyPositions.map { qualifiedColumns[$0] }.joined(separator: ", ")
-        }
-        return "\(quotedTable).\(try connection.rowIDName(of: table))"
-    }
-
     /// - Throws: `.misuse` if the type has no key, or an optional property in it.
     func requireKeyOfOwn() throws(StoreError) {
         try requireKey(for: "static var isWithoutRowID")

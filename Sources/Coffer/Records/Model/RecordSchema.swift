@@ -177,6 +177,33 @@ struct RecordSchema {
             }
     }
 
+    /// The SQL columns that identify a row of the existing table, whatever the type declares: the
+    /// row id, or the key of a table WITHOUT ROWID.
+    ///
+    /// Names must be qualified by the table, because SQLite takes an unqualified unknown `"name"`
+    /// for a text.
+    ///
+    /// - Throws: `.sql` if there is no table; `.mismatch` for a view, or if the table lacks the key
+    ///   that the type declares; `.unsupported` if columns take all names of the row id. An
+    ///   ordinary column `rowid` may be the same in many rows.
+    func rowNames() throws(StoreError) -> String {
+        let rowID = try connection.freeRowIDName(of: plan.table, schema: nil)
+        if rowID == nil || plan.isWithoutRowID, let missing = try missingColumn() { throw missing }
+        if let rowID { return "\(plan.quotedTable).\(rowID)" }
+        let table = try ExistingTable(plan.table, connection)
+        guard table.isWithoutRowID else {
+            throw try kind() == .view ? isView : StoreError.noRowIDs(in: plan.table)
+        }
+        var names: [String] = []
+        for column in table.columns where column.keyRank > 0 {
+            let name = try column.name.quotedIdentifier()
+            // Must be BINARY, because the column's own collation may find two keys equal that the
+            // primary key takes for different ones.
+            names.append("\(plan.quotedTable).\(name) COLLATE BINARY")
+        }
+        return names.joined(separator: ", ")
+    }
+
     /// Throws if the table lacks a column of the type, or would change a value on storing it.
     func requireWritable() throws(StoreError) {
         let found = try ExistingTable.columns(of: plan.table, connection)

@@ -86,18 +86,18 @@ public struct Query<R: Record>: Sendable {
         return "SELECT count(*) FROM (\(select("1", plan)))"
     }
 
-    func deleteSQL(_ plan: RecordPlan, _ connection: Connection) throws(StoreError) -> SQL {
-        SQL(text: "DELETE FROM \(plan.quotedTable)")
-            .appending(try restriction(plan, connection))
+    func deleteSQL(_ table: RecordTable, _ connection: Connection) throws(StoreError) -> SQL {
+        SQL(text: "DELETE FROM \(table.plan.quotedTable)")
+            .appending(try restriction(table, connection))
     }
 
     /// ` WHERE …` for a statement that changes the rows.
     ///
-    /// - Throws: As `rowNames(on:)` of the plan, if the query has a limit.
-    func restriction(_ plan: RecordPlan, _ connection: Connection) throws(StoreError) -> SQL {
+    /// - Throws: As `rowNames(_:)` of the table, if the query has a limit.
+    func restriction(_ table: RecordTable, _ connection: Connection) throws(StoreError) -> SQL {
         guard maximumCount != nil else { return filter }
-        let names = try plan.rowNames(on: connection)
-        return " WHERE (\(SQL(text: names))) IN (\(select(names, plan)))"
+        let names = try table.rowNames(connection)
+        return " WHERE (\(SQL(text: names))) IN (\(select(names, table.plan)))"
     }
 
     func existsSQL(_ plan: RecordPlan) -> SQL {

@@ -212,6 +212,18 @@ final class RecordTable {
         }
     }
 
+    /// The SQL columns that identify a row: see `RecordSchema`.
+    ///
+    /// - Throws: As a statement that changes rows would; `.unsupported` if columns take all names
+    ///   of the row id.
+    func rowNames(_ connection: Connection) throws(StoreError) -> String {
+        do throws(StoreError) {
+            return try RecordSchema(plan, connection).rowNames()
+        } catch {
+            throw try explain(error, connection, isWriting: true)
+        }
+    }
+
     /// Runs a statement that changes rows, and counts them.
     func execute(_ sql: SQL, _ connection: Connection) throws(StoreError) -> Int {
         try run(sql, connection, isWriting: true) { statement throws(StoreError) in

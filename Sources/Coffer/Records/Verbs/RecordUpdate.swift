@@ -51,13 +51,13 @@ public struct RecordUpdate<R: Record>: Sendable {
         return update
     }
 
-    func sql(_ plan: RecordPlan, _ connection: Connection) throws(StoreError) -> SQL {
-        var sql = SQL(text: "UPDATE \(plan.quotedTable) SET ")
+    func sql(_ table: RecordTable, _ connection: Connection) throws(StoreError) -> SQL {
+        var sql = SQL(text: "UPDATE \(table.plan.quotedTable) SET ")
         for (index, assignment) in assignments.enumerated() {
             if index > 0 { sql.append(", ") }
             sql.append(assignment)
         }
-        sql.append(try query.restriction(plan, connection))
+        sql.append(try query.restriction(table, connection))
         return sql
     }
 }

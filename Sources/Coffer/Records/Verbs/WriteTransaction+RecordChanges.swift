@@ -45,7 +45,7 @@ extension WriteTransaction {
     public func update<R: Record>(_ update: RecordUpdate<R>) throws -> Int {
         let connection = try connection()
         let table = try RecordTable.of(R.self, connection)
-        return try table.execute(update.sql(table.plan, connection), connection)
+        return try table.execute(update.sql(table, connection), connection)
     }
 
     /// Updates the row that has the record's values in unique columns, or adds the record if there

@@ -110,6 +110,6 @@ extension WriteTransaction {
     public func delete<R: Record>(_ query: Query<R>) throws -> Int {
         let connection = try connection()
         let table = try RecordTable.of(R.self, connection)
-        return try table.execute(query.deleteSQL(table.plan, connection), connection)
+        return try table.execute(query.deleteSQL(table, connection), connection)
     }
 }

@@ -29,35 +29,39 @@ extension Connection {
     }
 
     /// A name of the row id that no column of the table hides.
-    func rowIDName(_ cell: BlobCell) throws(StoreError) -> String {
-        try rowIDName(of: cell.table, schema: cell.schema)
-    }
-
-    /// A name of the row id that no column of the table hides.
     ///
     /// - Throws: `.unsupported` for a view, for a table without row ids, and if columns have all
     ///   three names; `.sql` if there is no such table.
-    func rowIDName(of table: String, schema: String = "main") throws(StoreError) -> String {
-        let names = try columnNames(of: table, schema).map { $0.lowercased() }
-        let free = RowIDName.free(beside: names)
-        // Fails for a view and for a table without row ids.
-        guard let free,
-            sqlite3_table_column_metadata(
-                try current().db, schema, table, free, nil, nil, nil, nil, nil) == SQLITE_OK
-        else {
-            throw StoreError(
-                .unsupported, "\(table) has no row ids to find a row by",
-                hint: "It is a view, was made WITHOUT ROWID, or has columns of their names: read "
-                    + "and write its rows by their key."
-            ).with(table: table)
+    func rowIDName(_ cell: BlobCell) throws(StoreError) -> String {
+        guard let name = try freeRowIDName(of: cell.table, schema: cell.schema) else {
+            throw StoreError.noRowIDs(in: cell.table)
         }
-        return free
+        return name
+    }
+
+    /// A name of the row id that no column of the table hides; `nil` for a view, for a table
+    /// without row ids, and if columns have all three names.
+    ///
+    /// - Parameter schema: The name of the database; `nil` for the table that SQL finds under the
+    ///   name alone, which may be a temporary one.
+    /// - Throws: `.sql` if there is no such table.
+    func freeRowIDName(of table: String, schema: String?) throws(StoreError) -> String? {
+        let names = try columnNames(of: table, schema).map { $0.lowercased() }
+        guard let free = RowIDName.free(beside: names) else { return nil }
+        // Fails for a view and for a table without row ids. "If the database name is NULL, then all
+        // attached databases are searched for the table using the same algorithm used by the
+        // database engine to resolve unqualified table references":
+        // https://www.sqlite.org/c3ref/table_column_metadata.html
+        let code = sqlite3_table_column_metadata(
+            try current().db, schema, table, free, nil, nil, nil, nil, nil)
+        return code == SQLITE_OK ? free : nil
     }
 
     private func columnNames(
-        of table: String, _ schema: String
+        of table: String, _ schema: String?
     ) throws(StoreError) -> [String] {
-        let name = "\(try schema.quotedIdentifier()).\(try table.quotedIdentifier())"
+        var name = try table.quotedIdentifier()
+        if let schema { name = "\(try schema.quotedIdentifier()).\(name)" }
         let statement = try cached("SELECT * FROM \(name) LIMIT 0")
         defer { release(statement) }
         // Only a running statement notices that another connection has changed the schema.
@@ -71,5 +75,15 @@ extension Connection {
         let names = statement.columnNames
         try statementEnded(statement)
         return names
+    }
+}
+
+extension StoreError {
+    static func noRowIDs(in table: String) -> StoreError {
+        StoreError(
+            .unsupported, "\(table) has no row ids to find a row by",
+            hint: "It is a view, was made WITHOUT ROWID, or has columns of their names: read and "
+                + "write its rows by their key."
+        ).with(table: table)
     }
 }
