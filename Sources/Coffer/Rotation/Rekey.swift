@@ -68,20 +68,30 @@ struct Rekey: ~Copyable {
         WriteAheadLog.offset(ofFrame: pageCount, pageByteCount: profile.pageByteCount)
     }
 
-    /// Refuses a change that the disk has no room for. The space of an existing WAL counts as free.
+    /// Refuses a change that the disk has no room for, or that would exceed the largest file of
+    /// this process.
     private func requireRoom(_ handle: Handle) throws(StoreError) {
+        guard try lack(handle) != nil else { return }
+        // Truncates the WAL, which makes its space free, unless another process reads it.
+        _ = try? handle.checkpoint(.truncate)
+        if let lack = try lack(handle) { throw lack }
+    }
+
+    /// The reason why the journal or the WAL cannot grow enough; `nil` if it can. The change may
+    /// append to an existing WAL, because the WAL does not restart while another process reads it.
+    private func lack(_ handle: Handle) throws(StoreError) -> StoreError? {
         let pageCount = try handle.firstInteger("PRAGMA page_count")
         let needed = Self.neededByteCount(pageCount: pageCount, profile: profile)
-        if let limit = FileLocation.maximumWritableByteCount, limit < needed {
-            throw StoreError(
+        let byteCount = needed + file.companionByteCount("-wal")
+        if let limit = FileLocation.maximumWritableByteCount, limit < byteCount {
+            return StoreError(
                 .io,
-                "a change of the key of \(file.path) writes \(needed) bytes, and this process may "
-                    + "write no file of more than \(limit)",
+                "a change of the key of \(file.path) makes a file of \(byteCount) bytes, and this "
+                    + "process may write no file of more than \(limit)",
                 hint: "Raise the limit (ulimit -f) and try again: nothing was changed.")
         }
-        guard let free = file.freeByteCount(), free + file.companionByteCount("-wal") < needed
-        else { return }
-        throw StoreError(
+        guard let free = file.freeByteCount(), free < needed else { return nil }
+        return StoreError(
             .full,
             "a change of the key needs \(needed) free bytes beside \(file.path), and there are "
                 + "\(free)",

@@ -29,7 +29,7 @@ package struct RekeyRehearsal {
     package let freeByteCount: Int?
     /// Bytes that this process may write to one file; `nil` without a limit (`ulimit -f`).
     package let maximumWritableByteCount: Int?
-    /// Bytes of an existing WAL, whose space may be reused.
+    /// Bytes of an existing WAL. The change can truncate it, unless another process reads it.
     package let walByteCount: Int
     /// Whether this user may write the file, and may create a journal next to it.
     package let isWritable: Bool
@@ -127,8 +127,18 @@ package struct RekeyRehearsal {
     }
 
     /// Whether the disk has room for the journal or the WAL.
-    package var hasRoom: Bool {
-        freeByteCount.map { $0 + walByteCount >= neededByteCount } ?? true
+    ///
+    /// - Parameter isLogKept: Whether the change appends to the existing WAL.
+    package func hasRoom(isLogKept: Bool) -> Bool {
+        freeByteCount.map { $0 + (isLogKept ? 0 : walByteCount) >= neededByteCount } ?? true
+    }
+
+    /// Whether this process may write a journal or WAL of the size that it would have.
+    ///
+    /// - Parameter isLogKept: Whether the change appends to the existing WAL.
+    package func maySize(isLogKept: Bool) -> Bool {
+        maximumWritableByteCount.map { $0 >= neededByteCount + (isLogKept ? walByteCount : 0) }
+            ?? true
     }
 }
 

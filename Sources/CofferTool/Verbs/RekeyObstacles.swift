@@ -67,11 +67,13 @@ struct RekeyObstacles: Report {
             let text = "\(found.surplusByteCount) bytes are behind the end of the database"
             obstacles.append((.damaged, text + ": change the key of a copy made by backup"))
         }
-        if let limit = found.maximumWritableByteCount, limit < found.neededByteCount {
+        // The change appends to a WAL that another process reads.
+        let isLogKept = locks.reader != nil
+        if let limit = found.maximumWritableByteCount, !found.maySize(isLogKept: isLogKept) {
             let text = "this process may write no file of more than \(limit) bytes (ulimit -f)"
             obstacles.append((.noSpaceOrIO, text))
         }
-        if !found.hasRoom {
+        if !found.hasRoom(isLogKept: isLogKept) {
             obstacles.append((.noSpaceOrIO, "the disk has not enough room"))
         }
         return obstacles

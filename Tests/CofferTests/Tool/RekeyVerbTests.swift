@@ -160,6 +160,48 @@ import Testing
         #expect(try Data(contentsOf: URL(filePath: path)) == before)
     }
 
+    /// Grows the log by all pages of the table, and returns a `ulimit -f` that a log of all pages
+    /// fits, and one of two logs does not.
+    private func growLog(_ connection: Connection) throws -> [String] {
+        try connection.execute("UPDATE t SET body = randomblob(2000)")
+        let byteCount = try Damage.byteCount(path)
+        let walByteCount = try Damage.byteCount(path + "-wal")
+        try #require(walByteCount > byteCount / 2)
+        let limit = byteCount + walByteCount / 2
+        return ["sh", "-c", "ulimit -f \(limit / 512); exec \"$@\"", "sh"]
+    }
+
+    @Test func `a limit on file sizes counts the log that a read keeps from restarting`() throws {
+        try make(rowCount: 200)
+        let connection = try Connection(
+            path: path, key: .numbered(1), configuration: .testing(.existing))
+        defer { connection.close() }
+        let wrapper = try growLog(connection)
+        let peer = try Peer(["hold-read", "wal", path, "1"])
+        try #require(peer.line() == "ready")
+        for option in ["--quiet", "--dry-run"] {
+            let output = try rekey(option, under: wrapper)
+            #expect(output.exitCode == 17, "\(option): \(output.errorText)")
+            #expect((output.text + output.errorText).contains("ulimit -f"), "\(option)")
+        }
+        peer.goOn()
+        #expect(peer.finish() == ["released"])
+        #expect(opens(1))
+    }
+
+    @Test func `a log that nobody reads makes room for the log of a rekey`() throws {
+        try make(rowCount: 200)
+        let connection = try Connection(
+            path: path, key: .numbered(1), configuration: .testing(.existing))
+        let wrapper = try growLog(connection)
+        let rehearsal = try rekey("--dry-run", under: wrapper)
+        #expect(rehearsal.exitCode == 0, "\(rehearsal.text)")
+        let output = try rekey("--quiet", under: wrapper)
+        #expect(output.exitCode == 0, "\(output.errorText)")
+        connection.close()
+        #expect(opens(2) && !opens(1))
+    }
+
     // MARK: Rehearsal
 
     /// Every file of the folder with its bytes and its times, as `stat` reports them.
