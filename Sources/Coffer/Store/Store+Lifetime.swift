@@ -69,11 +69,18 @@ extension Store {
     ///
     /// It does not while a key change is in the WAL and was not moved yet.
     ///
+    /// - Throws: `StoreError` `.io` if the main file cannot be read; errors of a read.
     /// - Complexity: O(1).
     package func opensWithoutWAL() throws -> Bool {
         try read { tx in
             let open = try tx.connection().fileState()
-            return try RawPages(open.handle, key: open.key, profile: open.profile).isAuthentic(1)
+            let pages = RawPages(open.handle, key: open.key, profile: open.profile)
+            for attempt in 0..<WALFile.tryCount {
+                // A checkpoint of another process may be in the middle of writing the page.
+                if attempt > 0 { sleepBriefly() }
+                if try pages.opensAlone() { return true }
+            }
+            return false
         }
     }
 

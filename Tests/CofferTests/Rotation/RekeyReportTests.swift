@@ -157,6 +157,38 @@ import Testing
         connection.close()
     }
 
+    // MARK: The main file alone
+
+    private func withStore(_ body: (Store, FaultDisk) throws -> Void) throws {
+        try make(.wal)
+        let disk = try FaultDisk()
+        var configuration = Configuration.testing()
+        configuration.vfs = disk.name
+        let store = try Store(
+            path: path, key: .numbered(1), mode: .mustExist, configuration: configuration)
+        // Opens the reader.
+        #expect(try store.opensWithoutWAL())
+        try body(store, disk)
+        disk.disarm()
+        try store.close()
+    }
+
+    @Test func `a main file that cannot be read is .io, not one under another key`() throws {
+        try withStore { store, disk throws in
+            disk.arm(.read, count: nil)
+            expect(.io) { try store.opensWithoutWAL() }
+            #expect(disk.struckCount > 0)
+        }
+    }
+
+    @Test func `a first page that is just being written is read again`() throws {
+        try withStore { store, disk throws in
+            disk.arm(.read, code: SQLITE_CORRUPT)
+            #expect(try store.opensWithoutWAL())
+            #expect(disk.struckCount == 1)
+        }
+    }
+
     // MARK: Faults
 
     @Test(arguments: journalModes)

@@ -32,6 +32,17 @@ struct RawPages: ~Copyable {
         }
     }
 
+    /// Whether the first page in the main file is there and authentic.
+    ///
+    /// - Throws: `.io` if it cannot be read: that says nothing about the key.
+    borrowing func opensAlone() throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            return try bytes(of: 1).map { isSound($0[...], number: 1) } ?? false
+        } catch  where error.code == .damaged {
+            return false
+        }
+    }
+
     /// Whether the page is authentic: its frame in the WAL if the main file's content is stale,
     /// otherwise the main file's content.
     ///
