@@ -1,3 +1,4 @@
+import CSQLCipher
 import Foundation
 import Testing
 
@@ -73,6 +74,44 @@ import Testing
     private func openAtRestAfterwards(_ writer: Connection) throws -> Connection {
         writer.close()
         return try openAtRest()
+    }
+
+    @Test func `a store reads on with locks when the disk has room again`() throws {
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -3600)], ofItemAtPath: path)
+        let disk = try FaultDisk()
+        var configuration = Configuration.testing()
+        configuration.vfs = disk.name
+        disk.arm(.shm, count: nil, code: SQLITE_FULL)
+        let store = try Store(
+            path: path, key: .numbered(1), mode: .readOnly, configuration: configuration)
+        func value() throws -> Value? { try store.read { try $0.firstRow("SELECT v FROM t")?[0] } }
+        #expect(try value() == 1)
+        try #require(disk.struckCount > 0)
+        disk.disarm()
+        #expect(try value() == 1)
+        let writer = try connect()
+        try writer.execute("UPDATE t SET v = 2")
+        #expect(try value() == 2)
+        try writer.execute("UPDATE t SET v = 3")
+        #expect(try value() == 3)
+        try store.read { tx in
+            #expect(try tx.firstRow("SELECT v FROM t")?[0] == 3)
+            try writer.execute("UPDATE t SET v = 4")
+            #expect(try tx.firstRow("SELECT v FROM t")?[0] == 3)
+        }
+        writer.close()
+        try store.close()
+    }
+
+    @Test func `a read during which the file changes is told to read again`() throws {
+        let connection = try openAtRest()
+        let writer = try connect()
+        try writer.execute("UPDATE t SET v = 2")
+        let error = expect(.busy) { try connection.firstRow("SELECT v FROM t") }
+        #expect(error?.hint?.contains("Read it again") == true)
+        #expect(error?.hint?.contains("room on the disk") == true)
+        writer.close()
     }
 
     @Test func `a row is withheld if the file was changed while the rows were read`() throws {

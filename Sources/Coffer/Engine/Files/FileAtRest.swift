@@ -87,7 +87,8 @@ struct FileAtRest {
     private static func changed(_ file: FileLocation) -> StoreError {
         StoreError(
             .busy, "\(file.path) was changed while it was read without locks",
-            hint: "Open it again. Who may write to the file and its folder reads with locks.")
+            hint: "Read it again; a connection must be opened again. To read with locks takes room "
+                + "on the disk, and the right to write to the file and its folder.")
     }
 
     /// The URI under which the engine opens the file.
@@ -104,4 +105,9 @@ struct FileAtRest {
         }
         return uri + "?immutable=1"
     }
+}
+
+extension Connection {
+    /// Whether it reads a file at rest that has changed, so that every read would fail.
+    var isOutdated: Bool { handle?.rest?.failure() != nil }
 }

@@ -90,8 +90,15 @@ final class ConnectionPool: @unchecked Sendable {
     }
 
     /// An idle reader, or a new one under the store's key: no derivation.
+    ///
+    /// Closes idle readers of a file at rest that has changed. The new one reads with locks if it
+    /// can by now, for example because the disk has room again.
     func takeReader() throws(StoreError) -> Reader {
-        if let reader = readers.withLock({ $0.idle.popLast() }) { return reader }
+        while let reader = readers.withLock({ $0.idle.popLast() }) {
+            guard reader.connection.isOutdated else { return reader }
+            reader.connection.close()
+            readers.withLock { $0.forget(reader) }
+        }
         do throws(StoreError) {
             return try openReader()
         } catch {
