@@ -204,6 +204,26 @@ import Testing
         try expectAll(.wrongKey, saying: "does not open")
     }
 
+    @Test func `the start of a store beside its log is .wrongKey for a wrong key`() throws {
+        let original = folder.path("original.db")
+        let connection = try Connection(
+            path: original, key: .numbered(1), configuration: .testing())
+        try connection.execute("CREATE TABLE t(v)")
+        let log = try Data(contentsOf: URL(filePath: original + "-wal"))
+        connection.close()
+        try #require(log.count > 4096)
+        for count in [513, 700, 1023] {
+            try write((0..<count).map { _ in UInt8.random(in: 0...0xff) })
+            try log.write(to: URL(filePath: path + "-wal"))
+            expect(.wrongKey) {
+                _ = try Connection(path: path, key: .numbered(2), mode: .readOnly)
+            }
+            let right = try Connection(path: path, key: .numbered(1), mode: .readOnly)
+            #expect(try right.rows("SELECT * FROM t").isEmpty)
+            right.close()
+        }
+    }
+
     // MARK: Nothing at all
 
     @Test(arguments: journalModes)

@@ -74,7 +74,10 @@ struct Diagnosis {
                 return StoreError(.notAStore, "\(file.path) is a text file")
             }
             let byteCount = try handle.rawByteCount()
-            if byteCount < 2 * FirstBytes.count, byteCount != FirstBytes.count {
+            // The rest may be in the WAL or journal, which the key did not open either.
+            if byteCount < 2 * FirstBytes.count, byteCount != FirstBytes.count,
+                !file.hasPendingChanges
+            {
                 return StoreError(
                     .notAStore, "\(file.path) has \(byteCount) bytes: no whole number of pages",
                     hint: "It is no store, or the rest of one: then restore it from a backup.")
