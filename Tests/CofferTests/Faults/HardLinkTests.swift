@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// A file under several names: each name has its own WAL or journal.
-@Suite struct HardLinkTests {
+@Suite(.againstHanging) struct HardLinkTests {
     private let folder: TemporaryFolder
     private let path: String
     private let log = LogRecorder()
@@ -156,6 +156,32 @@ import Testing
         lock.remove()
         #expect(try FileLocation(path).nameCount() == 2)
         #expect(FileManager.default.fileExists(atPath: folder.path(twin)))
+    }
+
+    // A maker without exclusive rename gives the file two names for a moment. A rekey that read
+    // the number in that moment, and looked for the other name after it, refused the file.
+    @Test func `a maker's name that it takes back while names are counted is not counted`()
+        async throws
+    {
+        try make(.wal)
+        let file = try FileLocation(path)
+        let twin = "store.db.new-0123456789abcdef"
+        let twinPath = folder.path(twin)
+        for _ in 0..<1000 {
+            let lock = try #require(try MakerLock.making(twinPath + "-lock"))
+            try linkAs(twin)
+            let delay = UInt32.random(in: 0...150)
+            let maker = onThread {
+                usleep(delay)
+                unlinkIfPresent(twinPath)
+                lock.remove()
+                lock.release()
+            }
+            let count = Result { try file.nameCount() }
+            try file.requireOneName()
+            try await maker.value
+            #expect(try count.get() == 1)
+        }
     }
 
     @Test func `another file that was left there does not count as a name`() throws {

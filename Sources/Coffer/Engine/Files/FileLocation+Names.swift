@@ -20,6 +20,12 @@ extension FileLocation {
     /// - Parameter removesLeft: Whether to remove a name that was left behind, which only a writer
     ///   does. If `false`, such a name is kept and not counted either.
     func nameCount(removesLeft: Bool = false) throws(StoreError) -> Int {
+        let count = try countNames(removesLeft: removesLeft)
+        // The maker may have taken its name back after the number was read. It has no other.
+        return count > 1 ? try countNames(removesLeft: removesLeft) : count
+    }
+
+    private func countNames(removesLeft: Bool) throws(StoreError) -> Int {
         guard let found = try Self.information(path), found.st_nlink > 1 else { return 1 }
         let twins = UnfinishedFile.all(of: self).filter { twin in
             var other = stat()
