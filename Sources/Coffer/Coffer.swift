@@ -3,7 +3,8 @@
 //
 // ── What a program uses ────────────────────────────────────────────────────────────────────────
 // Store          Store  Configuration  OpenMode  Location  StoreKey  StoreError
-//                ReadTransaction  WriteTransaction  Reading  TransactionMode  TransactionScope
+//                ReadTransaction  WriteTransaction  Reading  TransactionMode  TransactionAccess
+//                ReadTable  WriteTable
 //                StoreSnapshot  Migration  MigrationProgress  VersionStep  BlobChunks
 //                StoreStatistics  WriteStatistics  CheckpointStatistics  RunningWrite
 // Records        Record  RecordAccess  RecordAccessReport  ColumnEncoding  DateEncoding

@@ -1,7 +1,7 @@
-/// The change log of a file: a bounded table that triggers in the file write to.
+/// The change history of a file: a bounded table that triggers in the file write to.
 ///
 /// An entry belongs to the transaction that changes the row, whoever runs it: other processes and
-/// other programs write to the log as well. Its entries are what triggers can see
+/// other programs write to it as well. Its entries are what triggers can see
 /// (`ChangeTriggers`); reading combines them by row (`RowMarks`).
 struct ChangeHistory {
     private let connection: Connection
@@ -14,24 +14,27 @@ struct ChangeHistory {
     private static let entries = prefix.inDoubleQuotes
     private static let about = "\(prefix):about".inDoubleQuotes
     private static let bound = "\(prefix):bound".inDoubleQuotes
-    /// Old entries are deleted each time the log has grown by this many.
+    /// Old entries are deleted each time the history has grown by this many.
     private static let trimCount = 256
 
     // MARK: Opting in
 
     func begin(_ name: String, maximumCount: Int) throws(StoreError) {
-        guard maximumCount > 0 else { throw StoreError(.misuse, "a log has one entry at least") }
+        guard maximumCount > 0 else {
+            throw StoreError(.misuse, "a history keeps one entry at least")
+        }
         guard let table = try KeyedTable(name, connection) else {
             throw StoreError(.notFound, "there is no such table", table: name)
         }
         guard !table.name.hasPrefix(ChangeTriggers.prefix) else {
-            throw StoreError(.misuse, "the log of changes is not logged", table: name)
+            throw StoreError(.misuse, "the history of changes has no history", table: name)
         }
         guard !table.hasHiddenUniqueKeys else {
             throw StoreError(
                 .unsupported,
                 "a unique index on an expression or on a part of the rows hides "
-                    + "which rows REPLACE deletes", hint: "Log a table without one.", table: name)
+                    + "which rows REPLACE deletes",
+                hint: "Keep the history of a table without one.", table: name)
         }
         try make()
         try run("DROP TRIGGER IF EXISTS main.\(Self.bound)")
@@ -53,7 +56,7 @@ struct ChangeHistory {
     }
 
     private func triggers(_ table: KeyedTable) throws(StoreError) -> [ChangeTriggers.Trigger] {
-        try ChangeTriggers(table: table, place: .file, log: Self.entries).triggers(when: nil)
+        try ChangeTriggers(table: table, place: .file, entryTable: Self.entries).triggers(when: nil)
     }
 
     private func make() throws(StoreError) {
@@ -64,16 +67,18 @@ struct ChangeHistory {
         try run("INSERT INTO \(Self.about) VALUES (lower(hex(randomblob(8))))")
     }
 
-    /// Logs a row whose blob is written in place, which no trigger sees, if its table is logged.
+    /// Records a row whose blob is written in place, which no trigger sees, if its table has a
+    /// history.
     func note(_ cell: BlobCell) throws(StoreError) {
         guard try historyTables().contains(cell.table.asciiLowercased),
             let table = try KeyedTable(cell.table, connection)
         else { return }
-        let triggers = ChangeTriggers(table: table, place: .file, log: "main.\(Self.entries)")
+        let triggers = ChangeTriggers(
+            table: table, place: .file, entryTable: "main.\(Self.entries)")
         if let sql = triggers.noteUpdate(ofRow: cell.row) { try connection.perform(sql) }
     }
 
-    /// The logged tables, in lower case.
+    /// The tables with a history, in lower case.
     private func historyTables() throws(StoreError) -> Set<String> {
         let id = ObjectIdentifier(HistoryTables.self)
         if let known = try connection.attachment(id) as? HistoryTables { return known.names }
@@ -88,7 +93,7 @@ struct ChangeHistory {
         return names
     }
 
-    /// The logged tables, which a connection remembers as long as the schema is the same.
+    /// The tables with a history, which a connection remembers as long as the schema is the same.
     private final class HistoryTables {
         let names: Set<String>
 
@@ -103,7 +108,7 @@ struct ChangeHistory {
 
     // MARK: Reading
 
-    /// The name of this log; `nil` if there is no log.
+    /// The name of this history; `nil` if there is none.
     private func identity() throws(StoreError) -> String? {
         let found = try connection.firstRow(
             "SELECT 1 FROM main.sqlite_master WHERE name = \(Self.prefix + ":about")",
@@ -116,15 +121,15 @@ struct ChangeHistory {
 
     /// The token after the last entry.
     func token() throws(StoreError) -> ChangeToken {
-        let (log, range) = try state()
-        return ChangeToken(log: log, position: range.upperBound)
+        let (history, range) = try state()
+        return ChangeToken(history: history, position: range.upperBound)
     }
 
-    /// The log's name, and the positions that can be read from.
-    private func state() throws(StoreError) -> (log: String, ClosedRange<Int64>) {
-        guard let log = try identity() else {
+    /// The history's name, and the positions that can be read from.
+    private func state() throws(StoreError) -> (history: String, ClosedRange<Int64>) {
+        guard let history = try identity() else {
             throw StoreError(
-                .notFound, "no changes are logged", hint: "Call tx.keepHistory(of:) in a write.")
+                .notFound, "no table has a history", hint: "Call tx.keepHistory(of:) in a write.")
         }
         let row = try connection.firstRow(
             SQL(
@@ -132,19 +137,19 @@ struct ChangeHistory {
                     + "(SELECT max(n) FROM main.\(Self.entries)) AS last"), isReadOnly: true)
         guard let first = try row?.read("first", as: Int64?.self),
             let last = try row?.read("last", as: Int64?.self)
-        else { return (log, 0...0) }
-        return (log, (first - 1)...last)
+        else { return (history, 0...0) }
+        return (history, (first - 1)...last)
     }
 
     func batch(since token: ChangeToken, maximumCount: Int) throws(StoreError) -> ChangeBatch {
         guard maximumCount > 0 else { throw StoreError(.misuse, "a batch has one entry at least") }
-        let (log, range) = try state()
-        guard token.log == log, range.contains(token.position) else {
+        let (history, range) = try state()
+        guard token.history == history, range.contains(token.position) else {
             throw StoreError(
                 .tokenExpired,
-                token.log == log
-                    ? "entries behind the token are not in the log any more"
-                    : "the token is of another log",
+                token.history == history
+                    ? "entries behind the token are not in the history any more"
+                    : "the token belongs to another history",
                 hint: "Read everything anew, with a token of the same transaction.")
         }
         let columns = ChangeTriggers.keyColumns.joined(separator: ", ")
@@ -172,7 +177,7 @@ struct ChangeHistory {
             return try table.hasRow(row.key, connection)
         }
         return ChangeBatch(
-            changes: changes, next: ChangeToken(log: log, position: last),
+            changes: changes, next: ChangeToken(history: history, position: last),
             hasMore: last < range.upperBound)
     }
 }

@@ -1,26 +1,26 @@
-/// How far a consumer has read the change log; the consumer keeps it, across restarts.
+/// How far a consumer has read the change history; the consumer keeps it, across restarts.
 ///
 /// A text or a `Codable` value, which reveals nothing about any row.
 public struct ChangeToken: Sendable, Hashable, Codable, LosslessStringConvertible {
-    /// Which log; a log that is created again is another one.
-    let log: String
+    /// Which history; one that is created again is another one.
+    let history: String
     /// The number of the last entry that was read.
     let position: Int64
 
-    init(log: String, position: Int64) {
-        self.log = log
+    init(history: String, position: Int64) {
+        self.history = history
         self.position = position
     }
 
     /// The token as text: letters, digits and one `-`.
-    public var description: String { "\(log)-\(position)" }
+    public var description: String { "\(history)-\(position)" }
 
     /// The token that a text represents; `nil` for a text that is not a token.
     public init?(_ description: String) {
         let parts = description.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 2, !parts[0].isEmpty, let position = Int64(parts[1]), position >= 0
         else { return nil }
-        self.init(log: String(parts[0]), position: position)
+        self.init(history: String(parts[0]), position: position)
     }
 
     /// Reads the text.
@@ -40,13 +40,13 @@ public struct ChangeToken: Sendable, Hashable, Codable, LosslessStringConvertibl
     }
 }
 
-/// Entries of the change log, combined by row.
+/// Entries of the change history, combined by row.
 public struct ChangeBatch: Sendable, Hashable {
     /// What happened to each row within the batch, each once, in the order of their first entries.
     /// May be empty although there is more.
     public let changes: [ChangedRow]
     /// Where the next batch begins: keep it once you have processed these changes.
     public let next: ChangeToken
-    /// Whether the log has entries after this batch.
+    /// Whether the history has entries after this batch.
     public let hasMore: Bool
 }

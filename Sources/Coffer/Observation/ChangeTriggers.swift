@@ -14,7 +14,7 @@ struct ChangeTriggers {
     /// Where the triggers are: on one connection, or in the file.
     let place: Place
     /// The table that they write to; quoted.
-    let log: String
+    let entryTable: String
 
     enum Place {
         case temp
@@ -34,7 +34,7 @@ struct ChangeTriggers {
     /// The prefix of all names of Coffer's triggers and their tables.
     static let prefix = "coffer:"
 
-    /// The columns of a log that hold a key.
+    /// The columns of the entry table that hold a key.
     static let keyColumns = (0..<KeyedTable.maximumKeyColumnCount).map { "k\($0)" }
 
     /// One trigger.
@@ -99,7 +99,7 @@ struct ChangeTriggers {
     }
 
     private func note(_ mark: Mark, _ row: String, where condition: String? = nil) -> String {
-        "INSERT INTO \(log) (\(columns)) SELECT \(values(mark, row))"
+        "INSERT INTO \(entryTable) (\(columns)) SELECT \(values(mark, row))"
             + (condition.map { " WHERE \($0)" } ?? "")
     }
 
@@ -138,7 +138,7 @@ struct ChangeTriggers {
     }
 
     private func noteStored(_ mark: Mark, _ source: String) -> String {
-        "INSERT INTO \(log) (\(columns)) SELECT \(values(mark, "r")) "
+        "INSERT INTO \(entryTable) (\(columns)) SELECT \(values(mark, "r")) "
             + "FROM \(place == .temp ? "main." : "")\(source)"
     }
 

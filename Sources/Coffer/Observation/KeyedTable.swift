@@ -21,7 +21,7 @@ struct KeyedTable: Equatable {
         let hasDefault: Bool
     }
 
-    /// The most columns a key may have; a change log has this many key columns.
+    /// The most columns a key may have; a change history has this many key columns.
     static let maximumKeyColumnCount = 16
 
     /// Whether rows are identified by row id. An INTEGER PRIMARY KEY is the row id.

@@ -1,4 +1,4 @@
-/// Combines the entries of a log: what happened to each row from beginning to end.
+/// Combines the recorded entries: what happened to each row from beginning to end.
 ///
 /// A row that was inserted and deleted again yields no change. A row that was deleted and inserted
 /// under its old key was updated.

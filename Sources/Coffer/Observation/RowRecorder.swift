@@ -12,8 +12,8 @@ struct RowRecorder {
     /// The most rows of one transaction to record, because it may change millions.
     static let maximumRowCount = 10_000
 
-    private static let log = "\(ChangeTriggers.prefix)changes"
-    private static let quotedTable = log.inDoubleQuotes
+    private static let tableName = "\(ChangeTriggers.prefix)changes"
+    private static let quotedTable = tableName.inDoubleQuotes
 
     /// The followed tables: those whose changed rows can be identified, and the others.
     struct Followed {
@@ -70,14 +70,14 @@ struct RowRecorder {
             present[name] = try row.read("sql", as: String?.self) ?? ""
         }
         var script: [String] = []
-        if present.removeValue(forKey: Self.log) == nil, !tables.isEmpty {
+        if present.removeValue(forKey: Self.tableName) == nil, !tables.isEmpty {
             let columns = ChangeTriggers.keyColumns.joined(separator: ", ")
             script.append(
                 "CREATE TEMP TABLE \(Self.quotedTable) "
                     + "(n INTEGER PRIMARY KEY, tbl, kind, \(columns))")
         }
         for table in tables {
-            let triggers = ChangeTriggers(table: table, place: .temp, log: Self.quotedTable)
+            let triggers = ChangeTriggers(table: table, place: .temp, entryTable: Self.quotedTable)
             for trigger in try triggers.triggers(when: Self.condition) {
                 if present.removeValue(forKey: trigger.name) == "CREATE TRIGGER \(trigger.text)" {
                     continue
@@ -99,7 +99,7 @@ struct RowRecorder {
 
     /// Records an update that no trigger sees.
     func note(row: Int64, of table: KeyedTable) throws(StoreError) {
-        let triggers = ChangeTriggers(table: table, place: .temp, log: Self.quotedTable)
+        let triggers = ChangeTriggers(table: table, place: .temp, entryTable: Self.quotedTable)
         guard let sql = triggers.noteUpdate(ofRow: row, when: Self.condition) else { return }
         try connection.perform(sql)
     }

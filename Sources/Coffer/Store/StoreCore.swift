@@ -51,10 +51,11 @@ final class StoreCore: Sendable {
         self.pool = pool
         self.derivationDuration = derivationDuration
         configuration = pool.configuration
-        let turns = Gate(permitCount: 1)
-        checkpointer = try Checkpointer(pool, turns: turns)
+        let writeGate = Gate(permitCount: 1)
+        checkpointer = try Checkpointer(pool, writeGate: writeGate)
         queue = WriteQueue(
-            pool: pool, turns: turns, checkpointer: checkpointer, observers: commitObservers)
+            pool: pool, writeGate: writeGate, checkpointer: checkpointer, observers: commitObservers
+        )
         readGate = Gate(permitCount: configuration.maximumReaderCount)
         pool.metrics.derivation.recordNanoseconds(derivationDuration.nanoseconds)
         try EngineNotice.log(to: configuration.logger)
@@ -210,9 +211,9 @@ final class StoreCore: Sendable {
     /// Runs the body of a read in an open transaction.
     func run<T>(
         _ body: (inout ReadTransaction) throws -> T, in scope: TransactionScope, at gate: Gate,
-        turns: Gate? = nil
+        snapshotGate: Gate? = nil
     ) throws -> T {
-        try HeldStore.hold(id, kind: .reading, scope: scope, at: gate, turns: turns) {
+        try HeldStore.hold(id, kind: .reading, scope: scope, at: gate, snapshotGate: snapshotGate) {
             try scope.run {
                 var transaction = ReadTransaction(scope: scope, level: scope.level)
                 return try body(&transaction)

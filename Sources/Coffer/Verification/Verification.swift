@@ -39,7 +39,7 @@ struct Verification {
     private func checkPages(_ report: inout VerificationReport) throws {
         let suspects = try core.read { tx in try checkMainFile(try tx.connection(), &report) }
         if core.pool.journalMode == .wal, core.pool.mode != .readOnly {
-            var request = WriteQueue.Request.alone
+            var request = WriteQueue.Request.unshared
             request.timeout = core.configuration.waitTimeout
             try core.write(request) { tx in
                 let connection = try tx.connection()

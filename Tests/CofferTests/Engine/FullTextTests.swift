@@ -114,7 +114,7 @@ import Testing
             try await group.waitForAll()
         }
         try await store.rekey(to: .numbered(9))
-        try await store.write { tx in try tx.fullText(.optimize, on: "t") }
+        try await store.write { tx in try tx.table("t").fullText(.optimize) }
         let row = try await store.read { tx in
             try tx.firstRow("SELECT count(*) FROM t WHERE t MATCH 'été'")
         }

@@ -219,39 +219,40 @@ import Testing
         let store = try Store(
             path: folder.path("other.db"), key: .numbered(1), configuration: .testing(mode))
         let change = try store.write { tx in
-            try tx.createTable(
-                "n",
+            let n = tx.table("n")
+            try n.create(
                 [
                     ColumnDefinition("id", .integer, isPrimaryKey: true),
                     ColumnDefinition("word", .text), ColumnDefinition("count", .integer),
                 ], ifNotExists: true)
-            try tx.createIndex(on: "n", columns: ["word"], isUnique: true)
-            try tx.insert(into: "n", ["word": "a", "count": 1])
-            return try tx.upsert(into: "n", ["word": "b", "count": 1], onConflict: ["word"])
+            try n.createIndex(columns: ["word"], isUnique: true)
+            try n.insert(["word": "a", "count": 1])
+            return try n.upsert(["word": "b", "count": 1], onConflict: ["word"])
         }
         #expect(change == RowChange(rowCount: 1, insertedRowID: 2))
         try store.write { tx in
-            try tx.upsert(into: "n", ["word": "a", "count": 9], onConflict: ["word"])
-            try tx.update("n", set: ["count": nil], where: ["word": "b"])
-            try tx.addColumnIfMissing(ColumnDefinition("more", .text, default: "m"), to: "n")
+            try tx.table("n").upsert(["word": "a", "count": 9], onConflict: ["word"])
+            try tx.table("n").update(set: ["count": nil], where: ["word": "b"])
+            try tx.table("n").addColumnIfMissing(
+                ColumnDefinition("more", .text, default: "m"))
         }
         let rows = try store.read { tx in
-            try tx.rows(in: "n", where: .all, orderedBy: ["word"])
+            try tx.table("n").rows(where: .all, orderedBy: ["word"])
         }
         #expect(rows.map(\.values) == [[1, "a", 9, "m"], [2, "b", .null, "m"]])
         expect(.constraint) {
             try store.write { tx in
-                try tx.delete(from: "n", where: .all)
-                try tx.insert(into: "n", ["word": "c"])
-                try tx.insert(into: "n", ["word": "c"])
+                try tx.table("n").delete(where: .all)
+                try tx.table("n").insert(["word": "c"])
+                try tx.table("n").insert(["word": "c"])
             }
         }
-        #expect(try store.read { tx in try tx.rows(in: "n").count } == 2)
+        #expect(try store.read { tx in try tx.table("n").rows().count } == 2)
         try store.write { tx in
-            try tx.dropIndex("index_n_word")
-            try tx.dropTable("n")
+            try tx.table("n").dropIndex("index_n_word")
+            try tx.table("n").drop()
         }
-        expect(.notFound) { try store.read { tx in try tx.rows(in: "n") } }
+        expect(.notFound) { try store.read { tx in try tx.table("n").rows() } }
         try store.close()
     }
 

@@ -101,9 +101,9 @@ import Testing
             try tx.scalar("SELECT count(*) FROM \"coffer:log\"", as: Int.self)
         }
         #expect(try #require(count) < 500 + 256)
-        let ahead = ChangeToken(log: start.log, position: 1_000_000)
+        let ahead = ChangeToken(history: start.history, position: 1_000_000)
         expect(.tokenExpired) { try fixture.store.changes(since: ahead) }
-        let strange = ChangeToken(log: "0", position: 0)
+        let strange = ChangeToken(history: "0", position: 0)
         expect(.tokenExpired) { try fixture.store.changes(since: strange) }
         #expect(try fixture.store.changes(since: try token(fixture)).changes == [])
     }
@@ -136,7 +136,7 @@ import Testing
     }
 
     @Test func `a token is a text, also in JSON`() throws {
-        let token = ChangeToken(log: "0123456789abcdef", position: 7)
+        let token = ChangeToken(history: "0123456789abcdef", position: 7)
         #expect(token.description == "0123456789abcdef-7")
         let data = try JSONEncoder().encode([token])
         #expect(String(decoding: data, as: UTF8.self) == "[\"0123456789abcdef-7\"]")

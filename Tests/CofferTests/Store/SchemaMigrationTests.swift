@@ -28,7 +28,7 @@ import Testing
     private func migrations(_ names: String...) -> [Migration] {
         names.map { name in
             Migration(name) { tx in
-                try tx.createTable("t \(name)", [ColumnDefinition("a", .text)])
+                try tx.table("t \(name)").create([ColumnDefinition("a", .text)])
             }
         }
     }

@@ -101,10 +101,9 @@ import Testing
     @Test func `the outer transaction is misuse while an inner one is open`() throws {
         let store = try make()
         try store.write { tx in
-            let outer = tx.scope
-            let level = tx.level
+            let outer = tx.access
             try store.write { _ in
-                expect(.misuse) { try outer.connection(level: level) }
+                expect(.misuse) { try outer.connection() }
             }
             try tx.execute("INSERT INTO t VALUES (1)")
         }
@@ -113,8 +112,8 @@ import Testing
 
     @Test func `a transaction is misuse after its body`() throws {
         let store = try make()
-        let scope = try store.write { tx in tx.scope }
-        expect(.misuse) { try scope.connection(level: 0) }
+        let access = try store.write { tx in tx.access }
+        expect(.misuse) { try access.connection() }
     }
 
     @Test func `a read inside a write sees the write, inside a read its snapshot`() throws {

@@ -29,7 +29,7 @@ import Testing
     private func steps(_ versions: Int32...) -> [VersionStep] {
         versions.map { version in
             VersionStep(version) { tx in
-                try tx.createTable("t\(version)", [ColumnDefinition("a", .text)])
+                try tx.table("t\(version)").create([ColumnDefinition("a", .text)])
             }
         }
     }

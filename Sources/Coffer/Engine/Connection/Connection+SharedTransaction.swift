@@ -3,7 +3,7 @@ import CSQLCipher
 /// A transaction that several bodies share, one after the other; each succeeds or fails separately.
 extension Connection {
     /// Begins the transaction. The caller must end it with `commitShared()` or `undoShared()`,
-    /// unless a call of `part` rolls back all of it.
+    /// unless a call of `member` rolls back all of it.
     ///
     /// - Throws: `.busy` if another process holds the lock.
     func beginShared(
@@ -24,11 +24,11 @@ extension Connection {
     /// - Throws: Errors of `body`. Afterwards the transaction is open if the other bodies' work is
     ///   kept (see `isInTransaction`). It is gone if this body was the first, if SQLite ended it,
     ///   or if a page failed authentication.
-    func part<T>(isFirst: Bool, _ body: () throws -> T) throws -> T {
+    func member<T>(isFirst: Bool, _ body: () throws -> T) throws -> T {
         let handle = try current()
         handle.sawDamage = false
         do throws(StoreError) {
-            if !isFirst { try handle.run(.beginPart) }
+            if !isFirst { try handle.run(.openSavepoint) }
         } catch {
             undoShared(handle)
             throw error
@@ -39,12 +39,12 @@ extension Connection {
             endStatements(handle)
             try probe()
             try requireForeignKeys(handle)
-            if !isFirst { try handle.run(.keepPart) }
+            if !isFirst { try handle.run(.releaseSavepoint) }
             return result
         } catch {
             let failure = damage(handle, under: error)
             endStatements(handle)
-            undoPart(handle, isFirst: isFirst, after: failure)
+            rollBackMember(handle, isFirst: isFirst, after: failure)
             throw failure
         }
     }
@@ -68,7 +68,7 @@ extension Connection {
     /// Runs a transaction with a single body.
     func storeTransaction<T>(_ mode: TransactionMode, _ body: () throws -> T) throws -> T {
         try beginShared(mode)
-        let result = try part(isFirst: true, body)
+        let result = try member(isFirst: true, body)
         try commitShared()
         return result
     }
@@ -93,14 +93,14 @@ extension Connection {
         transactionState.leaveBody(handle)
     }
 
-    private func undoPart(_ handle: Handle, isFirst: Bool, after failure: any Error) {
+    private func rollBackMember(_ handle: Handle, isFirst: Bool, after failure: any Error) {
         // After one failed page every further statement of the transaction is suspect.
         let isDamage = (failure as? StoreError)?.code == .damaged && handle.sawDamage
         guard handle.isInTransaction, !isFirst, !isDamage else { return undoShared(handle) }
         forgetAttachments()
         do throws(StoreError) {
-            try handle.run(.undoPart)
-            try handle.run(.keepPart)
+            try handle.run(.rollBackToSavepoint)
+            try handle.run(.releaseSavepoint)
             try forgetDeferral(handle)
         } catch {
             undoShared(handle)

@@ -76,7 +76,7 @@ final class Handle {
     /// The raw value is the index of the compiled statement: a text would be hashed at every begin.
     enum Control: Int, CaseIterable {
         case begin, beginImmediate, beginExclusive, commit, rollback
-        case beginPart, keepPart, undoPart
+        case openSavepoint, releaseSavepoint, rollBackToSavepoint
 
         /// Whether it begins a transaction.
         var isBegin: Bool { rawValue <= Self.beginExclusive.rawValue }
@@ -88,9 +88,9 @@ final class Handle {
             case .beginExclusive: "BEGIN EXCLUSIVE"
             case .commit: "COMMIT"
             case .rollback: "ROLLBACK"
-            case .beginPart: "SAVEPOINT coffer_part"
-            case .keepPart: "RELEASE coffer_part"
-            case .undoPart: "ROLLBACK TO coffer_part"
+            case .openSavepoint: "SAVEPOINT coffer_member"
+            case .releaseSavepoint: "RELEASE coffer_member"
+            case .rollBackToSavepoint: "ROLLBACK TO coffer_member"
             }
         }
     }
@@ -229,7 +229,7 @@ final class Handle {
         if control.isBegin {
             if isAdopted { try followOwner() }
             if isBegun || isSchemaSuspect { try requireAuthenticSchema() }
-        } else if control == .rollback || control == .undoPart {
+        } else if control == .rollback || control == .rollBackToSavepoint {
             if control == .rollback {
                 judgeSchemaBeforeRollback()
                 transactionWillRollBack()
@@ -261,7 +261,7 @@ final class Handle {
             sqlite3_reset(controls[control.rawValue])
             throw failure
         }
-        if control == .undoPart { try rereadFirstPages() }
+        if control == .rollBackToSavepoint { try rereadFirstPages() }
     }
 
     /// The first column of the first row of internal SQL; `nil` without a row or for NULL.

@@ -17,7 +17,7 @@ enum PrivateDatabase {
         }
         let physical = PhysicalOpen(
             file: FileLocation(engineName: location.kind == .memory ? ":memory:" : ""),
-            profile: profile, configuration: configuration, role: .alone,
+            profile: profile, configuration: configuration, role: .privateDatabase,
             cacheByteCount: cacheByteCount)
         return (try physical.open(key: .random()), profile)
     }

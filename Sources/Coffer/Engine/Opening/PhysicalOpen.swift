@@ -16,12 +16,12 @@ struct PhysicalOpen {
         /// if the system allows it, because only then a hot journal is rolled back.
         case source
         /// The only connection to a database that has no file: no journal mode, nothing on disk.
-        case alone
+        case privateDatabase
 
         var flags: Int32 {
             switch self {
             case .readOnly: SQLITE_OPEN_READONLY
-            case .alone: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+            case .privateDatabase: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
             case .writer, .reader, .source: SQLITE_OPEN_READWRITE
             }
         }
@@ -79,12 +79,12 @@ struct PhysicalOpen {
     /// Reads the schema: a wrong key shows at the first use of a page.
     private func prove(_ handle: Handle, key: borrowing RawKey) throws(StoreError) {
         do throws(StoreError) {
-            if role != .alone { try ZeroPageCheck.install(on: handle) }
+            if role != .privateDatabase { try ZeroPageCheck.install(on: handle) }
             try handle.loadSchema { () throws(StoreError) in
                 // The read lock has opened the WAL.
-                if role != .alone { try ZeroPageCheck.install(on: handle) }
+                if role != .privateDatabase { try ZeroPageCheck.install(on: handle) }
             }
-            if role != .alone { try ZeroPageCheck.removeIfAutoVacuum(on: handle) }
+            if role != .privateDatabase { try ZeroPageCheck.removeIfAutoVacuum(on: handle) }
         } catch  where error.code == .damaged || error.code == .sql {
             // A page whose MAC is wrong fails with SQLITE_ERROR, and this SQL is right.
             if let truncation = try truncation(handle, key: key) { throw truncation }
@@ -140,7 +140,7 @@ struct PhysicalOpen {
         if role == .writer || role == .reader { try requireWritable(handle) }
         if role == .writer { try JournalModeChange(handle: handle, file: file).set(configuration) }
         try handle.run("PRAGMA synchronous = \(try synchronous(handle))")
-        if role != .writer, role != .alone { try handle.run("PRAGMA query_only = ON") }
+        if role != .writer, role != .privateDatabase { try handle.run("PRAGMA query_only = ON") }
     }
 
     /// FULL is enough for a WAL. A rollback journal is deleted to commit, and FULL does not sync

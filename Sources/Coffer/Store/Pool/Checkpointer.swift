@@ -26,7 +26,7 @@ final class Checkpointer: Sendable {
         case end(begunBy: ContinuousClock.Instant, WALBound.Reason)
 
         /// Whether the write gate stays held until the checkpoint has ended.
-        var keepsTurn: Bool {
+        var keepsWriteGate: Bool {
             switch self {
             case .nothing, .besideWrites, .end: false
             case .beforeNextWrite, .afterReads: true
@@ -71,7 +71,7 @@ final class Checkpointer: Sendable {
 
     private let pool: ConnectionPool
     /// The write gate.
-    private let turns: Gate
+    private let writeGate: Gate
     let thread = DispatchQueue(label: "coffer.checkpoint")
     private let state: Mutex<State>
 
@@ -104,9 +104,9 @@ final class Checkpointer: Sendable {
     /// Whether there is a WAL that this store moves.
     private let hasWAL: Bool
 
-    init(_ pool: ConnectionPool, turns: Gate) throws(StoreError) {
+    init(_ pool: ConnectionPool, writeGate: Gate) throws(StoreError) {
         metrics = pool.metrics
-        (self.pool, self.turns) = (pool, turns)
+        (self.pool, self.writeGate) = (pool, writeGate)
         frameCount = pool.configuration.checkpointPageCount
         let bound = WALBound(
             pool.configuration, pageByteCount: pool.profile.pageByteCount)
@@ -180,7 +180,7 @@ final class Checkpointer: Sendable {
         // A strong reference: a store that is released in the meantime closes when this is over.
         thread.async { [self] in
             run(need)
-            if need.keepsTurn { turns.leave() }
+            if need.keepsWriteGate { writeGate.leave() }
         }
     }
 
@@ -189,7 +189,7 @@ final class Checkpointer: Sendable {
         defer {
             state.withLock { state in
                 if need == .besideWrites { state.isScheduled = false }
-                guard need.keepsTurn else { return }
+                guard need.keepsWriteGate else { return }
                 state.counts.pauseCount += 1
                 state.counts.pauseDuration += beginning.duration(to: .now)
             }
@@ -348,8 +348,8 @@ final class Checkpointer: Sendable {
     private func shorten(_ connection: Connection) throws(StoreError) -> Bool {
         guard state.withLock({ $0.triedFrameCount >= maximumFrameCount }) else { return true }
         // A running write may restart it.
-        guard (try? turns.enterAtOnce()) == true else { return false }
-        defer { turns.leave() }
+        guard (try? writeGate.enterAtOnce()) == true else { return false }
+        defer { writeGate.leave() }
         return try connection.cutWAL()
     }
 

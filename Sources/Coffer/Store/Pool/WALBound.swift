@@ -42,7 +42,8 @@ struct WALBound {
             case .age:
                 StoreError(
                     .snapshotExpired,
-                    "the read kept its snapshot for longer than \(configuration.maximumSnapshotAge)",
+                    "the read kept its snapshot for longer than "
+                        + "\(configuration.maximumSnapshotAge)",
                     hint: "Read again, in shorter reads, or raise Configuration.maximumSnapshotAge."
                 )
             case .byteCount:

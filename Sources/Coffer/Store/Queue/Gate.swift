@@ -86,7 +86,7 @@ final class Gate: Sendable {
     /// An admitted ticket, with a thread if it needs one.
     private typealias Admission = (ticket: Ticket, thread: WorkThread?)
 
-    private struct Line {
+    private struct Queue {
         var freeCount: Int
         /// Whether a ticket lacks only a thread, and `WorkThreads` knows of it.
         var lacksThread = false
@@ -147,18 +147,18 @@ final class Gate: Sendable {
     }
 
     let permitCount: Int
-    private let line: Mutex<Line>
+    private let queue: Mutex<Queue>
 
     init(permitCount: Int) {
         self.permitCount = permitCount
-        line = Mutex(Line(freeCount: permitCount))
+        queue = Mutex(Queue(freeCount: permitCount))
     }
 
     /// The number of waiting tickets, without those that were withdrawn.
-    var waitingCount: Int { line.withLock { $0.tickets.filter(\.isWaiting).count } }
+    var waitingCount: Int { queue.withLock { $0.tickets.filter(\.isWaiting).count } }
 
     /// The number of tickets in the queue, including withdrawn ones that are not removed yet. O(1).
-    var lineLength: Int { line.withLock { $0.tickets.count } }
+    var queueLength: Int { queue.withLock { $0.tickets.count } }
 
     /// Joins the queue; the ticket's callback reports the decision.
     func enter(_ ticket: Ticket) {
@@ -167,17 +167,17 @@ final class Gate: Sendable {
             case wait
             case refuse(StoreError)
         }
-        let next: Next = line.withLock { line in
-            if let closed = line.closed { return .refuse(closed) }
+        let next: Next = queue.withLock { queue in
+            if let closed = queue.closed { return .refuse(closed) }
             let thread =
-                line.freeCount > 0
-                ? ticket.threads.flatMap { line.takeThread($0, for: self) } : nil
-            guard line.freeCount > 0, ticket.threads == nil || thread != nil else {
-                line.append(ticket)
-                if let deadline = ticket.deadline { setAlarm(&line, deadline.instant) }
+                queue.freeCount > 0
+                ? ticket.threads.flatMap { queue.takeThread($0, for: self) } : nil
+            guard queue.freeCount > 0, ticket.threads == nil || thread != nil else {
+                queue.append(ticket)
+                if let deadline = ticket.deadline { setAlarm(&queue, deadline.instant) }
                 return .wait
             }
-            line.freeCount -= 1
+            queue.freeCount -= 1
             return .admit(thread)
         }
         switch next {
@@ -190,14 +190,14 @@ final class Gate: Sendable {
     /// Passes the permit to the first waiting ticket that can proceed.
     func leave() {
         while true {
-            let next: Admission? = line.withLock { line in
-                if let next = line.takeNext(for: self) { return next }
+            let next: Admission? = queue.withLock { queue in
+                if let next = queue.takeNext(for: self) { return next }
                 // A ticket that lacks a thread still waits.
-                if line.tickets.isEmpty { line.alarm.stop() }
-                line.freeCount += 1
-                if line.freeCount == permitCount {
-                    for semaphore in line.onEmpty { semaphore.signal() }
-                    line.onEmpty.removeAll()
+                if queue.tickets.isEmpty { queue.alarm.stop() }
+                queue.freeCount += 1
+                if queue.freeCount == permitCount {
+                    for semaphore in queue.onEmpty { semaphore.signal() }
+                    queue.onEmpty.removeAll()
                 }
                 return nil
             }
@@ -218,16 +218,17 @@ final class Gate: Sendable {
     /// - Returns: `false` if no ticket lacks one.
     func offer(_ thread: WorkThread) -> Bool {
         while true {
-            let ticket: Ticket? = line.withLock { line in
-                line.lacksThread = false
+            let ticket: Ticket? = queue.withLock { queue in
+                queue.lacksThread = false
                 let isNext = { (ticket: Ticket) in ticket.threads != nil && ticket.isWaiting }
-                guard line.freeCount > 0, let index = line.tickets.firstIndex(where: isNext) else {
+                guard queue.freeCount > 0, let index = queue.tickets.firstIndex(where: isNext)
+                else {
                     return nil
                 }
-                line.freeCount -= 1
-                let ticket = line.tickets.remove(at: index)
-                if line.freeCount > 0, line.tickets.contains(where: isNext) {
-                    line.lacksThread = true
+                queue.freeCount -= 1
+                let ticket = queue.tickets.remove(at: index)
+                if queue.freeCount > 0, queue.tickets.contains(where: isNext) {
+                    queue.lacksThread = true
                     thread.threads.wait(self)
                 }
                 return ticket
@@ -239,7 +240,7 @@ final class Gate: Sendable {
     }
 
     /// Whether the first waiting ticket may share the holder's transaction.
-    var isNextSharing: Bool { line.withLock { $0.next?.isSharing ?? false } }
+    var isNextSharing: Bool { queue.withLock { $0.next?.isSharing ?? false } }
 
     /// Passes the permit to the first waiting ticket if that one may share; otherwise the caller
     /// keeps it.
@@ -247,15 +248,15 @@ final class Gate: Sendable {
     /// - Returns: Whether the permit was passed on.
     func pass() -> Bool {
         while true {
-            let next: Admission? = line.withLock { line in
-                guard let next = line.next, next.isSharing else { return nil }
+            let next: Admission? = queue.withLock { queue in
+                guard let next = queue.next, next.isSharing else { return nil }
                 // Prefer the current thread, even over gates that wait for one: a write that shares
                 // a commit must not wait for a thread.
                 let thread = next.threads.flatMap {
-                    WorkThread.takeForNext(of: $0) ?? line.takeThread($0, for: self)
+                    WorkThread.takeForNext(of: $0) ?? queue.takeThread($0, for: self)
                 }
                 guard next.threads == nil || thread != nil else { return nil }
-                line.tickets.removeFirst()
+                queue.tickets.removeFirst()
                 return (next, thread)
             }
             guard let next else { return false }
@@ -271,20 +272,20 @@ final class Gate: Sendable {
 
     /// One alarm serves all tickets without a thread. It is set to the first deadline, and stopped
     /// when the queue is empty.
-    private func setAlarm(_ line: inout Line, _ instant: ContinuousClock.Instant) {
-        line.alarm.set(instant) { [weak self] in self?.expireAll() }
+    private func setAlarm(_ queue: inout Queue, _ instant: ContinuousClock.Instant) {
+        queue.alarm.set(instant) { [weak self] in self?.expireAll() }
     }
 
     /// Withdraws the tickets whose deadline has passed.
     private func expireAll() {
         let now = ContinuousClock.now
-        let (due, lacksThread) = line.withLock { line in
-            line.alarm.didRing()
-            let waiting = line.tickets.filter { $0.deadline != nil && $0.isWaiting }
+        let (due, lacksThread) = queue.withLock { queue in
+            queue.alarm.didRing()
+            let waiting = queue.tickets.filter { $0.deadline != nil && $0.isWaiting }
             let next = waiting.compactMap(\.deadline?.instant).filter { $0 > now }.min()
-            if let next { setAlarm(&line, next) }
+            if let next { setAlarm(&queue, next) }
             let due = waiting.filter { $0.deadline.map { $0.instant <= now } ?? false }
-            return (due, line.freeCount > 0)
+            return (due, queue.freeCount > 0)
         }
         for ticket in due {
             ticket.withdraw(
@@ -294,18 +295,18 @@ final class Gate: Sendable {
 
     /// Refuses all waiting and later tickets.
     func close(_ reason: StoreError) {
-        let tickets = line.withLock { line in
-            line.closed = reason
-            line.alarm.stop()
-            defer { line.tickets.removeAll() }
-            return line.tickets
+        let tickets = queue.withLock { queue in
+            queue.closed = reason
+            queue.alarm.stop()
+            defer { queue.tickets.removeAll() }
+            return queue.tickets
         }
         for ticket in tickets { ticket.withdraw(reason) }
     }
 
     /// Admits again after `close(_:)`.
     func open() {
-        line.withLock { $0.closed = nil }
+        queue.withLock { $0.closed = nil }
     }
 
     /// Blocks until every permit is free; useful only after `close(_:)`.
@@ -313,9 +314,9 @@ final class Gate: Sendable {
     /// - Returns: Whether that happened within the timeout.
     func waitUntilEmpty(timeout: Duration) -> Bool {
         let semaphore = DispatchSemaphore(value: 0)
-        let isEmpty = line.withLock { line in
-            if line.freeCount == permitCount { return true }
-            line.onEmpty.append(semaphore)
+        let isEmpty = queue.withLock { queue in
+            if queue.freeCount == permitCount { return true }
+            queue.onEmpty.append(semaphore)
             return false
         }
         let deadline = DispatchTime.now() + .milliseconds(timeout.milliseconds)
@@ -334,13 +335,13 @@ final class Gate: Sendable {
         timeout: Duration?, for what: String, isSharing: Bool = false
     ) throws(StoreError) {
         if try enterAtOnce() { return }
-        let turn = Turn()
+        let waiter = Waiter()
         let ticket = Ticket(isSharing: isSharing) { decision in
-            if case .failure(let error) = decision { turn.come(error) } else { turn.come(nil) }
+            if case .failure(let error) = decision { waiter.come(error) } else { waiter.come(nil) }
         }
         enter(ticket)
-        if !turn.wait(timeout) { ticket.withdraw(Self.expired(what)) }
-        try turn.result()
+        if !waiter.wait(timeout) { ticket.withdraw(Self.expired(what)) }
+        try waiter.result()
     }
 
     /// The path without a queue: it creates no semaphore.
@@ -349,10 +350,10 @@ final class Gate: Sendable {
             case admitted, wait
             case refused(StoreError)
         }
-        let next: Next = line.withLock { line in
-            if let closed = line.closed { return .refused(closed) }
-            guard line.freeCount > 0 else { return .wait }
-            line.freeCount -= 1
+        let next: Next = queue.withLock { queue in
+            if let closed = queue.closed { return .refused(closed) }
+            guard queue.freeCount > 0 else { return .wait }
+            queue.freeCount -= 1
             return .admitted
         }
         switch next {

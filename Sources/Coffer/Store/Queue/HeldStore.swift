@@ -19,18 +19,18 @@ final class HeldStore {
     /// The gate at which others wait for this body to end.
     private let gate: Gate
     /// The gate at which a snapshot's other reads wait, if this is a snapshot's read.
-    private let turns: Gate?
+    private let snapshotGate: Gate?
     private let outer: HeldStore?
 
     private init(
         store: ObjectIdentifier, kind: Kind, scope: TransactionScope, gate: Gate,
-        turns: Gate?, outer: HeldStore?
+        snapshotGate: Gate?, outer: HeldStore?
     ) {
         self.store = store
         self.kind = kind
         self.scope = scope
         self.gate = gate
-        self.turns = turns
+        self.snapshotGate = snapshotGate
         self.outer = outer
     }
 
@@ -43,7 +43,9 @@ final class HeldStore {
         var held = innermost
         while let current = held {
             gates.append(ObjectIdentifier(current.gate))
-            if let turns = current.turns { gates.append(ObjectIdentifier(turns)) }
+            if let snapshotGate = current.snapshotGate {
+                gates.append(ObjectIdentifier(snapshotGate))
+            }
             held = current.outer
         }
         return gates
@@ -62,11 +64,12 @@ final class HeldStore {
     /// Runs `body` as the body of this transaction.
     static func hold<T>(
         _ store: ObjectIdentifier, kind: Kind, scope: TransactionScope, at gate: Gate,
-        turns: Gate? = nil, _ body: () throws -> T
+        snapshotGate: Gate? = nil, _ body: () throws -> T
     ) rethrows -> T {
         let outer = innermost
         innermost = HeldStore(
-            store: store, kind: kind, scope: scope, gate: gate, turns: turns, outer: outer)
+            store: store, kind: kind, scope: scope, gate: gate, snapshotGate: snapshotGate,
+            outer: outer)
         defer { innermost = outer }
         return try body()
     }

@@ -42,7 +42,7 @@ final class WorkThreads: Sendable {
     private enum Found {
         case thread(WorkThread)
         /// Room for a thread that is to be created.
-        case place
+        case slot
     }
 
     let idleDuration: Duration
@@ -119,7 +119,7 @@ final class WorkThreads: Sendable {
         guard state.threadCount < maximumThreadCount, !state.isRefused else { return nil }
         state.threadCount += 1
         state.runningCount += 1
-        return .place
+        return .slot
     }
 
     private func thread(_ found: Found) -> WorkThread? {

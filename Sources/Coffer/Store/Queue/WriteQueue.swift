@@ -4,7 +4,7 @@ import Synchronization
 ///
 ///     wait in the queue       Gate, `waitUnlessDeadlocked` or `admitted`
 ///     BEGIN, if none is open  `begin`
-///     SAVEPOINT, otherwise    `Connection.part`, with everything up to RELEASE or ROLLBACK TO
+///     SAVEPOINT, otherwise    `Connection.member`, with everything up to RELEASE or ROLLBACK TO
 ///     the body
 ///     probe, foreign keys
 ///     RELEASE
@@ -75,7 +75,7 @@ final class WriteQueue: Sendable {
         var caller = Caller(fileID: #fileID, line: #line)
 
         /// For internal work, and bodies that wait for something other than the store.
-        static let alone = Self(isSharing: false)
+        static let unshared = Self(isSharing: false)
 
         /// Another transaction mode, or a body that waits for something else, would hold up the
         /// writes that share the commit.
@@ -120,10 +120,10 @@ final class WriteQueue: Sendable {
 
     /// - Parameter turns: The write gate, with one permit.
     init(
-        pool: ConnectionPool, turns: Gate, checkpointer: Checkpointer,
+        pool: ConnectionPool, writeGate: Gate, checkpointer: Checkpointer,
         observers: CommitObservers
     ) {
-        gate = turns
+        gate = writeGate
         self.observers = observers
         counters = WriteCounters(pool.metrics)
         self.pool = pool
@@ -143,10 +143,10 @@ final class WriteQueue: Sendable {
             timeout: request.timeout, for: "the write queue", isSharing: request.sharesTurns)
         let ending = run(request, waitingSince: beginning, cancellation: nil, body)
         // A lone write creates nothing to wait on.
-        let turn = canPassOn(request) ? Gate.Turn() : nil
+        let waiter = canPassOn(request) ? Gate.Waiter() : nil
         let failure: StoreError?
-        if let turn, passOn(ending, { turn.come($0) }) {
-            failure = turn.failure()
+        if let waiter, passOn(ending, { waiter.come($0) }) {
+            failure = waiter.failure()
         } else {
             failure = end(ending)
         }
@@ -188,7 +188,7 @@ final class WriteQueue: Sendable {
             let isFirst = try begin(request)
             // An interrupt may roll back the whole transaction, so only the first body is a target.
             if isFirst { cancellation?.aim(at: pool.writer.interruptHandle) }
-            try pool.writer.part(isFirst: isFirst) {
+            try pool.writer.member(isFirst: isFirst) {
                 defer { cancellation?.release() }
                 try HeldStore.hold(id, kind: .writing, scope: scope, at: gate) {
                     try scope.run { try body(scope) }
@@ -286,7 +286,7 @@ final class WriteQueue: Sendable {
         let need = checkpointer.need(after: pool.writer.walFrameCount)
         let cacheByteCount = pool.fitCache(of: pool.writer)
         // Hold the gate until the checkpoint has ended; only the next write waits for it.
-        if !need.keepsTurn { gate.leave() }
+        if !need.keepsWriteGate { gate.leave() }
         for member in members { member.settle(failure) }
         pool.file?.cache.trimIfSmaller(than: cacheByteCount)
         checkpointer.start(need)
@@ -299,7 +299,7 @@ final class WriteQueue: Sendable {
         let keptCount = members.filter(\.isKept).count
         counters.didCommit(
             keptCount, since: beginning, isDurable: failure == nil,
-            cache: pool.writer.takeCacheCounts(), waitingCount: gate.lineLength)
+            cache: pool.writer.takeCacheCounts(), waitingCount: gate.queueLength)
         counters.didUndo(members.count - keptCount)
     }
 

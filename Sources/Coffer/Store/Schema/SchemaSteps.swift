@@ -32,7 +32,7 @@ extension SchemaSteps {
         willRun(step, pending.count)
         let orphans = try Orphans(connection)
         try run(step, &transaction)
-        guard !transaction.scope.isUndone(level: transaction.level) else {
+        guard !transaction.access.scope.isUndone(level: transaction.access.level) else {
             throw StoreError(
                 .misuse, "a step of the schema's history cannot undo itself with rollback()",
                 hint: "Throw an error: it undoes the step and ends the migration.")
@@ -46,7 +46,7 @@ extension SchemaSteps {
     /// - Returns: The number of steps.
     func rehearse(_ transaction: inout WriteTransaction, _ willRun: WillRun) throws -> Int {
         var count = 0
-        while try transaction.savepoint({ part in try runNext(&part, willRun) }) { count += 1 }
+        while try transaction.savepoint({ inner in try runNext(&inner, willRun) }) { count += 1 }
         try transaction.rollback()
         return count
     }
@@ -77,7 +77,7 @@ extension Connection {
         do {
             // `part` ends the statements that are still positioned on a row. They would keep a
             // transaction open, in which foreign keys cannot be switched on.
-            let value = try part(isFirst: true) {
+            let value = try member(isFirst: true) {
                 let scope = TransactionScope(self, stop: StopSignal(), cancellation: nil)
                 defer { scope.end() }
                 var transaction = WriteTransaction(scope: scope, level: scope.level)

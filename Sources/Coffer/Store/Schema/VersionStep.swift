@@ -6,7 +6,7 @@
 /// let steps = [
 ///     VersionStep(1) { tx in try tx.execute("CREATE TABLE note(title TEXT)") },
 ///     VersionStep(2) { tx in
-///         try tx.addColumnIfMissing(ColumnDefinition("author", .text), to: "note")
+///         try tx.table("note").addColumnIfMissing(ColumnDefinition("author", .text))
 ///     },
 /// ]
 /// try store.migrate(byUserVersion: steps)

@@ -40,7 +40,7 @@ extension StoreCore {
     ) async {
         do {
             try await read { tx in
-                tx.scope.whenStopped { channel.fail($0) }
+                tx.access.scope.whenStopped { channel.fail($0) }
                 try body(&tx, channel)
             }
             channel.finish()

@@ -83,7 +83,7 @@ extension Store {
             throw cell.error(
                 .mismatch, "the source gave \(spool.byteCount) of \(byteCount) bytes")
         }
-        try await core.write(.alone) { [spool] tx in try tx.replace(cell, with: spool) }
+        try await core.write(.unshared) { [spool] tx in try tx.replace(cell, with: spool) }
     }
 }
 

@@ -16,7 +16,7 @@ public final class StoreSnapshot: Sendable {
     }
 
     private let core: StoreCore
-    private let turns = Gate(permitCount: 1)
+    private let snapshotGate = Gate(permitCount: 1)
     private let state: Mutex<State>
 
     /// Takes over a permit of the read gate, and a reader whose transaction has already read
@@ -44,9 +44,9 @@ public final class StoreSnapshot: Sendable {
     ///   store that the wait depends on; `.misuse` inside a body of the store.
     public func read<T>(_ body: (inout ReadTransaction) throws -> T) throws -> T {
         try core.requireOutside()
-        try turns.waitUnlessDeadlocked(
+        try snapshotGate.waitUnlessDeadlocked(
             timeout: core.configuration.waitTimeout, for: "the snapshot")
-        defer { turns.leave() }
+        defer { snapshotGate.leave() }
         return try run(cancellation: nil, body)
     }
 
@@ -56,13 +56,13 @@ public final class StoreSnapshot: Sendable {
     public func read<T: Sendable>(
         _ body: @escaping @Sendable (inout ReadTransaction) throws -> T
     ) async throws -> T {
-        try await turns.admitted(
+        try await snapshotGate.admitted(
             timeout: core.configuration.waitTimeout, for: "the snapshot",
             on: core.configuration.threads
         ) { [self] cancellation, done in
             let result = Result { try run(cancellation: cancellation, body) }
             WorkThread.willEnd()
-            turns.leave()
+            snapshotGate.leave()
             done(result)
         }
     }
@@ -74,9 +74,9 @@ public final class StoreSnapshot: Sendable {
     ///   body of the store.
     public func close() throws {
         try core.requireOutside()
-        try turns.waitUnlessDeadlocked(
+        try snapshotGate.waitUnlessDeadlocked(
             timeout: core.configuration.waitTimeout, for: "a read of the snapshot")
-        defer { turns.leave() }
+        defer { snapshotGate.leave() }
         end(Self.closed)
     }
 
@@ -100,8 +100,8 @@ public final class StoreSnapshot: Sendable {
             if !connection.isInTransaction { end(Self.closed) }
         }
         do {
-            return try connection.part(isFirst: false) {
-                try core.run(body, in: scope, at: core.readGate, turns: turns)
+            return try connection.member(isFirst: false) {
+                try core.run(body, in: scope, at: core.readGate, snapshotGate: snapshotGate)
             }
         } catch {
             core.pool.events.failed(error, on: connection)
@@ -110,8 +110,10 @@ public final class StoreSnapshot: Sendable {
     }
 
     private func endBecauseStopped() {
-        guard (try? turns.wait(timeout: nil, for: "a read of the snapshot")) != nil else { return }
-        defer { turns.leave() }
+        guard (try? snapshotGate.wait(timeout: nil, for: "a read of the snapshot")) != nil else {
+            return
+        }
+        defer { snapshotGate.leave() }
         let reason = state.withLock { state -> StoreError? in
             if case .open(let reader) = state { reader.stop.reason } else { nil }
         }

@@ -5,7 +5,7 @@ import Synchronization
 /// It ends with its body. Every verb asks it for the connection. It enforces the rules that the
 /// compiler cannot: only the innermost open savepoint may work, and a cancelled task stops between
 /// two statements.
-public final class TransactionScope {
+final class TransactionScope {
     private let transactionConnection: Connection
     /// The connection's handle, which stays the same while its transaction is open. It is `nil` if
     /// the connection was not open yet: then each verb asks the connection.

@@ -4,49 +4,53 @@
 /// buckets. Write functions over both kinds as `func titles(_ tx: borrowing some Reading &
 /// ~Copyable) throws -> [String]`.
 public protocol Reading: ~Copyable {
-    /// The running transaction; opaque.
-    var scope: TransactionScope { get }
-    /// The savepoint depth of this value: 0 for the transaction itself.
-    var level: Int { get }
+    /// What the verbs use; opaque.
+    var access: TransactionAccess { get }
+}
+
+/// Permission to use the connection of a running transaction; opaque.
+public struct TransactionAccess {
+    let scope: TransactionScope
+    /// The savepoint depth: 0 for the transaction itself.
+    let level: Int
     /// Whether changes are refused.
-    var isReadOnly: Bool { get }
+    let isReadOnly: Bool
+
+    /// The connection, if it may be used now.
+    func connection() throws(StoreError) -> Connection {
+        try scope.connection(level: level)
+    }
 }
 
 /// A transaction that reads: one snapshot of the store, from its first read to its end.
+///
+/// It changes nothing, even inside a write.
 public struct ReadTransaction: ~Copyable, Reading {
-    /// The running transaction; opaque.
-    public let scope: TransactionScope
-    /// The savepoint depth of this value: 0 for the transaction itself.
-    public let level: Int
-    /// Always true: a read changes nothing, even inside a write.
-    public var isReadOnly: Bool { true }
+    /// What the verbs use; opaque.
+    public let access: TransactionAccess
 
     init(scope: TransactionScope, level: Int) {
-        self.scope = scope
-        self.level = level
+        access = TransactionAccess(scope: scope, level: level, isReadOnly: true)
     }
 }
 
 /// A transaction that reads and writes: returned means durable, thrown means nothing happened.
 public struct WriteTransaction: ~Copyable, Reading {
-    /// The running transaction; opaque.
-    public let scope: TransactionScope
-    /// The savepoint depth of this value: 0 for the transaction itself.
-    public let level: Int
-    /// Always false.
-    public var isReadOnly: Bool { false }
+    /// What the verbs use; opaque.
+    public let access: TransactionAccess
 
     init(scope: TransactionScope, level: Int) {
-        self.scope = scope
-        self.level = level
+        access = TransactionAccess(scope: scope, level: level, isReadOnly: false)
     }
 }
 
 extension Reading where Self: ~Copyable {
     /// The connection of the transaction, if this value may use it now.
     func connection() throws(StoreError) -> Connection {
-        try scope.connection(level: level)
+        try access.connection()
     }
+
+    var isReadOnly: Bool { access.isReadOnly }
 
     /// All rows of one SELECT.
     ///
@@ -81,13 +85,6 @@ extension WriteTransaction {
         try connection().execute(sql)
     }
 
-    /// Runs a command of a full-text table, as ``Connection/fullText(_:on:in:)`` does.
-    ///
-    /// - Throws: As there.
-    public func fullText(_ command: FullTextCommand, on table: String) throws {
-        try connection().fullText(command, on: table)
-    }
-
     /// Runs `body` in a savepoint of the transaction: throwing undoes only the savepoint.
     ///
     /// ```swift
@@ -104,8 +101,8 @@ extension WriteTransaction {
     public mutating func savepoint<T>(
         _ body: (inout WriteTransaction) throws -> T
     ) throws -> T {
-        let scope = scope
-        return try scope.inSavepoint(level: level) { level in
+        let scope = access.scope
+        return try scope.inSavepoint(level: access.level) { level in
             var inner = WriteTransaction(scope: scope, level: level)
             return try body(&inner)
         }
@@ -126,7 +123,7 @@ extension WriteTransaction {
     /// - Throws: `StoreError` `.misuse` if an inner savepoint is open or the body has ended;
     ///   `.cancelled` and `.rolledBack` as every verb.
     public func rollback() throws {
-        try scope.undo(level: level)
+        try access.scope.undo(level: access.level)
     }
 
     /// Runs `work` once the whole transaction is durable, right before `write` returns. It never
@@ -138,6 +135,6 @@ extension WriteTransaction {
     /// - Throws: `StoreError` `.misuse` if an inner savepoint is open or the body has ended;
     ///   `.cancelled` and `.rolledBack` as every verb.
     public func afterCommit(_ work: @escaping @Sendable () -> Void) throws {
-        try scope.afterCommit(level: level, work)
+        try access.scope.afterCommit(level: access.level, work)
     }
 }

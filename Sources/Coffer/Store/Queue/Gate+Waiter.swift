@@ -3,7 +3,7 @@ import Synchronization
 
 extension Gate {
     /// What a blocked thread waits on for a decision.
-    final class Turn: Sendable {
+    final class Waiter: Sendable {
         private let semaphore = DispatchSemaphore(value: 0)
         private let decision = Mutex<StoreError?>(nil)
 
