@@ -15,8 +15,9 @@ struct CofferTool: AsyncParsableCommand {
         abstract: "Looks after encrypted stores: their keys, their health, their content.",
         discussion: """
             Every store is an ordinary SQLCipher file. A verb that needs its key asks for the \
-            passphrase on the terminal, unless a --passphrase-… or --raw-key-… option names where \
-            it comes from; never as an argument, which every user of the machine can see.
+            passphrase on the terminal, unless a --passphrase-… or --raw-key-… option names its \
+            source. A secret is never an argument, because every user of the machine can see \
+            arguments.
 
             EXAMPLES
               coffer init notes.db
@@ -28,10 +29,10 @@ struct CofferTool: AsyncParsableCommand {
             EXIT CODES
               0 done; 1 failed; 2 wrong usage; 10 not found; 11 busy or locked; 12 wrong \
             passphrase or key; 14 damaged or tampered; 16 format that this engine does not open; \
-            17 disk full or I/O error; 18 changed, but not yet everywhere: run it again; 19 the \
-            secret cannot be had; 21 not writable by this user, and has to be; 130 interrupted. \
-            What they say of the state of a store stands with each verb; one that only reads \
-            leaves it as it was
+            17 disk full or I/O error; 18 changed, but not completely: run the same command again; \
+            19 the secret cannot be obtained; 21 must be writable, but this user cannot write it; \
+            130 interrupted. Each verb's help says what its exit codes mean for the store. A verb \
+            that only reads leaves the store as it was
             """,
         version: Version.text,
         groupedSubcommands: [

@@ -6,18 +6,18 @@ struct Backup: AsyncParsableCommand, ChangingVerb {
     static let configuration = CommandConfiguration(
         abstract: "Copies a store while it is in use, and verifies the copy.",
         discussion: """
-            The copy is one moment of the store. It has the store's key, or another one if a \
-            --new-… option or --new-prompt names it. Every page of it is authenticated before it \
-            appears under its name.
+            The copy is a snapshot of the store. It has the store's key, unless a --new-… option \
+            or --new-prompt names another one. Every page of the copy is authenticated before the \
+            copy appears under its name.
 
             EXAMPLES
               coffer backup notes.db notes-2026-11.db
               coffer backup notes.db offsite.db --passphrase-file a --new-passphrase-file b
 
             EXIT CODES
-              0 the copy is there and was checked, also if the report could not be written; 130 \
-            after a second Ctrl-C: it is there as a whole or not at all. Any other: this run has \
-            made none. The store is as it was in any case
+              0 the copy exists and was checked, even if the report could not be written; 130 \
+            after a second Ctrl-C: the copy is complete or absent. Any other: this run made no \
+            copy. The store is as it was in any case
             """)
 
     @OptionGroup var copy: CopyOptions

@@ -4,7 +4,7 @@ import Coffer
 /// The file to copy, and the file to create.
 struct CopyOptions: ParsableArguments {
     @OptionGroup var store: StoreOptions
-    @Argument(help: "The file to make. Nothing is ever written over.", completion: .file())
+    @Argument(help: "The new file. An existing file is never overwritten.", completion: .file())
     var newPath: String
 
     func requireFree() throws {

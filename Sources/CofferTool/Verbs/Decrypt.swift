@@ -4,18 +4,18 @@ import Coffer
 /// `coffer decrypt`
 struct Decrypt: AsyncParsableCommand, ChangingVerb {
     static let configuration = CommandConfiguration(
-        abstract: "Makes a plaintext SQLite database of a store.",
+        abstract: "Makes a plaintext SQLite database from a store.",
         discussion: """
-            Anybody who can read the new file reads everything; it is made for its owner \
-            alone. The store is kept as it is.
+            Anybody who can read the new file can read everything, so only its owner may read and \
+            write it. The store is kept as it is.
 
             EXAMPLES
               coffer decrypt notes.db plain.db --write-plaintext
 
             EXIT CODES
-              0 the copy is there and was checked, also if the report could not be written; 130 \
-            after a second Ctrl-C: it is there as a whole or not at all. Any other: this run has \
-            made none. The store is as it was in any case
+              0 the copy exists and was checked, even if the report could not be written; 130 \
+            after a second Ctrl-C: the copy is complete or absent. Any other: this run made no \
+            copy. The store is as it was in any case
             """)
 
     @OptionGroup var copy: CopyOptions
@@ -27,7 +27,7 @@ struct Decrypt: AsyncParsableCommand, ChangingVerb {
     func validate() throws {
         guard writePlaintext else {
             throw ValidationError(
-                "This writes everything in the clear: say --write-plaintext if you mean it.")
+                "This writes everything in the clear: add --write-plaintext if you mean it.")
         }
     }
 

@@ -6,13 +6,15 @@ import Foundation
 /// `coffer doctor`
 struct Doctor: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Looks at the machine, and at a store's file, for what weakens encryption.",
+        abstract: "Checks the machine, and a store's file, for conditions that weaken encryption.",
         discussion: """
-            Needs no secret. Exit code 0 also with warnings; 1 if the engine cannot be used.
+            Needs no secret. The exit code is 0 even with warnings, and 1 if the engine cannot be \
+            used.
 
-            Of a folder it lists the unfinished files there. Whoever makes a file and is killed \
-            leaves one, whose name ends in .new- and 16 digits; it may be plaintext. --clean \
-            removes those whose maker has ended, and never one that is being made.
+            In a folder it lists the unfinished files. A process that is killed while it makes a \
+            file leaves one. Its name ends in .new- and 16 hex digits, and it may be plaintext. \
+            --clean removes unfinished files whose process has ended, and never one that is still \
+            being made.
 
             EXAMPLES
               coffer doctor
@@ -21,16 +23,16 @@ struct Doctor: AsyncParsableCommand {
             """)
 
     @Argument(
-        help: "A store's file, to look at its permissions and names too, or a folder.",
+        help: "A store's file, to check its permissions and names too, or a folder.",
         completion: .file())
     var path: String?
-    @Flag(help: "Remove unfinished files whose maker has ended; wants a folder.")
+    @Flag(help: "Remove unfinished files whose process has ended; needs a folder.")
     var clean = false
     @OptionGroup(title: "Output") var output: OutputOptions
 
     func validate() throws {
         guard path != "" else { throw ValidationError("The path is empty.") }
-        guard !clean || path != nil else { throw ValidationError("--clean wants a folder.") }
+        guard !clean || path != nil else { throw ValidationError("--clean needs a folder.") }
     }
 
     func run() async throws {
@@ -101,7 +103,7 @@ private enum Examination {
     /// `Main` has already forbidden core dumps; this checks that it took effect.
     private static func coreDumps() -> Check {
         coffer_core_limit() == 0
-            ? Check(name: "core dumps", state: .good, message: "none of this process")
+            ? Check(name: "core dumps", state: .good, message: "disabled for this process")
             : Check(
                 name: "core dumps", state: .warning,
                 message: "this process may leave one, with keys in it")
@@ -124,13 +126,14 @@ private enum Examination {
     private static func swap() -> Check {
         // The first line is a heading.
         guard let table = try? FileHandle(forReadingFrom: URL(filePath: "/proc/swaps")).readToEnd()
-        else { return Check(name: "swap", state: .warning, message: "cannot be asked here") }
+        else { return Check(name: "swap", state: .warning, message: "cannot be determined here") }
         let areas = String(decoding: table, as: UTF8.self).split(separator: "\n").dropFirst()
         return areas.isEmpty
             ? Check(name: "swap", state: .good, message: "none")
             : Check(
                 name: "swap", state: .warning,
-                message: "\(areas.count) in use: pages of data are not locked; encrypt it")
+                message: "\(areas.count) in use: pages of data are not locked in memory; encrypt "
+                    + "the swap")
     }
 
     // MARK: A file
@@ -156,7 +159,7 @@ private enum Examination {
                 Check(
                     name: "journal", state: .warning,
                     message: "\(status.journalByteCount) bytes: in use, or left by a crash; the "
-                        + "next program that opens the store plays it back"))
+                        + "next program that opens the store rolls it back"))
         }
         return checks
     }
@@ -168,8 +171,8 @@ private enum Examination {
             "its header is plaintext (cipher_plaintext_header_size) and no page's MAC covers it: "
                 + "no verb opens such a file"
         case .blank where status.walByteCount + status.journalByteCount > 0:
-            "its first page is blank, and the log or journal may have it: coffer status with the "
-                + "key tells"
+            "its first page is blank, but the WAL or journal may contain it: run coffer status "
+                + "with the key"
         case .blank: "blank, which is damage: restore it from a backup"
         case .empty, .notAStore, .encrypted: nil
         }
@@ -193,8 +196,8 @@ private enum Examination {
         case .unknown:
             return check(
                 .warning,
-                "\(size) bytes, without a lock that tells whether it is being made: remove it "
-                    + "yourself if it is not")
+                "\(size) bytes, without a lock that shows whether a process is making it: remove "
+                    + "it yourself if none is")
         case .left where !isCleaned:
             return check(
                 .warning,
@@ -203,7 +206,7 @@ private enum Examination {
         case .left:
             return file.removeIfLeft()
                 ? check(.good, "\(size) bytes, left by a process that ended, removed")
-                : check(.warning, "\(size) bytes, left by a process that ended, not removable")
+                : check(.warning, "\(size) bytes, left by a process that ended, cannot be removed")
         }
     }
 
@@ -212,7 +215,7 @@ private enum Examination {
     ) -> Check {
         let facts = try? FileManager.default.attributesOfItem(atPath: path)
         guard let mode = (facts?[.posixPermissions] as? NSNumber)?.uint32Value else {
-            return Check(name: name, state: .warning, message: "its permissions cannot be asked")
+            return Check(name: name, state: .warning, message: "its permissions cannot be read")
         }
         let text = "mode \(String(mode, radix: 8))"
         return mode & mask == 0

@@ -4,19 +4,19 @@ import Coffer
 /// `coffer encrypt`
 struct Encrypt: AsyncParsableCommand, ChangingVerb {
     static let configuration = CommandConfiguration(
-        abstract: "Makes a store of a plaintext SQLite database.",
+        abstract: "Makes a store from a plaintext SQLite database.",
         discussion: """
-            The database is kept as it is: delete it when the copy serves you. The secret is that \
-            of the new store.
+            The database is kept as it is: delete it when you no longer need it. The secret is the \
+            new store's.
 
             EXAMPLES
               coffer encrypt plain.db notes.db
               coffer encrypt plain.db notes.db --passphrase-file secret --profile portable
 
             EXIT CODES
-              0 the copy is there and was checked, also if the report could not be written; 130 \
-            after a second Ctrl-C: it is there as a whole or not at all. Any other: this run has \
-            made none. The original is as it was in any case
+              0 the copy exists and was checked, even if the report could not be written; 130 \
+            after a second Ctrl-C: the copy is complete or absent. Any other: this run made no \
+            copy. The original is as it was in any case
             """)
 
     @OptionGroup var copy: CopyOptions
@@ -29,12 +29,12 @@ struct Encrypt: AsyncParsableCommand, ChangingVerb {
         let format = try StoreFileStatus(path: copy.store.path).format
         guard format == .plaintext else {
             throw ToolError(
-                .unsupportedFormat, "\(copy.store.path) is no plaintext SQLite database",
+                .unsupportedFormat, "\(copy.store.path) is not a plaintext SQLite database",
                 hint: format == .plaintextHeader
-                    ? "it is encrypted behind a plaintext header (cipher_plaintext_header_size): "
-                        + "export it into a file without that setting, with the program that made "
-                        + "it"
-                    : "coffer upgrade copies encrypted databases of other formats")
+                    ? "It is encrypted behind a plaintext header (cipher_plaintext_header_size). "
+                        + "Export it into a file without that setting, with the program that made "
+                        + "it."
+                    : "Copy an encrypted database of another format with coffer upgrade.")
         }
         var configuration = copy.store.configuration
         configuration.profile = profile.profile?.profile

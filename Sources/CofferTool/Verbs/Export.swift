@@ -7,15 +7,15 @@ struct Export: AsyncParsableCommand, ChangingVerb {
     static let configuration = CommandConfiguration(
         abstract: "Writes a table as CSV or JSON lines, or everything as SQL.",
         discussion: """
-            What is written is plaintext. All of it is one snapshot, and coffer import reads it \
-            back. A file appears under its name when it is complete, for its owner alone; one \
-            that exists is never replaced.
+            The output is plaintext. It is one snapshot, and coffer import reads it back. A file \
+            appears under its name when it is complete, and only its owner may read and write it. \
+            An existing file is never replaced.
 
-            sql (if not given): schema and rows, also for the shells sqlcipher and sqlite3. \
-            Virtual tables are refused; statistics are left out. jsonl: one object a line; reals \
-            always with a point or exponent, {"$real":"Infinity"}, {"$base64":"…"} for blobs. csv \
-            has a header; a blob or an infinite number is an error there, and --null names what \
-            stands for NULL, so that it differs from an empty text.
+            sql (the default): schema and rows, also for the shells sqlcipher and sqlite3. Virtual \
+            tables are refused; statistics are left out. jsonl: one object a line; a real always \
+            has a point or exponent, an infinite one is {"$real":"Infinity"}, and a blob is \
+            {"$base64":"…"}. csv: has a header; a blob or an infinite number is an error, and \
+            --null names the text for NULL, so that NULL differs from an empty text.
 
             EXAMPLES
               coffer export notes.db --output notes.sql
@@ -23,9 +23,9 @@ struct Export: AsyncParsableCommand, ChangingVerb {
               coffer export notes.db --format csv --sql 'SELECT title FROM note' --null '\\N'
 
             EXIT CODES
-              0 all of it is written, and with --output the file is there, also if the report \
-            could not be written. Any other: with --output this run has made no file; standard \
-            output may have got a part. The store is as it was in any case
+              0 everything is written, and with --output the file exists, even if the report could \
+            not be written. Any other: with --output this run made no file; standard output may \
+            have received part of the content. The store is as it was in any case
             """)
 
     @OptionGroup var store: StoreOptions
@@ -33,14 +33,14 @@ struct Export: AsyncParsableCommand, ChangingVerb {
     var table: [String] = []
     @Option(help: ArgumentHelp("csv or jsonl: the rows of a SELECT.", valueName: "select"))
     var sql: String?
-    @Option(help: ArgumentHelp("csv, jsonl or sql (if not given).", valueName: "format"))
+    @Option(help: ArgumentHelp("csv, jsonl or sql (the default).", valueName: "format"))
     var format = ExchangeFormat.sql
-    @Option(help: ArgumentHelp("csv: what stands for NULL.", valueName: "text"))
+    @Option(help: ArgumentHelp("csv: the text that stands for NULL.", valueName: "text"))
     var null: String?
     @Option(
         name: .shortAndLong,
         help: ArgumentHelp(
-            "A new file; else standard output.",
+            "A new file; the default is standard output.",
             valueName: "path"),
         completion: .file())
     var output: String?
@@ -52,7 +52,7 @@ struct Export: AsyncParsableCommand, ChangingVerb {
 
     func validate() throws {
         guard output != "", !table.contains("") else {
-            throw ValidationError("A name is not empty.")
+            throw ValidationError("A name must not be empty.")
         }
         guard null == nil || format == .csv else { throw ValidationError("--null is for csv.") }
         if format == .sql {
@@ -137,7 +137,7 @@ struct Export: AsyncParsableCommand, ChangingVerb {
         if let sql {
             let select = try connection.prepare(sql)
             guard select.isReadOnly, select.parameterCount == 0, !select.columnNames.isEmpty else {
-                throw ToolError(.usage, "--sql is one SELECT without ?")
+                throw ToolError(.usage, "--sql must be one SELECT without ?")
             }
             return (select, nil)
         }

@@ -7,18 +7,18 @@ struct Import: AsyncParsableCommand, ChangingVerb {
     static let configuration = CommandConfiguration(
         abstract: "Fills a table from CSV or JSON lines, or runs an SQL file.",
         discussion: """
-            Everything is one transaction: an error imports nothing and names its line. The \
-            format is that of the file's ending if --format is not given.
+            Everything is one transaction: after an error nothing is imported, and the message \
+            names the line. Without --format, the file's extension gives the format.
 
-            A table that does not exist is made. From CSV its columns are INTEGER or REAL where \
-            every field of the first megabyte is such a number in its plain form, else TEXT; from \
-            JSON lines they have the types of the first object's values. Nothing is altered in \
-            silence: 007 in a column of integers is an error, and --text the remedy.
+            A table that does not exist is created. From CSV, a column is INTEGER or REAL if every \
+            field of the first megabyte is such a number in its plain form, otherwise TEXT. From \
+            JSON lines, the columns have the types of the first object's values. No value is \
+            altered silently: 007 in a column of integers is an error, and --text avoids it.
 
             csv: RFC 4180 in UTF-8, with a header. An empty field is NULL, unless --null names \
-            another text (in quotes or not). jsonl: one object a line, as coffer export writes \
-            it; a key that is missing gets the column's default, true and false are 1 and 0. \
-            sql: up to 1 GB, held in memory; BEGIN and COMMIT in it are skipped.
+            another text (in quotes or not). jsonl: one object a line, as coffer export writes it; \
+            the column of a missing key gets its default, and true and false become 1 and 0. sql: \
+            up to 1 GB, held in memory; its BEGIN and COMMIT are skipped.
 
             EXAMPLES
               coffer import notes.db flights.csv --table flight --null NA
@@ -26,8 +26,8 @@ struct Import: AsyncParsableCommand, ChangingVerb {
               sqlite3 plain.db .dump | coffer import notes.db - --format sql
 
             EXIT CODES
-              0 everything is imported, also if the report could not be written; 130 after a \
-            second Ctrl-C: everything or nothing is. Any other: nothing is
+              0 everything is imported, even if the report could not be written; 130 after a \
+            second Ctrl-C: everything or nothing is imported. Any other: nothing is imported
             """)
 
     @OptionGroup var store: StoreOptions
@@ -42,7 +42,7 @@ struct Import: AsyncParsableCommand, ChangingVerb {
     @Flag(help: "csv: make all columns of a new table TEXT.")
     var text = false
     @Option(
-        help: ArgumentHelp("csv: a comma (if not given), tab or semicolon.", valueName: "name"),
+        help: ArgumentHelp("csv: a comma (the default), tab or semicolon.", valueName: "name"),
         completion: .list([",", "tab", ";"]))
     var delimiter: Delimiter?
     @OptionGroup(title: "Secret") var secret: SecretOptions
@@ -59,7 +59,7 @@ struct Import: AsyncParsableCommand, ChangingVerb {
     func validate() throws {
         try StandardInput.claim(file == "-" ? "the file" : nil, secret)
         let format = try chosenFormat()
-        guard table != "" else { throw ValidationError("A table's name is not empty.") }
+        guard table != "" else { throw ValidationError("A table's name must not be empty.") }
         guard (format == .sql) == (table == nil) else {
             throw ValidationError(
                 format == .sql

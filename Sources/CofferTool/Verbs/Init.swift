@@ -14,8 +14,8 @@ struct Init: AsyncParsableCommand, ChangingVerb {
               head -c 32 /dev/urandom > key && coffer init fast.db --raw-key-fd 3 3< key
 
             EXIT CODES
-              0 the store is there, also if the report could not be written; 130 interrupted: it \
-            is there as a whole or not at all. Any other: this run has made none
+              0 the store exists, even if the report could not be written; 130 interrupted: the \
+            store is complete or absent. Any other: this run made none
             """)
 
     enum Journal: String, ExpressibleByArgument, CaseIterable {

@@ -8,11 +8,11 @@ struct KeyValue: AsyncParsableCommand {
         commandName: "kv",
         abstract: "Reads and writes the entries of buckets.",
         discussion: """
-            Keys are text, integers, UUIDs or bytes, as the bucket was made; bytes are written \
-            hex:00ff. Values are text as it is, or typed by a prefix: int:5, real:1.5, \
-            text:int:5, hex:00ff, file:PATH; a value - is read from standard input, as text. What \
-            a program keeps of Codable types is JSON text. Behind -- nothing is an option, so that \
-            keys and values may begin with a dash.
+            Keys are text, integers, UUIDs or bytes, depending on the bucket; bytes are written \
+            hex:00ff. Values are text, taken literally, or typed by a prefix: int:5, real:1.5, \
+            text:int:5, hex:00ff, file:PATH. The value - is read from standard input, as text. A \
+            program's values of Codable types are JSON text. After -- nothing is an option, so \
+            that keys and values may begin with a dash.
 
             EXAMPLES
               coffer kv put notes.db settings home /home/ada
@@ -31,7 +31,7 @@ struct BucketOptions: ParsableArguments {
     var bucket: String
 
     func validate() throws {
-        guard !bucket.isEmpty else { throw ValidationError("A bucket's name is not empty.") }
+        guard !bucket.isEmpty else { throw ValidationError("A bucket's name must not be empty.") }
     }
 }
 
@@ -68,15 +68,15 @@ extension KeyValue {
 
     struct Put: AsyncParsableCommand, ChangingVerb {
         static let configuration = CommandConfiguration(
-            abstract: "Puts a value under a key, in place of the one that may be there.",
+            abstract: "Puts a value under a key, and replaces any earlier one.",
             discussion: """
-                A bucket that is not there is made, with text keys unless --key-type says \
-                otherwise. The argument list is seen by every user of the machine: what should \
-                not stand there comes by - or file:PATH.
+                A bucket that does not exist is created, with text keys unless --key-type says \
+                otherwise. Every user of the machine can see the argument list: use - or file:PATH \
+                for a value that they must not see.
 
                 EXIT CODES
-                  0 the value is kept, also if the report could not be written; 130 interrupted: \
-                it is kept or nothing was changed. Any other: nothing was changed
+                  0 the value is stored, even if the report could not be written; 130 interrupted: \
+                it is stored or nothing was changed. Any other: nothing was changed
                 """)
 
         @OptionGroup var options: BucketOptions
@@ -84,7 +84,7 @@ extension KeyValue {
         var key: String
         @Argument(help: "The value, or - for standard input.")
         var value: String
-        @Option(help: "Keys of a bucket that is made: text, integer or bytes.")
+        @Option(help: "Keys of a new bucket: text, integer or bytes.")
         var keyType = StoredBucket.KeyType.text
         @OptionGroup(title: "Secret") var secret: SecretOptions
         @OptionGroup(title: "Output") var output: OutputOptions
@@ -105,7 +105,9 @@ extension KeyValue {
                 ? .text(StandardInput.text("value"))
                 : BoundValue.parse(value, apartFrom: path)
             guard stored != .null else {
-                throw ToolError(.usage, "a value is not null", hint: "coffer kv delete removes it")
+                throw ToolError(
+                    .usage, "a value must not be null",
+                    hint: "Remove the key with coffer kv delete.")
             }
             let bucket = StoredBucket(options.bucket)
             try await options.store.withStore(secret) { opened in
@@ -122,8 +124,8 @@ extension KeyValue {
             abstract: "Removes a key and its value; exit code 10 if there is none.",
             discussion: """
                 EXIT CODES
-                  0 it is removed, also if the report could not be written; 130 interrupted: it \
-                is removed or nothing was changed. Any other: nothing was changed
+                  0 it is removed, even if the report could not be written; 130 interrupted: it is \
+                removed or nothing was changed. Any other: nothing was changed
                 """)
 
         @OptionGroup var options: BucketOptions
@@ -160,9 +162,9 @@ extension KeyValue {
         @OptionGroup var store: StoreOptions
         @Argument(help: "The bucket's name; without it the buckets are listed.")
         var bucket: String?
-        @Option(help: ArgumentHelp("Only text keys that begin with it.", valueName: "text"))
+        @Option(help: ArgumentHelp("Only text keys that begin with this text.", valueName: "text"))
         var prefix: String?
-        @Option(help: ArgumentHelp("Most entries to list.", valueName: "number"))
+        @Option(help: ArgumentHelp("List at most this many entries.", valueName: "number"))
         var limit: Int?
         @Flag(help: "Leave the values out.")
         var keysOnly = false
@@ -170,7 +172,7 @@ extension KeyValue {
         @OptionGroup(title: "Output") var output: OutputOptions
 
         func validate() throws {
-            guard limit ?? 0 >= 0 else { throw ValidationError("--limit is not negative.") }
+            guard limit ?? 0 >= 0 else { throw ValidationError("--limit must not be negative.") }
         }
 
         func run() async throws {

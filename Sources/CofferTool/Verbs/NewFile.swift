@@ -13,7 +13,8 @@ enum NewFile {
         guard lstat(path, &found) != 0 else {
             throw ToolError(
                 .failure, "\(path) exists already",
-                hint: "nothing is ever written over: name another file or move that one away")
+                hint: "An existing file is never overwritten. Name another file or move that one "
+                    + "away.")
         }
     }
 }

@@ -7,13 +7,13 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
     static let configuration = CommandConfiguration(
         abstract: "Changes the key of every page, and proves it.",
         discussion: """
-            It reports success only after a fresh connection has opened with the new key and the \
-            old one has failed. If it fails or is killed, one of the two keys opens every row. The \
-            journal needs as much room as the file. Copies made before keep the old key.
+            It reports success only after a new connection has opened the store with the new key \
+            and failed with the old one. If it fails or is killed, one of the two keys opens every \
+            row. The journal needs as much room as the file. Earlier copies keep the old key.
 
             The same command can be run again: if the current secret fails and the new one opens \
-            the store, it says that this was done before, and finishes what was left. --dry-run \
-            asks for both secrets, tells what is in the way, and touches nothing.
+            the store, it reports that the key was changed before, and finishes that change. \
+            --dry-run asks for both secrets, lists the obstacles, and touches nothing.
 
             EXAMPLES
               coffer rekey notes.db
@@ -22,18 +22,18 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
               coffer rekey notes.db --passphrase-file old --new-passphrase-file new --dry-run
 
             EXIT CODES
-              0 the new key holds, also if the report could not be written; 18 it holds for the \
-            store, but something is left to do, mostly because a program reads: the main file \
-            without its log still opens with the old key. Run it again when that has ended; \
-            130 interrupted, or not proven: one of the two holds, run it again; 12 neither secret \
-            opens it; 14 damaged: verify tells where, with the secret that opens it. Any other: \
-            this run has changed nothing. After a 130 or 18 that is no proof that the old key \
-            holds: keep both until a run ends with 0. --dry-run exits as the change would, but \
-            with 0 where a reader would make it 18
+              0 the new key holds, even if the report could not be written; 18 the new key holds, \
+            but the change is not complete, mostly because a program is reading: the main file \
+            without its WAL still opens with the old key. Run the same command again when that \
+            read has ended; 130 interrupted, or not proven: one of the two keys holds, run the \
+            same command again; 12 neither secret opens the store; 14 damaged: verify says where, \
+            with the secret that opens the store. Any other: this run changed nothing. After 130 \
+            or 18 that does not prove that the old key holds: keep both until a run ends with 0. \
+            --dry-run exits as the change would, but with 0 where a reader would make it 18
             """)
 
     @OptionGroup var store: StoreOptions
-    @Flag(help: "Tell what it would do and what is in its way; change nothing.")
+    @Flag(help: "Report the effect of the change and its obstacles; change nothing.")
     var dryRun = false
     @OptionGroup(title: "Current secret") var secret: SecretOptions
     @OptionGroup(title: "New secret") var newSecret: NewSecretOptions
@@ -130,11 +130,11 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
     fileprivate static func unfinished(_ error: any Error) -> ToolError {
         ToolError(
             .unfinished, Failure(error).message,
-            hint: "The new key holds. Run the same command again, which finishes.")
+            hint: "The new key holds. Run the same command again to finish the change.")
     }
 
     private static let finishing =
-        "the new key holds; what is left is done by running the same command again"
+        "the new key holds; run the same command again to finish the change"
 
     private func rekey(_ opened: Store, to newKey: KeyHolder) async throws -> Result {
         let status = try StoreFileStatus(path: store.path)
@@ -202,10 +202,10 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
     private func tell(_ result: Result) throws {
         output.printDone(result)
         guard !result.isWholeFile else { return }
-        let reason = result.failure.map(\.message) ?? "a read of another program is in the way"
+        let reason = result.failure.map(\.message) ?? "another program is reading"
         Terminal.warn(
-            "the new key holds, but in the main file alone \(result.unfinished): \(reason); "
-                + "run the same command again when it has ended")
+            "the new key holds, but in the main file without its WAL \(result.unfinished): "
+                + "\(reason); run the same command again when the cause is gone")
         throw ExitCode(ExitStatus.unfinished.rawValue)
     }
 
@@ -227,8 +227,8 @@ extension RekeyFailure {
         // Another program changed the key after the store was opened.
         case .old where error.code == .wrongKey:
             ToolError(
-                .interrupted, "the key was changed by another program meanwhile",
-                hint: "Run the same command again: it tells whether the new one opens the store.")
+                .interrupted, "another program changed the key in the meantime",
+                hint: "Run the same command again to learn whether the new key opens the store.")
         case .old, .neither: error
         case .new: Rekey.unfinished(error)
         case .unproven:

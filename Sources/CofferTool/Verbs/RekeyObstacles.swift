@@ -51,7 +51,7 @@ struct RekeyObstacles: Report {
             obstacles.append((.busy, "process \(holder) has a lock on the store"))
         }
         if !found.isWritable {
-            obstacles.append((.notWritable, "this user may not write the file and in its folder"))
+            obstacles.append((.notWritable, "this user cannot write the file or its folder"))
         }
         if !found.hasOneName {
             obstacles.append((.notWritable, "the file has another name (hard link)"))
@@ -64,17 +64,17 @@ struct RekeyObstacles: Report {
         // A key that was changed earlier needs neither the lock nor the space.
         guard !found.isChanged else { return obstacles }
         if found.surplusByteCount > 0 {
-            let text = "\(found.surplusByteCount) bytes are behind the end of the database"
+            let text = "\(found.surplusByteCount) bytes follow the end of the database"
             obstacles.append((.damaged, text + ": change the key of a copy made by backup"))
         }
         // The change appends to a WAL that another process reads.
         let isLogKept = locks.reader != nil
         if let limit = found.maximumWritableByteCount, !found.maySize(isLogKept: isLogKept) {
-            let text = "this process may write no file of more than \(limit) bytes (ulimit -f)"
+            let text = "this process cannot write a file of more than \(limit) bytes (ulimit -f)"
             obstacles.append((.noSpaceOrIO, text))
         }
         if !found.hasRoom(isLogKept: isLogKept) {
-            obstacles.append((.noSpaceOrIO, "the disk has not enough room"))
+            obstacles.append((.noSpaceOrIO, "the disk does not have enough room"))
         }
         return obstacles
     }
@@ -83,7 +83,8 @@ struct RekeyObstacles: Report {
         var notes: [String] = []
         if let reader = locks.reader, found.journalMode == .wal {
             notes.append(
-                "process \(reader) reads: until it ends, the main file alone keeps the old key")
+                "process \(reader) is reading: until it ends, the main file without its WAL "
+                    + "keeps the old key")
         }
         if let user = locks.user, !found.isChanged {
             notes.append(
@@ -93,7 +94,7 @@ struct RekeyObstacles: Report {
     }
 
     var lines: [(label: String, value: String)] {
-        let free = freeByteCount.map { "\($0) are free" } ?? "how many are free is unknown"
+        let free = freeByteCount.map { "\($0) are free" } ?? "the free space is unknown"
         var lines = [
             ("store", path), ("profile", profile),
             (
@@ -102,7 +103,7 @@ struct RekeyObstacles: Report {
             ),
             ("journal mode", journalMode), ("pages", "\(pageCount)"),
             ("room", "\(neededByteCount) bytes needed, \(free)"),
-            ("permissions", isWritable ? "may be written" : "may not be written"),
+            ("permissions", isWritable ? "writable" : "not writable"),
         ]
         if isChanged, !isWholeFile {
             lines.append(("main file", "\(oldPageCount) pages still have the old key"))
@@ -114,6 +115,6 @@ struct RekeyObstacles: Report {
 
     private var plan: String {
         if !isChanged { return "it would change the key; nothing was changed" }
-        return isWholeFile ? "nothing is left to do" : "it would finish what was left"
+        return isWholeFile ? "nothing is left to do" : "it would finish the earlier change"
     }
 }

@@ -8,18 +8,18 @@ struct RunSQL: AsyncParsableCommand, ChangingVerb {
         commandName: "sql",
         abstract: "Runs one SQL statement and writes its rows.",
         discussion: """
-            Read-only without --write; with it the statement is a transaction of its own. \
-            A dash (-) in place of the SQL reads it from standard input. The argument list is \
-            seen by every user of the machine: what should not stand there comes by - or by \
-            --bind file:PATH.
+            Read-only without --write; with it, the statement is one transaction. A dash (-) in \
+            place of the SQL reads it from standard input. Every user of the machine can see the \
+            argument list: use - or --bind file:PATH for a value that they must not see.
 
-            --bind takes the values of ? in their order: text as it is, or typed by a prefix: \
-            int:5, real:1.5, text:int:5, null:, hex:00ff (a blob), file:PATH (its bytes, a blob).
+            --bind takes the values of ? in their order: text, taken literally, or typed by a \
+            prefix: int:5, real:1.5, text:int:5, null:, hex:00ff (a blob), file:PATH (its bytes, a \
+            blob).
 
-            table is for people: control characters are shown as escapes. csv has a header; a \
-            blob or an infinite number is an error there. jsonl has one object a line: reals \
-            always with a point or exponent, {"$real":"Infinity"}, {"$base64":"…"} for blobs. A \
-            column whose name is there twice is called a:2.
+            table is for people: control characters are shown as escapes. csv has a header; a blob \
+            or an infinite number is an error. jsonl has one object a line: a real always has a \
+            point or exponent, an infinite one is {"$real":"Infinity"}, and a blob is \
+            {"$base64":"…"}. In csv and jsonl, a second column named a becomes a:2.
 
             EXAMPLES
               coffer sql notes.db 'SELECT * FROM note WHERE id = ?' --bind int:7
@@ -28,9 +28,9 @@ struct RunSQL: AsyncParsableCommand, ChangingVerb {
               coffer sql notes.db 'INSERT INTO photo VALUES (?)' --bind file:a.jpg --write
 
             EXIT CODES
-              0 done and, with --write, committed, also if the number of changed rows could not \
-            be written; 130 interrupted: committed as a whole or not at all. Any other: nothing \
-            was changed (a PRAGMA or VACUUM may have worked), also if only the statement's rows \
+              0 done and, with --write, committed, even if the number of changed rows could not be \
+            written; 130 interrupted: committed as a whole or not at all. Any other: nothing was \
+            changed (a PRAGMA or VACUUM may have taken effect), even if only the statement's rows \
             could not be written (17). Without --write nothing is changed in any case
             """)
 
@@ -41,11 +41,12 @@ struct RunSQL: AsyncParsableCommand, ChangingVerb {
     var write = false
     @Option(
         parsing: .unconditionalSingleValue,
-        help: ArgumentHelp("The next ? is this value; may be repeated.", valueName: "value"))
+        help: ArgumentHelp("The value of the next ?; may be repeated.", valueName: "value"))
     var bind: [String] = []
-    @Option(help: ArgumentHelp("table (if not given), csv or jsonl.", valueName: "format"))
+    @Option(help: ArgumentHelp("table (the default), csv or jsonl.", valueName: "format"))
     var format: RowFormat?
-    @Option(help: ArgumentHelp("What stands for NULL in csv and table.", valueName: "text"))
+    @Option(
+        help: ArgumentHelp("The text that stands for NULL in csv and table.", valueName: "text"))
     var null = ""
     @OptionGroup(title: "Secret") var secret: SecretOptions
     @OptionGroup(title: "Output") var output: OutputOptions
@@ -55,7 +56,7 @@ struct RunSQL: AsyncParsableCommand, ChangingVerb {
     func validate() throws {
         try StandardInput.claim(statement == "-" ? "the SQL" : nil, secret)
         if output.json, let format, format != .jsonl {
-            throw ValidationError("--json is --format jsonl, not \(format.rawValue).")
+            throw ValidationError("--json means --format jsonl, not \(format.rawValue).")
         }
     }
 
@@ -89,17 +90,17 @@ struct RunSQL: AsyncParsableCommand, ChangingVerb {
         guard prepared.parameterCount == argumentCount else {
             throw ToolError(
                 .usage,
-                "the statement has \(prepared.parameterCount) places for values and --bind is "
-                    + "given \(argumentCount) times")
+                "the statement has \(prepared.parameterCount) parameters, but --bind is given "
+                    + "\(argumentCount) times")
         }
         guard prepared.transactionVerb == nil else {
             throw ToolError(
                 .usage, "\(prepared.transactionVerb ?? "") would control a transaction",
-                hint: "every call is one transaction; coffer import takes many statements")
+                hint: "Every call is one transaction. Run several statements with coffer import.")
         }
         guard write || prepared.isReadOnly else {
             throw ToolError(
-                .failure, "the statement would change the store", hint: "--write lets it")
+                .failure, "the statement would change the store", hint: "Add --write to allow it.")
         }
     }
 

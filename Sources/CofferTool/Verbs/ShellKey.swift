@@ -6,8 +6,8 @@ struct ShellKey: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Prints what the sqlcipher shell needs to open a store.",
         discussion: """
-            The lines hold the raw key in clear, which opens the file as long as it is not \
-            rekeyed. Send them where nobody else reads.
+            The lines contain the raw key in the clear, which opens the file until the next rekey. \
+            Send them where nobody else can read them.
 
             EXAMPLES
               coffer shell-key notes.db --reveal
@@ -22,7 +22,7 @@ struct ShellKey: AsyncParsableCommand {
 
     func validate() throws {
         guard reveal else {
-            throw ValidationError("This writes the key in clear: say --reveal if you mean it.")
+            throw ValidationError("This writes the key in the clear: add --reveal if you mean it.")
         }
     }
 

@@ -4,11 +4,12 @@ import Coffer
 /// `coffer status`
 struct Status: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Says what a file is; with its key also what is in it.",
+        abstract: "Says what a file is and, with its key, what it contains.",
         discussion: """
-            Without a secret it tells what can be seen from outside. With one (--prompt or a \
-            --passphrase-… or --raw-key-… option) it proves the key and counts rows. It changes \
-            no content and leaves no file behind; what a crash has left it rolls back.
+            Without a secret it reports only what is visible from outside. With a secret (--prompt \
+            or a --passphrase-… or --raw-key-… option) it proves the key and counts rows. It \
+            changes no content and leaves no file behind. It rolls back a transaction that a crash \
+            left unfinished.
 
             EXAMPLES
               coffer status notes.db
@@ -98,7 +99,7 @@ struct StatusReport: Report {
     var lines: [(label: String, value: String)] {
         var lines = [
             ("file", path), ("format", content.map { "store, \($0.profile)" } ?? formatText),
-            ("size", "\(byteCount) bytes"), ("log", Self.bytes(walByteCount)),
+            ("size", "\(byteCount) bytes"), ("WAL", Self.bytes(walByteCount)),
             ("journal", Self.bytes(journalByteCount)),
         ]
         if let content {
@@ -112,7 +113,7 @@ struct StatusReport: Report {
                 ("tables", "\(content.tables.count)"),
             ]
             if !content.opensWithoutWAL {
-                let text = "does not open with this key without its log: if the key was changed, "
+                let text = "does not open with this key without its WAL: if the key was changed, "
                 lines.append(("main file", text + "run the same rekey again"))
             }
             lines += content.tables.map { ("  \($0.name)", "\($0.rowCount) rows") }
@@ -124,10 +125,11 @@ struct StatusReport: Report {
 
     private var formatText: String {
         switch format {
-        case .empty: "empty: not a store, but what is left of one"
+        case .empty: "empty: not a store, but possibly the remains of one"
         case .notAStore: "not a store"
         case .blank where walByteCount + journalByteCount > 0:
-            "its first page is blank, and the log or journal may have it: ask with the key"
+            "its first page is blank, but the WAL or journal may contain it: run status with the "
+                + "key"
         case .blank: "blank, which is damage: restore it from a backup"
         case .plaintext: "plaintext SQLite database: not encrypted"
         case .plaintextHeader:

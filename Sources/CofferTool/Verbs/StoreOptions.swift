@@ -15,7 +15,7 @@ struct StoreOptions: ParsableArguments {
     func validate() throws {
         guard !path.isEmpty else { throw ValidationError("The path is empty.") }
         guard busyTimeout >= 0, busyTimeout <= 86_400 else {
-            throw ValidationError("--busy-timeout is from 0 to 86400 seconds.")
+            throw ValidationError("--busy-timeout must be from 0 to 86400 seconds.")
         }
     }
 
@@ -84,7 +84,7 @@ struct ProfileOption: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Layout of the new file: sqlcipher4, portable (both engines read it) or sqlcipher3; "
-                + "the engine's own if not given.",
+                + "the default is the engine's own.",
             valueName: "name"),
         completion: .list(ProfileName.allCases.map(\.rawValue)))
     var profile: ProfileName?

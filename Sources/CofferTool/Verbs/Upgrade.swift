@@ -6,18 +6,18 @@ struct Upgrade: AsyncParsableCommand, ChangingVerb {
     static let configuration = CommandConfiguration(
         abstract: "Copies a file of SQLCipher 1, 2, 3 or 4 into a store of today's profile.",
         discussion: """
-            The original is kept as it is. The copy is compared with it row by row before it \
-            appears under its name. It has the same passphrase or key, or another one if a --new-… \
-            option or --new-prompt names it.
+            The original is kept as it is. The copy is compared with it row by row before the copy \
+            appears under its name. The copy has the same passphrase or key, unless a --new-… \
+            option or --new-prompt names another one.
 
             EXAMPLES
               coffer upgrade old.db notes.db
               coffer upgrade notes4.db shared.db --profile portable
 
             EXIT CODES
-              0 the copy is there and was checked, also if the report could not be written; 130 \
-            after a second Ctrl-C: it is there as a whole or not at all. Any other: this run has \
-            made none. The original is as it was in any case
+              0 the copy exists and was checked, even if the report could not be written; 130 \
+            after a second Ctrl-C: the copy is complete or absent. Any other: this run made no \
+            copy. The original is as it was in any case
             """)
 
     @OptionGroup var copy: CopyOptions

@@ -6,12 +6,13 @@ struct Verify: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Checks every page's authentication, then the structure.",
         discussion: """
-            Covers free pages and the write-ahead log too, and may run beside programs that use \
-            the store. It never moves or deletes a log that it finds. A page that stands newer in \
-            the log is checked there, and a checkpoint is said to be owed: that is not damage. \
-            Where nothing may be written it needs a store without a log or journal, and else exits \
-            with 21. Exit code 14 if anything is damaged. With --sample only so many pages, drawn \
-            anew each time, and the log are checked, and the structure is not.
+            Also covers free pages and the WAL, and may run while programs use the store. It never \
+            checkpoints or deletes a WAL that it finds. If the WAL has a newer version of a page, \
+            that version is checked, and the report says that a checkpoint is owed, which is not \
+            damage. Where nothing may be written it needs a store without a WAL or journal; \
+            otherwise the exit code is 21. The exit code is 14 if anything is damaged. With \
+            --sample it checks the WAL and only that many pages, chosen at random for each run, \
+            but not the structure.
 
             EXAMPLES
               coffer verify notes.db
@@ -20,13 +21,13 @@ struct Verify: AsyncParsableCommand {
             """)
 
     @OptionGroup var store: StoreOptions
-    @Option(help: ArgumentHelp("Check so many pages, drawn at random.", valueName: "pages"))
+    @Option(help: ArgumentHelp("Check only this many pages, chosen at random.", valueName: "pages"))
     var sample: Int?
     @OptionGroup(title: "Secret") var secret: SecretOptions
     @OptionGroup(title: "Output") var output: OutputOptions
 
     func validate() throws {
-        guard sample ?? 1 >= 1 else { throw ValidationError("--sample is 1 page or more.") }
+        guard sample ?? 1 >= 1 else { throw ValidationError("--sample must be 1 page or more.") }
     }
 
     func run() async throws {
@@ -109,22 +110,22 @@ struct VerifyResult: Report {
     var lines: [(label: String, value: String)] {
         var lines = [
             ("store", path), ("pages", "\(pageCount) of \(pageCountTotal) checked"),
-            ("log", "\(frameCount) committed frames checked"),
+            ("WAL", "\(frameCount) committed frames checked"),
             ("structure", structure),
             ("result", isGood ? soundness : "DAMAGED: restore from a backup"),
         ]
         if isCheckpointOwed {
-            let text = "owed: \(stalePageCount) pages stand in the log alone, so copy it too"
+            let text = "owed: \(stalePageCount) pages are current only in the WAL, so copy it too"
             lines.append(("checkpoint", text))
         }
         lines += damagedPages.map { ("damaged", $0.text) }
-        lines += damagedFramePages.map { ("damaged in the log", $0.text) }
+        lines += damagedFramePages.map { ("damaged in the WAL", $0.text) }
         if trailingByteCount > 0 {
             lines.append(("cut short", "the last page has \(trailingByteCount) bytes"))
         }
         if surplusByteCount > 0 {
-            let text = "\(surplusByteCount) bytes, which are not of the store; rekey needs a copy "
-            lines.append(("behind the end", text + "made by backup, which leaves them out"))
+            let text = "\(surplusByteCount) bytes that do not belong to the store; rekey needs a "
+            lines.append(("after the end", text + "copy made by backup, which leaves them out"))
         }
         lines += problems.map { ("problem", $0) }
         return lines

@@ -44,7 +44,7 @@ import Testing
         ] {
             try store.fail("sql", ["SELECT ?", "--bind", value], exitCode: 2, saying: "text:")
         }
-        try store.fail("sql", ["SELECT ?"], exitCode: 2, saying: "1 places", "0 times")
+        try store.fail("sql", ["SELECT ?"], exitCode: 2, saying: "1 parameters", "0 times")
         try store.fail("sql", ["SELECT 1", "--bind", "x"], exitCode: 2)
         try store.fail(
             "sql", ["SELECT ?", "--bind", "file:\(store.path)"], exitCode: 2, saying: "itself")
