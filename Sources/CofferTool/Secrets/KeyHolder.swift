@@ -18,7 +18,7 @@ final class KeyHolder: Sendable {
     }
 
     func takeOne() throws -> StoreKey {
-        guard let key = take() else { throw ToolError(.failure, "the key was used up already") }
+        guard let key = take() else { throw ToolError(.failure, "the key was already used") }
         return key
     }
 }

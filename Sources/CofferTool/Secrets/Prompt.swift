@@ -23,9 +23,9 @@ enum Prompt {
             terminal = try FileDescriptor.open("/dev/tty", .readWrite, options: [.closeOnExec])
         } catch {
             throw ToolError(
-                .secretSource, "there is no terminal to ask for the passphrase on",
-                hint: "name a source: --passphrase-file, --passphrase-fd, --passphrase-command, "
-                    + "--passphrase-stdin or --raw-key-fd (for a new key --new-…)")
+                .secretSource, "there is no terminal on which to ask for the passphrase",
+                hint: "Name a source: --passphrase-file, --passphrase-fd, --passphrase-command, "
+                    + "--passphrase-stdin or --raw-key-fd (for a new key --new-…).")
         }
         defer { try? terminal.close() }
         return try withoutEcho(terminal) {
@@ -50,7 +50,7 @@ enum Prompt {
         let number = terminal.rawValue
         var settings = termios()
         guard tcgetattr(number, &settings) == 0 else {
-            throw ToolError(.secretSource, "the terminal cannot be set not to show the passphrase")
+            throw ToolError(.secretSource, "the terminal's echo cannot be turned off")
         }
         let before = settings
         hide(&settings)
@@ -61,7 +61,7 @@ enum Prompt {
         return try Interruption.restoring(restore) {
             guard tcsetattr(number, TCSAFLUSH, &settings) == 0 else {
                 throw ToolError(
-                    .secretSource, "the terminal cannot be set not to show the passphrase")
+                    .secretSource, "the terminal's echo cannot be turned off")
             }
             return try work()
         }

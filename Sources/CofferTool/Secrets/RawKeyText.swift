@@ -12,8 +12,8 @@ enum RawKeyText {
         guard [64, 96].contains(stripped), decodeHex(bytes, digitCount: stripped) else {
             throw ToolError(
                 .secretSource,
-                "what comes from \(source.description) is no raw key: it has \(count) bytes",
-                hint: "a raw key has 32 bytes, or 48 with the salt, or twice as many hex digits")
+                "the input from \(source.description) is not a raw key: it has \(count) bytes",
+                hint: "Give 32 bytes, or 48 with the salt, or twice as many hex digits.")
         }
         return stripped / 2
     }

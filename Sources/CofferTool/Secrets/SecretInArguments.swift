@@ -16,9 +16,9 @@ enum SecretInArguments {
                 .secretSource,
                 "\(option) is refused: an argument is seen by every user of the machine and "
                     + "stays in the shell's history",
-                hint: "leave it out to be asked, or use \(prefix)passphrase-file, "
+                hint: "Leave it out to be asked, or use \(prefix)passphrase-file, "
                     + "\(prefix)passphrase-fd, \(prefix)passphrase-command, "
-                    + "\(prefix)passphrase-stdin or \(prefix)raw-key-fd")
+                    + "\(prefix)passphrase-stdin or \(prefix)raw-key-fd.")
         }
     }
 }

@@ -21,7 +21,8 @@ struct SecretOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Take what a shell command prints, such as 'pass show notes'.", valueName: "command"),
+            "Read it from a shell command's output, such as that of 'pass show notes'.",
+            valueName: "command"),
         completion: .list([]))
     var passphraseCommand: String?
 
@@ -30,8 +31,8 @@ struct SecretOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Read a raw key from an open descriptor: 32 bytes, or 48 with the salt, or as many "
-                + "in hex digits.",
+            "Read a raw key from an open descriptor: 32 bytes, or 48 with the salt, or twice "
+                + "as many hex digits.",
             valueName: "number"))
     var rawKeyFd: Int32?
 
@@ -60,7 +61,7 @@ struct NewSecretOptions: ParsableArguments {
     var newPassphraseFd: Int32?
 
     @Option(
-        help: ArgumentHelp("Take what a shell command prints.", valueName: "command"),
+        help: ArgumentHelp("Read it from a shell command's output.", valueName: "command"),
         completion: .list([]))
     var newPassphraseCommand: String?
 
@@ -92,7 +93,7 @@ struct NewSecretOptions: ParsableArguments {
         throw ToolError(
             .secretSource,
             "the current and the new secret both come from \(source.description)",
-            hint: "name two sources, so that neither is taken for the other")
+            hint: "Name two sources, so that neither secret is taken for the other.")
     }
 }
 
@@ -111,7 +112,7 @@ enum SecretChoice {
             throw ValidationError("Name one source of the \(prefix)secret, not \(named.count).")
         }
         if let number = named.first?.descriptor, number < 0 || number == 1 || number == 2 {
-            throw ValidationError("Descriptor \(number) is not one to read a secret from.")
+            throw ValidationError("Descriptor \(number) cannot be the source of a secret.")
         }
         return named.first ?? .prompt
     }

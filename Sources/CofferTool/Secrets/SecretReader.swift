@@ -104,7 +104,7 @@ enum SecretReader {
         }
         throw ToolError(
             .secretSource,
-            "what comes from \(source.description) is longer than \(maximumByteCount - 1) bytes",
-            hint: "is it the right source?")
+            "the input from \(source.description) is longer than \(maximumByteCount - 1) bytes",
+            hint: "Check that it is the right source.")
     }
 }

@@ -104,7 +104,7 @@ enum Interruption {
         // Erases the progress bar, or the ^C that the terminal shows.
         if Terminal.isInteractive { Terminal.writeRaw("\r\u{1b}[K") }
         if let cancel {
-            Terminal.note("interrupted; cleaning up (again to end at once)")
+            Terminal.note("interrupted; cleaning up (interrupt again to end at once)")
             return cancel()
         }
         for restore in restores.reversed() { restore() }

@@ -75,7 +75,7 @@ protocol Report: Encodable {
 
 /// Options for the output of a verb.
 struct OutputOptions: ParsableArguments {
-    @Flag(help: "Write one JSON object (with a failure: to standard error).")
+    @Flag(help: "Write one JSON object (after a failure, to standard error).")
     var json = false
 
     @Option(
@@ -84,7 +84,7 @@ struct OutputOptions: ParsableArguments {
             valueName: "style"))
     var progress = ProgressStyle.auto
 
-    @Flag(name: .shortAndLong, help: "Say nothing but data and errors.")
+    @Flag(name: .shortAndLong, help: "Write only data, warnings and errors.")
     var quiet = false
 
     /// Writes the report to standard output.

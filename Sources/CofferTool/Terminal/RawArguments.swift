@@ -10,7 +10,7 @@ enum RawArguments {
             else { continue }
             throw ToolError(
                 .usage, "argument \(index) is not UTF-8",
-                hint: "a file with such a name has to be renamed first")
+                hint: "If it names a file, rename the file first.")
         }
     }
 }
