@@ -11,21 +11,21 @@ enum BoundValue {
         switch argument[..<colon] {
         case "text": return .text(rest)
         case "null":
-            guard rest.isEmpty else { throw unusable("null:", "stands alone") }
+            guard rest.isEmpty else { throw unusable("null:", "takes no value") }
             return .null
         case "int":
             guard let integer = Int64(rest) else {
-                throw unusable("int:", "wants an integer of 64 bits")
+                throw unusable("int:", "needs an integer of 64 bits")
             }
             return .integer(integer)
         case "real":
             guard let real = Double(rest), !real.isNaN else {
-                throw unusable("real:", "wants a number")
+                throw unusable("real:", "needs a number")
             }
             return .real(real)
         case "hex":
             guard let bytes = bytes(hex: rest) else {
-                throw unusable("hex:", "wants an even number of hex digits")
+                throw unusable("hex:", "needs an even number of hex digits")
             }
             return .blob(bytes)
         case "file":
@@ -37,7 +37,7 @@ enum BoundValue {
 
     private static func unusable(_ prefix: String, _ reason: String) -> ToolError {
         ToolError(
-            .usage, "\(prefix) \(reason)", hint: "a value behind text: is taken as it is")
+            .usage, "\(prefix) \(reason)", hint: "Put text: before a value to take it as it is.")
     }
 
     private static func bytes(hex: String) -> Data? {

@@ -67,9 +67,10 @@ struct CSVImport {
             message: "column \(column.name) holds \(kind) and would change a field of "
                 + "\(field.utf8.count) bytes",
             hint: table.isMade
-                ? "--text makes all columns text, --null TEXT names what stands for NULL; or "
-                    + "make the table beforehand"
-                : "--null TEXT names what stands for NULL; or give the column another type")
+                ? "Make all columns text with --text, name the text that stands for NULL with "
+                    + "--null TEXT, or create the table beforehand."
+                : "Name the text that stands for NULL with --null TEXT, or give the column "
+                    + "another type.")
     }
 
     /// Compares bytes, because equal `String`s may differ in how their accents are composed.
@@ -87,7 +88,7 @@ struct CSVImport {
                     line: 1, message: "the table \(table.name) has no column named \(name)")
             }
             guard seen.insert(position).inserted else {
-                throw RecordProblem(line: 1, message: "the column \(name) is there twice")
+                throw RecordProblem(line: 1, message: "the column \(name) appears twice")
             }
             return table.columns[position]
         }
@@ -100,7 +101,7 @@ struct CSVImport {
         if let existing = try ImportTable.existing(table, in: run.connection) {
             guard !isTextOnly else {
                 throw ToolError(
-                    .usage, "the table \(table) exists: --text is for a table that is made")
+                    .usage, "the table \(table) exists: --text is only for a new table")
             }
             return existing
         }

@@ -71,7 +71,7 @@ struct CSVLayout {
                 guard index + 1 < bytes.count, bytes[index + 1] == 0x0a else {
                     throw RecordProblem(
                         line: state.line, message: "a carriage return without a line feed",
-                        hint: "put the field in quotes, or end the lines with LF or CR LF")
+                        hint: "Put the field in quotes, or end the lines with LF or CR LF.")
                 }
                 index += 1
                 continue
@@ -129,7 +129,7 @@ struct CSVLayout {
             if byte == 0x22 {
                 throw RecordProblem(
                     line: line, message: "a quote inside a field that does not begin with one",
-                    hint: "put the whole field in quotes and double the quotes in it")
+                    hint: "Put the whole field in quotes and double the quotes in it.")
             }
             return byte == delimiter ? .fieldStart : .plain
         case .quoted: return byte == 0x22 ? .quote : .quoted
@@ -137,8 +137,8 @@ struct CSVLayout {
             if byte == 0x22 { return .quoted }
             if byte == delimiter { return .fieldStart }
             throw RecordProblem(
-                line: line, message: "something stands between a closing quote and the delimiter",
-                hint: "a quote inside a quoted field is doubled")
+                line: line, message: "something is between a closing quote and the delimiter",
+                hint: "Double each quote inside a quoted field.")
         }
     }
 }

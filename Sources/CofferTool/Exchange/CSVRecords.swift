@@ -48,7 +48,7 @@ struct CSVRecords {
                 throw RecordProblem(
                     line: line,
                     message: "the record is longer than \(Self.maximumRecordByteCount) bytes",
-                    hint: "is there a quote that never ends?")
+                    hint: "Look for a quote that never ends.")
             }
             // For a record longer than a chunk, reads as much again, so that it is not scanned too
             // often.
@@ -88,11 +88,12 @@ struct CSVRecords {
         } catch {
             throw RecordProblem(
                 line: part.lines[min(records.count, part.lines.count - 1)],
-                message: "the record cannot be taken apart")
+                message: "the record cannot be parsed")
         }
         if let failure { throw failure }
         guard records.count == part.lines.count else {
-            throw RecordProblem(line: line, message: "records are not taken apart as counted")
+            throw RecordProblem(
+                line: line, message: "the records parsed are not as many as the records counted")
         }
         return records
     }

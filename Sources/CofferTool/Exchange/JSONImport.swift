@@ -81,7 +81,7 @@ struct JSONImport {
             }
             guard seen.insert(position).inserted else {
                 throw RecordProblem(
-                    line: line, message: "the column \(member.key) is there twice")
+                    line: line, message: "the column \(member.key) appears twice")
             }
             let column = table.columns[position]
             guard column.affinity.keeps(member.value, isStrict: table.isMade) else {
@@ -89,8 +89,8 @@ struct JSONImport {
                     line: line,
                     message: "column \(column.name) would change a value of the class "
                         + member.value.storageClass.description,
-                    hint: "make the table beforehand with a column that has no type: it keeps "
-                        + "every value as it is")
+                    hint: "Create the table beforehand with a column that has no type: it keeps "
+                        + "every value as it is.")
             }
             return position
         }

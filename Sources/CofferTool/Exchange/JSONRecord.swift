@@ -38,7 +38,7 @@ struct JSONRecord {
                 skipSpace()
                 let key = try string()
                 guard keys.insert(key).inserted else {
-                    throw problem("the key \(key) is there twice")
+                    throw problem("the key \(key) appears twice")
                 }
                 skipSpace()
                 guard take(0x3a) else { throw problem("a colon is missing after the key \(key)") }
@@ -181,7 +181,7 @@ struct JSONRecord {
         var code: UInt32 = 0
         for byte in bytes[index..<index + 4] {
             guard let digit = Character(Unicode.Scalar(byte)).hexDigitValue else {
-                throw problem("\\u wants four hex digits")
+                throw problem("\\u needs four hex digits")
             }
             code = code << 4 | UInt32(digit)
         }

@@ -43,7 +43,7 @@ final class OutputFile {
                 FilePath(named.file.temporaryPath), .writeOnly,
                 options: [.create, .exclusiveCreate, .closeOnExec], permissions: .ownerReadWrite)
         } catch {
-            throw ToolError(.noSpaceOrIO, "\(path) cannot be made: \(error)")
+            throw ToolError(.noSpaceOrIO, "\(path) cannot be created: \(error)")
         }
         self.named = named
     }

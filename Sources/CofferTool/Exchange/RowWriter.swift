@@ -99,13 +99,13 @@ struct CSVWriter: RowWriter {
         case .real(let real) where real.isFinite: return real.description
         case .real: throw unsayable("an infinite number", index)
         case .blob:
-            throw unsayable("a blob", index, " (or hex(…) and base64 forms of your own)")
+            throw unsayable("a blob", index, ", or encode blobs yourself, as with hex(…) or base64")
         case .text(let text):
             if text == null, text.utf8.elementsEqual(null.utf8) {
                 guard text.isEmpty else {
                     throw ToolError(
                         .failure, "column \(columns[index]) holds the text that stands for NULL",
-                        hint: "choose another --null")
+                        hint: "Choose another --null.")
                 }
                 isAmbiguous = true
             }
@@ -115,8 +115,8 @@ struct CSVWriter: RowWriter {
 
     private func unsayable(_ what: String, _ index: Int, _ more: String = "") -> ToolError {
         ToolError(
-            .failure, "column \(columns[index]) holds \(what), which CSV cannot say",
-            hint: "use jsonl or sql\(more)")
+            .failure, "column \(columns[index]) holds \(what), which CSV cannot express",
+            hint: "Use jsonl or sql\(more).")
     }
 
     /// Quotes text that a reader could misinterpret. In a single column it also quotes the empty

@@ -80,7 +80,7 @@ struct SQLDump {
             guard words.count > 1, words[1].lowercased() == "virtual" else { continue }
             throw ToolError(
                 .failure, "\(table.name) is a virtual table, which SQL text cannot hold",
-                hint: "name the other tables: --table NAME")
+                hint: "Name the other tables with --table NAME.")
         }
     }
 

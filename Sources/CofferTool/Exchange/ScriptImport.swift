@@ -115,7 +115,7 @@ struct ScriptImport {
         case "BEGIN", "COMMIT", "RELEASE": return
         case let verb?:
             throw ToolError(
-                .failure, "\(verb) in the file cannot be done: the whole file is one transaction")
+                .failure, "\(verb) in the file is not possible: the whole file is one transaction")
         }
     }
 
@@ -134,6 +134,6 @@ struct ScriptImport {
         var count = 0
         while try check.step() { count += 1 }
         guard count > 0 else { return }
-        Terminal.warn("\(count) rows break a foreign key, as the file switches their check off")
+        Terminal.warn("\(count) rows violate a foreign key, because the file turns the check off")
     }
 }

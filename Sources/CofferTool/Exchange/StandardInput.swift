@@ -6,7 +6,7 @@ enum StandardInput {
     static func claim(_ data: String?, _ secret: SecretOptions) throws {
         guard let data, try secret.source().isStandardInput else { return }
         throw ValidationError(
-            "Standard input cannot be both \(data) and the secret: name another source of one.")
+            "Standard input cannot be both \(data) and the secret: name another source for one.")
     }
 
     /// Reads all of it as UTF-8.

@@ -112,7 +112,8 @@ struct StoredBucket: Sendable {
     private func requireKeyType(_ ask: (SQL) throws -> [Row]) throws -> KeyType {
         guard let type = try keyType(ask: ask) else {
             throw ToolError(
-                .notFound, "there is no bucket \(name)", hint: "coffer kv list names the buckets")
+                .notFound, "there is no bucket \(name)",
+                hint: "List the buckets with coffer kv list.")
         }
         return type
     }
@@ -141,7 +142,8 @@ struct StoredBucket: Sendable {
                 case .blob(let bytes) = try BoundValue.parse(key, apartFrom: "")
             else {
                 throw ToolError(
-                    .usage, "the keys of \(name) are bytes", hint: "write a UUID, or hex:00ff")
+                    .usage, "the keys of \(name) are bytes",
+                    hint: "Write a UUID, or bytes as hex:00ff.")
             }
             return .blob(bytes)
         }

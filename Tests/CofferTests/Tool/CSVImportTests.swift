@@ -164,7 +164,7 @@ import Testing
                 [1, 2.0, "2013-01-01", "007", "d"], [9, 1.5, 5, "y", "d"],
             ])
         for (text, words) in [
-            ("id,nix\n1,2\n", "no column named nix"), ("id,ID\n1,2\n", "there twice"),
+            ("id,nix\n1,2\n", "no column named nix"), ("id,ID\n1,2\n", "appears twice"),
             ("id\n007\n", "column id"), ("id\nx\n", "column id"), ("d\n007\n", "column d"),
             ("r\n9007199254740993\n", "column r"), ("id\n9\n", "line 2: UNIQUE"),
             ("id,s\n10,\n", "NOT NULL"),
