@@ -4,30 +4,13 @@ import Testing
 
 @testable import Coffer
 
-/// Aggregates, lists of any length, texts, ranges and pages: compared with what Swift says.
-@Suite(.againstHanging) struct ManyRowsTests {
-    private let fixture: RecordFixture
+/// Aggregates, ranges, pages and many keys: compared with what Swift says.
+@Suite(.againstHanging) struct ManyRowsTests: NotesSuite {
+    let fixture: RecordFixture
     private let notes: [Note]
 
     init() throws {
-        fixture = try RecordFixture()
-        notes = (1...40).map { id in
-            var note = Note.numbered(id)
-            note.rank = Double(id % 7)
-            note.note = id % 3 == 0 ? "n\(id % 4)" : nil
-            note.created = Date(timeIntervalSince1970: Double(id % 5))
-            return note
-        }
-        let notes = notes
-        try fixture.store.write { tx in try tx.insert(notes) }
-    }
-
-    private func read<T>(_ body: (inout ReadTransaction) throws -> T) throws -> T {
-        try fixture.store.read(body)
-    }
-
-    private func ids(_ condition: Condition<Note>) throws -> [Int] {
-        try read { tx in try tx.fetch(Note.where(condition).order(by: \.id)) }.map(\.id)
+        (fixture, notes) = try Self.makeFixture()
     }
 
     @Test func `aggregates are those of the rows`() throws {
@@ -63,89 +46,15 @@ import Testing
         #expect(counts == Dictionary(grouping: notes, by: \.note).mapValues(\.count))
     }
 
-    @Test func `a list may be of any length, and of texts and NULL`() throws {
-        let many = Array(stride(from: -50_000, to: 50_000, by: 3))
-        #expect(try ids(many.contains(\.id)) == notes.map(\.id).filter { many.contains($0) })
-        let texts: [String?] = (0..<2_000).map { "n\($0)" } + [nil]
-        #expect(try ids(texts.contains(\.note)).count == 40)
-        #expect(
-            try ids(!texts.dropLast().contains(\.note)) == notes.filter { $0.note == nil }.map(\.id)
-        )
-        #expect(try ids(Array(repeating: "x", count: 3_000).contains(\.title)) == [])
-        let dates = (0..<1_500).map { Date(timeIntervalSince1970: Double($0) + 2) }
-        #expect(
-            try ids(dates.contains(\.created))
-                == notes.filter { dates.contains($0.created) }.map(\.id))
-    }
-
-    struct Thing: Record, Equatable {
-        static var isWithoutRowID: Bool { true }
-        static var indexes: [Index<Self>] { [Index(\.name), Index(\.weight, \.name)] }
-        var id: UUID
-        var name: String
-        var weight: Double
-        var data: Data
-    }
-
-    @Test func `lists of every storage class find what is equal, as few values do`() throws {
-        let things = (0..<300).map { index in
-            Thing(
-                id: UUID(), name: index == 0 ? "" : "x\u{0}\(index)é",
-                weight: index == 1 ? .leastNonzeroMagnitude : Double(index) / 3,
-                data: Data(repeating: 7, count: index))
-        }
-        try fixture.store.write { tx throws in
-            try tx.insert(things)
-            for part in [things[..<150], things[150...], things[..<9]] {
-                func isFound(_ condition: Condition<Thing>) throws {
-                    let found = try tx.fetch(Thing.where(condition)).map(\.id)
-                    #expect(Set(found) == Set(part.map(\.id)) && found.count == part.count)
-                }
-                try isFound(part.map(\.id).contains(\.id))
-                try isFound(part.map(\.name).contains(\.name))
-                try isFound(part.map(\.weight).contains(\.weight))
-                try isFound(part.map(\.data).contains(\.data))
-            }
-            #expect(try tx.delete(Thing.where(things.map(\.id).contains(\.id))) == 300)
-        }
-    }
-
-    /// What the engine means to do for a query.
-    private func plan<R: Record>(of query: Query<R>) throws -> String {
-        try read { tx throws in
-            // Makes the function of lists known on this connection.
-            _ = try tx.fetch(query)
-            let sql = query.selectSQL(try RecordPlan.of(R.self))
-            return try tx.rows("EXPLAIN QUERY PLAN \(sql)")
-                .map { try $0.get("detail", as: String.self) }.joined(separator: "\n")
-        }
-    }
-
-    @Test func `a list of any length is looked up by an index`() throws {
-        try fixture.store.write { tx in try tx.create(Thing.self) }
-        for count in [3, 100, 101, 5000] {
-            let ids = (0..<count).map { _ in UUID() }
-            let byKey = try plan(of: Thing.where(ids.contains(\.id)))
-            #expect(byKey.contains("USING PRIMARY KEY (id=?)"), "\(byKey)")
-            let byRowID = try plan(of: Note.where((0..<count).contains(\.id)))
-            #expect(byRowID.contains("USING INTEGER PRIMARY KEY (rowid"), "\(byRowID)")
-            let list = try plan(of: Note.where(Array(0..<count).contains(\.id)))
-            #expect(list.contains("USING INTEGER PRIMARY KEY (rowid=?)"), "\(list)")
-            let names = (0..<count).map { "\($0)" }
-            let byName = try plan(of: Thing.where(names.contains(\.name)))
-            #expect(byName.contains("USING INDEX index_thing_name (name=?)"), "\(byName)")
-        }
-    }
-
     @Test func `the next page is looked up by an index, and nothing is sorted`() throws {
-        let thing = Thing(id: UUID(), name: "n", weight: 1, data: Data())
+        let thing = ListConditionTests.Thing(id: UUID(), name: "n", weight: 1, data: Data())
         try fixture.store.write { tx in try tx.insert(thing) }
         for order in [QueryOrder.ascending, .descending] {
             let sign = order == .ascending ? ">" : "<"
             let byKey = try plan(of: Note.order(by: \.id, order).after(notes[3]).limit(3))
             #expect(byKey.contains("PRIMARY KEY (rowid\(sign)?)"), "\(byKey)")
             #expect(!byKey.contains("TEMP B-TREE"), "\(byKey)")
-            let query = Thing.order(by: \.weight, order).order(by: \.name, order)
+            let query = ListConditionTests.Thing.order(by: \.weight, order).order(by: \.name, order)
             let byIndex = try plan(of: query.after(thing).limit(3))
             #expect(byIndex.contains("index_thing_weight_name (weight\(sign)?)"), "\(byIndex)")
             #expect(!byIndex.contains("TEMP B-TREE"), "\(byIndex)")
@@ -230,20 +139,6 @@ import Testing
         }
     }
 
-    @Test func `texts that differ in case are two values in any column`() throws {
-        try fixture.store.write { tx throws in
-            try tx.execute(
-                """
-                CREATE TABLE word(
-                    id INTEGER NOT NULL PRIMARY KEY, text TEXT NOT NULL COLLATE NOCASE)
-                """)
-            try tx.insert([Word(id: 1, text: "a"), Word(id: 2, text: "A"), Word(id: 3, text: "a")])
-            #expect(try tx.counts(by: \Word.text) == ["a": 2, "A": 1])
-            #expect(try tx.distinct(\Word.text) == ["A", "a"])
-            #expect(try tx.distinct(\Word.text, Word.order(by: \.id).limit(2)) == ["A", "a"])
-        }
-    }
-
     @Test func `an offset is left out before the first page alone`() throws {
         try read { tx throws in
             let pages = Note.all.inOrderOfKey().limit(3, offset: 5)
@@ -251,107 +146,6 @@ import Testing
             let last = try #require(try tx.find(Note.self, first[2]))
             let second = try tx.fetch(pages.after(last)).map(\.id)
             #expect(first + second == Array(notes.map(\.id).sorted()[5..<11]))
-        }
-    }
-
-    @Test func `a list that nobody packed is an error, not a crash`() throws {
-        _ = try ids(Array(1...500).contains(\.id))
-        for list in ["x''", "x'00'", "'text'", "NULL", "randomblob(64)", "zeroblob(32)"] {
-            _ = try? fixture.values("SELECT coffer_value(\(SQL(text: list)), 0)")
-            _ = try? fixture.values("SELECT coffer_value(\(SQL(text: list)), 9223372036854775807)")
-            _ = try? fixture.values("SELECT coffer_value(\(SQL(text: list)), -1)")
-        }
-        #expect(try ids(\.id == 1) == [1])
-    }
-
-    struct Word: Record, Equatable {
-        var id: Int
-        var text: String
-    }
-
-    @Test(arguments: [
-        "", "a", "A", "%", "_", "\\", "é", "e\u{301}", "\u{10FFFF}", "a\u{0}", "\u{D7FF}",
-    ])
-    func `texts are compared as their bytes are`(part: String) throws {
-        let texts = [
-            "", "a", "A", "ab", "a%b", "a_b", "a\\b", "%", "é", "e\u{301}", "\u{10FFFF}x",
-            "a\u{0}b",
-            "b", "ba", "\u{D7FF}z", "\u{E000}",
-        ]
-        let words = texts.enumerated().map { Word(id: $0, text: $1) }
-        try fixture.store.write { tx in try tx.insert(words) }
-        func found(_ condition: Condition<Word>) throws -> [String] {
-            try read { tx in try tx.fetch(Word.where(condition).order(by: \.id)) }.map(\.text)
-        }
-        func expected(_ isFound: (String) -> Bool) -> [String] { texts.filter(isFound) }
-        let bytes = Array(part.utf8)
-        #expect(try found(.hasPrefix(\.text, part)) == expected { $0.utf8.starts(with: bytes) })
-        #expect(
-            try found(.hasSuffix(\.text, part))
-                == expected { $0.utf8.reversed().starts(with: bytes.reversed()) })
-        #expect(
-            try found(.contains(\.text, part))
-                == expected { text in
-                    let all = Array(text.utf8)
-                    return (0...all.count).contains { all[$0...].starts(with: bytes) }
-                })
-    }
-
-    @Test func `without case, and by a pattern`() throws {
-        #expect(try ids(.hasPrefix(\.title, "N4", isCaseSensitive: false)) == [4, 40])
-        #expect(try ids(.contains(\.title, "N4", isCaseSensitive: false)) == [4, 40])
-        #expect(try ids(.hasSuffix(\.title, "N4", isCaseSensitive: false)) == [4])
-        #expect(try ids(.like(\.title, "n_4")) == [14, 24, 34])
-        #expect(try ids(.like(\.title, "n\\_4")) == [])
-    }
-
-    @Test func `without case, what a pattern has another meaning for is a letter`() throws {
-        let texts = ["a%b", "A%B", "axb", "a_b", "a\\b", "%", "_", "\\", "ab"]
-        try fixture.store.write { tx in
-            try tx.insert(texts.enumerated().map { Word(id: $0, text: $1) })
-        }
-        for part in ["%", "_", "\\", "a%", "%b", "A_B", "a\\B"] {
-            let lower = part.lowercased()
-            func check(_ condition: Condition<Word>, _ isFound: (String) -> Bool) throws {
-                let found = try read { tx in try tx.fetch(Word.where(condition).order(by: \.id)) }
-                #expect(found.map(\.text) == texts.filter { isFound($0.lowercased()) }, "\(part)")
-            }
-            try check(.hasPrefix(\.text, part, isCaseSensitive: false)) { $0.hasPrefix(lower) }
-            try check(.hasSuffix(\.text, part, isCaseSensitive: false)) { $0.hasSuffix(lower) }
-            try check(.contains(\.text, part, isCaseSensitive: false)) { $0.contains(lower) }
-        }
-    }
-
-    @Test func `without case a text ends at its first NUL`() throws {
-        try fixture.store.write { tx in try tx.insert(Word(id: 1, text: "a\u{0}b")) }
-        func count(_ condition: Condition<Word>) throws -> Int {
-            try read { tx in try tx.count(Word.where(condition)) }
-        }
-        #expect(try count(.contains(\.text, "b")) == 1)
-        #expect(try count(.contains(\.text, "B", isCaseSensitive: false)) == 0)
-        #expect(try count(.hasPrefix(\.text, "A", isCaseSensitive: false)) == 1)
-    }
-
-    @Test func `a long list serves every verb`() throws {
-        let list = Array(21...5_000)
-        let query = Note.where(list.contains(\.id))
-        let sorted = query.order(by: \.id)
-        try fixture.store.write { tx throws in
-            #expect(try tx.count(query.limit(7)) == 7)
-            #expect(try tx.exists(query))
-            #expect(try tx.first(sorted)?.id == 21)
-            #expect(try tx.min(\.id, query) == 21)
-            #expect(try tx.sum(\.id, sorted.limit(2)) == 43)
-            #expect(try tx.distinct(\.pinned, query) == [false, true])
-            #expect(try tx.counts(by: \.pinned, query) == [false: 10, true: 10])
-            #expect(try tx.fetch(sorted.after(notes[30])).map(\.id) == Array(32...40))
-            var count = 0
-            try tx.forEach(query) { _ in count += 1 }
-            #expect(count == 20)
-            #expect(try tx.update(query.set(\.title, to: "x")) == 20)
-            #expect(try tx.update(sorted.limit(3).set(\.title, to: "y")) == 3)
-            #expect(try tx.delete(sorted.limit(2)) == 2)
-            #expect(try tx.count(Note.where(\.title == "y" && list.contains(\.id))) == 1)
         }
     }
 

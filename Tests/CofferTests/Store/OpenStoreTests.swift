@@ -1,0 +1,124 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+
+/// Opening and closing a store, and what other processes do to its file.
+@Suite(.againstHanging) struct OpenStoreTests: StoreSuite {
+    let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    @Test func `a second store on the same file is .alreadyOpen until the first is closed`() throws
+    {
+        let store = try make()
+        let link = folder.path("link.db")
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
+        expect(.alreadyOpen) { _ = try Store(path: path, key: .numbered(1)) }
+        expect(.alreadyOpen) { _ = try Store(path: link, key: .numbered(1)) }
+        try store.close()
+        let second = try Store(path: link, key: .numbered(1))
+        try store.close()
+        expect(.alreadyOpen) { _ = try Store(path: path, key: .numbered(1)) }
+        _ = second.path
+    }
+
+    @Test func `a store that is let go gives the file free`() throws {
+        do { _ = try make() }
+        _ = try make()
+    }
+
+    @Test func `everything after close is .closed`() async throws {
+        let store = try make()
+        try await store.close()
+        try await store.close()
+        let late: [() throws -> Void] = [
+            { try store.read { _ in } }, { try store.write { _ in } }, { try store.suspend() },
+            { try store.rekey(to: .numbered(2)) }, { try store.reopen(with: .numbered(1)) },
+            { _ = try store.snapshot() },
+        ]
+        for verb in late { _ = expect(.closed) { try verb() } }
+        await #expect {
+            try await store.write { _ in }
+        } throws: { ($0 as? StoreError)?.code == .closed }
+        #expect(!FileManager.default.fileExists(atPath: path + "-wal"))
+    }
+
+    @Test func `close, rekey and verbs of one's own transaction are misuse inside a body`() throws {
+        let store = try make()
+        let changes: [() throws -> Void] = [
+            { try store.close() }, { try store.suspend() }, { try store.resume() },
+            { try store.rekey(to: .numbered(2)) }, { try store.reopen(with: .numbered(1)) },
+        ]
+        for change in changes {
+            try store.write { _ in _ = expect(.misuse) { try change() } }
+            try store.read { _ in _ = expect(.misuse) { try change() } }
+        }
+        try store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        #expect(try values(store) == [1])
+    }
+
+    @Test(arguments: [
+        ("PRAGMA journal_mode = DELETE", "Configuration.journalMode"),
+        ("PRAGMA key = 'x'", "store.rekey(to:)"), ("PRAGMA rekey = 'x'", "store.rekey(to:)"),
+        ("ATTACH 'other.db' AS other", "another Store"),
+        ("PRAGMA synchronous = OFF", "Configuration"), ("COMMIT", "throw to roll back"),
+    ])
+    func `misuse in a body says what to do instead`(sql: String, words: String) throws {
+        let store = try make()
+        let error = expect(.misuse) {
+            try store.write { tx in try tx.execute(SQL(text: sql)) }
+        }
+        let text = try #require(error).description
+        #expect(text.contains(words), "\(text)")
+    }
+
+    @Test(arguments: journalModes)
+    func `a read-only store reads and refuses to write`(mode: Configuration.JournalMode) throws {
+        do { try make(.testing(mode)).close() }
+        let store = try make(.testing(mode), mode: .readOnly)
+        #expect(try values(store) == [])
+        expect(.readOnly) { try store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") } }
+        expect(.readOnly) { try store.rekey(to: .numbered(2)) }
+    }
+
+    @Test func `a store with all its connections costs one derivation, made or opened`() throws {
+        // In a process of its own: the counter is the process's, and tests run side by side.
+        #expect(
+            try Peer.run(["derivations", path])
+                == ["4 readers, 1 derivations", "4 readers, 2 derivations"])
+    }
+
+    // MARK: Other processes
+
+    @Test(arguments: journalModes)
+    func `a write beside another process's write is .busy and loses nothing`(
+        mode: Configuration.JournalMode
+    ) throws {
+        let store = try make(.impatient(mode))
+        let peer = try Peer(["hold-write", mode.description, path, "1"])
+        try #require(peer.line() == "ready")
+        expect(.busy) { try store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") } }
+        peer.goOn()
+        #expect(peer.finish() == ["released"])
+        try store.write { tx in try tx.execute("INSERT INTO t VALUES (2)") }
+        #expect(try values(store) == [2])
+    }
+
+    @Test(arguments: journalModes)
+    func `a store that another process rekeys gets .wrongKey, not garbage`(
+        mode: Configuration.JournalMode
+    ) throws {
+        let store = try make(.testing(mode))
+        try store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        #expect(try values(store) == [1])
+        #expect(try Peer.run(["rekey-now", mode.description, path, "1", "2"]) == ["rekeyed"])
+        expect(.wrongKey) { _ = try values(store) }
+        expect(.wrongKey) { try store.write { tx in try tx.execute("INSERT INTO t VALUES (2)") } }
+        try store.close()
+        let again = try Store(path: path, key: .numbered(2), configuration: .testing(mode))
+        #expect(try values(again) == [1])
+    }
+}
