@@ -1,0 +1,233 @@
+import Coffer
+import Foundation
+import Testing
+
+/// The code of the articles, as they show it, compiled and run. `ArticleTests` compares both.
+@Suite(.againstHanging) struct ArticleCode {
+    private let folder: TemporaryFolder
+    private let store: Store
+
+    init() throws {
+        folder = try TemporaryFolder()
+        store = try Store(path: folder.path(), key: .numbered(1), configuration: .testing())
+    }
+
+    // MARK: Coffer
+
+    /// Compiled only: a test leaves no file in the folder that it runs in.
+    private func frontPage(text: String) async throws {
+        struct Note: Record {
+            var id = UUID()
+            var title: String
+        }
+        let store = try await Store(path: "notes.db", key: .passphrase(text))
+        try await store.write { tx in try tx.insert(Note(title: "Buy milk")) }
+    }
+
+    @Test func `Coffer: a store in memory`() throws {
+        let scratch = try Store(.memory)
+        #expect(try scratch.read { tx in try tx.rows("SELECT 1").count } == 1)
+    }
+
+    // MARK: Queries
+
+    struct Author: Record {
+        var id: Int64?
+        var name: String
+    }
+
+    @Test func `Queries: conditions, order and pages`() throws {
+        struct Note: Record {
+            var id: Int
+            var pinned: Bool
+            var created: Date
+        }
+        try store.write { tx in
+            for id in 0..<50 {
+                let created = Date(timeIntervalSince1970: Double(id % 3))
+                try tx.insert(Note(id: id, pinned: id % 2 == 0, created: created))
+            }
+        }
+        let recent = Note.where(\.pinned == true).order(by: \.created, .descending).limit(20)
+        let notes = try store.read { tx in try tx.fetch(recent) }
+        #expect(notes.count == 20)
+        var shown: [Int] = []
+        func show(_ page: [Note]) { shown += page.map(\.id) }
+        try store.read { tx in
+            let query = Note.order(by: \.created).inOrderOfKey().limit(20)
+            var page = try tx.fetch(query)
+            while let last = page.last {
+                show(page)
+                page = try tx.fetch(query.after(last))
+            }
+        }
+        #expect(shown.sorted() == Array(0..<50))
+    }
+
+    @Test func `Queries: references and joins`() throws {
+        struct Article: Record {
+            static var references: [Reference<Self>] { [Reference(\.author, to: Author.self)] }
+            var id: Int64?
+            var author: Int64?
+            var title: String
+        }
+        try store.write { tx in
+            try tx.insert(Author(id: 1, name: "Ada"))
+            try tx.insert(Article(id: 1, author: 1, title: "Notes"))
+        }
+        let ofAda =
+            Article.where(Author.where(\.name == "Ada").contains(\.author) && \.title != "")
+        #expect(try store.read { tx in try tx.fetch(ofAda).count } == 1)
+        var names: [String] = []
+        try store.read { tx in
+            let join = Article.where(\.title != "").joining(\.author, to: Author.order(by: \.name))
+            for (article, author) in try tx.fetch(join) {
+                names.append("\(article.title) by \(author.name)")
+            }
+        }
+        #expect(names == ["Notes by Ada"])
+    }
+
+    // MARK: Records
+
+    @Test func `Records: a type is a table`() throws {
+        struct Note: Record {
+            var id: UUID
+            var title: String
+            var pinned: Bool
+            var created: Date
+            var body: Data
+        }
+
+        let note = Note(id: UUID(), title: "a", pinned: true, created: Date(), body: Data([1]))
+        try store.write { tx in try tx.insert(note) }
+        let pinned = try store.read { tx in
+            try tx.fetch(Note.where(\.pinned == true).order(by: \.created, .descending).limit(20))
+        }
+        #expect(pinned.map(\.id) == [note.id])
+    }
+
+    @Test func `Records: encodings`() throws {
+        struct Note: Record {
+            var id: UUID
+            var created: Date
+            static var encodings: [PartialKeyPath<Note>: ColumnEncoding] {
+                [\.created: .date(.iso8601), \.id: .uuidText]
+            }
+        }
+        let note = Note(id: UUID(), created: Date(timeIntervalSince1970: 0))
+        let row = try store.write { tx in
+            try tx.insert(note)
+            return try tx.firstRow("SELECT id, created FROM note")
+        }
+        #expect(try row?.get(0, as: String.self) == note.id.uuidString)
+        #expect(try row?.get(1, as: String.self).hasPrefix("1970-01-01") == true)
+    }
+
+    @Test func `Records: stored properties`() throws {
+        struct Note: Record {
+            static var access: RecordAccess { .storedProperties }
+            var id: UUID
+            var title: String
+        }
+        #expect(try Note.accessReport().reason == nil)
+    }
+
+    // MARK: Schema and migrations
+
+    @Test func `Schema: what a type declares`() throws {
+        struct Note: Record {
+            var id: UUID
+            var title: String
+            var author: Int64?
+        }
+        struct Article: Record {
+            static var indexes: [Index<Self>] {
+                [Index(\.created), Index(\.author, \.title, isUnique: true)]
+            }
+            static var references: [Reference<Self>] {
+                [Reference(\.author, to: Author.self, onDelete: .cascade)]
+            }
+            static var defaults: [Default<Self>] { [Default(\.pinned, false)] }
+
+            var id: Int64?
+            var author: Int64
+            var title: String
+            var created: Date
+            var pinned: Bool
+        }
+        try store.write { tx in
+            try tx.create(Note.self)
+            try tx.create(Author.self)
+            try tx.create(Article.self)
+        }
+        let tables = try store.read { tx in
+            try tx.rows("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+        }
+        #expect(tables.count == 3)
+    }
+
+    @Test func `Schema: migrations`() async throws {
+        struct Article: Record {
+            var id: Int64?
+            var title: String
+        }
+        let migrations = [
+            Migration("create articles") { tx in try tx.create(Article.self) },
+            Migration("trim titles") { tx in
+                try tx.execute("UPDATE article SET title = trim(title)")
+            },
+        ]
+        try await store.migrate(migrations) {
+            print("\($0.name): \($0.completedCount) of \($0.totalCount)")
+        }
+        try await store.write { tx in
+            try tx.execute("CREATE TABLE book (id INTEGER PRIMARY KEY, number INTEGER)")
+            try tx.execute("INSERT INTO book VALUES (1, 7)")
+        }
+        let another = [
+            Migration("number is a text") { tx in
+                try tx.execute("CREATE TABLE new (id INTEGER PRIMARY KEY, number TEXT NOT NULL)")
+                try tx.execute("INSERT INTO new SELECT id, CAST(number AS TEXT) FROM book")
+                try tx.execute("DROP TABLE book")
+                try tx.execute("ALTER TABLE new RENAME TO book")
+            }
+        ]
+        try await store.migrate(migrations + another)
+        let number = try await store.read { tx in
+            try tx.scalar("SELECT number FROM book", as: String.self)
+        }
+        #expect(number == "7")
+    }
+
+    // MARK: Transactions
+
+    @Test func `Transactions: a body's value`() async throws {
+        struct Note: Record {
+            var id = UUID()
+            var title: String
+        }
+        let note = Note(title: "a")
+        let count = try await store.write { tx in
+            try tx.insert(note)
+            return try tx.count(Note.all)
+        }
+        #expect(count == 1)
+    }
+
+    // MARK: Coming from FMDB
+
+    /// What FMDB's `FMDatabase` gives.
+    private struct ForeignDatabase {
+        let sqliteHandle: UnsafeMutableRawPointer
+    }
+
+    @Test func `FMDB: an open handle is shared`() throws {
+        let raw = try RawConnection(folder.path("other.db"), key: 7)
+        try #require(raw.run("CREATE TABLE t(a)") == 0)
+        let database = ForeignDatabase(sqliteHandle: UnsafeMutableRawPointer(raw.db))
+        let connection = try Connection(adopting: OpaquePointer(database.sqliteHandle))
+        #expect(try connection.rows("SELECT a FROM t").isEmpty)
+        connection.close()
+    }
+}

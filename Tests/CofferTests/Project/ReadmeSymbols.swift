@@ -1,0 +1,104 @@
+import Coffer
+import Foundation
+
+/// The symbols that the README's table of parts names, each in a call that only has to compile.
+/// `ReadmeTests` compares the comments with the table.
+private enum ReadmeSymbols {
+    struct Note: Record {
+        // `RecordAccess.storedProperties`
+        static var access: RecordAccess { RecordAccess.storedProperties }
+        var id: Int
+        var title: String
+        var author: Int
+    }
+
+    struct Author: Record {
+        var id: Int
+        var name: String
+    }
+
+    static func stores() async throws {
+        // `Store`, `Store(.memory)`
+        let store: Store = try await Store(.memory)
+        // `write`, `savepoint`
+        try await store.write { tx in try tx.savepoint { inner in try inner.execute("SELECT 1") } }
+        // `read`
+        try await store.read { tx in _ = try tx.rows("SELECT 1") }
+        // `snapshot`
+        _ = try await store.snapshot()
+        // `suspend`
+        try await store.suspend()
+        // `rekey`, `StoreKey`, `rekey(to:)`, `raw`
+        _ = try await store.rekey(to: StoreKey.raw([UInt8](repeating: 1, count: 32)))
+        // `verify`
+        _ = try await store.verify()
+        // `backup`
+        _ = try await store.backup(to: "copy.db")
+        // `migrate([Migration])`
+        let migrations: [Migration] = []
+        try await store.migrate(migrations)
+        // `Store.upgrade`, `passphrase`
+        _ = try await Store.upgrade(
+            from: "old.db", key: StoreKey.passphrase("text"), to: "new.db")
+    }
+
+    static func observation(_ store: Store) async throws {
+        // `observe`
+        for try await _ in store.observe({ tx in try tx.count(Note.all) }) {}
+        // `changes(in:)`
+        for try await _ in store.changes(in: Note.self) {}
+        // `ChangeToken`, `changes(since:)`
+        let token: ChangeToken = try await store.read { tx in try tx.changeToken() }
+        _ = try await store.changes(since: token)
+    }
+
+    static func records(_ store: Store) async throws {
+        // `Record`
+        func table<R: Record>(of type: R.Type) -> String { type.table }
+        _ = table(of: Note.self)
+        // `Condition`, `Query`
+        let condition: Condition<Note> = \.title == "a"
+        let query: Query<Note> = Note.where(condition)
+        // `joining(_:to:)`
+        let join = query.joining(\.author, to: Author.all)
+        try await store.read { tx in _ = try tx.fetch(join) }
+        // `stream`
+        for try await _ in store.stream(query) {}
+        // `SQL`
+        let sql: SQL = "SELECT * FROM note WHERE id = \(1)"
+        try await store.read { tx in _ = try tx.fetch(Note.self, sql: sql) }
+    }
+
+    static func buckets(_ store: Store) async throws {
+        // `Bucket`
+        let bucket: Bucket<String, Int> = Bucket("counts")
+        try await store.write { tx in
+            // `set`
+            try tx.set(1, for: "a", in: bucket)
+            // `get`
+            _ = try tx.get("a", in: bucket)
+            // `entries(in:)`
+            _ = try tx.entries(in: bucket, prefix: "a")
+            // `remove`
+            _ = try tx.remove("a", in: bucket)
+        }
+    }
+
+    static func connections() throws {
+        // `Connection`
+        let connection: Connection = try Connection(path: "notes.db", key: .passphrase("text"))
+        // `Row.dictionary`
+        let row: Row? = try connection.firstRow("SELECT 1")
+        _ = row?.dictionary
+        // `register(function:)`
+        try connection.register(function: "one") { _ in 1 }
+        // `withBlob`
+        _ = try connection.withBlob("body", in: "note", row: 1) { blob in blob.byteCount }
+        // `attach`
+        try connection.attach("other.db", as: "other", key: .passphrase("text"))
+        // `register(tokenizer:named:)`
+        try connection.register(tokenizer: WordTokenizer(), named: "words")
+        // `fullText`
+        try connection.fullText(.optimize, on: "note")
+    }
+}
