@@ -29,7 +29,7 @@ final class BucketPlan: Sendable {
         let table = table
         quoted = Result { () throws(StoreError) in
             guard !name.isEmpty else {
-                throw StoreError(.misuse, "a bucket's name is not empty")
+                throw StoreError(.misuse, "a bucket's name must not be empty")
             }
             return try table.quotedIdentifier()
         }

@@ -22,7 +22,7 @@ extension Connection {
         to target: Connection, progress: ((CopyProgress) -> Void)? = nil
     ) throws {
         guard target !== self else {
-            throw StoreError(.misuse, "a connection is not copied into itself")
+            throw StoreError(.misuse, "a connection cannot be copied into itself")
         }
         let source = try requireNoTransaction()
         let origin = CopyOrigin(

@@ -96,7 +96,7 @@ struct Conversion {
 
     private static var noKey: StoreError {
         StoreError(
-            .misuse, "nobody knows the key of a store without a file",
+            .misuse, "the key of a store without a file is random, and nobody knows it",
             hint: "Give the copy a key of its own.")
     }
 

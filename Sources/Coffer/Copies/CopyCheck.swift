@@ -48,7 +48,7 @@ struct CopyCheck {
             guard try pages.isAuthentic(number) else {
                 throw StoreError(
                     .damaged, "page \(number) of the copy failed authentication; it was removed",
-                    hint: "The disk or the engine does not keep what it was given.",
+                    hint: "The disk or the engine did not keep what was written.",
                     pages: [number])
             }
         }
@@ -109,7 +109,7 @@ struct CopyCheck {
 
     private func different(_ what: String) -> StoreError {
         StoreError(
-            .damaged, "\(what) came out different in the copy, which was removed",
+            .damaged, "\(what) is different in the copy, which was removed",
             hint: "The source may hold values that its own columns would not keep; report this.")
     }
 }

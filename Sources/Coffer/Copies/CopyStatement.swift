@@ -63,7 +63,7 @@ final class CopyStatement {
         guard let text = String(exactly: bytes), !bytes.contains(0) else {
             throw StoreError(
                 .unsupported, "the schema has a name or text that is not UTF-8, or holds a NUL",
-                hint: "Give that table, column or default another one in the source first.",
+                hint: "Rename that table or column, or change the default, in the source first.",
                 sql: sql)
         }
         return text

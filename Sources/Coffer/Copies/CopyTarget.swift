@@ -46,8 +46,8 @@ struct CopyTarget: ~Copyable {
 
     private static func alreadyExists(_ file: FileLocation) -> StoreError {
         StoreError(
-            .alreadyExists, "there is something at \(file.path) already, and it was left alone",
-            hint: "Choose another path, or move what is there away.")
+            .alreadyExists, "something exists at \(file.path) already; it was left alone",
+            hint: "Choose another path, or move what exists there.")
     }
 
     /// Opens the file to be filled in one transaction.

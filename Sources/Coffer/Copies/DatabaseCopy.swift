@@ -77,7 +77,7 @@ struct DatabaseCopy {
         // statements.
         guard let sql = entry.sql, sql.prefix(6).uppercased() == "CREATE" else {
             throw StoreError(
-                .damaged, "the schema says of \(entry.name) what no schema says",
+                .damaged, "the schema has an entry for \(entry.name) that SQLite never writes",
                 hint: "Restore the file from a backup.", table: entry.table)
         }
         do throws(StoreError) {
@@ -93,7 +93,8 @@ struct DatabaseCopy {
         _ entry: CopiedSchema.Entry, cause: StoreError
     ) -> StoreError {
         StoreError(
-            .unsupported, "the \(entry.type) \(entry.name) cannot be made again: \(cause.message)",
+            .unsupported,
+            "the \(entry.type) \(entry.name) cannot be created in the copy: \(cause.message)",
             hint: "It may need a function or collation that its own program registers; drop it "
                 + "there first.",
             table: entry.table, resultCode: cause.resultCode, cause: cause)
@@ -134,7 +135,8 @@ struct DatabaseCopy {
         }
         guard count == countTotal else {
             throw StoreError(
-                .damaged, "the tables gave \(count) rows, but were counted as \(countTotal)",
+                .damaged,
+                "the tables returned \(count) rows, but \(countTotal) were counted before",
                 hint: "Restore the file from a backup.")
         }
         try monitor.report(.copyingRows, count, of: countTotal)

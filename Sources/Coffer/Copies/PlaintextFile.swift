@@ -36,7 +36,7 @@ enum PlaintextFile {
             try handle.run("PRAGMA query_only = ON")
         } catch  where error.code == .wrongKey {
             throw StoreError(
-                .damaged, "\(file.path) begins like a SQLite database and is none",
+                .damaged, "\(file.path) begins like a SQLite database but is not one",
                 hint: "Restore the file from a backup.", cause: error)
         }
         return handle
@@ -73,7 +73,7 @@ enum PlaintextFile {
         guard size > 0, byteCount % size == 0, byteCount / size >= pageCount else {
             throw StoreError(
                 .truncated,
-                "\(file.path) has \(byteCount) bytes, but its first page tells of \(pageCount) "
+                "\(file.path) has \(byteCount) bytes, but its first page says \(pageCount) "
                     + "pages of \(size) bytes",
                 hint: "The end is missing: restore the file from a backup.")
         }

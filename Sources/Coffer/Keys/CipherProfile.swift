@@ -102,8 +102,8 @@ public struct CipherProfile: Sendable, Hashable, CustomStringConvertible {
     public func with(pageByteCount: Int) throws -> CipherProfile {
         guard let profile = resized(to: pageByteCount) else {
             throw StoreError(
-                .misuse, "\(name) has no pages of \(pageByteCount) bytes",
-                hint: "Take a power of two from 1024 to 65536.")
+                .misuse, "\(name) does not support pages of \(pageByteCount) bytes",
+                hint: "Use a power of two from 1024 to 65536.")
         }
         return profile
     }

@@ -34,7 +34,7 @@ enum KeyDerivation {
         try key.check()
         let salt = key.salt ?? salt
         guard salt.count == RawKey.saltByteCount else {
-            throw StoreError(.misuse, "a salt has 16 bytes, but this one has \(salt.count)")
+            throw StoreError(.misuse, "a salt must have 16 bytes, but this one has \(salt.count)")
         }
         guard key.isPassphrase else {
             return key.withUnsafeBytes { bytes in

@@ -98,8 +98,9 @@ public struct StoreKey: ~Copyable, Sendable {
         else {
             throw StoreError(
                 .misuse,
-                "a raw key has 32 bytes, or 48 with the salt, but this one has \(byteCount)",
-                hint: "Decode hex digits to bytes first; pass what a person types as .passphrase.")
+                "a raw key must have 32 bytes, or 48 with the salt, but this one has \(byteCount)",
+                hint: "Decode hex digits to bytes first; pass a text that a person types as "
+                    + ".passphrase.")
         }
     }
 

@@ -39,7 +39,7 @@ public struct ChangedRow: Sendable, Hashable {
     /// - Throws: `StoreError` `.mismatch` if the key has several columns, or is not a `K`.
     public func key<K: ValueConvertible>(as type: K.Type = K.self) throws -> K {
         guard key.count == 1 else {
-            throw StoreError(.mismatch, "the key has \(key.count) columns", table: table)
+            throw StoreError(.mismatch, "the key has \(key.count) columns, not one", table: table)
         }
         do throws(StoreError) { return try K(key[0]) } catch { throw error.with(table: table) }
     }

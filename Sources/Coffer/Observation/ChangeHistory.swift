@@ -21,13 +21,15 @@ struct ChangeHistory {
 
     func begin(_ name: String, maximumCount: Int) throws(StoreError) {
         guard maximumCount > 0 else {
-            throw StoreError(.misuse, "a history keeps one entry at least")
+            throw StoreError(.misuse, "a history must keep at least one entry")
         }
         guard let table = try KeyedTable(name, connection) else {
             throw StoreError(.notFound, "there is no such table", table: name)
         }
         guard !table.name.hasPrefix(ChangeTriggers.prefix) else {
-            throw StoreError(.misuse, "the history of changes has no history", table: name)
+            throw StoreError(
+                .misuse,
+                "the table of the change history cannot have a history", table: name)
         }
         guard !table.hasHiddenUniqueKeys else {
             throw StoreError(
@@ -142,15 +144,19 @@ struct ChangeHistory {
     }
 
     func batch(since token: ChangeToken, maximumCount: Int) throws(StoreError) -> ChangeBatch {
-        guard maximumCount > 0 else { throw StoreError(.misuse, "a batch has one entry at least") }
+        guard maximumCount > 0 else {
+            throw StoreError(
+                .misuse,
+                "a batch must have at least one entry")
+        }
         let (history, range) = try state()
         guard token.history == history, range.contains(token.position) else {
             throw StoreError(
                 .tokenExpired,
                 token.history == history
-                    ? "entries behind the token are not in the history any more"
+                    ? "entries after the token are no longer in the history"
                     : "the token belongs to another history",
-                hint: "Read everything anew, with a token of the same transaction.")
+                hint: "Read everything again, and take a token in the same transaction.")
         }
         let columns = ChangeTriggers.keyColumns.joined(separator: ", ")
         let rows = try connection.rows(

@@ -28,7 +28,7 @@ public struct ChangeToken: Sendable, Hashable, Codable, LosslessStringConvertibl
         let container = try decoder.singleValueContainer()
         guard let token = Self(try container.decode(String.self)) else {
             throw DecodingError.dataCorruptedError(
-                in: container, debugDescription: "this is no change token")
+                in: container, debugDescription: "the data is not a change token")
         }
         self = token
     }

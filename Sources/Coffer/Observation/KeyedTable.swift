@@ -65,8 +65,8 @@ struct KeyedTable: Equatable {
 
     private static func unsupported(_ reason: String) -> StoreError {
         StoreError(
-            .unsupported, "the rows that change cannot be told: \(reason)",
-            hint: "Observe a value that is read from it instead.")
+            .unsupported, "changed rows cannot be identified: \(reason)",
+            hint: "Observe a value that is read from the table instead.")
     }
 }
 

@@ -86,14 +86,14 @@ struct Rekey: ~Copyable {
         if let limit = FileLocation.maximumWritableByteCount, limit < byteCount {
             return StoreError(
                 .io,
-                "a change of the key of \(file.path) makes a file of \(byteCount) bytes, and this "
-                    + "process may write no file of more than \(limit)",
+                "changing the key of \(file.path) makes a file of \(byteCount) bytes, and this "
+                    + "process may not write a file of more than \(limit)",
                 hint: "Raise the limit (ulimit -f) and try again: nothing was changed.")
         }
         guard let free = file.freeByteCount(), free < needed else { return nil }
         return StoreError(
             .full,
-            "a change of the key needs \(needed) free bytes beside \(file.path), and there are "
+            "changing the key needs \(needed) free bytes next to \(file.path), and there are "
                 + "\(free)",
             hint: "Free some space and try again: nothing was changed.")
     }
@@ -130,9 +130,9 @@ struct Rekey: ~Copyable {
     static func surplus(_ byteCount: Int, _ file: FileLocation) -> StoreError {
         StoreError(
             .damaged,
-            "\(byteCount) bytes are behind the end of the database in \(file.path), and SQLCipher "
-                + "takes them for pages: the key was not changed",
-            hint: "Make a copy with backup, which leaves them out, and change the key of that.")
+            "\(byteCount) bytes follow the end of the database in \(file.path), and SQLCipher "
+                + "would treat them as pages: the key was not changed",
+            hint: "Make a copy with backup, which leaves them out, and change the key of the copy.")
     }
 
     /// Derives the key that all pages will have.
@@ -145,12 +145,12 @@ struct Rekey: ~Copyable {
         let salt = old.salt
         if let other = newKey.salt, other != salt {
             throw StoreError(
-                .misuse, "the new key carries another salt than the file",
-                hint: "Give the 32 bytes of the key alone: a salt cannot change in place.")
+                .misuse, "the new key carries a different salt than the file",
+                hint: "Give only the 32 bytes of the key: a salt cannot change in place.")
         }
         let key = try KeyDerivation.rawKey(from: newKey, salt: salt, profile: profile)
         guard !key.isEqual(to: old) else {
-            throw StoreError(.misuse, "the new key is the key of the file already")
+            throw StoreError(.misuse, "the file has the new key already")
         }
         return key
     }
@@ -205,7 +205,7 @@ struct Rekey: ~Copyable {
         } catch {
             throw RekeyFailure(
                 StoreError(
-                    error.code, "the change of the key could not be proven: \(error.message)",
+                    error.code, "it is not proven which key the file has: \(error.message)",
                     hint: "Open the file again with the new key, and with the old one if that "
                         + "fails.",
                     cause: error),
@@ -223,7 +223,7 @@ struct Rekey: ~Copyable {
         _ handle: Handle, key: borrowing RawKey, systemError: Int32
     ) throws(StoreError) -> StoreError {
         let byteCount = try handle.rawByteCount()
-        let kept = "the key of \(file.path) was not changed and the old one still holds"
+        let kept = "the key of \(file.path) was not changed and the old key still opens it"
         let pages = RawPages(handle, key: key, profile: profile)
         let damaged = try pages.damaged(
             maximumCount: 16, of: handle.databasePageCount ?? .max)
@@ -240,7 +240,8 @@ struct Rekey: ~Copyable {
         }
         if systemError != 0 {
             return StoreError(
-                .io, "\(kept): \(systemErrorText(systemError))", hint: "Mend that and try again.")
+                .io, "\(kept): \(systemErrorText(systemError))",
+                hint: "Correct that and try again.")
         }
         return StoreError(.io, "\(kept): the engine gave no reason", hint: "Try again.")
     }
@@ -365,7 +366,7 @@ extension Connection {
         throw StoreError(
             .damaged,
             "the key of \(open.file.path) was changed, and pages fail authentication under it",
-            hint: "Keep the new key. Rows on other pages can be read; verify tells what is lost.",
+            hint: "Keep the new key. Rows on other pages can be read; verify lists what is lost.",
             pages: damaged)
     }
 
@@ -378,8 +379,8 @@ extension Connection {
         guard !open.handle.isInTransaction else {
             throw StoreError(
                 .misuse,
-                "the key cannot change inside a transaction or beside a statement at a row",
-                hint: "End it first: the engine would commit it.")
+                "the key cannot change inside a transaction or while a statement is at a row",
+                hint: "End the transaction first: the engine would commit it.")
         }
         return open
     }

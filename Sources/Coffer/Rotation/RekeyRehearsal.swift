@@ -107,9 +107,9 @@ package struct RekeyRehearsal {
 
     private static func journal(beside file: FileLocation) -> StoreError {
         StoreError(
-            .busy, "which key holds cannot be told: a journal is beside \(file.path)",
-            hint: "Wait for the program that writes. If there is none, a crash has left it, and "
-                + "any verb that reads the store plays it back, such as status with the key.")
+            .busy, "a journal is next to \(file.path), so it is not known which key opens the file",
+            hint: "Wait for the program that writes. If none does, a crash has left the journal, "
+                + "and any verb that reads the store plays it back, such as status with the key.")
     }
 
     /// The reason why neither key is known to open the file.
@@ -123,7 +123,7 @@ package struct RekeyRehearsal {
         }
         return StoreError(
             .wrongKey, "neither the current nor the new key opens \(file.path)",
-            hint: "Check them. A file that is no store at all looks the same to any key.")
+            hint: "Check both keys. A file that is not a store looks the same.")
     }
 
     /// Whether the disk has room for the journal or the WAL.

@@ -28,7 +28,7 @@ extension StoreCore {
     func requireOutside() throws(StoreError) {
         guard HeldStore.current(of: id) == nil else {
             throw StoreError(
-                .misuse, "this would wait for the transaction it is called from",
+                .misuse, "this call would wait for the transaction that it is made from",
                 hint: "Call it outside of read and write.")
         }
     }
@@ -160,8 +160,8 @@ extension StoreCore {
             if isEmpty(within: min(.milliseconds(50), timeout)) { return }
         } while ContinuousClock.now < deadline
         throw StoreError(
-            .busy, "a body did not end although it was told to",
-            hint: "A body must not wait for anything but the store.")
+            .busy, "a body did not end when it was asked to",
+            hint: "A body must wait for nothing but the store.")
     }
 
     private func isEmpty(within timeout: Duration) -> Bool {

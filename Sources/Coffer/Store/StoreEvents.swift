@@ -45,7 +45,7 @@ struct StoreEvents: Sendable {
     }
 
     func rekeyBegins() {
-        logger?.info("change of the key begins")
+        logger?.info("rekey begins")
     }
 
     func rekeyed(since beginning: ContinuousClock.Instant) {
@@ -56,7 +56,7 @@ struct StoreEvents: Sendable {
     /// Logs that the store has the new key, but its main file without the WAL does not.
     func rekeyIsUnfinished(_ report: RekeyReport) {
         logger?.warning(
-            "the main file has the old key until a checkpoint gets through",
+            "the main file keeps the old key until a checkpoint completes",
             metadata: Self.facts(report.checkpointFailure).merging([
                 "pages": "\(report.oldPageCount)"
             ]) { $1 })
@@ -66,9 +66,9 @@ struct StoreEvents: Sendable {
         let text: Logger.Message =
             switch failure.key {
             case .old: "the key was not changed"
-            case .new: "the key was changed, and the store could not go on"
+            case .new: "the key was changed, but the store could not continue"
             case .neither: "neither the old key nor the new one opens the file"
-            case .unproven: "nobody knows whether the key was changed"
+            case .unproven: "it is not known whether the key was changed"
             }
         logger?.error(text, metadata: Self.facts(failure.error))
     }
@@ -120,7 +120,7 @@ struct StoreEvents: Sendable {
     /// - Parameter count: The bodies that are undone although they did nothing wrong.
     func groupUndone(count: Int, _ error: (any Error)?) {
         logger?.warning(
-            "writes were undone with another one",
+            "writes were rolled back with another one",
             metadata: Self.facts(error).merging(["count": "\(count)"]) { $1 })
     }
 

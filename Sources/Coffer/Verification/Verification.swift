@@ -109,7 +109,7 @@ struct Verification {
         report.frameCount = found?.frameCount ?? 0
         if let frame = found?.cutOffFrame {
             report.problems.append(
-                "frame \(frame + 1) of the log is damaged, and commits behind it may be cut off: "
+                "frame \(frame + 1) of the WAL is damaged, and commits after it may be cut off: "
                     + "closing the store deletes them, so keep a copy of its -wal file")
         }
         let damagedFrames = found?.damagedPages ?? []
@@ -144,7 +144,7 @@ struct Verification {
         }
         if let first = missing.first {
             report.problems.append(
-                "the file is cut short: \(missing.count) pages from page \(first) on are missing")
+                "the file is cut short: \(missing.count) pages are missing, from page \(first)")
         }
     }
 
@@ -183,7 +183,7 @@ struct Verification {
             try tx.rows("PRAGMA foreign_key_check").map { row in
                 let rowID = try row.get(1, as: Int?.self).map(String.init) ?? "without row id"
                 return "row \(rowID) of \(try row.get(0, as: String.self)) refers to a row of "
-                    + "\(try row.get(2, as: String.self)) that is not there"
+                    + "\(try row.get(2, as: String.self)) that does not exist"
             }
         }
         report.isStructureChecked = isIntact && refersWell
@@ -206,7 +206,7 @@ struct Verification {
             || error.code == .io && !report.damagedPages.isEmpty
         {
             // SQLCipher 4 fails the pragma itself.
-            let text = "the structure could not be checked to its end: \(error.message)"
+            let text = "the check of the structure did not finish: \(error.message)"
             if !report.problems.contains(text) { report.problems.append(text) }
             return true
         }

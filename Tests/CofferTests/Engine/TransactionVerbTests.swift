@@ -243,7 +243,7 @@ import Testing
     }
 
     @Test(arguments: ["", "abc", "abcde", "é12", "ab\n1"])
-    func `a code is four printable ASCII characters`(text: String) throws {
+    func `a code must be four printable ASCII characters`(text: String) throws {
         expect(.misuse) { try FourCharacterCode(text) }
         #expect(FourCharacterCode(number: 7).text == nil)
         #expect(FourCharacterCode(number: 7).description == "7")

@@ -116,7 +116,7 @@ import Testing
     private static let malformed = [
         ("garbage", schemaRow("table", "a", root: 2, sql: "CREATE nonsense")),
         (
-            "a module that is not there",
+            "a module that does not exist",
             schemaRow("table", "a", root: 0, sql: "CREATE VIRTUAL TABLE a USING nothing(x)")
         ),
         (

@@ -19,7 +19,7 @@ import Testing
             under: ["sh", "-c", Self.limited, "sh"])
         #expect(
             lines == [
-                "warning: memory of keys is not locked: raise the limit (ulimit -l)",
+                "warning: the memory of keys is not locked: raise the limit (ulimit -l)",
                 "locked false",
             ])
     }

@@ -60,7 +60,7 @@ import Testing
         for _ in 0..<2 { try store.resume() }
         #expect(taken() == ["debug store suspended", "debug store resumed"])
         try store.rekey(to: Self.key(2))
-        #expect(taken() == ["info change of the key begins", "notice the key was changed"])
+        #expect(taken() == ["info rekey begins", "notice the key was changed"])
         expect(.wrongKey) { try store.reopen(with: Self.key(3)) }
         try store.reopen(with: Self.key(2))
         #expect(taken() == ["notice store reopened with another key"])
@@ -99,7 +99,7 @@ import Testing
         expect(.busy) { try store.rekey(to: Self.key(2)) }
         #expect(log.events.last?.metadata["code"] == "busy")
         #expect(log.events.last?.metadata["resultCode"] == "5")
-        #expect(taken() == ["info change of the key begins", "error the key was not changed"])
+        #expect(taken() == ["info rekey begins", "error the key was not changed"])
         try other.rollback()
     }
 
@@ -113,8 +113,8 @@ import Testing
         #expect(log.events.last?.metadata["pages"] == "\(report.oldPageCount)")
         #expect(
             taken() == [
-                "info change of the key begins", "notice the key was changed",
-                "warning the main file has the old key until a checkpoint gets through",
+                "info rekey begins", "notice the key was changed",
+                "warning the main file keeps the old key until a checkpoint completes",
             ])
         try other.rollback()
     }
@@ -136,8 +136,8 @@ import Testing
         expect(.misuse) { try store.rekey(to: Self.key(2)) }
         #expect(
             taken() == [
-                "info change of the key begins",
-                "error the key was changed, and the store could not go on",
+                "info rekey begins",
+                "error the key was changed, but the store could not continue",
             ])
     }
 
@@ -249,7 +249,7 @@ import Testing
             ])
         #expect(codes.prefix(2) == [.rolledBack, .rolledBack])
         #expect(log.events.first?.metadata["count"] == "2")
-        #expect(taken() == ["warning writes were undone with another one"])
+        #expect(taken() == ["warning writes were rolled back with another one"])
     }
 
     @Test func `a commit that fails is logged once for all its writes`() async throws {

@@ -140,7 +140,7 @@ import Testing
                 under: ["unshare", "-Urm", "sh", "-c", script, "sh", mount, path])
             #expect(output.exitCode == 17, "\(output.errorText)")
             #expect(output.text.hasSuffix("same\nstore.db\n"), "\(output.text)")
-            let words = option == "--dry-run" ? "not have enough room" : "free bytes beside"
+            let words = option == "--dry-run" ? "not have enough room" : "free bytes next to"
             #expect((output.text + output.errorText).contains(words))
         }
     }

@@ -92,7 +92,7 @@ import Workload
         let handle = try store.core.pool.writer.current()
         try handle.run("PRAGMA foreign_keys = OFF; INSERT INTO c VALUES (42)")
         let report = try store.verify()
-        #expect(report.problems == ["row 1 of c refers to a row of p that is not there"])
+        #expect(report.problems == ["row 1 of c refers to a row of p that does not exist"])
     }
 
     @Test func `progress reaches the end and a cancelled task stops`() async throws {

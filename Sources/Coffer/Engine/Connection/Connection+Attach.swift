@@ -26,7 +26,7 @@ extension Connection {
         let handle = try requireNoTransaction()
         _ = try name.quotedIdentifier()
         guard !isSchema(name, of: handle) else {
-            throw StoreError(.misuse, "there is a schema of that name already")
+            throw StoreError(.misuse, "a schema of that name is attached already")
         }
         let file = try FileLocation(path)
         try requireOther(file, than: handle)
@@ -77,7 +77,8 @@ extension Connection {
     func requireNothingAttached() throws(StoreError) {
         guard attachedNames.isEmpty else {
             throw StoreError(
-                .misuse, "files are attached, and would not be any more", hint: "Detach them first."
+                .misuse, "files are attached, and this would detach them",
+                hint: "Detach them first."
             )
         }
     }
@@ -95,7 +96,7 @@ extension Connection {
             guard let known = sqlite3_db_filename(handle.db, name).map({ String(cString: $0) }),
                 !known.isEmpty, case .file(_, identity) = try FileLocation(known).status()
             else { continue }
-            throw StoreError(.misuse, "the connection has \(file.path) already")
+            throw StoreError(.misuse, "the connection has \(file.path) open already")
         }
     }
 

@@ -58,7 +58,7 @@ public struct FourCharacterCode: Sendable, Hashable, CustomStringConvertible {
     /// - Throws: `StoreError` `.misuse` unless the text is four printable ASCII characters.
     public init(_ text: String) throws {
         guard text.utf8.count == 4, text.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else {
-            throw StoreError(.misuse, "a code is four printable ASCII characters")
+            throw StoreError(.misuse, "a code must be four printable ASCII characters")
         }
         number = text.utf8.reduce(0) { $0 << 8 | UInt32($1) }
     }

@@ -121,7 +121,7 @@ extension Connection {
         guard count == 0 else {
             throw StoreError(
                 .constraint, "FOREIGN KEY constraint failed",
-                hint: "A deferred foreign key refers to a row that is not there at the end.",
+                hint: "A deferred foreign key refers to a row that does not exist at the commit.",
                 resultCode: SQLITE_CONSTRAINT | 3 << 8)
         }
         try forgetDeferral(handle)

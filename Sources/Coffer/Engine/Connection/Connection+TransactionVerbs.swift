@@ -128,7 +128,7 @@ extension Connection {
         guard handle.isInTransaction, !transactionState.isImplicit else {
             throw StoreError(
                 .misuse, "\(verb) without a transaction",
-                hint: "Call begin(_:) first; SQLite may have undone the transaction itself.")
+                hint: "Call begin(_:) first; SQLite may have rolled the transaction back itself.")
         }
         return handle
     }

@@ -134,7 +134,8 @@ extension Connection {
             return known
         }
         return StoreError(
-            .rolledBack, "SQLite undid the whole transaction", hint: "Run it again.", cause: cause)
+            .rolledBack, "SQLite rolled back the whole transaction",
+            hint: "Run it again.", cause: cause)
     }
 
     // MARK: Statements outside a transaction
@@ -146,8 +147,8 @@ extension Connection {
             statement.wasAbandoned = false
             throw StoreError(
                 .cancelled,
-                "the statement ended at its row, as its transaction did: an interrupt "
-                    + "or a failure ended that", hint: "Run it again.",
+                "the statement ended in the middle of its rows, with its transaction: an interrupt "
+                    + "or a failure ended both", hint: "Run it again.",
                 sql: statement.sql)
         }
         // SQLite has rolled back the body's transaction, so nothing may run as if outside one.

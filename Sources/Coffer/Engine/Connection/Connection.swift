@@ -223,7 +223,7 @@ public final class Connection {
     static let closed = StoreError(.closed, "the connection was closed")
     static let inCallback = StoreError(
         .misuse, "a function or trace of a connection may not use it",
-        hint: "It gets its arguments; what else it needs, give it before.")
+        hint: "It receives its arguments. Compute everything else before the statement runs.")
 
     /// The open handle, `nil` if nothing is open.
     var handle: Handle? {
@@ -260,7 +260,7 @@ public final class Connection {
         _ = try current()
         guard let profile else {
             throw StoreError(
-                .unsupported, "the pages of a handle that Coffer did not open are not copied",
+                .unsupported, "Coffer does not copy the pages of a handle that it did not open",
                 hint: "Open the file with Connection(path:key:).")
         }
         return profile

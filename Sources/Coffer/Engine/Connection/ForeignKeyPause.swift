@@ -69,7 +69,7 @@ struct Orphans {
             throw StoreError(
                 .constraint,
                 "FOREIGN KEY constraint failed: a row of \(table) refers to a row of "
-                    + "\(parent) that is not there",
+                    + "\(parent) that does not exist",
                 hint: "PRAGMA foreign_key_check lists all such rows.", table: table,
                 resultCode: SQLITE_CONSTRAINT | 3 << 8)
         }

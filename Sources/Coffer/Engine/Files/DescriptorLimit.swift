@@ -24,8 +24,8 @@ enum DescriptorLimit {
         switch self {
         case .ofProcess:
             // The soft limit RLIMIT_NOFILE, on Linux and Darwin.
-            "this process may have \(sysconf(Int32(_SC_OPEN_MAX))) files open, and it has"
-        case .ofSystem: "the system has as many files open as it may"
+            "this process has \(sysconf(Int32(_SC_OPEN_MAX))) files open, which is its limit"
+        case .ofSystem: "the system has reached its limit of open files"
         }
     }
 

@@ -87,8 +87,8 @@ struct FileAtRest {
     private static func changed(_ file: FileLocation) -> StoreError {
         StoreError(
             .busy, "\(file.path) was changed while it was read without locks",
-            hint: "Read it again; a connection must be opened again. To read with locks takes room "
-                + "on the disk, and the right to write to the file and its folder.")
+            hint: "Read it again; a connection must be opened again. Reading with locks needs room "
+                + "on the disk, and permission to write to the file and its folder.")
     }
 
     /// The URI under which the engine opens the file.

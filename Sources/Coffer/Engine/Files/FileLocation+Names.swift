@@ -62,7 +62,7 @@ extension FileLocation {
     private func severalNames(_ count: Int) -> StoreError {
         StoreError(
             .readOnly,
-            "\(path) has \(count) names (hard links), each with a log of its own, and is not "
+            "\(path) has \(count) names (hard links), each with a WAL of its own, and is not "
                 + "written",
             hint: "Remove the other names (find DIR -samefile \(path) lists them), or go on with "
                 + "a copy that backup makes.")

@@ -32,7 +32,7 @@ struct FileLocation: Sendable {
     ///   that is not UTF-8; `.unsupported` for `:memory:`; `.notFound` if the folder is missing.
     init(_ given: String) throws(StoreError) {
         guard !given.isEmpty, !given.utf8.contains(0) else {
-            throw StoreError(.misuse, "a path is neither empty nor contains NUL")
+            throw StoreError(.misuse, "a path must not be empty or contain NUL")
         }
         guard given != ":memory:" else {
             throw StoreError(
@@ -259,7 +259,7 @@ struct FileLocation: Sendable {
         guard let text = String(validatingCString: resolved) else {
             throw StoreError(
                 .misuse, "\(path) leads to a file or folder whose name is not UTF-8",
-                hint: "Rename what is not, or name the file by another way to it.")
+                hint: "Rename that file or folder, or use another path to the file.")
         }
         return text
     }

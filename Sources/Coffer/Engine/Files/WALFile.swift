@@ -64,7 +64,7 @@ struct WALFile {
             if let index = Index(copies: copies) { return index }
         }
         throw StoreError(
-            .busy, "the index of the write-ahead log does not agree with itself",
+            .busy, "the index of the write-ahead log is inconsistent",
             hint: "A process that wrote to the store may have been killed just now: try again.")
     }
 

@@ -44,7 +44,8 @@ struct WALPages {
             return
         }
         throw StoreError(
-            .busy, "the write-ahead log is started anew all the time", hint: "Try again.")
+            .busy, "other processes restart the write-ahead log again and again",
+            hint: "Try again.")
     }
 
     private static func frames(

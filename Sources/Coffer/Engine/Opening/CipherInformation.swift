@@ -63,7 +63,7 @@ extension Engine {
     /// - Note: The corresponding SQL is `PRAGMA cipher_log_level`.
     public static func setCipherLogLevel(_ level: CipherLogLevel) throws {
         guard try capabilities.cipherMajorVersion >= 4 else {
-            throw StoreError(.unsupported, "SQLCipher 3 has no log; SQLCipher 4 has one")
+            throw StoreError(.unsupported, "SQLCipher 3 has no log: this needs SQLCipher 4")
         }
         // The level belongs to the process, so any connection can set it.
         let handle = try Handle(path: ":memory:", flags: SQLITE_OPEN_READWRITE)

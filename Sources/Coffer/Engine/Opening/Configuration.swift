@@ -187,7 +187,7 @@ public struct Configuration: Sendable {
     /// |---|---|---|
     /// | debug | store opened | `profile`, `journalMode`, `derivation` of the key |
     /// | debug | store closed, suspended, resumed | |
-    /// | info | change of the key begins | |
+    /// | info | rekey begins | |
     /// | notice | the key was changed | `duration` |
     /// | warning | the main file has the old key until a checkpoint | `pages`, `code` |
     /// | notice | store reopened with another key | |
@@ -199,7 +199,7 @@ public struct Configuration: Sendable {
     /// | warning | snapshots were ended for the write-ahead log | `count`, `age` |
     /// | warning | checkpoint failed | `code`, `resultCode` |
     /// | warning | commit failed | `code`, `resultCode`; `count` of the writes in it |
-    /// | warning | writes were undone with another one | the same, of that one |
+    /// | warning | writes were rolled back with another one | the same, of that one |
     /// | error | the key was not changed, or nobody knows | `code`, `resultCode` |
     /// | error | another process has changed the key | |
     /// | error | damage found, by a read or write | `pages` if known, `code`, `resultCode` |

@@ -58,7 +58,8 @@ struct Diagnosis {
         if try hasHeader(of: .sqlcipher2, key: key) {
             return StoreError(
                 .unsupported,
-                "\(file.path) is of a test version of SQLCipher 2, or no page of it is authentic",
+                "\(file.path) was written by a test version of SQLCipher 2, or none of its pages "
+                    + "is authentic",
                 hint: "The key is right: export the data with the program that wrote the file.")
         }
         if let start = try handle.rawBytes(at: 0, count: FirstBytes.count) {
@@ -66,7 +67,7 @@ struct Diagnosis {
             if FirstBytes.isBlank(start), !file.hasPendingChanges {
                 let bits = start[0] == 0 ? "zeros" : "ones"
                 return StoreError(
-                    .damaged, "the first page of \(file.path) is nothing but \(bits)",
+                    .damaged, "the first page of \(file.path) contains only \(bits)",
                     hint: "It was never written, or is lost: restore the file from a backup.",
                     pages: [1])
             }
@@ -79,14 +80,16 @@ struct Diagnosis {
                 !file.hasPendingChanges
             {
                 return StoreError(
-                    .notAStore, "\(file.path) has \(byteCount) bytes: no whole number of pages",
-                    hint: "It is no store, or the rest of one: then restore it from a backup.")
+                    .notAStore,
+                    "\(file.path) has \(byteCount) bytes, which is not a whole number of pages",
+                    hint: "It is not a store, or part of one is missing: then restore it from a "
+                        + "backup.")
             }
         }
         return StoreError(
             .wrongKey, "the key does not open \(file.path)",
             hint: "Check the key. A file with cipher settings of its own (kdf_iter, another HMAC) "
-                + "looks the same, and so does one that is no store at all.")
+                + "looks the same, and so does a file that is not a store.")
     }
 
     /// Whether page 1 decrypts to a header of this layout. Without a MAC the header must be

@@ -28,7 +28,7 @@ public enum Engine {
         public var ageNotice: String? {
             guard cipherMajorVersion < 4 else { return nil }
             return "SQLCipher \(cipherVersion) with SQLite \(sqliteVersion) is of 2016 and gets "
-                + "no fixes any more; install SQLCipher 4 where you can"
+                + "no more fixes; install SQLCipher 4 where you can"
         }
     }
 

@@ -14,7 +14,7 @@ enum EngineNotice {
             logger.notice("\(notice)")
         }
         if LockedMemory.wasRefused, !isRefusalLogged.exchange(true, ordering: .relaxed) {
-            logger.warning("memory of keys is not locked: raise the limit (ulimit -l)")
+            logger.warning("the memory of keys is not locked: raise the limit (ulimit -l)")
         }
     }
 }

@@ -90,7 +90,7 @@ extension Location {
         let mode = given ?? mode ?? .createIfMissing
         if case .file = kind { return (mode, configuration) }
         guard mode == .createIfMissing else {
-            throw StoreError(.misuse, "a database without a file is always a new one")
+            throw StoreError(.misuse, "a database without a file is always new")
         }
         return (mode, configuration)
     }
@@ -104,7 +104,7 @@ private struct FileURI {
     init(_ text: String) throws(StoreError) {
         let scheme = "file:"
         guard text.utf8.prefix(scheme.utf8.count).elementsEqual(scheme.utf8) else {
-            throw StoreError(.misuse, "a URI of a database begins with file:")
+            throw StoreError(.misuse, "the URI of a database must begin with file:")
         }
         let withoutFragment = text.dropFirst(scheme.count).prefix { $0 != "#" }
         let parts = withoutFragment.split(
@@ -135,7 +135,9 @@ private struct FileURI {
         case "rwc": location.mode = .createIfMissing
         case "memory": location = .memory
         default:
-            throw StoreError(.misuse, "mode is ro, rw, rwc or memory in the URI of a database")
+            throw StoreError(
+                .misuse,
+                "the mode in the URI of a database must be ro, rw, rwc or memory")
         }
         location.vfs = parameters["vfs"]
         return location
@@ -148,8 +150,8 @@ private struct FileURI {
         return StoreError(
             .misuse,
             isKey || isKnown.contains(name)
-                ? "the parameter \(name) cannot be in the URI of a database, or not twice"
-                : "a parameter of the URI is not known",
+                ? "the parameter \(name) cannot be in the URI of a database, or is in it twice"
+                : "the URI has an unknown parameter",
             hint: isKey ? "Give the key to the connection: setKey(_:)." : "Leave it out.")
     }
 
@@ -159,7 +161,7 @@ private struct FileURI {
         let rest = text.dropFirst(2)
         let end = rest.firstIndex(of: "/") ?? rest.endIndex
         guard ["", "localhost"].contains(rest[..<end]) else {
-            throw StoreError(.misuse, "a database is on this machine, and its URI names no other")
+            throw StoreError(.misuse, "the URI of a database must not name another machine")
         }
         return rest[end...]
     }

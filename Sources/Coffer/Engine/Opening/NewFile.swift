@@ -42,8 +42,9 @@ package struct NewFile: ~Copyable {
     private static func requireNoPendingChanges(_ file: FileLocation) throws(StoreError) {
         guard !file.hasPendingChanges else {
             throw StoreError(
-                .damaged, "\(file.path) is missing, but its log or journal is there",
-                hint: "Restore the file beside its log, or move the log away if it is of no use.")
+                .damaged, "\(file.path) is missing, but its WAL or journal exists",
+                hint: "Restore the file next to its WAL, or move the WAL away if you do not need "
+                    + "it.")
         }
     }
 

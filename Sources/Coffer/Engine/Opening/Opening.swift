@@ -79,7 +79,7 @@ struct Opening {
             guard configuration.profile == nil else {
                 throw StoreError(
                     .misuse, "\(file.path) has pages of \(other.pageByteCount) bytes",
-                    hint: "Name a profile with that page size in the configuration, or none.")
+                    hint: "Configure a profile with that page size, or none.")
             }
             found = other
         }
@@ -117,7 +117,7 @@ struct Opening {
         else { return }
         throw StoreError(
             .damaged,
-            "the journal or log beside \(file.path) has pages of \(pageByteCount) bytes, the file "
+            "the journal or WAL next to \(file.path) has pages of \(pageByteCount) bytes, the file "
                 + "itself of \(profile.pageByteCount)",
             hint:
                 "It belongs to another file: move it away, and keep it until you know whose it is."
@@ -198,7 +198,7 @@ struct Opening {
         guard byteCount > 0 else {
             throw StoreError(
                 .truncated, "\(file.path) is empty",
-                hint: "If it should be a new store, delete the file first; else restore it.")
+                hint: "To make a new store, delete the file first; otherwise restore it.")
         }
         guard let start = try handle.rawBytes(at: 0, count: FirstBytes.count) else {
             throw StoreError(
@@ -242,7 +242,7 @@ extension CipherProfile {
     func requireOpenable() throws(StoreError) {
         guard isOpenable else {
             throw StoreError(
-                .misuse, "no store is opened or made in the profile \(self)",
+                .misuse, "Coffer does not open or make stores in the profile \(self)",
                 hint: "Copy the file into a new store with Store.upgrade, or `coffer upgrade`.")
         }
     }

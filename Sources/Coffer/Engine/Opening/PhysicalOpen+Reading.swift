@@ -82,7 +82,7 @@ extension PhysicalOpen {
         if file.hasJournal {
             return StoreError(
                 .readOnly,
-                "a crash has left a journal beside \(file.path), which must be played back before "
+                "a crash has left a journal next to \(file.path), which must be played back before "
                     + "anything is read, and this user cannot write there",
                 hint: "\(remedy): any verb that reads plays it back.",
                 resultCode: cause?.resultCode, cause: cause)
@@ -91,11 +91,11 @@ extension PhysicalOpen {
         guard byteCount > 0 else { return nil }
         let reason =
             isLockOut
-            ? "the index that reading it takes would lock out the owner of the file"
-            : "this user can neither use nor make the index that reading it takes"
+            ? "the index needed to read it would lock out the owner of the file"
+            : "this user can neither use nor make the index needed to read it"
         return StoreError(
-            .readOnly, "\(file.path) has a log of \(byteCount) bytes, and \(reason)",
-            hint: "\(remedy), or read a copy of both, made while nobody uses them.",
+            .readOnly, "\(file.path) has a WAL of \(byteCount) bytes, and \(reason)",
+            hint: "\(remedy), or read a copy of the file and its WAL, made while nobody uses them.",
             resultCode: cause?.resultCode, cause: cause)
     }
 }

@@ -120,7 +120,7 @@ struct PhysicalOpen {
         guard let pageCount, pageCount * profile.pageByteCount > byteCount else { return nil }
         return StoreError(
             .truncated,
-            "\(file.path) has \(byteCount) bytes, but its first page tells of "
+            "\(file.path) has \(byteCount) bytes, but its first page says "
                 + "\(pageCount) pages of \(profile.pageByteCount) bytes",
             hint: "The end is missing: restore the file from a backup.")
     }

@@ -101,7 +101,7 @@ private struct Meaning {
             self.code = .constraint
         case SQLITE_FULL:
             self.code = .full
-            hint = "Free some space; the change was undone."
+            hint = "Free some space and try again; the change was rolled back."
         case SQLITE_IOERR:
             self.code = systemError == Meaning.noSpace ? .full : .io
             hint = systemError == 0 ? nil : "The system said: \(systemErrorText(systemError))."
@@ -111,15 +111,16 @@ private struct Meaning {
             self.code = .readOnly
             // SQLITE_READONLY_ROLLBACK, a macro that Swift does not see.
             guard code == SQLITE_READONLY | 3 << 8 else { break }
-            message = "a crash has left a journal, which must be played back before one reads"
+            message =
+                "a crash has left a journal, which must be played back before anything is read"
             hint = "Open the file again where it can be written."
         case SQLITE_CANTOPEN:
             self.code = .io
-            message = "the file, or what SQLite keeps beside it, cannot be opened or made"
+            message = "the file, or a file that SQLite keeps next to it, cannot be opened or made"
             // The error number of an earlier search for a WAL says nothing.
             let reason = [0, ENOENT].contains(systemError) ? "" : systemErrorText(systemError)
             hint =
-                "Even to read a store in WAL mode SQLite writes to its folder (-shm): allow it"
+                "SQLite writes to the folder (-shm) even to read a store in WAL mode: allow it"
                 + (reason.isEmpty ? "." : ". The system said: \(reason).")
         case SQLITE_CORRUPT:
             self.code = .damaged

@@ -60,8 +60,10 @@ final class RowCollector {
         try statement.runToEnd()
         guard state.isFinished else {
             throw StoreError(
-                .misuse, "the function \(Self.functionName) is Coffer's, and there is another one",
-                hint: "Give yours another name.", sql: statement.sql)
+                .misuse,
+                "the function \(Self.functionName) belongs to Coffer, and another one "
+                    + "is registered",
+                hint: "Give your function another name.", sql: statement.sql)
         }
     }
 
@@ -70,7 +72,7 @@ final class RowCollector {
     ) {
         guard let state = state(of: context), let target = state.target, let take = state.take,
             count == state.columnCount, isOnlyGroup(context, state)
-        else { return sqlite3_result_error(context, "the function is Coffer's own", -1) }
+        else { return sqlite3_result_error(context, "the function belongs to Coffer", -1) }
         if !take(target, values, count) {
             sqlite3_result_error(context, "a row was refused", -1)
         }

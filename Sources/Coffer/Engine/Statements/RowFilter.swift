@@ -32,7 +32,7 @@ public struct RowFilter: Sendable, ExpressibleByDictionaryLiteral {
                 guard !pairs.isEmpty else {
                     throw StoreError(
                         .misuse, "the filter names no column",
-                        hint: "Say .all where every row is meant.")
+                        hint: "Use .all to mean every row.")
                 }
                 return try ColumnValues(pairs)
             })
@@ -123,7 +123,7 @@ struct ColumnValues: Sendable {
             guard seen.insert(SQLText(name.asciiLowercased)).inserted else {
                 throw StoreError(
                     .misuse, "a column is named twice",
-                    hint: "Names that differ only in the case of letters are one.", column: name)
+                    hint: "Names that differ only in case are the same.", column: name)
             }
             do throws(StoreError) {
                 columns.append(
@@ -143,7 +143,7 @@ struct ColumnValues: Sendable {
     /// - Throws: As the other initialiser; `.misuse` if there are no values.
     init(row values: [String: (any ValueConvertible)?]) throws(StoreError) {
         guard !values.isEmpty else {
-            throw StoreError(.misuse, "no value is given", hint: "Name one column at least.")
+            throw StoreError(.misuse, "no value is given", hint: "Name at least one column.")
         }
         try self.init(values.map { ($0.key, $0.value) })
     }
@@ -157,7 +157,7 @@ struct ColumnValues: Sendable {
     /// - Throws: `.misuse` if a name has no value or is listed twice, or if there are no names.
     func split(by names: [String]) throws(StoreError) -> (key: ColumnValues, rest: ColumnValues) {
         guard !names.isEmpty else {
-            throw StoreError(.misuse, "no column is named that could conflict")
+            throw StoreError(.misuse, "the list of conflicting columns is empty")
         }
         func isNamed(_ column: Column) -> Bool {
             names.contains { $0.isSameIdentifier(as: column.name) }
@@ -190,7 +190,7 @@ extension SQL {
     func requireFewArguments() throws(StoreError) -> SQL {
         guard arguments.count <= ColumnValues.maximumCount else {
             throw StoreError(
-                .tooBig, "\(arguments.count) values are more than one statement takes",
+                .tooBig, "\(arguments.count) values are more than one statement can bind",
                 hint: "At most \(ColumnValues.maximumCount): write the row in parts.")
         }
         return self

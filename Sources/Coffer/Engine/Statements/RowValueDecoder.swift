@@ -53,7 +53,7 @@ private struct RowValueDecoder: Decoder {
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
-        throw StoreError(.mismatch, "a row has names, it is not a list")
+        throw StoreError(.mismatch, "a row has named columns and cannot be decoded as a list")
     }
 
     func singleValueContainer() throws -> any SingleValueDecodingContainer { try first() }
@@ -104,7 +104,7 @@ private struct KeyedRow<Key: CodingKey>: KeyedDecodingContainerProtocol {
     }
 
     func superDecoder() throws -> any Decoder {
-        throw StoreError(.mismatch, "a class and its super class cannot be read from one row")
+        throw StoreError(.mismatch, "a class and its superclass cannot be read from one row")
     }
 
     func superDecoder(forKey key: Key) throws -> any Decoder { throw refuse(key) }

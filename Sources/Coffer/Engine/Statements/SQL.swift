@@ -180,7 +180,7 @@ extension String {
     /// - Throws: `StoreError` `.sql` for an empty name or one with a NUL, which would end the text.
     func quotedIdentifier() throws(StoreError) -> String {
         guard !isEmpty, !utf8.contains(0) else {
-            throw StoreError(.sql, "a name in SQL is neither empty nor contains NUL")
+            throw StoreError(.sql, "a name in SQL must not be empty or contain NUL")
         }
         return inDoubleQuotes
     }

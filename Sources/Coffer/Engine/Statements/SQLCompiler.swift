@@ -46,7 +46,7 @@ enum SQLCompiler {
 
     private static func notOne(_ sql: String) -> StoreError {
         StoreError(
-            .sql, "there is more than one statement, or a NUL, in the text",
+            .sql, "the text holds more than one statement, or a NUL",
             hint: "Run one statement at a time.", sql: sql)
     }
 

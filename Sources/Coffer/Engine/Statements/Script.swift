@@ -39,7 +39,7 @@ extension Connection {
         try forEachStatement(of: text) { statement in
             guard statement.parameterCount == 0 else {
                 throw StoreError(
-                    .misuse, "a script has no arguments", hint: "Use execute(_:) to bind them.")
+                    .misuse, "a script takes no arguments", hint: "Use execute(_:) to bind them.")
             }
             while try statement.step() {
                 let control: ScriptControl
@@ -90,7 +90,7 @@ extension Connection {
         of text: String, _ body: (Statement) throws -> Bool
     ) throws -> Bool {
         guard !text.utf8.contains(0) else {
-            throw StoreError(.sql, "there is a NUL in the text")
+            throw StoreError(.sql, "the text holds a NUL")
         }
         return try text.withCString { start in
             var offset = 0

@@ -93,19 +93,19 @@ extension Statement {
             if let name {
                 let key = String(name.dropFirst())
                 guard let value = named[key] else {
-                    throw StoreError(.misuse, "no argument is given for \(name)", sql: sql)
+                    throw StoreError(.misuse, "the argument for \(name) is missing", sql: sql)
                 }
                 unused.remove(key)
                 values.append(value)
             } else if let next = rest.popFirst() {
                 values.append(next)
             } else {
-                throw StoreError(.misuse, "no argument is given for a ? in the text", sql: sql)
+                throw StoreError(.misuse, "an argument for a ? is missing", sql: sql)
             }
         }
         guard rest.isEmpty else {
             throw StoreError(
-                .misuse, "\(rest.count) arguments are given more than there are ?", sql: sql)
+                .misuse, "\(rest.count) more arguments are given than the text has ?", sql: sql)
         }
         if let name = unused.min() {
             throw StoreError(.misuse, "no placeholder is named \(name)", sql: sql)

@@ -166,7 +166,8 @@ extension Statement {
     @inline(never)
     private func notUTF8(at index: Int) -> StoreError {
         StoreError(
-            .mismatch, "a text in the file is not UTF-8", sql: sql, column: columns.names[index])
+            .mismatch,
+            "a text in the file is not valid UTF-8", sql: sql, column: columns.names[index])
     }
 }
 
@@ -193,7 +194,7 @@ extension Statement {
     @inline(__always)
     static func text(of value: OpaquePointer?) throws(StoreError) -> String {
         guard let text = String(exactly: try utf8(of: value)) else {
-            throw StoreError(.mismatch, "a text in the file is not UTF-8")
+            throw StoreError(.mismatch, "a text in the file is not valid UTF-8")
         }
         return text
     }

@@ -160,8 +160,8 @@ public final class Statement {
         guard !handle.isInCallback else { throw Connection.inCallback }
         guard lendingDepth == 0 else {
             throw StoreError(
-                .misuse, "a closure still looks at bytes of the current row",
-                hint: "Step, bind and reset after it has returned.", sql: sql)
+                .misuse, "a closure still uses the bytes of the current row",
+                hint: "Step, bind or reset after the closure returns.", sql: sql)
         }
     }
 
@@ -378,7 +378,11 @@ public final class Statement {
 
     @inline(never)
     private func noColumn(_ index: Int) -> StoreError {
-        raw == nil ? closed : StoreError(.misuse, "no row, or no column \(index)", sql: sql)
+        raw == nil
+            ? closed
+            : StoreError(
+                .misuse,
+                "the statement is not at a row, or has no column \(index)", sql: sql)
     }
 
     /// The current row's value in a column, as a Swift type.

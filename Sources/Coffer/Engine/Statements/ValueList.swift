@@ -91,7 +91,7 @@ private func giveValue(
     let list = UnsafeRawBufferPointer(start: start, count: byteCount)
     let index = sqlite3_value_int64(arguments[1])
     guard let bytes = value(in: list, at: index), let kind = ValueList.Kind(rawValue: bytes[0])
-    else { return sqlite3_result_error(context, "this is no list of values", -1) }
+    else { return sqlite3_result_error(context, "the argument is not a list of values", -1) }
     give(UnsafeRawBufferPointer(rebasing: bytes[1...]), kind, context)
 }
 
@@ -133,5 +133,5 @@ private func give(
         }
         return sqlite3_result_zeroblob(context, 0)
     }
-    if kind != .null { sqlite3_result_error(context, "this is no list of values", -1) }
+    if kind != .null { sqlite3_result_error(context, "the argument is not a list of values", -1) }
 }

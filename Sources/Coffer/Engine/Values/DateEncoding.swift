@@ -98,7 +98,7 @@ public struct DateEncoding: Sendable {
         case .seconds: return try date.asValue()
         case .milliseconds:
             guard let count = Int64(exactly: (date.timeIntervalSince1970 * 1000).rounded()) else {
-                throw StoreError(.mismatch, "the date is too far for milliseconds in 64 bits")
+                throw StoreError(.mismatch, "the date does not fit milliseconds in 64 bits")
             }
             return .integer(count)
         case .iso8601(let pattern), .pattern(let pattern):
@@ -122,7 +122,7 @@ public struct DateEncoding: Sendable {
         case .real(let number): return date(ofNumber: number)
         case .text(let text):
             guard let date = date(ofText: text) else {
-                throw StoreError(.mismatch, "a text is not a date in the form that is asked for")
+                throw StoreError(.mismatch, "a text is not a date in the requested format")
             }
             return date
         case .null, .blob: throw .mismatch(value, Date.self)

@@ -62,8 +62,8 @@ struct DatePattern: Sendable {
                 pieces.append(.literal(String(run)))
             } else {
                 throw StoreError(
-                    .unsupported, "a date pattern has no \(run)",
-                    hint: "It has yyyy MM dd HH mm ss, S to SSSSSS, Z, and 'text' in quotes.")
+                    .unsupported, "a date pattern cannot contain \(run)",
+                    hint: "Use yyyy MM dd HH mm ss, S to SSSSSS, Z, and 'text' in quotes.")
             }
         }
     }

@@ -110,9 +110,8 @@ struct BindingState {
             throw encoder.failure(
                 StoreError(
                     .mismatch,
-                    "the file keeps texts as UTF-16, in which SQLite changes U+FFFE "
-                        + "and U+FFFF",
-                    hint: "Keep such a text as Data, or copy the rows into a file of UTF-8."),
+                    "the file stores texts as UTF-16, in which SQLite changes U+FFFE and U+FFFF",
+                    hint: "Store such a text as Data, or copy the rows into a file of UTF-8."),
                 entry >> 2)
         }
     }

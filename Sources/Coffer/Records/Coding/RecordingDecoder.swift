@@ -99,7 +99,7 @@ extension StoreError {
     /// columns.
     static func noColumns(for container: String) -> StoreError {
         StoreError(
-            .unsupported, "the type wants \(container), and a row has columns only",
-            hint: "Make it a property of its own type: it is then kept as JSON.")
+            .unsupported, "the type asks for \(container), and a row has only columns",
+            hint: "Wrap it in a property of a type of its own, which is stored as JSON.")
     }
 }

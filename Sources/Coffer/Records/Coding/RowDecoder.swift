@@ -76,7 +76,7 @@ final class RowDecoder: Decoder {
     func begin(_ statement: Statement) throws(StoreError) {
         guard state.pointee.statement == nil else {
             throw StoreError(
-                .misuse, "a record reads others of its own type while it decodes itself",
+                .misuse, "a record reads records of its own type while it is decoded",
                 table: table)
         }
         state.pointee.statement = try statement.pointer()

@@ -153,7 +153,7 @@ final class RowEncoder: Encoder {
     @inline(never)
     func nested() -> StoreError {
         StoreError(
-            .misuse, "\(plan.typeName) writes a record of its own type while it encodes itself",
+            .misuse, "\(plan.typeName) writes a record of its own type while it is encoded",
             table: plan.table)
     }
 

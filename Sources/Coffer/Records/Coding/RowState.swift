@@ -170,6 +170,6 @@ struct RowState {
 
     @inline(never)
     private func notText(_ column: Int32) -> any Error {
-        decoder.failure(StoreError(.mismatch, "a text in the file is not UTF-8"), column)
+        decoder.failure(StoreError(.mismatch, "a text in the file is not valid UTF-8"), column)
     }
 }

@@ -22,7 +22,7 @@ final class ScalarDecoder: Decoder, SingleValueDecodingContainer {
     private func refuse() -> StoreError {
         failure
             ?? StoreError(
-                .mismatch, "the type asks for a single value once and for a container later")
+                .mismatch, "the type asks for a single value first and for a container later")
     }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {

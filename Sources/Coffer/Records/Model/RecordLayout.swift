@@ -106,7 +106,8 @@ extension RecordPlan {
         if let name = R.columns[path] {
             guard let position = columns.firstIndex(where: { $0.name == name }) else {
                 throw StoreError(
-                    .misuse, "static var columns of \(typeName) names \(name), which is no column",
+                    .misuse,
+                    "static var columns of \(typeName) names \(name), which is not a column",
                     table: table, column: name)
             }
             return position

@@ -23,8 +23,8 @@ extension RecordPlan {
         try requireKey(for: "static var isWithoutRowID")
         guard let position = keyPositions.first(where: { columns[$0].isNullable }) else { return }
         throw StoreError(
-            .misuse, "the key of \(typeName) may be nil, and without row ids nothing chooses one",
-            hint: "Make the property not optional.", table: table, column: columns[position].name)
+            .misuse, "the key of \(typeName) may be nil, and without row ids nothing generates one",
+            hint: "Make the property non-optional.", table: table, column: columns[position].name)
     }
 
     /// An UPDATE of the columns `setting` in rows where the columns `condition` have given values.
@@ -36,8 +36,7 @@ extension RecordPlan {
         let terms = condition.map { "\(qualifiedColumns[$0]) = ?\($0 + 1)" }
         let isLastNamed = (setting + condition).contains(columns.count - 1)
         return "\(orFail ? "UPDATE OR FAIL" : "UPDATE") \(quotedTable) "
-            + "SET \(assignments.joined(separator: ", ")) "
-            + "WHERE \(terms.joined(separator: " AND "))"
+            + "SET \(assignments.joined(separator: ", ")) WHERE \(terms.joined(separator: " AND "))"
             + (isLastNamed ? "" : " AND coalesce(1, ?\(columns.count))")
     }
 }

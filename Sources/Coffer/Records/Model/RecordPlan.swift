@@ -60,7 +60,7 @@ final class RecordPlan: Sendable {
         for name in key {
             guard let position = columns.firstIndex(where: { $0.name == name }) else {
                 throw StoreError(
-                    .misuse, "the key of \(typeName) names \(name), which is no column",
+                    .misuse, "the key of \(typeName) names \(name), which is not a column",
                     hint: "static var key holds the names of columns: coding keys.", column: name)
             }
             guard !positions.contains(position) else {
@@ -89,7 +89,8 @@ final class RecordPlan: Sendable {
         var seen: Set<String> = []
         for column in columns where !seen.insert(column.name.asciiLowercased).inserted {
             throw StoreError(
-                .misuse, "\(typeName) has two columns named \(column.name) but for their case",
+                .misuse,
+                "\(typeName) has two columns whose names differ from \(column.name) only in case",
                 hint: "Give one of them another name in CodingKeys.", column: column.name)
         }
     }
@@ -172,7 +173,7 @@ extension RecordPlan {
                 .misuse,
                 "\(verb) takes a key of one column; static var key of \(typeName) "
                     + "names \(keyPositions.count)",
-                hint: "Ask by a query: \(typeName).where(…).", table: table)
+                hint: "Use a query: \(typeName).where(…).", table: table)
         }
         return keyPositions[0]
     }

@@ -10,7 +10,7 @@ enum Reflection {
         guard !columns.isEmpty else {
             throw StoreError(
                 .misuse, "\(type) has no columns: it decodes no property",
-                hint: "A record has at least one property. \(exampleHint)")
+                hint: "A record needs at least one property. \(exampleHint)")
         }
         return columns
     }

@@ -181,7 +181,7 @@ struct ConditionColumn {
         let encoded = try self.value(value)
         guard encoded != .null else {
             throw StoreError(
-                .misuse, "nothing is less or greater than nil",
+                .misuse, "a value cannot be less or greater than nil",
                 hint: "Compare with == nil or != nil.", table: plan.table, column: column.name)
         }
         return encoded

@@ -25,8 +25,8 @@ public struct Join<Child: Record, Parent: Record>: Sendable {
         try reference.requireTwoTables()
         guard parents.maximumCount == nil else {
             throw StoreError(
-                .misuse, "the query that is joined to has a limit, which would count other rows",
-                hint: "Limit the query that is joined: limit(…).joining(…).",
+                .misuse, "the joined query has a limit, which would count other rows",
+                hint: "Limit the query that joins it: limit(…).joining(…).",
                 table: reference.parent.table)
         }
         var rows = children
@@ -142,7 +142,7 @@ private struct JoinedColumns: Sendable {
         guard child.table.asciiLowercased == parent.table.asciiLowercased else { return }
         throw StoreError(
             .misuse, "a table cannot be joined with itself by key paths",
-            hint: "Fetch the rows, and then those that they refer to: find(_:keys:).",
+            hint: "Fetch the rows, then the rows that they refer to: find(_:keys:).",
             table: child.table)
     }
 }

@@ -36,8 +36,8 @@ extension RecordPlan {
         let column = columns[position]
         guard !column.kind.isOrdered || column.encoding?.isOrdered == false else { return }
         throw StoreError(
-            .misuse, "the column is kept as text, whose order is not that of its values",
-            hint: "Compare with == or !=, or keep the property as a number.", table: table,
+            .misuse, "the column is stored as text, which sorts differently from its values",
+            hint: "Compare with == or !=, or store the property as a number.", table: table,
             column: column.name)
     }
 }

@@ -66,8 +66,8 @@ private struct PageEnd {
         let isNullable = plan.columns[position].isNullable && position != plan.rowIDPosition
         guard value != .null || isNullable else {
             throw StoreError(
-                .misuse, "the record has no key, so it is not the last one of a page",
-                hint: "Give a record that was fetched.", table: plan.table,
+                .misuse, "the record has no key, so a page cannot begin after it",
+                hint: "Pass a record that was fetched.", table: plan.table,
                 column: plan.columns[position].name)
         }
         // IS also compares with NULL.

@@ -159,7 +159,7 @@ extension Reading where Self: ~Copyable {
         guard let (value, isKnown) = found.first, isKnown else {
             throw StoreError(
                 .mismatch, "the values of the column do not add up to a number",
-                hint: "It has texts or blobs, or infinities of both signs.",
+                hint: "The column has texts or blobs, or infinities of both signs.",
                 table: table.plan.table, column: table.plan.columns[column].name)
         }
         return value == .null ? nil : try table.decode(value, column)
@@ -172,8 +172,8 @@ extension RecordPlan {
         let column = columns[position]
         guard column.storage != .integer, column.storage != .real else { return }
         throw StoreError(
-            .misuse, "the column is no column of numbers, and SQL would round what it makes of it",
-            hint: "Fetch the values and add them up.", table: table, column: column.name)
+            .misuse, "the column does not hold numbers, and SQL would round its values",
+            hint: "Fetch the values and add them in Swift.", table: table, column: column.name)
     }
 }
 

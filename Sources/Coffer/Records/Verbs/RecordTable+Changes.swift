@@ -52,7 +52,7 @@ extension RecordTable {
         let positions = try plan.positions(of: paths)
         if let position = positions.first(where: { plan.keyPositions.contains($0) }) {
             throw StoreError(
-                .misuse, "the key says which row is updated, so it cannot be what is updated",
+                .misuse, "the key identifies the row, so an update cannot change it",
                 table: plan.table, column: plan.columns[position].name)
         }
         try ready(connection, isCreating: false)
@@ -77,8 +77,7 @@ extension RecordTable {
         guard try plan.declaration().isUnique(positions, plan) else {
             throw StoreError(
                 .misuse,
-                "\(plan.typeName) does not declare that \(names.joined(separator: ", ")) "
-                    + "is unique",
+                "\(plan.typeName) does not declare that \(names.joined(separator: ", ")) is unique",
                 hint: "Declare static var indexes: [Index<Self>] with isUnique: true.",
                 table: plan.table)
         }
@@ -129,7 +128,7 @@ extension RecordPlan {
         guard let position, error.resultCode == SQLITE_CONSTRAINT | 5 << 8 else { return known }
         return StoreError(
             .constraint, "the key of \(typeName) is nil",
-            hint: "Give it a value. Only a key that is one integer is chosen by the engine.",
+            hint: "Give it a value. The engine generates only keys of one integer column.",
             sql: error.sql, table: table, column: columns[position].name,
             resultCode: error.resultCode)
     }

@@ -242,7 +242,7 @@ final class RecordTable {
             throw StoreError(
                 .tooBig,
                 "the query binds \(sql.arguments.count) values, and the engine takes \(limit)",
-                hint: "Ask in several queries.", table: plan.table)
+                hint: "Split it into several queries.", table: plan.table)
         }
         do throws(StoreError) {
             if sql.usesLists { try connection.current().knowLists() }
@@ -318,7 +318,7 @@ final class RecordTable {
             .tooBig,
             "\(plan.typeName) has \(plan.columns.count) columns, and the engine takes \(limit) "
                 + "values",
-            hint: "Keep some of the properties in a nested type, which is one column.",
+            hint: "Move some of the properties into a nested type, which is one column.",
             table: plan.table)
     }
 

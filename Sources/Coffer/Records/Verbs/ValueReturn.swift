@@ -36,9 +36,9 @@ extension RecordColumn {
         guard Self.comesBack(encoded, kind, as: type) else {
             throw StoreError(
                 .mismatch,
-                "a value of \(type) would not come back as it was: it is not of the kind "
+                "a value of \(type) would not be read back unchanged: it is not of the kind "
                     + "that the type decodes first",
-                hint: "Put it into a struct of its own, which is kept as JSON.")
+                hint: "Wrap it in a struct, which is stored as JSON.")
         }
         return encoded
     }

@@ -81,8 +81,8 @@ extension Connection {
 extension StoreError {
     static func noRowIDs(in table: String) -> StoreError {
         StoreError(
-            .unsupported, "\(table) has no row ids to find a row by",
-            hint: "It is a view, was made WITHOUT ROWID, or has columns of their names: read and "
+            .unsupported, "\(table) has no row ids",
+            hint: "It is a view, is WITHOUT ROWID, or has columns named like row ids: read and "
                 + "write its rows by their key."
         ).with(table: table)
     }

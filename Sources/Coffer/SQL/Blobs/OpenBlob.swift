@@ -77,7 +77,7 @@ final class OpenBlob {
     /// The ranges of all chunks, in order.
     func chunks(_ maximumByteCount: Int) throws(StoreError) -> some Sequence<Range<Int>> {
         guard maximumByteCount > 0 else {
-            throw cell.error(.misuse, "a chunk has at least one byte")
+            throw cell.error(.misuse, "a chunk must have at least one byte")
         }
         let byteCount = byteCount
         return stride(from: 0, to: byteCount, by: maximumByteCount).lazy.map {
@@ -90,7 +90,7 @@ final class OpenBlob {
         guard !handle.isClosed, raw != nil else { throw Connection.closed }
         guard offset >= 0, offset <= byteCount, count <= byteCount - offset else {
             throw cell.error(
-                .misuse, "\(count) bytes from \(offset) on are not within a blob of \(byteCount)")
+                .misuse, "\(count) bytes at offset \(offset) are not within a blob of \(byteCount)")
         }
     }
 

@@ -54,8 +54,8 @@ extension Connection {
             where error.resultCode == coffer_corrupt_virtual_table && error.pages.isEmpty
         {
             throw StoreError(
-                .damaged, "the index of the full-text table and its texts do not fit together",
-                hint: "Make the index anew with fullText(.rebuild, on:).", table: table,
+                .damaged, "the index of the full-text table does not match its texts",
+                hint: "Rebuild the index with fullText(.rebuild, on:).", table: table,
                 resultCode: error.resultCode)
         }
     }

@@ -80,7 +80,7 @@ extension Connection {
     ///   `fts5_api.xCreateTokenizer`.
     public func register(tokenizer: some Tokenizer, named name: String) throws {
         guard !name.isEmpty, !name.utf8.contains(0) else {
-            throw StoreError(.misuse, "the name of a tokenizer is neither empty nor contains NUL")
+            throw StoreError(.misuse, "the name of a tokenizer must not be empty or contain NUL")
         }
         let any = AnyTokenizer(tokenizer)
         try set("tokenizer \(name.asciiLowercased)") { handle throws(StoreError) in

@@ -80,7 +80,7 @@ private final class TokenizedTable {
             guard arguments.count < 2 else {
                 throw StoreError(
                     .sql, "a table names one tokenizer: tokenize=coffer name",
-                    hint: "A name with spaces stands in double quotes.")
+                    hint: "Put a name with spaces in double quotes.")
             }
             return arguments.first
         }

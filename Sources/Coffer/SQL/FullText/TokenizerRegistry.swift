@@ -40,7 +40,7 @@ final class TokenizerRegistry {
     func find(_ name: String) throws(StoreError) -> AnyTokenizer {
         guard let tokenizer = tokenizers[name.asciiLowercased] else {
             throw StoreError(
-                .notFound, "no tokenizer of the name \"\(name)\" is registered",
+                .notFound, "no tokenizer named \"\(name)\" is registered",
                 hint: "Use register(tokenizer:named:); in a store, in Configuration.prepare.")
         }
         return tokenizer
@@ -102,7 +102,7 @@ final class TokenRun {
                     .misuse,
                     "a tokenizer gave the range \(token.range) after one at \(start), in a "
                         + "text of \(byteCount) bytes",
-                    hint: "Ranges count UTF-8 bytes, and are in order.")
+                    hint: "Give ranges in UTF-8 bytes, in ascending order.")
             }
             start = token.range.lowerBound
             if token.text.isEmpty { continue }
@@ -127,7 +127,7 @@ extension Handle {
         for name in names {
             guard !name.isEmpty, !name.utf8.contains(0) else {
                 throw StoreError(
-                    .misuse, "the name of a tokenizer module is neither empty nor contains NUL")
+                    .misuse, "the name of a tokenizer module must not be empty or contain NUL")
             }
             try tokenizers.install(module: name, on: self)
         }
@@ -139,8 +139,9 @@ extension Handle {
     ) throws(StoreError) {
         guard !isAdopted else {
             throw StoreError(
-                .unsupported, "a handle of another owner's takes no tokenizer",
-                hint: "It would outlive the connection. Open the file with Connection(path:key:).")
+                .unsupported, "an adopted handle cannot register a tokenizer",
+                hint: "The tokenizer would outlive the connection. Open the file with "
+                    + "Connection(path:key:).")
         }
         try tokenizers.register(tokenizer, named: name, on: self)
     }

@@ -74,12 +74,12 @@ extension Connection {
     /// Refuses unusable names. The engine would cut a name at its first NUL.
     static func requireFunctionName(_ name: String) throws(StoreError) {
         guard !name.isEmpty, !name.utf8.contains(0) else {
-            throw StoreError(.misuse, "the name of a function is neither empty nor contains NUL")
+            throw StoreError(.misuse, "the name of a function must not be empty or contain NUL")
         }
         guard name.asciiLowercased != ValueList.function else {
             throw StoreError(
-                .misuse, "\(ValueList.function) is a function of Coffer's own",
-                hint: "Give yours another name.")
+                .misuse, "\(ValueList.function) is a function of Coffer",
+                hint: "Give your function another name.")
         }
     }
 
@@ -152,7 +152,7 @@ extension Handle {
         let failure = error(code)
         throw code & 0xff == SQLITE_MISUSE
             ? StoreError(
-                .misuse, "the engine takes no function of this name and number of arguments",
+                .misuse, "the engine refuses a function of this name and number of arguments",
                 hint: "A name has at most 255 bytes, a function at most 100 arguments.")
             : failure
     }

@@ -167,7 +167,7 @@ extension Connection {
         guard let place = places.first(where: { $0.name.isSameIdentifier(as: schema) }) else {
             throw StoreError(
                 .notFound, "there is no schema of that name",
-                hint: "It is main, temp, or the name that a file was attached with.")
+                hint: "Use main, temp, or the name that a file was attached with.")
         }
         return [place]
     }

@@ -17,7 +17,7 @@ extension Connection {
     ) throws {
         do throws(StoreError) {
             guard !columns.isEmpty else {
-                throw StoreError(.misuse, "a table has one column at least")
+                throw StoreError(.misuse, "a table needs at least one column")
             }
             let keys = columns.filter(\.isPrimaryKey)
             var parts: [String] = []
@@ -82,7 +82,7 @@ extension Connection {
         name: String? = nil
     ) throws -> String {
         guard !columns.isEmpty else {
-            throw StoreError(.misuse, "an index has one column at least", table: table)
+            throw StoreError(.misuse, "an index needs at least one column", table: table)
         }
         let name = name ?? (["index", table] + columns).joined(separator: "_")
         let terms = try columns.map { try $0.quotedIdentifier() }.joined(separator: ", ")

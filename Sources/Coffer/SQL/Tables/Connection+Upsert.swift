@@ -45,7 +45,7 @@ extension Connection {
                     try .update(table, parts.rest) { parts.key.condition(table: $0) })
                 guard count <= 1 else {
                     // The index may distinguish texts that the column treats as equal.
-                    throw StoreError(.misuse, "the columns that could conflict name several rows")
+                    throw StoreError(.misuse, "the conflicting columns match several rows")
                 }
                 if count == 1 { return RowChange(rowCount: 1, insertedRowID: nil) }
                 return try add(all.insertion(into: try table.quotedIdentifier()), to: table)

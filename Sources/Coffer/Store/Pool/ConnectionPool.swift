@@ -223,7 +223,7 @@ final class ConnectionPool: @unchecked Sendable {
     var loss: StoreError? {
         guard file == nil, !writer.isOpen else { return nil }
         return StoreError(
-            .closed, "a rollback failed, and with its connection went what was in memory",
+            .closed, "a rollback failed; its connection was closed, and the data in memory is lost",
             hint: "Open a new store.")
     }
 
@@ -262,7 +262,7 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// The writer as the only connection to the file.
     private func openOnlyWriter() throws(StoreError) -> Connection {
-        _ = try requireFile("its key is random and known to nobody")
+        _ = try requireFile("its key is random, and nobody knows it")
         closeReaders()
         return try openWriter()
     }
@@ -270,7 +270,7 @@ final class ConnectionPool: @unchecked Sendable {
     /// Replaces all connections with connections under another key; if that fails, the old ones
     /// stay.
     func reopen(with key: borrowing StoreKey) throws(StoreError) {
-        let file = try requireFile("its key is random and known to nobody")
+        let file = try requireFile("its key is random, and nobody knows it")
         let cacheByteCount = file.cache.connectionByteCount
         let state = try file.open(with: key, cacheByteCount: cacheByteCount)
         try writer.replace(with: state)

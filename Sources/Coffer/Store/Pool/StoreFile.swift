@@ -52,7 +52,7 @@ final class StoreFile: Sendable {
         // The engine would say only that the file cannot be opened.
         guard case .file = try location.status() else {
             throw StoreError(
-                .notFound, "there is no file at \(location.path) any more",
+                .notFound, "the file at \(location.path) no longer exists",
                 hint: "Put it back, or close the store.")
         }
         let cipher = cipher

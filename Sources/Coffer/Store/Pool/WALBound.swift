@@ -49,7 +49,7 @@ struct WALBound {
             case .byteCount:
                 StoreError(
                     .snapshotExpired,
-                    "the read kept the write-ahead log until it had "
+                    "the read kept the write-ahead log from restarting until it had "
                         + "\(configuration.maximumSnapshotWALByteCount) bytes",
                     hint: "Read again, in shorter reads, or raise "
                         + "Configuration.maximumSnapshotWALByteCount.")

@@ -80,7 +80,8 @@ enum DeadlockWatch {
         }
         guard let id else {
             throw StoreError(
-                .wouldDeadlock, "this would wait for what waits for it, in a body of another store",
+                .wouldDeadlock,
+                "this would wait for a body of another store that waits for this one: a deadlock",
                 hint: "Nest stores in the same order everywhere.")
         }
         defer { waits.withLock { _ = $0.waits.removeValue(forKey: id) } }

@@ -267,7 +267,7 @@ final class Gate: Sendable {
     /// Withdraws the ticket with `.cancelled`; an admitted ticket is not affected.
     func cancel(_ ticket: Ticket) {
         ticket.withdraw(
-            StoreError(.cancelled, "the task was cancelled before its turn; nothing was done"))
+            StoreError(.cancelled, "the task was cancelled while it waited; nothing was done"))
     }
 
     /// One alarm serves all tickets without a thread. It is set to the first deadline, and stopped
@@ -364,6 +364,6 @@ final class Gate: Sendable {
     }
 
     static func expired(_ what: String) -> StoreError {
-        StoreError(.busy, "waited in vain for \(what)", hint: "Try again, or raise waitTimeout.")
+        StoreError(.busy, "timed out waiting for \(what)", hint: "Try again, or raise waitTimeout.")
     }
 }

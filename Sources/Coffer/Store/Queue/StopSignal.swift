@@ -81,7 +81,7 @@ final class Cancellation: Sendable {
     /// The error of a body whose task was cancelled.
     var reason: StoreError? {
         guard isCancelled else { return nil }
-        return StoreError(.cancelled, "the task was cancelled; its work is undone")
+        return StoreError(.cancelled, "the task was cancelled; its work was rolled back")
     }
 
     func cancel() {

@@ -73,7 +73,7 @@ final class WorkThreads: Sendable {
     /// For callers that waited for a thread until their deadline.
     static var busy: StoreError {
         StoreError(
-            .busy, "waited in vain for a thread: as many bodies run in this process as may",
+            .busy, "timed out waiting for a thread: this process runs as many bodies as it may",
             hint: "End bodies sooner; one that waits for something else keeps its thread.")
     }
 

@@ -317,7 +317,7 @@ final class WriteQueue: Sendable {
         guard !members.isEmpty else { return nil }
         pool.events.groupUndone(count: members.count, error)
         let failure = StoreError(
-            .rolledBack, "another write, which shared the commit, made SQLite undo it",
+            .rolledBack, "another write, which shared the commit, made SQLite roll it back",
             hint: "Run it again.", cause: error)
         for member in members { member.settle(failure) }
         return failure

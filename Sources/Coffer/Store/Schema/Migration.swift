@@ -160,7 +160,7 @@ private struct MigrationPlan: SchemaSteps, Sendable {
             guard !migration.name.isEmpty, names.insert(migration.name).inserted else {
                 throw StoreError(
                     .misuse, "two migrations are named “\(migration.name)”, or one has no name",
-                    hint: "The file remembers them by their names.")
+                    hint: "The file records migrations by name: give each its own.")
             }
         }
         self.migrations = migrations
@@ -220,9 +220,9 @@ private struct MigrationPlan: SchemaSteps, Sendable {
         }
         return StoreError(
             .needsNewerProgram,
-            "the file has run the migration “\(name)” as number \(position + 1), and here it is "
+            "the file has run the migration “\(name)” as number \(position + 1), but here it is "
                 + "number \(here + 1)",
             hint: "A newer version of the program has changed the file, or a migration was added "
-                + "before others instead of behind them.")
+                + "before others instead of after them.")
     }
 }

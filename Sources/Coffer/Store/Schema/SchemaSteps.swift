@@ -34,8 +34,8 @@ extension SchemaSteps {
         try run(step, &transaction)
         guard !transaction.access.scope.isUndone(level: transaction.access.level) else {
             throw StoreError(
-                .misuse, "a step of the schema's history cannot undo itself with rollback()",
-                hint: "Throw an error: it undoes the step and ends the migration.")
+                .misuse, "a migration step cannot roll itself back with rollback()",
+                hint: "Throw an error: it rolls the step back and ends the migration.")
         }
         try orphans.requireNoOthers(connection)
         return true

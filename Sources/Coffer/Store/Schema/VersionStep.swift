@@ -101,7 +101,7 @@ private struct VersionPlan: SchemaSteps, Sendable {
             guard step.version > last else {
                 throw StoreError(
                     .misuse, "step \(step.version) does not come after \(last)",
-                    hint: "The versions of the steps ascend, from 1 or more.")
+                    hint: "Number the steps in ascending order, from 1.")
             }
             last = step.version
         }

@@ -64,7 +64,8 @@ final class Channel<Element: Sendable>: Sendable {
             guard result == .success else {
                 let error = StoreError(
                     .busy, "a stream kept the store waiting for longer than waitTimeout",
-                    hint: "Nothing was changed; do not wait for the same store in between.")
+                    hint: "Nothing was changed. Do not wait for the same store between two "
+                        + "elements.")
                 fail(error)
                 throw error
             }

@@ -92,8 +92,8 @@ final class SpoolFile: Sendable {
         guard count >= 0 else { throw Self.failure("read") }
         guard let chunk = sealer.open(sealed.prefix(count), number: UInt64(number)) else {
             throw StoreError(
-                .io, "what was put aside for the blob was changed on the disk",
-                hint: "Nothing was written to the store; give the blob again.")
+                .io, "the bytes spooled for the blob were changed on the disk",
+                hint: "Nothing was written to the store: write the blob again.")
         }
         return chunk
     }
@@ -106,8 +106,8 @@ final class SpoolFile: Sendable {
         let number = errno
         return StoreError(
             number == ENOSPC || number == EDQUOT ? .full : .io,
-            "the file that the blob is put aside in could not be \(what): "
+            "the file that the blob is spooled to could not be \(what): "
                 + systemErrorText(number),
-            hint: "It stands beside the store and takes as much room as the blob.")
+            hint: "It is next to the store and needs as much room as the blob.")
     }
 }

@@ -123,14 +123,18 @@ extension StoreCore {
     /// - Throws: Why a blob of this size cannot be written there, as far as can be known
     ///   beforehand.
     fileprivate func requirePlace(for cell: BlobCell, byteCount: Int) async throws {
-        guard byteCount >= 0 else { throw cell.error(.misuse, "a blob has 0 bytes or more") }
+        guard byteCount >= 0 else {
+            throw cell.error(
+                .misuse,
+                "the size of a blob must not be negative")
+        }
         try requireWritable()
         try await read { tx in
             guard try tx.storageClass(of: cell.column, in: cell.table, row: cell.row) != nil else {
                 throw cell.missing
             }
             guard try byteCount <= tx.connection().limit(.length) else {
-                throw cell.error(.tooBig, "\(byteCount) bytes are more than a value may have")
+                throw cell.error(.tooBig, "\(byteCount) bytes are more than a value can have")
             }
         }
     }

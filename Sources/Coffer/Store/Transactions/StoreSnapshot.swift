@@ -172,10 +172,11 @@ extension StoreCore {
     }
 
     private func requireWAL() throws(StoreError) {
-        _ = try pool.requireFile("reads take turns with writes, which a snapshot would hold up")
+        _ = try pool.requireFile(
+            "reads share the connection with writes, which a snapshot would block")
         guard pool.journalMode == .wal else {
             throw StoreError(
-                .unsupported, "a snapshot needs a write-ahead log",
+                .unsupported, "a snapshot needs WAL mode",
                 hint: "Set Configuration.journalMode to .wal, or read in one body.")
         }
     }

@@ -76,11 +76,11 @@ final class TransactionScope {
     private func checkedConnection(level: Int) throws(StoreError) -> Connection {
         guard !isEnded else {
             throw StoreError(
-                .misuse, "the transaction has ended", hint: "Use it inside its body only.")
+                .misuse, "the transaction has ended", hint: "Use it only inside its body.")
         }
         guard level == self.level else {
             throw StoreError(
-                .misuse, "an inner part of this transaction is open",
+                .misuse, "an inner savepoint of this transaction is open",
                 hint: "Use the transaction that the innermost body was given.")
         }
         if let reason = stop.reason ?? cancellation?.reason {
