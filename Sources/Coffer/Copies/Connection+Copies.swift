@@ -103,7 +103,7 @@ extension Connection {
         }
         defer {
             forgetAttachments()
-            target.cleanMissCount = nil
+            target.probing.cleanMissCount = nil
         }
         guard origin.isFile else { return try origin.copy(into: target, monitor) }
         // A write to a file cannot be undone: first read everything and prove it authentic.

@@ -151,8 +151,8 @@ extension Handle {
     /// Whether the file caused a failure of this kind.
     fileprivate func sawFailure(of code: StoreError.Code) -> Bool {
         switch code {
-        case .damaged: sawDamage
-        case .wrongKey: sawWrongKey
+        case .damaged: failures.sawDamage
+        case .wrongKey: failures.sawWrongKey
         default: false
         }
     }

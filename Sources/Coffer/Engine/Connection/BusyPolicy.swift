@@ -26,16 +26,16 @@ public enum BusyPolicy: Sendable {
         switch self {
         case .none:
             sqlite3_busy_timeout(handle.db, 0)
-            handle.busyHandler = nil
+            handle.hooks.busyHandler = nil
         case .timeout(let duration):
             sqlite3_busy_timeout(handle.db, Int32(clamping: duration.millisecondsRoundedUp))
-            handle.busyHandler = nil
+            handle.hooks.busyHandler = nil
         case .custom(let goesOn):
             let handler = BusyHandler(goesOn)
             sqlite3_busy_handler(
                 handle.db, askBusyHandler, Unmanaged.passUnretained(handler).toOpaque())
             // Only now: the engine no longer refers to the previous handler.
-            handle.busyHandler = handler
+            handle.hooks.busyHandler = handler
         }
     }
 }

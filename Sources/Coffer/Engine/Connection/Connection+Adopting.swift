@@ -45,6 +45,14 @@ extension Connection {
     }
 }
 
+/// What is known about a database that someone else has opened.
+struct Adoption {
+    /// Databases that Coffer attached, and detaches again.
+    var namesToDetach: [String] = []
+    /// The version of the schema that was read to its last byte.
+    var verifiedSchemaVersion: Int64?
+}
+
 extension Handle {
     /// Probes files that the owner has attached, and stops probing files that it has detached.
     func followOwner() throws(StoreError) {
@@ -55,15 +63,15 @@ extension Handle {
         var names = try databaseNames()
         for name in attachedNames where !names.contains(name) {
             forgetProbe(of: name)
-            namesToDetach.removeAll { $0 == name }
+            adoption?.namesToDetach.removeAll { $0 == name }
         }
         names.removeAll { ["main", "temp"].contains($0) || attachedNames.contains($0) }
         for name in names { try probeAttached(name) }
         // The owner may load a schema outside Coffer's transactions: a changed one, or that of a
         // newly attached file. No number distinguishes a file from an earlier one of the same name.
-        let ownersNames = attachedNames.filter { !namesToDetach.contains($0) }
-        guard let verifiedSchemaVersion else { return }
-        let isKnown = try schemaVersion() == verifiedSchemaVersion && !isSchemaSuspect
+        let ownersNames = attachedNames.filter { !(adoption?.namesToDetach.contains($0) ?? false) }
+        guard let verifiedVersion = adoption?.verifiedSchemaVersion else { return }
+        let isKnown = try schemaVersion() == verifiedVersion && !schemaState.isSuspect
         if !isKnown || !ownersNames.isEmpty { try verifySchema(checkingFilesOf: ownersNames) }
     }
 

@@ -141,7 +141,7 @@ private struct Attachment {
         guard code == SQLITE_OK else { throw handle.error(code) }
         do throws(StoreError) {
             try handle.probeAttached(name)
-            if handle.isAdopted { handle.namesToDetach.append(name) }
+            if handle.isAdopted { handle.adoption?.namesToDetach.append(name) }
         } catch {
             // A file that nobody probes must not stay attached.
             try? Self.detach(name, from: handle)
@@ -151,7 +151,7 @@ private struct Attachment {
 
     static func detach(_ name: String, from handle: Handle) throws(StoreError) {
         handle.forgetProbe(of: name)
-        handle.namesToDetach.removeAll { $0.isSameIdentifier(as: name) }
+        handle.adoption?.namesToDetach.removeAll { $0.isSameIdentifier(as: name) }
         try handle.run("DETACH \(try name.quotedIdentifier())")
     }
 

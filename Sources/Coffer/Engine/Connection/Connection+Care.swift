@@ -55,7 +55,7 @@ extension Connection {
         let handle = try current()
         // It may read pages without the probe noticing, or change the schema.
         defer {
-            handle.cleanMissCount = nil
+            handle.probing.cleanMissCount = nil
             forgetAttachments()
         }
         return try handle.guardingSchema { try body(handle.db) }

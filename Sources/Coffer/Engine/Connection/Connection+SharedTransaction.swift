@@ -26,7 +26,7 @@ extension Connection {
     ///   or if a page failed authentication.
     func member<T>(isFirst: Bool, _ body: () throws -> T) throws -> T {
         let handle = try current()
-        handle.sawDamage = false
+        handle.failures.sawDamage = false
         do throws(StoreError) {
             if !isFirst { try handle.run(.openSavepoint) }
         } catch {
@@ -95,7 +95,7 @@ extension Connection {
 
     private func rollBackMember(_ handle: Handle, isFirst: Bool, after failure: any Error) {
         // After one failed page every further statement of the transaction is suspect.
-        let isDamage = (failure as? StoreError)?.code == .damaged && handle.sawDamage
+        let isDamage = (failure as? StoreError)?.code == .damaged && handle.failures.sawDamage
         guard handle.isInTransaction, !isFirst, !isDamage else { return undoShared(handle) }
         forgetAttachments()
         do throws(StoreError) {

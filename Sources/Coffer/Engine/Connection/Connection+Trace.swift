@@ -66,16 +66,16 @@ final class TraceBox {
             sqlWithValues = String(cString: expanded)
             sqlite3_free(expanded)
         }
-        let was = handle.isInCallback
-        handle.isInCallback = true
-        defer { handle.isInCallback = was }
+        let was = handle.callback.isRunning
+        handle.callback.isRunning = true
+        defer { handle.callback.isRunning = was }
         body(TraceEvent(kind: kind, sql: redacted, sqlWithValues: sqlWithValues))
     }
 }
 
 extension Handle {
     fileprivate func trace(_ box: TraceBox) throws(StoreError) {
-        traceBox = box
+        hooks.trace = box
         let events = UInt32(SQLITE_TRACE_STMT | SQLITE_TRACE_PROFILE)
         let code = sqlite3_trace_v2(
             db, events, tellTrace, Unmanaged.passUnretained(box).toOpaque())
@@ -84,7 +84,7 @@ extension Handle {
 
     fileprivate func endTrace() {
         sqlite3_trace_v2(db, 0, nil, nil)
-        traceBox = nil
+        hooks.trace = nil
     }
 }
 

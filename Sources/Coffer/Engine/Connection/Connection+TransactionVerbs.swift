@@ -110,7 +110,9 @@ extension Connection {
     @discardableResult
     func undo(_ handle: Handle) -> Bool {
         forgetAttachments()
-        if handle.isBegun, !handle.isInTransaction { handle.transactionMayHaveRolledBack() }
+        if handle.controls.isBegun, !handle.isInTransaction {
+            handle.transactionMayHaveRolledBack()
+        }
         if handle.isInTransaction, (try? handle.run(.rollback)) == nil, handle.isInTransaction {
             abandonRunningStatements()
             try? handle.run(.rollback)

@@ -10,7 +10,7 @@ public enum TransactionMode: Sendable {
     /// Takes the write lock at once; outside WAL, reads of other connections wait too.
     case exclusive
 
-    var control: Handle.Control {
+    var control: ControlStatements.Control {
         switch self {
         case .deferred: .begin
         case .immediate: .beginImmediate
@@ -154,16 +154,20 @@ extension Connection {
         // SQLite has rolled back the body's transaction, so nothing may run as if outside one.
         if transactionState.isInBody, !handle.isInTransaction { throw Self.rolledBack(cause: nil) }
         // The owner has begun this transaction.
-        if handle.isAdopted, !handle.isBegun, handle.isInTransaction { try handle.followOwner() }
+        if handle.isAdopted, !handle.controls.isBegun, handle.isInTransaction {
+            try handle.followOwner()
+        }
         if let verb = statement.transactionVerb { try allow(verb, handle) }
         if !handle.isInTransaction {
             if !statement.isControl {
                 try handle.run(.begin)
                 transactionState.beginImplicit()
             } else if statement.transactionVerb == nil {
-                if handle.isBegun || handle.isSchemaSuspect { try handle.requireAuthenticSchema() }
+                if handle.controls.isBegun || handle.schemaState.isSuspect {
+                    try handle.requireAuthenticSchema()
+                }
                 // It may load the schema, and no probed transaction surrounds it.
-                handle.isSchemaSuspect = true
+                handle.schemaState.isSuspect = true
             }
         }
         if transactionState.isImplicit { statement.implicitID = transactionState.countCursor() }
@@ -189,12 +193,12 @@ extension Connection {
             handle.judgeSchemaBeforeRollback()
             handle.transactionWillRollBack()
         }
-        if handle.isSchemaSuspect, !handle.isInTransaction {
+        if handle.schemaState.isSuspect, !handle.isInTransaction {
             try handle.requireAuthenticSchema()
         }
         forgetAttachments()
         // ROLLBACK TO may read pages again without counting them.
-        handle.cleanMissCount = nil
+        handle.probing.cleanMissCount = nil
     }
 
     /// Commits when the last statement in the implicit transaction has ended, or at once if the
@@ -206,7 +210,7 @@ extension Connection {
         guard id != 0 else {
             // COMMIT and ROLLBACK as SQL text.
             if statement.transactionVerb != nil, let handle {
-                handle.isBegun = handle.isInTransaction
+                handle.controls.isBegun = handle.isInTransaction
                 if statement.transactionVerb == "ROLLBACK" { try rolledBackAsText(handle) }
                 continueCursors(handle)
             }
@@ -266,7 +270,7 @@ extension Connection {
     func statementFailed(_ statement: Statement) {
         let id = statement.implicitID
         statement.implicitID = 0
-        if let handle, handle.isBegun, !handle.isInTransaction {
+        if let handle, handle.controls.isBegun, !handle.isInTransaction {
             handle.transactionMayHaveRolledBack()
             endRowsOfRestoredPages(handle)
         }

@@ -234,7 +234,7 @@ public final class Connection {
     func current() throws(StoreError) -> Handle {
         switch state {
         case .open(let handle, _):
-            guard !handle.isInCallback else { throw Self.inCallback }
+            guard !handle.callback.isRunning else { throw Self.inCallback }
             return handle
         case .unkeyed:
             throw StoreError(.misuse, "no key is set", hint: "Call setKey(_:) first.")

@@ -6,94 +6,43 @@ import CSQLCipher
 /// time. The corresponding C functions are `sqlite3_open_v2` and `sqlite3_close_v2`.
 final class Handle {
     let db: OpaquePointer
-    /// Whether someone else has opened the database and will close it.
-    let isAdopted: Bool
+    /// Set if someone else has opened the database and will close it.
+    var adoption: Adoption?
+    private(set) var isClosed = false
+
     let authorizer = Authorizer()
-    /// Compiled at the first probe and kept: it runs once in every transaction.
-    var probeStatement: OpaquePointer?
+    var controls = ControlStatements()
+    var probing = Probing()
+    var schemaState = SchemaState()
+    var failures = SeenFailures()
+    var callback = CallbackState()
+    var hooks = EngineHooks()
+
     /// The file at rest that it reads, if any.
     var rest: FileAtRest?
-    /// The number of pages read into the cache when the last probe found nothing wrong.
-    var cleanMissCount: Int32?
-    /// Whether this handle reported damage; an error in a body may be about another handle's
-    /// damage.
-    var sawDamage = false
-    /// Whether this handle reported that the key no longer fits.
-    private(set) var sawWrongKey = false
-    /// Finds the damaged pages; set once the file's key and profile are known.
-    var damagedPages: (() -> [Int])?
     /// The databases that SQL can name besides `main`, in order.
     var attached: [AttachedSchema] = []
-    /// Whether the schema in memory may come from a page that failed authentication. It is then
-    /// loaded again before anything else uses it: see `AuthenticSchema.swift`.
-    var isSchemaSuspect = false
-    /// Whether the schema was changed since Coffer last ended a transaction. After a rollback the
-    /// engine forgets the schema, and would load it again outside any transaction.
-    var hasChangedSchema = false
     /// Whether a rollback has restored pages that SQLCipher may have misread: see
     /// `RestoredPages.swift`.
     var mayMisreadPages = false
-    /// Whether a transaction was begun that Coffer has not ended.
-    var isBegun = false
-    /// The version of the schema that was read to its last byte; on an adopted handle only.
-    var verifiedSchemaVersion: Int64?
-    /// Databases that Coffer attached to a handle owned by someone else.
-    var namesToDetach: [String] = []
-    /// The counts that `Connection.takeCacheCounts` returned last.
-    var toldCache: (hitCount: Int32, missCount: Int32) = (0, 0)
-    /// Frames in the WAL after the last commit, if `Connection.watchWAL` was called.
-    var walFrameCount = 0
-    /// Kept alive while the engine may call it.
-    var busyHandler: BusyHandler?
-    /// Notified before the pointer becomes invalid.
-    var interruptHandle: InterruptHandle?
-    private var schemaStatement: OpaquePointer?
-    private var leftovers: [OpaquePointer] = []
-    /// The number of statements that were begun and neither ended nor reset.
-    var runningCount = 0
-    private(set) var isClosed = false
-    /// Set while code of the program runs in the middle of a statement.
-    var isInCallback = false
-    /// The error that such code threw; becomes the cause of the statement's error.
-    var callbackError: (any Error)?
-    /// Kept for the engine, which has a pointer to it.
-    var traceBox: TraceBox?
-    /// Notified before something is touched, while somebody observes the store.
-    var touchObserver: (any TouchObserver)?
     /// Whether foreign keys are suspended, for one of Coffer's transactions.
     var isPausingForeignKeys = false
+    /// Frames in the WAL after the last commit, if `Connection.watchWAL` was called.
+    var walFrameCount = 0
+    /// The number of statements that were begun and neither ended nor reset.
+    var runningCount = 0
+    /// Notified before the pointer becomes invalid.
+    var interruptHandle: InterruptHandle?
+    /// Notified before something is touched, while somebody observes the store.
+    var touchObserver: (any TouchObserver)?
     /// `nil` until it is first requested.
     var collector: RowCollector?
-    /// Whether the function of `ValueList` is registered.
-    var knowsLists = false
-    /// The value of `PRAGMA data_version` when it was last read.
-    var knownDataVersion: Int?
-    /// What other rooms keep for the handle. It outlives the file that the engine has open.
+    /// What the features keep for the handle. It outlives the file that the engine has open.
     private var attachments: [ObjectIdentifier: AnyObject] = [:]
-    /// BEGIN, COMMIT and ROLLBACK, compiled once: every transaction runs two of them.
-    private var controls = [OpaquePointer?](repeating: nil, count: Control.allCases.count)
+    private var leftovers: [OpaquePointer] = []
 
-    /// The raw value is the index of the compiled statement: a text would be hashed at every begin.
-    enum Control: Int, CaseIterable {
-        case begin, beginImmediate, beginExclusive, commit, rollback
-        case openSavepoint, releaseSavepoint, rollBackToSavepoint
-
-        /// Whether it begins a transaction.
-        var isBegin: Bool { rawValue <= Self.beginExclusive.rawValue }
-
-        var sql: String {
-            switch self {
-            case .begin: "BEGIN DEFERRED"
-            case .beginImmediate: "BEGIN IMMEDIATE"
-            case .beginExclusive: "BEGIN EXCLUSIVE"
-            case .commit: "COMMIT"
-            case .rollback: "ROLLBACK"
-            case .openSavepoint: "SAVEPOINT coffer_member"
-            case .releaseSavepoint: "RELEASE coffer_member"
-            case .rollBackToSavepoint: "ROLLBACK TO coffer_member"
-            }
-        }
-    }
+    /// Whether someone else has opened the database and will close it.
+    var isAdopted: Bool { adoption != nil }
 
     /// - Throws: `.notFound` if there is no VFS of that name; errors of opening.
     init(path: String, flags: Int32, vfs: String? = nil) throws(StoreError) {
@@ -111,14 +60,13 @@ final class Handle {
             throw error
         }
         db = opened
-        isAdopted = false
         sqlite3_extended_result_codes(db, 1)
     }
 
     /// Takes a database owned by someone else. Its settings stay as they are.
     init(adopting db: OpaquePointer) {
         self.db = db
-        isAdopted = true
+        adoption = Adoption()
         authorizer.isActive = false
     }
 
@@ -126,7 +74,7 @@ final class Handle {
         close()
     }
 
-    /// What another room keeps for the handle, one value of each type; made when it is first used.
+    /// What a feature keeps for the handle, one value of each type; made when it is first used.
     func attachment<T: AnyObject>(_ make: () -> T) -> T {
         if let kept = attachments[ObjectIdentifier(T.self)] as? T { return kept }
         let made = make()
@@ -143,27 +91,27 @@ final class Handle {
     /// finalized before. A database owned by someone else stays open.
     func close() {
         // Code called by a statement must not close the file under it: `deinit` closes it then.
-        guard !isClosed, !isInCallback else { return }
+        guard !isClosed, !callback.isRunning else { return }
         isClosed = true
         interruptHandle?.release(self)
         for statement in leftovers { sqlite3_finalize(statement) }
-        sqlite3_finalize(probeStatement)
+        sqlite3_finalize(probing.statement)
         for schema in attached { schema.finalize() }
-        sqlite3_finalize(schemaStatement)
-        for statement in controls { sqlite3_finalize(statement) }
+        sqlite3_finalize(schemaState.versionStatement)
+        controls.finalize()
         if isAdopted { giveBack() } else { sqlite3_close_v2(db) }
     }
 
     /// Removes the settings that Coffer made on a database owned by someone else.
     private func giveBack() {
-        for name in namesToDetach {
+        for name in adoption?.namesToDetach ?? [] {
             guard let quoted = try? name.quotedIdentifier() else { continue }
             // Refused in a transaction that the owner has begun; the file then stays attached.
             sqlite3_exec(db, "DETACH \(quoted)", nil, nil, nil)
         }
         sqlite3_set_authorizer(db, nil, nil)
-        if busyHandler != nil { sqlite3_busy_handler(db, nil, nil) }
-        if traceBox != nil { sqlite3_trace_v2(db, 0, nil, nil) }
+        if hooks.busyHandler != nil { sqlite3_busy_handler(db, nil, nil) }
+        if hooks.trace != nil { sqlite3_trace_v2(db, 0, nil, nil) }
     }
 
     /// Whether a transaction is open, as SQLite itself knows it.
@@ -171,7 +119,7 @@ final class Handle {
     var isInTransaction: Bool { !isClosed && sqlite3_get_autocommit(db) == 0 }
 
     /// Whether a transaction is open, and no function of the program is running.
-    var isFreeInTransaction: Bool { !isInCallback && isInTransaction }
+    var isFreeInTransaction: Bool { !callback.isRunning && isInTransaction }
 
     /// Captures the engine's last error at once, before another call overwrites it.
     func error(_ code: Int32, sql: String? = nil) -> StoreError {
@@ -181,8 +129,8 @@ final class Handle {
             return refusal.with(sql: sql)
         }
         let error = namingPages(StoreError.of(db, code: code, sql: sql))
-        guard let cause = callbackError else { return error }
-        callbackError = nil
+        guard let cause = callback.error else { return error }
+        callback.error = nil
         if let failure = cause as? CallbackFailure, failure.explains(code) {
             return namingPages(failure.error.with(sql: sql))
         }
@@ -191,11 +139,11 @@ final class Handle {
 
     /// The same error, with the numbers of damaged pages if it is about damage.
     func namingPages(_ error: StoreError) -> StoreError {
-        if error.code == .wrongKey { sawWrongKey = true }
+        if error.code == .wrongKey { failures.sawWrongKey = true }
         guard error.code == .damaged else { return error }
         if let failure = rest?.failure() { return failure }
-        sawDamage = true
-        guard let damagedPages, !isClosed else { return error }
+        failures.sawDamage = true
+        guard let damagedPages = failures.damagedPages, !isClosed else { return error }
         return error.with(pages: damagedPages())
     }
 
@@ -203,7 +151,7 @@ final class Handle {
     func run(_ sql: String) throws(StoreError) {
         guard !isClosed else { throw Connection.closed }
         // ROLLBACK TO may read pages again without counting them.
-        cleanMissCount = nil
+        probing.cleanMissCount = nil
         let code = guardingSchema { authorizer.asCoffer { sqlite3_exec(db, sql, nil, nil, nil) } }
         guard code == SQLITE_OK else { throw error(code, sql: sql) }
     }
@@ -212,56 +160,18 @@ final class Handle {
     func schemaVersion() throws(StoreError) -> Int64 {
         guard !isClosed else { throw Connection.closed }
         let (version, code) = authorizer.asCoffer { () -> (Int64, Int32) in
-            if schemaStatement == nil {
-                sqlite3_prepare_v2(db, "PRAGMA schema_version", -1, &schemaStatement, nil)
+            if schemaState.versionStatement == nil {
+                var raw: OpaquePointer?
+                sqlite3_prepare_v2(db, "PRAGMA schema_version", -1, &raw, nil)
+                schemaState.versionStatement = raw
             }
-            let code = sqlite3_step(schemaStatement)
-            defer { sqlite3_reset(schemaStatement) }
-            return (sqlite3_column_int64(schemaStatement, 0), code)
+            let statement = schemaState.versionStatement
+            let code = sqlite3_step(statement)
+            defer { sqlite3_reset(statement) }
+            return (sqlite3_column_int64(statement, 0), code)
         }
         guard code == SQLITE_ROW else { throw error(code) }
         return version
-    }
-
-    /// Begins or ends a transaction or savepoint.
-    func run(_ control: Control) throws(StoreError) {
-        guard !isClosed else { throw Connection.closed }
-        if control.isBegin {
-            if isAdopted { try followOwner() }
-            if isBegun || isSchemaSuspect { try requireAuthenticSchema() }
-        } else if control == .rollback || control == .rollBackToSavepoint {
-            if control == .rollback {
-                judgeSchemaBeforeRollback()
-                transactionWillRollBack()
-            }
-            cleanMissCount = nil
-        }
-        let code = authorizer.asCoffer { () -> Int32 in
-            if controls[control.rawValue] == nil {
-                var raw: OpaquePointer?
-                let code = coffer_prepare_persistent(db, control.sql, -1, &raw, nil)
-                guard code == SQLITE_OK else { return code }
-                controls[control.rawValue] = raw
-            }
-            let code = sqlite3_step(controls[control.rawValue])
-            if code == SQLITE_DONE {
-                sqlite3_reset(controls[control.rawValue])
-                return SQLITE_OK
-            }
-            return code
-        }
-        if control.rawValue <= Control.rollback.rawValue, code == SQLITE_OK {
-            isBegun = control.isBegin
-            if control == .rollback { dropRestoredPages() }
-            if !control.isBegin, hasChangedSchema { hasChangedSchema = false }
-        }
-        guard code == SQLITE_OK else {
-            // The message belongs to the connection, and the reset clears it.
-            let failure = error(code, sql: control.sql)
-            sqlite3_reset(controls[control.rawValue])
-            throw failure
-        }
-        if control == .rollBackToSavepoint { try rereadFirstPages() }
     }
 
     /// The first column of the first row of internal SQL; `nil` without a row or for NULL.
@@ -320,4 +230,19 @@ final class Handle {
         guard code == SQLITE_OK else { throw StoreError.of(nil, code: code, sql: nil) }
         return Int(byteCount)
     }
+}
+
+/// Objects that the engine has pointers to.
+struct EngineHooks {
+    var busyHandler: BusyHandler?
+    var trace: TraceBox?
+}
+
+/// What the handle reported; an error in a body may be about another handle.
+struct SeenFailures {
+    var sawDamage = false
+    /// Whether the handle reported that the key no longer fits.
+    var sawWrongKey = false
+    /// Finds the damaged pages; set once the file's key and profile are known.
+    var damagedPages: (() -> [Int])?
 }

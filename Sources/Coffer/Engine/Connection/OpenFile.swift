@@ -13,6 +13,6 @@ final class OpenFile {
         self.file = file
         self.profile = profile
         let report = DamageReport()
-        handle.damagedPages = { [weak self] in self.map(report.pages) ?? [] }
+        handle.failures.damagedPages = { [weak self] in self.map(report.pages) ?? [] }
     }
 }

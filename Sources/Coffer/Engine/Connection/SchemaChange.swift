@@ -40,7 +40,7 @@ enum SchemaChange {
 extension Statement {
     @inline(never)
     func stepChangingSchema(_ raw: OpaquePointer) -> Int32 {
-        handle.hasChangedSchema = true
+        handle.schemaState.hasChanged = true
         return SchemaChange.onThread(of: handle) { sqlite3_step(raw) }
     }
 }

@@ -27,6 +27,18 @@ struct AttachedSchema {
     }
 }
 
+/// What is known about the schema that SQLite has in memory.
+struct SchemaState {
+    /// Whether it may come from a page that failed authentication. It is then loaded again before
+    /// anything else uses it.
+    var isSuspect = false
+    /// Whether the schema was changed since Coffer last ended a transaction. After a rollback the
+    /// engine forgets the schema, and would load it again outside any transaction.
+    var hasChanged = false
+    /// Reads `PRAGMA schema_version`; compiled at its first use.
+    var versionStatement: OpaquePointer?
+}
+
 extension Handle {
     // MARK: Loading
 
@@ -39,7 +51,7 @@ extension Handle {
         do throws(StoreError) {
             try takeReadLocks()
             try locked()
-            cleanMissCount = nil
+            probing.cleanMissCount = nil
             if let failure = probeFailure() { throw failure }
             try run(.commit)
         } catch {
@@ -55,16 +67,16 @@ extension Handle {
         if isAdopted { return try verifySchema() }
         guard !isInTransaction else { return }
         // Also set after a transaction that SQLite itself has ended, without a probe.
-        isSchemaSuspect = true
-        if isBegun { transactionMayHaveRolledBack() }
-        isBegun = false
+        schemaState.isSuspect = true
+        if controls.isBegun { transactionMayHaveRolledBack() }
+        controls.isBegun = false
         dropRestoredPages()
         try forgetSchema()
-        isSchemaSuspect = false
+        schemaState.isSuspect = false
         do throws(StoreError) {
             try loadSchema()
         } catch {
-            isSchemaSuspect = true
+            schemaState.isSuspect = true
             throw error
         }
     }
@@ -76,8 +88,8 @@ extension Handle {
     ///
     /// - Parameter names: Databases whose files may be new and still lack the `ZeroPageCheck`.
     func verifySchema(checkingFilesOf names: [String] = []) throws(StoreError) {
-        if isBegun { transactionMayHaveRolledBack() }
-        isBegun = false
+        if controls.isBegun { transactionMayHaveRolledBack() }
+        controls.isBegun = false
         dropRestoredPages()
         var newNames: [String] = []
         for name in names where try ZeroPageCheck.install(on: self, schema: name) {
@@ -102,11 +114,11 @@ extension Handle {
                 try readSchema(of: name)
             }
             if let failure = schemaReadFailure() ?? attachedReadFailure() { throw failure }
-            verifiedSchemaVersion = try schemaVersion()
-            isSchemaSuspect = false
+            adoption?.verifiedSchemaVersion = try schemaVersion()
+            schemaState.isSuspect = false
             if isOwn { try runUnguarded("COMMIT") }
         } catch {
-            isSchemaSuspect = true
+            schemaState.isSuspect = true
             if isOwn, isInTransaction { try? runUnguarded("ROLLBACK") }
             throw error
         }
@@ -165,7 +177,7 @@ extension Handle {
     }
 
     private func runUnguarded(_ sql: String) throws(StoreError) {
-        cleanMissCount = nil
+        probing.cleanMissCount = nil
         let code = authorizer.asCoffer { sqlite3_exec(db, sql, nil, nil, nil) }
         guard code == SQLITE_OK else { throw error(code, sql: sql) }
     }
@@ -209,11 +221,11 @@ extension Handle {
         _ prepare: (inout OpaquePointer?) -> Int32
     ) throws(StoreError) -> Int32 {
         if isInTransaction {
-            if isAdopted, isSchemaSuspect { try verifySchema() }
+            if isAdopted, schemaState.isSuspect { try verifySchema() }
             try takeReadLocks()
             return prepare(&raw)
         }
-        if isSchemaSuspect || isBegun { try requireAuthenticSchema() }
+        if schemaState.isSuspect || controls.isBegun { try requireAuthenticSchema() }
         if let code = try compilingFromMemory(&raw, prepare) { return code }
         return try isPragma ? compilingPragma(&raw, prepare) : compilingInTransaction(&raw, prepare)
     }
@@ -287,7 +299,7 @@ extension Handle {
         let missCount = coffer_cache_miss_count(db)
         defer {
             if !isClosed, coffer_cache_miss_count(db) &- missCount > pageCount {
-                isSchemaSuspect = true
+                schemaState.isSuspect = true
             }
         }
         return try work()
@@ -296,8 +308,8 @@ extension Handle {
     /// Marks the schema suspect if it has changed or a probe fails. Must come before a rollback,
     /// because the end of the transaction forgets that a page failed.
     func judgeSchemaBeforeRollback() {
-        if hasChangedSchema { isSchemaSuspect = true }
-        guard !isSchemaSuspect, isInTransaction, !isInCallback else { return }
-        if let failure = probeFailure(), failure.code != .closed { isSchemaSuspect = true }
+        if schemaState.hasChanged { schemaState.isSuspect = true }
+        guard !schemaState.isSuspect, isInTransaction, !callback.isRunning else { return }
+        if let failure = probeFailure(), failure.code != .closed { schemaState.isSuspect = true }
     }
 }

@@ -18,6 +18,14 @@ enum Probe {
     }
 }
 
+/// What a handle keeps for its probes.
+struct Probing {
+    /// Compiled at the first probe and kept: it runs once in every transaction.
+    var statement: OpaquePointer?
+    /// The number of pages read into the cache when the last probe found nothing wrong.
+    var cleanMissCount: Int32?
+}
+
 extension Handle {
     /// The reason why nothing read in this transaction may be used; `nil` if every page was
     /// authentic.
@@ -26,7 +34,7 @@ extension Handle {
     /// clean probe, another probe would find nothing. Counting costs a twentieth of probing.
     @inline(__always)
     func probeFailure() -> StoreError? {
-        if !isClosed, cleanMissCount == coffer_cache_miss_count(db) { return nil }
+        if !isClosed, probing.cleanMissCount == coffer_cache_miss_count(db) { return nil }
         return unknownFailure()
     }
 
@@ -37,7 +45,7 @@ extension Handle {
             return failure
         }
         // The count falls when the owner of an adopted handle detaches a file.
-        cleanMissCount = rest == nil && !isAdopted ? coffer_cache_miss_count(db) : nil
+        probing.cleanMissCount = rest == nil && !isAdopted ? coffer_cache_miss_count(db) : nil
         return nil
     }
 
@@ -45,11 +53,13 @@ extension Handle {
     /// another connection changed the schema.
     func schemaReadFailure() -> StoreError? {
         authorizer.asCoffer {
-            if probeStatement == nil {
-                sqlite3_prepare_v2(db, Probe.sql, -1, &probeStatement, nil)
+            if probing.statement == nil {
+                var raw: OpaquePointer?
+                sqlite3_prepare_v2(db, Probe.sql, -1, &raw, nil)
+                probing.statement = raw
             }
-            guard let probeStatement else { return error(sqlite3_errcode(db)) }
-            return failure(of: probeStatement).map(namingPages)
+            guard let statement = probing.statement else { return error(sqlite3_errcode(db)) }
+            return failure(of: statement).map(namingPages)
         }
     }
 
@@ -116,7 +126,7 @@ extension Handle {
         case SQLITE_ROW, SQLITE_DONE: return nil
         // The codec fails with 1; a page that it zeroed fails with 11.
         case SQLITE_ERROR, SQLITE_CORRUPT:
-            isSchemaSuspect = true
+            schemaState.isSuspect = true
             return Probe.damaged(sql: nil)
         default: return error(code)
         }

@@ -1,5 +1,13 @@
 import CSQLCipher
 
+/// Whether the engine is calling code of the program, and how that code failed.
+struct CallbackState {
+    /// Set while code of the program runs in the middle of a statement.
+    var isRunning = false
+    /// The error that such code threw; becomes the cause of the statement's error.
+    var error: (any Error)?
+}
+
 /// An error of Coffer in code that the engine called: the statement fails with it.
 struct CallbackFailure: Error {
     let error: StoreError
@@ -12,7 +20,7 @@ struct CallbackFailure: Error {
 
 extension StoreError {
     func failStatement(of handle: Handle?) -> Int32 {
-        handle?.callbackError = CallbackFailure(error: self)
+        handle?.callback.error = CallbackFailure(error: self)
         return code == .damaged ? SQLITE_CORRUPT : SQLITE_ERROR
     }
 }

@@ -119,7 +119,7 @@ public final class Statement {
     func finalize() {
         if lendingDepth > 0, raw != nil {
             lentRaw = raw
-        } else if handle.isInCallback, let raw {
+        } else if handle.callback.isRunning, let raw {
             // It may be the statement whose step called this code.
             handle.finalizeLater(raw)
         } else {
@@ -157,7 +157,7 @@ public final class Statement {
     /// - Throws: `.misuse` while a closure reads bytes of the current row, or in code that a
     ///   statement has called.
     func requireUnlent() throws(StoreError) {
-        guard !handle.isInCallback else { throw Connection.inCallback }
+        guard !handle.callback.isRunning else { throw Connection.inCallback }
         guard lendingDepth == 0 else {
             throw StoreError(
                 .misuse, "a closure still uses the bytes of the current row",
@@ -190,7 +190,7 @@ public final class Statement {
     ///   `.full`, `.io`. The statement is reset and can be used again.
     /// - Note: The corresponding C function is `sqlite3_step`.
     public func step() throws -> Bool {
-        if !isRunning || lendingDepth > 0 || handle.isInCallback { try begin() }
+        if !isRunning || lendingDepth > 0 || handle.callback.isRunning { try begin() }
         do throws(StoreError) {
             let isRow = try advance()
             // Probed at the end too: damage may also be why there is no further row.
@@ -211,7 +211,7 @@ public final class Statement {
     @inline(never)
     private func begin() throws(StoreError) {
         guard let connection else { throw closed }
-        if handle.isInCallback { _ = try connection.current() }
+        if handle.callback.isRunning { _ = try connection.current() }
         try requireUnlent()
         guard !isRunning else { return }
         try connection.statementWillStep(self)
@@ -227,7 +227,7 @@ public final class Statement {
             // The first step compiles the text again if the schema has changed.
             names = nil
             // An error that nobody asked for belongs to an earlier statement.
-            if handle.callbackError != nil { handle.callbackError = nil }
+            if handle.callback.error != nil { handle.callback.error = nil }
             if handle.touchObserver != nil { try tellObserver() }
         }
         let code = changesSchema ? stepChangingSchema(raw) : sqlite3_step(raw)

@@ -144,8 +144,9 @@ extension Connection {
             guard error.code != .busy else { return nil }
             version = -1
         }
-        defer { handle.knownDataVersion = version }
-        return handle.knownDataVersion != version
+        let known = handle.attachment { KnownDataVersion() }
+        defer { known.version = version }
+        return known.version != version
     }
 
     private func dataVersion(_ handle: Handle) throws(StoreError) -> Int {
@@ -155,4 +156,9 @@ extension Connection {
         defer { busyPolicy = policy }
         return try handle.dataVersion()
     }
+}
+
+/// The value of `PRAGMA data_version` when it was last read.
+private final class KnownDataVersion {
+    var version: Int?
 }

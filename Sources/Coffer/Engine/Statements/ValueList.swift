@@ -68,15 +68,21 @@ enum ValueList {
     }
 }
 
+/// Whether `coffer_value` is registered.
+private final class ValueListRegistration {
+    var isDone = false
+}
+
 extension Handle {
     /// Registers `coffer_value`, once.
     func knowLists() throws(StoreError) {
-        guard !knowsLists else { return }
+        let registration = attachment { ValueListRegistration() }
+        guard !registration.isDone else { return }
         let code = sqlite3_create_function_v2(
             db, ValueList.function, 2, FunctionOptions.deterministic.flags, nil, giveValue, nil,
             nil, nil)
         try requireRegistered(code)
-        knowsLists = true
+        registration.isDone = true
     }
 }
 

@@ -93,9 +93,9 @@ final class TokenRun {
     /// - Throws: `.misuse` for a range outside the text, or one that starts before the previous
     ///   range.
     func next() throws(StoreError) -> TextToken? {
-        let was = handle.isInCallback
-        handle.isInCallback = true
-        defer { handle.isInCallback = was }
+        let was = handle.callback.isRunning
+        handle.callback.isRunning = true
+        defer { handle.callback.isRunning = was }
         while let token = tokens.next() {
             guard token.range.lowerBound >= start, token.range.upperBound <= byteCount else {
                 throw StoreError(

@@ -73,8 +73,8 @@ private func compareTexts(
     func text(_ start: UnsafeRawPointer?, _ count: Int32) -> String {
         String(decoding: UnsafeRawBufferPointer(start: start, count: Int(count)), as: UTF8.self)
     }
-    let was = box.handle?.isInCallback ?? false
-    box.handle?.isInCallback = true
-    defer { box.handle?.isInCallback = was }
+    let was = box.handle?.callback.isRunning ?? false
+    box.handle?.callback.isRunning = true
+    defer { box.handle?.callback.isRunning = was }
     return Int32(box.compare(text(left, leftCount), text(right, rightCount)).rawValue)
 }

@@ -171,14 +171,14 @@ extension Handle {
     /// Runs the user's code in the middle of a statement, on authentic values only.
     func inCallback<T>(_ work: () throws -> T) throws -> T {
         if let failure = probeFailure() { throw failure }
-        let was = isInCallback
-        isInCallback = true
-        defer { isInCallback = was }
+        let was = callback.isRunning
+        callback.isRunning = true
+        defer { callback.isRunning = was }
         return try work()
     }
 
     func fail(_ context: OpaquePointer, _ error: any Error) {
-        callbackError = error
+        callback.error = error
         let known = error as? FunctionError
         let message =
             known?.message ?? (error as? StoreError)?.message ?? "a function of the program failed"
