@@ -1,7 +1,7 @@
 import CSQLCipher
 
 /// BEGIN, COMMIT and ROLLBACK, compiled once: every transaction runs two of them.
-struct ControlStatements {
+final class ControlStatements {
     /// The raw value is the index of the compiled statement: a text would be hashed at every begin.
     enum Control: Int, CaseIterable {
         case begin, beginImmediate, beginExclusive, commit, rollback
@@ -31,10 +31,12 @@ struct ControlStatements {
     var isBegun = false
     private var compiled = [OpaquePointer?](repeating: nil, count: Control.allCases.count)
 
-    /// The compiled statement; `nil` before `compile`.
-    subscript(control: Control) -> OpaquePointer? {
-        get { compiled[control.rawValue] }
-        set { compiled[control.rawValue] = newValue }
+    /// The compiled statement; `nil` before its first use.
+    @inline(__always)
+    subscript(control: Control) -> OpaquePointer? { compiled[control.rawValue] }
+
+    func keep(_ statement: OpaquePointer?, for control: Control) {
+        compiled[control.rawValue] = statement
     }
 
     func finalize() {
@@ -78,7 +80,7 @@ extension Handle {
             var raw: OpaquePointer?
             let code = coffer_prepare_persistent(db, control.sql, -1, &raw, nil)
             guard code == SQLITE_OK else { return code }
-            controls[control] = raw
+            controls.keep(raw, for: control)
         }
         let statement = controls[control]
         let code = sqlite3_step(statement)

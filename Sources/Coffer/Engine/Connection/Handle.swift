@@ -11,7 +11,7 @@ final class Handle {
     private(set) var isClosed = false
 
     let authorizer = Authorizer()
-    var controls = ControlStatements()
+    let controls = ControlStatements()
     var probing = Probing()
     var schemaState = SchemaState()
     var failures = SeenFailures()
@@ -25,6 +25,8 @@ final class Handle {
     /// Whether a rollback has restored pages that SQLCipher may have misread: see
     /// `RestoredPages.swift`.
     var mayMisreadPages = false
+    /// The counts that `Connection.takeCacheCounts` returned last.
+    var toldCache: (hitCount: Int32, missCount: Int32) = (0, 0)
     /// Whether foreign keys are suspended, for one of Coffer's transactions.
     var isPausingForeignKeys = false
     /// Frames in the WAL after the last commit, if `Connection.watchWAL` was called.

@@ -41,16 +41,9 @@ extension Connection {
         guard let handle, !handle.isClosed else { return CacheCounts() }
         let hitCount = coffer_cache_hit_count(handle.db)
         let missCount = coffer_cache_miss_count(handle.db)
-        let told = handle.attachment { ToldCacheCounts() }
-        defer { (told.hitCount, told.missCount) = (hitCount, missCount) }
+        defer { handle.toldCache = (hitCount, missCount) }
         return CacheCounts(
-            hitCount: Int(hitCount &- told.hitCount),
-            missCount: Int(missCount &- told.missCount))
+            hitCount: Int(hitCount &- handle.toldCache.hitCount),
+            missCount: Int(missCount &- handle.toldCache.missCount))
     }
-}
-
-/// The counts that `takeCacheCounts` returned last.
-private final class ToldCacheCounts {
-    var hitCount: Int32 = 0
-    var missCount: Int32 = 0
 }
