@@ -46,7 +46,7 @@ extension Connection {
 }
 
 /// What is known about a database that someone else has opened.
-struct Adoption {
+final class Adoption {
     /// Databases that Coffer attached, and detaches again.
     var namesToDetach: [String] = []
     /// The version of the schema that was read to its last byte.

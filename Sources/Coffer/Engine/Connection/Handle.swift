@@ -7,7 +7,7 @@ import CSQLCipher
 final class Handle {
     let db: OpaquePointer
     /// Set if someone else has opened the database and will close it.
-    var adoption: Adoption?
+    let adoption: Adoption?
     private(set) var isClosed = false
 
     let authorizer = Authorizer()
@@ -15,7 +15,7 @@ final class Handle {
     var probing = Probing()
     var schemaState = SchemaState()
     var failures = SeenFailures()
-    var callback = CallbackState()
+    let callback = CallbackState()
     var hooks = EngineHooks()
 
     /// The file at rest that it reads, if any.
@@ -62,6 +62,7 @@ final class Handle {
             throw error
         }
         db = opened
+        adoption = nil
         sqlite3_extended_result_codes(db, 1)
     }
 

@@ -1,7 +1,7 @@
 import CSQLCipher
 
 /// Whether the engine is calling code of the program, and how that code failed.
-struct CallbackState {
+final class CallbackState {
     /// Set while code of the program runs in the middle of a statement.
     var isRunning = false
     /// The error that such code threw; becomes the cause of the statement's error.
