@@ -7,8 +7,8 @@
 //                ReadTable  WriteTable
 //                StoreSnapshot  Migration  MigrationProgress  VersionStep  BlobChunks
 //                StoreStatistics  WriteStatistics  CheckpointStatistics  RunningWrite
-// Records        Record  RecordAccess  RecordAccessReport  ColumnEncoding  DateEncoding
-//                Index  Default  Reference  SchemaDifference
+// Records        Record  Exemplified  RecordAccess  RecordAccessReport  ColumnEncoding
+//                DateEncoding  Index  Default  Reference  SchemaDifference
 //                Query  QueryOrder  Condition  Join  TextMatch  RecordUpdate  RecordStream
 // Buckets        Bucket  BucketKey  PrefixedBucketKey  BucketEntry
 // Observation    ObservedValues  ObservedChanges  ChangeEvent  ChangedRow  ChangeBatch  ChangeToken

@@ -4,7 +4,7 @@ import Foundation
 // A program that was compiled without names for reflection, or without its metadata: see
 // `StrippedReflectionTests`, which builds it and knows what it prints.
 
-enum Kind: String, Codable, CaseIterable { case plain, bold }
+enum Kind: String, Codable { case plain, bold }
 
 /// A type as anyone writes it.
 struct Note: Record, Equatable {
@@ -54,7 +54,14 @@ struct Stored: Record, Equatable {
 }
 
 struct Unknown: Record {
-    enum Level: Int, Codable { case low = 7 }
+    struct Level: Codable {
+        struct Unknown: Error {}
+        var number: Int
+        init(from decoder: any Decoder) throws {
+            number = try decoder.singleValueContainer().decode(Int.self)
+            if number != 7 { throw Unknown() }
+        }
+    }
     var id: Int
     var level: Level
 }
@@ -86,7 +93,7 @@ func show(_ name: String, _ body: () throws -> Any) {
             }
             show("condition") { try tx.count(Note.where(\.title == "a" && \.rank == nil)) }
             show("order") { try tx.fetch(Note.order(by: \.created)).count }
-            show("partial") { try tx.update(note, only: \.title) }
+            show("partial") { try tx.updateIfPresent(note, only: \.title) }
             show("declared") {
                 try tx.insert(declared)
                 return try tx.fetch(Declared.where(\.title == "a")) == [declared]

@@ -96,13 +96,14 @@ struct ColumnShape: Sendable, Equatable {
     }
 
     /// The shape of any type. An unknown type's own `init(from:)` runs, to see which container it
-    /// requests. `nil` if it throws before it requests one.
+    /// requests. A type that requests none has no properties, and is an empty container. `nil` if
+    /// the type throws before it requests one.
     static func of<T: Decodable>(_ type: T.Type) -> ColumnShape? {
         if let known = known(type) { return known }
         let probe = ShapeProbe(variant: .first)
         // An error does not matter here: only the requested container counts.
-        _ = try? T(from: probe)
-        guard var shape = probe.shape else { return nil }
+        let isMade = (try? T(from: probe)) != nil
+        guard var shape = probe.shape ?? (isMade ? tree : nil) else { return nil }
         shape.isNullable = shape.isNullable || probe.askedForNil
         return shape
     }

@@ -39,8 +39,9 @@ public protocol Record: Codable, Sendable {
     /// ROWID.
     static var key: [String] { get }
 
-    /// A value that shows the columns of a type that cannot be made from placeholders. Such a type
-    /// has a raw-value enum that is not `CaseIterable`, or an initialiser that checks its values.
+    /// A value that shows the columns of a type that cannot be made from placeholders, because its
+    /// initialiser checks its values. If one property is the reason, conform that property's type
+    /// to ``Exemplified`` instead: it then serves every record.
     static var example: Self? { get }
 
     /// Columns of key paths that Coffer cannot resolve by itself: key paths of classes, of

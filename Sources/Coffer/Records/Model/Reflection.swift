@@ -10,7 +10,8 @@ enum Reflection {
         guard !columns.isEmpty else {
             throw StoreError(
                 .misuse, "\(type) has no columns: it decodes no property",
-                hint: "A record needs at least one property. \(exampleHint)")
+                hint: "A record needs at least one property. If the type decodes them in another "
+                    + "way, declare static var example: Self? with a record of the type.")
         }
         return columns
     }
@@ -21,7 +22,9 @@ enum Reflection {
         return try make(type, RecordingDecoder())
     }
 
-    static let exampleHint = "Declare static var example: Self? with a value of the type."
+    static let exampleHint =
+        "Conform the type of that property to Exemplified, or declare static var example: Self? "
+        + "with a record of the type."
 
     private static func columnsFromPlaceholders<R: Record>(
         _ type: R.Type

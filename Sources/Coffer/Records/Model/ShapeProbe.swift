@@ -1,6 +1,7 @@
 /// Decodes a property's type from placeholders, and notes which container it asks for.
 final class ShapeProbe: Decoder {
     let variant: Placeholder.Variant
+    private let choice: CaseChoice
     private(set) var shape: ColumnShape?
     /// Whether the type itself calls `decodeNil()`, as `Optional` does.
     private(set) var askedForNil = false
@@ -8,18 +9,19 @@ final class ShapeProbe: Decoder {
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    init(variant: Placeholder.Variant) {
+    init(variant: Placeholder.Variant, choice: CaseChoice? = nil) {
         self.variant = variant
+        self.choice = choice ?? CaseChoice(number: variant.rawValue, depth: 0)
     }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
         note(.keyed)
-        return KeyedDecodingContainer(PlaceholderKeyed<Key>(variant: variant))
+        return KeyedDecodingContainer(PlaceholderKeyed<Key>(variant: variant, choice: choice))
     }
 
     func unkeyedContainer() -> any UnkeyedDecodingContainer {
         note(.unkeyed)
-        return PlaceholderUnkeyed(variant: variant)
+        return PlaceholderUnkeyed(variant: variant, depth: choice.depthInside)
     }
 
     func singleValueContainer() -> any SingleValueDecodingContainer { Single(probe: self) }
@@ -41,7 +43,7 @@ final class ShapeProbe: Decoder {
         func decode<T: Decodable>(_ type: T.Type) throws -> T {
             // The wrapper's coding is `single`, because its own init(from:) must run.
             if probe.shape == nil { probe.shape = ColumnShape.of(type)?.wrapped }
-            return try Placeholder.make(type, probe.variant)
+            return try Placeholder.make(type, probe.variant, depth: probe.choice.depthInside)
         }
     }
 }
@@ -50,10 +52,14 @@ final class ShapeProbe: Decoder {
 /// succeeds.
 private struct PlaceholderKeyed<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let variant: Placeholder.Variant
+    let choice: CaseChoice
     var codingPath: [any CodingKey] { [] }
-    /// The second variant has the key "1". A dictionary accepts it; an enum with payloads accepts
-    /// only its cases' names.
-    var allKeys: [Key] { variant == .first ? [] : Key(stringValue: "1").map { [$0] } ?? [] }
+    /// An enum with payloads gets the name of one of its cases. Otherwise the second variant has
+    /// the key "1", which a dictionary accepts.
+    var allKeys: [Key] {
+        if let key = choice.key(Key.self) { return [key] }
+        return variant == .first ? [] : Key(stringValue: "1").map { [$0] } ?? []
+    }
 
     func contains(_ key: Key) -> Bool { false }
     func decodeNil(forKey key: Key) -> Bool { true }
@@ -61,34 +67,43 @@ private struct PlaceholderKeyed<Key: CodingKey>: KeyedDecodingContainerProtocol 
     func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
         // Dictionary elements start with the first variant, which is an empty container, so that
         // the recursion ends for a type that holds a dictionary of itself.
-        let variant = allKeys.isEmpty ? variant : .first
+        let variant = allKeys.isEmpty || choice.isMade ? variant : .first
+        let depth = choice.depthInside
         // A nested enum may lack the variant asked for.
-        if let value = try? Placeholder.make(type, variant) { return value }
-        return try Placeholder.make(type, variant.other)
+        if let value = try? Placeholder.make(type, variant, depth: depth) { return value }
+        return try Placeholder.make(type, variant.other, depth: depth)
     }
 
     func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type, forKey key: Key
     ) -> KeyedDecodingContainer<Nested> {
-        KeyedDecodingContainer(PlaceholderKeyed<Nested>(variant: variant))
+        KeyedDecodingContainer(PlaceholderKeyed<Nested>(variant: variant, choice: inside))
     }
 
     func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedDecodingContainer {
-        PlaceholderUnkeyed(variant: variant)
+        PlaceholderUnkeyed(variant: variant, depth: choice.depthInside)
     }
 
-    func superDecoder() -> any Decoder { ShapeProbe(variant: variant) }
-    func superDecoder(forKey key: Key) -> any Decoder { ShapeProbe(variant: variant) }
+    func superDecoder() -> any Decoder { ShapeProbe(variant: variant, choice: inside) }
+    func superDecoder(forKey key: Key) -> any Decoder {
+        ShapeProbe(variant: variant, choice: inside)
+    }
+
+    /// The choice of a container inside.
+    private var inside: CaseChoice {
+        CaseChoice(number: variant.rawValue, depth: choice.depthInside)
+    }
 }
 
 /// The unkeyed container of a nested value. It is empty, or has one element of the first variant
 /// that can be made, so that the recursion ends for a type that holds an array of itself.
 private struct PlaceholderUnkeyed: UnkeyedDecodingContainer {
     let variant: Placeholder.Variant
+    let depth: Int
     var currentIndex = 0
 
-    init(variant: Placeholder.Variant) {
-        self.variant = variant
+    init(variant: Placeholder.Variant, depth: Int) {
+        (self.variant, self.depth) = (variant, depth)
     }
 
     var codingPath: [any CodingKey] { [] }
@@ -99,23 +114,24 @@ private struct PlaceholderUnkeyed: UnkeyedDecodingContainer {
 
     mutating func decode<T: Decodable>(_ type: T.Type) throws -> T {
         currentIndex += 1
-        return try Placeholder.makeAny(type).0
+        return try Placeholder.makeAny(type, depth: depth).0
     }
 
     mutating func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type
     ) -> KeyedDecodingContainer<Nested> {
         currentIndex += 1
-        return KeyedDecodingContainer(PlaceholderKeyed<Nested>(variant: .first))
+        let choice = CaseChoice(number: 0, depth: depth)
+        return KeyedDecodingContainer(PlaceholderKeyed<Nested>(variant: .first, choice: choice))
     }
 
     mutating func nestedUnkeyedContainer() -> any UnkeyedDecodingContainer {
         currentIndex += 1
-        return PlaceholderUnkeyed(variant: .first)
+        return PlaceholderUnkeyed(variant: .first, depth: depth)
     }
 
     mutating func superDecoder() -> any Decoder {
         currentIndex += 1
-        return ShapeProbe(variant: .first)
+        return ShapeProbe(variant: .first, choice: CaseChoice(number: 0, depth: depth))
     }
 }
