@@ -44,7 +44,7 @@ extension Connection {
     /// - Complexity: As `backup(to:progress:)`.
     /// - Note: The corresponding C functions are `sqlite3_backup_*`.
     public func load(
-        from path: String, key: consuming StoreKey, progress: ((CopyProgress) -> Void)? = nil
+        from path: String, key: borrowing StoreKey, progress: ((CopyProgress) -> Void)? = nil
     ) throws {
         _ = try requireNoTransaction()
         let opening = Opening(
@@ -68,7 +68,7 @@ extension Connection {
     /// - Complexity: O(*pages*) time; O(1) memory.
     /// - Note: The corresponding C functions are `sqlite3_backup_*`.
     public func save(
-        to path: String, key: consuming StoreKey, progress: ((CopyProgress) -> Void)? = nil
+        to path: String, key: borrowing StoreKey, progress: ((CopyProgress) -> Void)? = nil
     ) throws {
         let source = try requireNoTransaction()
         try key.check()

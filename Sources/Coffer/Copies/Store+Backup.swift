@@ -20,7 +20,7 @@ extension Store {
     /// - Note: The corresponding C functions are `sqlite3_backup_*`.
     @discardableResult
     public func backup(
-        to newPath: String, key: consuming StoreKey? = nil,
+        to newPath: String, key: borrowing StoreKey? = nil,
         progress: ((CopyProgress) -> Void)? = nil
     ) throws -> CopyReport {
         let monitor = CopyMonitor(progress: progress) { false }
@@ -35,14 +35,14 @@ extension Store {
     ///   - key: The key of the copy; `nil` for the store's key and salt.
     ///   - progress: Called on the working thread, about once for every 256 pages.
     /// - Returns: The report of the checked copy. The copy has the store's profile.
-    /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task is cancelled, and
+    /// - Throws: As the synchronous form; `CancellationError` if the task is cancelled, and
     ///   then there is nothing at `newPath`.
     @discardableResult
     public func backup(
-        to newPath: String, key: consuming StoreKey? = nil,
+        to newPath: String, key: borrowing StoreKey? = nil,
         progress: (@Sendable (CopyProgress) -> Void)? = nil
     ) async throws -> CopyReport {
-        let key = KeyBox(key)
+        let key = KeyBox(key.copy())
         return try await Self.cancellable(progress) { [core] monitor in
             try Conversion(configuration: core.configuration, monitor: monitor)
                 .backUp(core, to: newPath, key: key.key)

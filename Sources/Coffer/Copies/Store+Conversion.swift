@@ -25,7 +25,7 @@ extension Store {
     /// - Complexity: O(*bytes*) time; memory for the largest index.
     @discardableResult
     public static func encrypt(
-        plaintextAt path: String, to newPath: String, key: consuming StoreKey,
+        plaintextAt path: String, to newPath: String, key: borrowing StoreKey,
         configuration: Configuration = .init(), progress: ((CopyProgress) -> Void)? = nil
     ) throws -> CopyReport {
         let monitor = CopyMonitor(progress: progress) { false }
@@ -42,15 +42,15 @@ extension Store {
     ///   - configuration: Its `profile` is that of the new store, the engine's default if `nil`.
     ///   - progress: Called on the working thread, about once for every 256 rows or pages.
     /// - Returns: The report of the checked copy.
-    /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task is cancelled, and
+    /// - Throws: As the synchronous form; `CancellationError` if the task is cancelled, and
     ///   then there is nothing at `newPath`.
     @discardableResult
     public static func encrypt(
-        plaintextAt path: String, to newPath: String, key: consuming StoreKey,
+        plaintextAt path: String, to newPath: String, key: borrowing StoreKey,
         configuration: Configuration = .init(),
         progress: (@Sendable (CopyProgress) -> Void)? = nil
     ) async throws -> CopyReport {
-        let key = KeyBox(key)
+        let key = KeyBox(key.copy())
         return try await cancellable(progress) { monitor in
             try Conversion(configuration: configuration, monitor: monitor)
                 .encrypt(plaintextAt: path, to: newPath, key: key.key)
@@ -81,11 +81,11 @@ extension Store {
     /// - Complexity: O(*bytes*) time; memory for the largest index.
     @discardableResult
     public static func upgrade(
-        from path: String, key: consuming StoreKey, to newPath: String,
-        newKey: consuming StoreKey? = nil, configuration: Configuration = .init(),
+        from path: String, key: borrowing StoreKey, to newPath: String,
+        newKey: borrowing StoreKey? = nil, configuration: Configuration = .init(),
         progress: ((CopyProgress) -> Void)? = nil
     ) throws -> CopyReport {
-        let newKey = newKey ?? key.copy()
+        let newKey = newKey.copy() ?? key.copy()
         let monitor = CopyMonitor(progress: progress) { false }
         return try Conversion(configuration: configuration, monitor: monitor)
             .upgrade(from: path, key: key, to: newPath, newKey: newKey)
@@ -102,16 +102,16 @@ extension Store {
     ///   - configuration: Its `profile` is that of the new store, the engine's default if `nil`.
     ///   - progress: Called on the working thread, about once for every 256 rows or pages.
     /// - Returns: The report of the checked copy.
-    /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task is cancelled, and
+    /// - Throws: As the synchronous form; `CancellationError` if the task is cancelled, and
     ///   then there is nothing at `newPath`.
     @discardableResult
     public static func upgrade(
-        from path: String, key: consuming StoreKey, to newPath: String,
-        newKey: consuming StoreKey? = nil, configuration: Configuration = .init(),
+        from path: String, key: borrowing StoreKey, to newPath: String,
+        newKey: borrowing StoreKey? = nil, configuration: Configuration = .init(),
         progress: (@Sendable (CopyProgress) -> Void)? = nil
     ) async throws -> CopyReport {
-        let newKey = KeyBox(newKey ?? key.copy())
-        let key = KeyBox(key)
+        let newKey = KeyBox(newKey.copy() ?? key.copy())
+        let key = KeyBox(key.copy())
         return try await cancellable(progress) { monitor in
             try Conversion(configuration: configuration, monitor: monitor)
                 .upgrade(from: path, key: key.key, to: newPath, newKey: newKey.key)
@@ -154,7 +154,7 @@ extension Store {
     ///   - newPath: The path of the new file, at which there is nothing yet.
     ///   - progress: Called on the working thread, about once for every 256 rows.
     /// - Returns: The report of the checked copy; its `profile` is `nil`.
-    /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task is cancelled, and
+    /// - Throws: As the synchronous form; `CancellationError` if the task is cancelled, and
     ///   then there is nothing at `newPath`.
     @discardableResult
     public func decrypt(
@@ -175,12 +175,16 @@ extension Store {
         _ work: @escaping @Sendable (CopyMonitor) throws -> CopyReport
     ) async throws -> CopyReport {
         let cancellation = Cancellation()
-        return try await withTaskCancellationHandler {
-            try await offPool {
-                try work(CopyMonitor(progress: progress) { cancellation.isCancelled })
+        do {
+            return try await withTaskCancellationHandler {
+                try await offPool {
+                    try work(CopyMonitor(progress: progress) { cancellation.isCancelled })
+                }
+            } onCancel: {
+                cancellation.cancel()
             }
-        } onCancel: {
-            cancellation.cancel()
+        } catch {
+            throw error.ofTask
         }
     }
 }

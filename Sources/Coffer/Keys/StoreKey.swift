@@ -5,8 +5,9 @@
 /// ```
 ///
 /// The key has one owner and is never printed. Its bytes live in locked memory and are zeroed when
-/// the key ends. A store consumes the key and keeps only the derived key. The `String`, `Data` or
-/// array that the key was made from belongs to the caller and is not wiped.
+/// the key ends. A store borrows the key and keeps only the derived key, so the same key may be
+/// used again after an error. The `String`, `Data` or array that the key was made from belongs to
+/// the caller and is not wiped.
 public struct StoreKey: ~Copyable, Sendable {
     /// The passphrase, or the raw key with or without its salt. Zeroed when the key ends.
     private let secret: SecretBytes
@@ -111,9 +112,19 @@ public struct StoreKey: ~Copyable, Sendable {
         try secret.withUnsafeBytes(body)
     }
 
-    /// Returns a second key of the same kind and bytes, for a call that consumes its key.
-    borrowing func copy() -> StoreKey {
+    /// Returns a second key of the same kind and bytes, in locked memory of its own.
+    public borrowing func copy() -> StoreKey {
         StoreKey(secret: secret.copy(), isPassphrase: isPassphrase)
+    }
+}
+
+extension Optional where Wrapped == StoreKey {
+    /// Returns a copy of the key, if there is one.
+    borrowing func copy() -> StoreKey? {
+        switch self {
+        case .some(let key): key.copy()
+        case .none: nil
+        }
     }
 }
 

@@ -24,7 +24,7 @@ extension Store {
     /// each of the table's unique keys. The loop keeps the store open. It ends when you leave it or
     /// cancel its task.
     ///
-    /// The loop throws `StoreError` `.closed` when the store is closed; `.cancelled`;
+    /// The loop throws `StoreError` `.closed` when the store is closed; `CancellationError`;
     /// `.unsupported` for a view, a virtual table, a primary key of more than 16 columns, or
     /// columns that hide every name of the row id. A table that does not exist may be created
     /// later.
@@ -113,7 +113,7 @@ public struct ObservedChanges: AsyncSequence, Sendable {
             } catch {
                 hasFailed = true
                 changes.core.observation.remove(ObjectIdentifier(queue))
-                throw error
+                throw error.ofTask
             }
         }
 

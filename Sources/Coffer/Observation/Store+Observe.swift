@@ -18,7 +18,7 @@ extension Store {
     /// has its own fetches. It keeps the store open, and ends when you leave it or cancel its task;
     /// nothing of it remains then.
     ///
-    /// The loop throws what `fetch` throws, and then ends; `StoreError` `.cancelled`; `.closed`
+    /// The loop throws what `fetch` throws, and then ends; `CancellationError`; `.closed`
     /// when the store is closed; `.busy` if no connection became free within `waitTimeout`.
     ///
     /// - Parameter fetch: Reads the value; runs on one of Coffer's threads.
@@ -96,7 +96,7 @@ public struct ObservedValues<Element: Sendable>: AsyncSequence, Sendable {
             } catch {
                 hasFailed = true
                 values.core.observation.remove(ObjectIdentifier(observed))
-                throw error
+                throw error.ofTask
             }
         }
 

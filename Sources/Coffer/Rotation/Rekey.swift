@@ -307,7 +307,7 @@ extension Connection {
     ///   O(1) memory. It cannot be interrupted.
     /// - Note: SQLCipher: `sqlite3_rekey_v2`, whose result code is meaningless and is ignored.
     @discardableResult
-    public func rekey(to key: consuming StoreKey) throws -> RekeyReport {
+    public func rekey(to key: borrowing StoreKey) throws -> RekeyReport {
         do throws(RekeyFailure) {
             return try changeKey(to: key).report
         } catch {

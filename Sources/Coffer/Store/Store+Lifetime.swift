@@ -27,7 +27,7 @@ extension Store {
     /// - Complexity: O(*pages*) time and disk (the journal grows to the size of the file);
     ///   O(1) memory.
     @discardableResult
-    public func rekey(to key: consuming StoreKey) throws -> RekeyReport {
+    public func rekey(to key: borrowing StoreKey) throws -> RekeyReport {
         do throws(RekeyFailure) {
             return try core.rekey(to: key)
         } catch {
@@ -41,7 +41,7 @@ extension Store {
     /// - Returns: As the synchronous form.
     /// - Throws: As the synchronous form. It cannot be cancelled once it runs.
     @discardableResult
-    public func rekey(to key: consuming StoreKey) async throws -> RekeyReport {
+    public func rekey(to key: borrowing StoreKey) async throws -> RekeyReport {
         do throws(RekeyFailure) {
             return try await changeKey(to: key)
         } catch {
@@ -50,8 +50,8 @@ extension Store {
     }
 
     /// The same, with an error that also says which key the file has.
-    package func changeKey(to key: consuming StoreKey) async throws(RekeyFailure) -> RekeyReport {
-        let key = KeyBox(key)
+    package func changeKey(to key: borrowing StoreKey) async throws(RekeyFailure) -> RekeyReport {
+        let key = KeyBox(key.copy())
         return try await Self.offPool { [core] () throws(RekeyFailure) in
             try core.rekey(to: key.key)
         }
@@ -92,7 +92,7 @@ extension Store {
     /// - Throws: `StoreError` `.wrongKey` and other errors of opening, which leave the store as it
     ///   was; `.busy` if running work does not end within `waitTimeout`; `.unsupported` without a
     ///   file; `.misuse` inside a body; `.wouldDeadlock` as for ``rekey(to:)``.
-    public func reopen(with key: consuming StoreKey) throws {
+    public func reopen(with key: borrowing StoreKey) throws {
         try core.reopen(with: key)
     }
 
@@ -100,8 +100,8 @@ extension Store {
     /// pool.
     ///
     /// - Throws: As the synchronous form.
-    public func reopen(with key: consuming StoreKey) async throws {
-        let key = KeyBox(key)
+    public func reopen(with key: borrowing StoreKey) async throws {
+        let key = KeyBox(key.copy())
         try await Self.offPool { [core] () throws(StoreError) in try core.reopen(with: key.key) }
     }
 

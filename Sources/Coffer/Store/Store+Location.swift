@@ -33,7 +33,7 @@ extension Store {
     /// - Throws: As the initialiser with a path; `StoreError` `.misuse` for a file without a key, a
     ///   key without a file, or a mode or VFS that contradicts the URI.
     public convenience init(
-        _ location: Location, key: consuming StoreKey? = nil, mode: OpenMode? = nil,
+        _ location: Location, key: borrowing StoreKey? = nil, mode: OpenMode? = nil,
         configuration: Configuration = .init()
     ) throws {
         self.init(
@@ -51,10 +51,10 @@ extension Store {
     ///   - configuration: How to open it.
     /// - Throws: As the synchronous initialiser.
     public convenience init(
-        _ location: Location, key: consuming StoreKey? = nil, mode: OpenMode? = nil,
+        _ location: Location, key: borrowing StoreKey? = nil, mode: OpenMode? = nil,
         configuration: Configuration = .init()
     ) async throws {
-        let key = KeyBox(key)
+        let key = KeyBox(key.copy())
         self.init(
             core: try await Self.offPool { () throws(StoreError) in
                 try StoreCore.at(location, key: key.key, mode: mode, configuration: configuration)
@@ -66,7 +66,7 @@ extension Store {
     /// - Throws: As the initialiser with a path; `StoreError` `.misuse` if it is not the URL of a
     ///   file on this machine.
     public convenience init(
-        url: URL, key: consuming StoreKey, mode: OpenMode = .createIfMissing,
+        url: URL, key: borrowing StoreKey, mode: OpenMode = .createIfMissing,
         configuration: Configuration = .init()
     ) throws {
         try self.init(
@@ -78,7 +78,7 @@ extension Store {
     ///
     /// - Throws: As the synchronous initialiser.
     public convenience init(
-        url: URL, key: consuming StoreKey, mode: OpenMode = .createIfMissing,
+        url: URL, key: borrowing StoreKey, mode: OpenMode = .createIfMissing,
         configuration: Configuration = .init()
     ) async throws {
         let path = try Location.url(url).path

@@ -33,7 +33,7 @@ public final class Store: Sendable {
     ///   `.io`, `.tooManyFiles`; `.unsupported` for a file with a plaintext header; `.alreadyOpen`
     ///   if this process has a store on the file; `.misuse` for an empty key.
     public init(
-        path: String, key: consuming StoreKey, mode: OpenMode = .createIfMissing,
+        path: String, key: borrowing StoreKey, mode: OpenMode = .createIfMissing,
         configuration: Configuration = .init()
     ) throws {
         core = try StoreCore(path: path, key: key, mode: mode, configuration: configuration)
@@ -48,10 +48,10 @@ public final class Store: Sendable {
     ///   - configuration: How to open it.
     /// - Throws: As the synchronous initialiser.
     public init(
-        path: String, key: consuming StoreKey, mode: OpenMode = .createIfMissing,
+        path: String, key: borrowing StoreKey, mode: OpenMode = .createIfMissing,
         configuration: Configuration = .init()
     ) async throws {
-        let key = KeyBox(key)
+        let key = KeyBox(key.copy())
         core = try await Self.offPool { () throws(StoreError) in
             try StoreCore(path: path, key: key.key, mode: mode, configuration: configuration)
         }
@@ -102,7 +102,7 @@ public final class Store: Sendable {
     ///   - line: The caller's line.
     ///   - body: The work. Runs on one of Coffer's threads, once the queue admits it.
     /// - Returns: What `body` returns, after the commit.
-    /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task was cancelled.
+    /// - Throws: As the synchronous form; `CancellationError` if the task was cancelled.
     @discardableResult
     public func write<T: Sendable>(
         mode: TransactionMode = .immediate, timeout: Duration? = nil,
@@ -111,6 +111,49 @@ public final class Store: Sendable {
     ) async throws -> T {
         let caller = Caller(fileID: fileID, line: line)
         return try await core.write(.init(mode: mode, timeout: timeout, caller: caller), body)
+    }
+
+    /// Runs `body` in a transaction, for a body without a result.
+    ///
+    /// It does what the form with a result does. Swift chooses it where a closure's only expression
+    /// has a result that may be discarded, such as the row id of `insert`:
+    ///
+    /// ```swift
+    /// group.addTask { try await store.write { tx in try tx.insert(note) } }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - mode: Which locks to take first. Only `.immediate` writes share a commit.
+    ///   - timeout: How long to wait in the queue; `nil` waits indefinitely.
+    ///   - fileID: The caller's file, for ``StoreStatistics/runningWrite``.
+    ///   - line: The caller's line.
+    ///   - body: The work. Runs on one of Coffer's threads, once the queue admits it.
+    /// - Throws: As the form with a result.
+    public func write(
+        mode: TransactionMode = .immediate, timeout: Duration? = nil,
+        fileID: StaticString = #fileID, line: UInt = #line,
+        _ body: @escaping @Sendable (inout WriteTransaction) throws -> Void
+    ) async throws {
+        let caller = Caller(fileID: fileID, line: line)
+        try await core.write(.init(mode: mode, timeout: timeout, caller: caller), body)
+    }
+
+    /// Runs `body` in a transaction, for a body without a result.
+    ///
+    /// - Parameters:
+    ///   - mode: Which locks to take first. Only `.immediate` writes share a commit.
+    ///   - timeout: How long to wait in the queue; `nil` waits indefinitely.
+    ///   - fileID: The caller's file, for ``StoreStatistics/runningWrite``.
+    ///   - line: The caller's line.
+    ///   - body: The work. Runs on this thread, once the queue admits it.
+    /// - Throws: As the form with a result.
+    public func write(
+        mode: TransactionMode = .immediate, timeout: Duration? = nil,
+        fileID: StaticString = #fileID, line: UInt = #line,
+        _ body: (inout WriteTransaction) throws -> Void
+    ) throws {
+        let caller = Caller(fileID: fileID, line: line)
+        try core.write(.init(mode: mode, timeout: timeout, caller: caller), body)
     }
 
     /// Runs `body` on one snapshot of the store.
@@ -137,7 +180,7 @@ public final class Store: Sendable {
     ///   - timeout: How long to wait for a connection; `Configuration.waitTimeout` for `nil`.
     ///   - body: The work. Runs on one of Coffer's threads.
     /// - Returns: What `body` returns, once everything it read is known to be authentic.
-    /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task was cancelled.
+    /// - Throws: As the synchronous form; `CancellationError` if the task was cancelled.
     public func read<T: Sendable>(
         timeout: Duration? = nil, _ body: @escaping @Sendable (inout ReadTransaction) throws -> T
     ) async throws -> T {

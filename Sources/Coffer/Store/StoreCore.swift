@@ -108,9 +108,13 @@ final class StoreCore: Sendable {
     ) async throws -> T {
         try requireWritable()
         let returned = Returned<T>()
-        try await queue.write(request) { scope in
-            var transaction = WriteTransaction(scope: scope, level: scope.level)
-            returned.keep(try body(&transaction))
+        do {
+            try await queue.write(request) { scope in
+                var transaction = WriteTransaction(scope: scope, level: scope.level)
+                returned.keep(try body(&transaction))
+            }
+        } catch {
+            throw error.ofTask
         }
         return try returned.value()
     }
@@ -168,18 +172,22 @@ final class StoreCore: Sendable {
         let gate = pool.hasReaders ? readGate : queue.gate
         let returned = Returned<T>()
         let beginning = pool.metrics.beginning()
-        try await gate.admitted(
-            timeout: timeout ?? configuration.waitTimeout, for: "a free connection",
-            on: configuration.threads
-        ) { cancellation, done in
-            let result = Result {
-                returned.keep(
-                    try self.runRead(
-                        waitingSince: beginning, cancellation: cancellation, body))
+        do {
+            try await gate.admitted(
+                timeout: timeout ?? configuration.waitTimeout, for: "a free connection",
+                on: configuration.threads
+            ) { cancellation, done in
+                let result = Result {
+                    returned.keep(
+                        try self.runRead(
+                            waitingSince: beginning, cancellation: cancellation, body))
+                }
+                WorkThread.willEnd()
+                gate.leave()
+                done(result)
             }
-            WorkThread.willEnd()
-            gate.leave()
-            done(result)
+        } catch {
+            throw error.ofTask
         }
         return try returned.value()
     }

@@ -45,21 +45,25 @@ extension Store {
     ///   - scope: How much is checked, as in the synchronous form.
     ///   - progress: Called on the working thread, about once for every 256 pages.
     /// - Returns: The result of the check; damage is reported, not thrown.
-    /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task is cancelled.
+    /// - Throws: As the synchronous form; `CancellationError` if the task is cancelled.
     /// - Complexity: As the synchronous form.
     public func verify(
         _ scope: VerificationScope = .everything,
         progress: (@Sendable (VerificationProgress) -> Void)? = nil
     ) async throws -> VerificationReport {
         let cancellation = Cancellation()
-        return try await withTaskCancellationHandler {
-            try await Self.offPool { [core] in
-                try Verification(core: core, scope: scope, progress: progress) {
-                    cancellation.isCancelled
-                }.run()
+        do {
+            return try await withTaskCancellationHandler {
+                try await Self.offPool { [core] in
+                    try Verification(core: core, scope: scope, progress: progress) {
+                        cancellation.isCancelled
+                    }.run()
+                }
+            } onCancel: {
+                cancellation.cancel()
             }
-        } onCancel: {
-            cancellation.cancel()
+        } catch {
+            throw error.ofTask
         }
     }
 }

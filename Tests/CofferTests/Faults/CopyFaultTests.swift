@@ -148,7 +148,7 @@ import Testing
         let error = expect(.damaged) { try copy(.encrypt) }
         // The integrity check of SQLite 3.46 reports a text in such a column.
         let isKnown = isEngine4 && value == "'007'"
-        let expected = isKnown ? "is not sound" : "table t came out different"
+        let expected = isKnown ? "is not sound" : "table t is different in the copy"
         #expect(error?.message.contains(expected) == true)
         try expectNothingBut()
     }
@@ -206,7 +206,7 @@ import Testing
                     try await store.backup(to: target, progress: progress)
                 }
             }
-            #expect(error?.code == .cancelled)
+            #expect(error is CancellationError)
             try expectNothingBut()
         }
     }

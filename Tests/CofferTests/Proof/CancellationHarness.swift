@@ -161,7 +161,7 @@ struct CancellationHarness {
         do {
             try await work()
             return misreports && Task.isCancelled ? .cancelled : .returned
-        } catch let error as StoreError where error.code == .cancelled {
+        } catch is CancellationError {
             return .cancelled
         } catch let error as StoreError where error.code == .busy && deadline(id) != nil {
             return .refused

@@ -263,7 +263,7 @@ import Glibc
         await questions.next()
         await questions.next()
         task.cancel()
-        await expect(.cancelled) { try await task.value }
+        await #expect(throws: CancellationError.self) { try await task.value }
         #expect(try await stored(store) == Data([1, 2, 3]))
         try expectNothingLeft(fixture)
     }

@@ -92,7 +92,7 @@ import Testing
         }
         for await _ in started {}
         task.cancel()
-        await expect(.cancelled) { try await task.value }
+        await #expect(throws: CancellationError.self) { try await task.value }
         try await store.write { tx in try tx.execute("DELETE FROM t") }
         try await store.close()
     }
@@ -225,7 +225,7 @@ import Testing
         feed.yield(BlobFixture.bytes(4000))
         // The stream behaves as one that ends when its task is cancelled.
         task.cancel()
-        await expect(.cancelled) { try await task.value }
+        await #expect(throws: CancellationError.self) { try await task.value }
         #expect(try await stored(store) == Data([1, 2, 3]))
     }
 

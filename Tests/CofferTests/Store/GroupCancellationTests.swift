@@ -30,7 +30,7 @@ import Testing
         hold.release()
         let result = await first.result
         try await next.value
-        #expect(throws: StoreError.self) { try result.get() }
+        #expect(throws: CancellationError.self) { try result.get() }
         #expect(try values(store) == [3])
     }
 
@@ -60,7 +60,7 @@ import Testing
         let result = await cancelled.result
         try await before.value
         try await after.value
-        #expect(throws: StoreError.self) { try result.get() }
+        #expect(throws: CancellationError.self) { try result.get() }
         #expect(try values(store) == [1, 4])
     }
 
@@ -97,11 +97,7 @@ import Testing
         await inner.isEntered()
         cancelled.cancel()
         inner.release()
-        guard case .failure(let error as StoreError) = await cancelled.result else {
-            Issue.record("a cancelled write returned")
-            return
-        }
-        #expect(error.code == .cancelled)
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
         try await before.value
         try await after.value
         #expect(try values(store) == [4, 7])

@@ -416,7 +416,7 @@ import Testing
         await atEnd.isEntered()
         task.cancel()
         atEnd.release()
-        #expect(await code(task) == .cancelled)
+        await #expect(throws: CancellationError.self) { try await task.value }
         #expect(!isRun.value)
         try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
     }

@@ -188,7 +188,7 @@ import Testing
         for task in [waiting, inside] {
             task.cancel()
             if task == inside { hold.release() }
-            await ObserveTests.expectError(.cancelled) { try await task.value }
+            await #expect(throws: CancellationError.self) { try await task.value }
         }
         #expect(try Self.values(store) == [])
     }

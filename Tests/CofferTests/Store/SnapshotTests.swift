@@ -109,7 +109,7 @@ import Testing
         waiting.cancel()
         await #expect {
             _ = try await waiting.value
-        } throws: { ($0 as? StoreError)?.code == .cancelled }
+        } throws: { $0 is CancellationError }
         try held.close()
         try await store.snapshot().close()
     }

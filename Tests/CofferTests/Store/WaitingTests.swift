@@ -98,7 +98,7 @@ import Testing
         cancelled.cancel()
         await #expect {
             _ = try await cancelled.value
-        } throws: { ($0 as? StoreError)?.code == .cancelled }
+        } throws: { $0 is CancellationError }
         hold.release()
         try await holder.value
         #expect(try values(store) == [])
@@ -119,7 +119,7 @@ import Testing
         hold.release()
         await #expect {
             _ = try await task.value
-        } throws: { ($0 as? StoreError)?.code == .cancelled }
+        } throws: { $0 is CancellationError }
         #expect(try values(store) == [])
     }
 
@@ -138,7 +138,7 @@ import Testing
         hold.release()
         await #expect {
             _ = try await task.value
-        } throws: { ($0 as? StoreError)?.code == .cancelled }
+        } throws: { $0 is CancellationError }
         #expect(try values(store) == [])
     }
 

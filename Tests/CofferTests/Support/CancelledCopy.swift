@@ -6,7 +6,7 @@ import Synchronization
 func cancelled(
     at step: CopyProgress.Step,
     _ copy: @escaping @Sendable (@escaping @Sendable (CopyProgress) -> Void) async throws -> Void
-) async -> StoreError? {
+) async -> (any Error)? {
     let hold = Hold()
     let isHeld = Atomic(false)
     let task = Task {
@@ -22,6 +22,6 @@ func cancelled(
         try await task.value
         return nil
     } catch {
-        return error as? StoreError
+        return error
     }
 }

@@ -115,7 +115,7 @@ import Workload
         hold.release()
         await #expect {
             _ = try await task.value
-        } throws: { ($0 as? StoreError)?.code == .cancelled }
+        } throws: { $0 is CancellationError }
     }
 
     @Test(arguments: journalModes)

@@ -22,7 +22,7 @@ extension Connection {
     ///   errors of opening; `.misuse` for a name in use, for a file that this connection already
     ///   has, inside a transaction, and while a statement has a current row.
     /// - Note: The corresponding SQL is `ATTACH`, with the key as a bound value.
-    public func attach(_ path: String, as name: String, key: consuming StoreKey) throws {
+    public func attach(_ path: String, as name: String, key: borrowing StoreKey) throws {
         let handle = try requireNoTransaction()
         _ = try name.quotedIdentifier()
         guard !isSchema(name, of: handle) else {

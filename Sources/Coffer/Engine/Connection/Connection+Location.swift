@@ -22,31 +22,32 @@ extension Connection {
     /// - Throws: As `setKey(_:)`; `StoreError` `.misuse` for a file without a key, a key without a
     ///   file, or a mode or VFS that contradicts the URI.
     public convenience init(
-        _ location: Location, key: consuming StoreKey? = nil, mode: OpenMode? = nil,
+        _ location: Location, key: borrowing StoreKey? = nil, mode: OpenMode? = nil,
         configuration: Configuration = .init()
     ) throws {
         let (mode, configuration) = try location.resolved(mode, configuration)
         self.init(at: location, mode: mode, configuration: configuration)
-        guard case .file = location.kind else {
-            guard key == nil else {
+        switch key {
+        case .some(let key):
+            guard case .file = location.kind else {
                 throw StoreError(.misuse, "a database without a file takes no key")
             }
+            try setKey(key)
+        case .none:
+            if case .file = location.kind {
+                throw StoreError(.misuse, "a file opens with a key", hint: "Give the key as well.")
+            }
             try openPrivate()
-            return
         }
-        guard let key else {
-            throw StoreError(.misuse, "a file opens with a key", hint: "Give the key as well.")
-        }
-        try setKey(key)
     }
 
     /// Opens the file that a URL names, with its key.
     ///
     /// - Throws: As `setKey(_:)`; `StoreError` `.misuse` if it is not the URL of a file.
     public convenience init(
-        url: URL, key: consuming StoreKey, mode: OpenMode = .createIfMissing,
+        url: URL, key: borrowing StoreKey, mode: OpenMode = .createIfMissing,
         configuration: Configuration = .init()
     ) throws {
-        try self.init(.url(url), key: key, mode: mode, configuration: configuration)
+        try self.init(.url(url), key: key.copy(), mode: mode, configuration: configuration)
     }
 }

@@ -82,7 +82,7 @@ public final class Connection {
     ///
     /// - Throws: As `setKey(_:)`.
     public convenience init(
-        path: String, key: consuming StoreKey, mode: OpenMode = .createIfMissing,
+        path: String, key: borrowing StoreKey, mode: OpenMode = .createIfMissing,
         configuration: Configuration = .init()
     ) throws {
         self.init(path: path, mode: mode, configuration: configuration)
@@ -138,7 +138,7 @@ public final class Connection {
     ///   `.busy`, `.full`, `.io`, `.tooManyFiles`; `.unsupported` for a file with a plaintext
     ///   header; `.misuse` for an empty key or if a key was set before; `.closed` after `close()`.
     /// - Note: The corresponding C functions are `sqlite3_open_v2` and `sqlite3_key_v2`.
-    public func setKey(_ key: consuming StoreKey) throws {
+    public func setKey(_ key: borrowing StoreKey) throws {
         switch state {
         case .unkeyed: break
         case .open:

@@ -13,9 +13,9 @@ extension Store {
     /// as in any read. Without WAL the loop blocks every write, so it ends with `.busy` if it takes
     /// longer than `waitTimeout` for a portion.
     ///
-    /// The loop throws what `fetch(_:)` throws, and `.cancelled`. It throws at the latest in place
-    /// of the first record that cannot be read. Up to two portions before that record may be left
-    /// out.
+    /// The loop throws what `fetch(_:)` throws, and `CancellationError`. It throws at the latest in
+    /// place of the first record that cannot be read. Up to two portions before that record may be
+    /// left out.
     ///
     /// - Parameters:
     ///   - query: Which records, in which order.
@@ -57,7 +57,7 @@ public struct RecordStream<R: Record>: AsyncSequence, Sendable {
             if Task.isCancelled {
                 // The end of the records read ahead must not look like the end of the query.
                 loop.cancel()
-                throw StoreError.streamCancelled
+                throw CancellationError()
             }
             if records.isEmpty { records = try await loop.next()?[...] ?? [] }
             return records.popFirst()

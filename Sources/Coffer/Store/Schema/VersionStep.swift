@@ -80,7 +80,7 @@ extension Store {
     ///
     /// - Parameter steps: In ascending order of their versions.
     /// - Returns: How many steps this call ran.
-    /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task was cancelled. The
+    /// - Throws: As the synchronous form; `CancellationError` if the task was cancelled. The
     ///   completed steps remain.
     @discardableResult
     public func migrate(byUserVersion steps: [VersionStep]) async throws -> Int {

@@ -29,7 +29,11 @@ final class ReadLoop<Element: Sendable> {
             let (core, body, channel) = (core, body, channel)
             task = Task { await core.fill(channel, body) }
         }
-        return try await channel.take()
+        do {
+            return try await channel.take()
+        } catch {
+            throw error.ofTask
+        }
     }
 }
 

@@ -18,8 +18,8 @@ extension Store {
     /// `maximumReaderCount` connections. In a writable store without WAL it holds up every write: a
     /// loop that takes longer than `waitTimeout` for one chunk ends with `.busy` there.
     ///
-    /// The loop throws `StoreError` `.damaged` before a chunk that is not authentic, `.cancelled`,
-    /// and the errors of `withBlob(_:in:row:_:)`.
+    /// The loop throws `StoreError` `.damaged` before a chunk that is not authentic,
+    /// `CancellationError`, and the errors of `withBlob(_:in:row:_:)`.
     ///
     /// - Parameters:
     ///   - column: The column.
@@ -54,36 +54,37 @@ extension Store {
     ///   - row: The id of an existing row.
     ///   - byteCount: The size of the blob.
     ///   - source: Gives exactly `byteCount` bytes, in chunks of any size.
+    ///   - fileID: The caller's file, for ``StoreStatistics/runningWrite``.
+    ///   - line: The caller's line.
     /// - Throws: What `source` throws; `StoreError` `.mismatch` if it gives more or fewer bytes,
-    ///   `.notFound` if there is no such row, `.cancelled`, `.tooBig`, `.full` or `.io` if there is
-    ///   no room to buffer it, `.busy`, and the errors of `withWritableBlob(_:in:row:_:)`. The cell
-    ///   is then as it was. Errors that do not depend on the bytes are thrown before the first byte
-    ///   is read.
+    ///   `.notFound` if there is no such row, `.tooBig`, `.full` or `.io` if there is no room to
+    ///   buffer it, `CancellationError`, `.busy`, and the errors of
+    ///   `withWritableBlob(_:in:row:_:)`. The cell is then as it was. Errors that do not depend on
+    ///   the bytes are thrown before the first byte is read.
     /// - Complexity: O(*chunk* + 1 MiB) memory; temporary disk space of the size of the blob.
     public func writeBlob<Source: AsyncSequence>(
-        _ column: String, in table: String, row: Int64, byteCount: Int, from source: Source
+        _ column: String, in table: String, row: Int64, byteCount: Int, from source: Source,
+        fileID: StaticString = #fileID, line: UInt = #line
     ) async throws where Source.Element == Data {
         let cell = BlobCell(schema: "main", table: table, column: column, row: row)
         try await core.requirePlace(for: cell, byteCount: byteCount)
         var spool = BlobSpool(beside: core.pool.file?.location)
-        do {
-            for try await chunk in source {
-                try Task.checkCancellation()
-                guard chunk.count <= byteCount - spool.byteCount else {
-                    throw cell.error(.mismatch, "the source gave more than \(byteCount) bytes")
-                }
-                try await spool.append(chunk)
-            }
-            // A source that ends because the task was cancelled is not complete.
+        for try await chunk in source {
             try Task.checkCancellation()
-        } catch is CancellationError {
-            throw StoreError.streamCancelled
+            guard chunk.count <= byteCount - spool.byteCount else {
+                throw cell.error(.mismatch, "the source gave more than \(byteCount) bytes")
+            }
+            try await spool.append(chunk)
         }
+        // A source that ends because the task was cancelled is not complete.
+        try Task.checkCancellation()
         guard spool.byteCount == byteCount else {
             throw cell.error(
                 .mismatch, "the source gave \(spool.byteCount) of \(byteCount) bytes")
         }
-        try await core.write(.unshared) { [spool] tx in try tx.replace(cell, with: spool) }
+        let request = WriteQueue.Request(
+            isSharing: false, caller: Caller(fileID: fileID, line: line))
+        try await core.write(request) { [spool] tx in try tx.replace(cell, with: spool) }
     }
 }
 

@@ -52,18 +52,22 @@ public final class StoreSnapshot: Sendable {
 
     /// Runs `body` on the snapshot, on one of Coffer's threads.
     ///
-    /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task was cancelled.
+    /// - Throws: As the synchronous form; `CancellationError` if the task was cancelled.
     public func read<T: Sendable>(
         _ body: @escaping @Sendable (inout ReadTransaction) throws -> T
     ) async throws -> T {
-        try await snapshotGate.admitted(
-            timeout: core.configuration.waitTimeout, for: "the snapshot",
-            on: core.configuration.threads
-        ) { [self] cancellation, done in
-            let result = Result { try run(cancellation: cancellation, body) }
-            WorkThread.willEnd()
-            snapshotGate.leave()
-            done(result)
+        do {
+            return try await snapshotGate.admitted(
+                timeout: core.configuration.waitTimeout, for: "the snapshot",
+                on: core.configuration.threads
+            ) { [self] cancellation, done in
+                let result = Result { try run(cancellation: cancellation, body) }
+                WorkThread.willEnd()
+                snapshotGate.leave()
+                done(result)
+            }
+        } catch {
+            throw error.ofTask
         }
     }
 
@@ -147,10 +151,14 @@ extension Store {
 
     /// Takes a snapshot, without blocking a thread of the cooperative pool.
     ///
-    /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task was cancelled while
+    /// - Throws: As the synchronous form; `CancellationError` if the task was cancelled while
     ///   it waited for a connection.
     public func snapshot() async throws -> StoreSnapshot {
-        try await core.snapshot()
+        do {
+            return try await core.snapshot()
+        } catch {
+            throw error.ofTask
+        }
     }
 }
 
