@@ -109,7 +109,7 @@ import Testing
         let error = expect(.needsNewerProgram) {
             try store.migrate(migrations("a", "new", "b", "c"))
         }
-        #expect(error?.message.contains("“b” as number 2, and here it is number 3") == true)
+        #expect(error?.message.contains("“b” as number 2, but here it is number 3") == true)
         #expect(try tables(store) == ["t a", "t b", "t c"])
     }
 
@@ -218,7 +218,7 @@ import Testing
         }
         task.cancel()
         let result = await task.result
-        #expect(throws: StoreError.self) { try result.get() }
+        #expect(throws: CancellationError.self) { try result.get() }
         #expect(try await store.pendingMigrations(more) == ["c"])
         try await store.close()
     }

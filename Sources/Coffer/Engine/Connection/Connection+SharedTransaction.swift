@@ -10,7 +10,7 @@ extension Connection {
         _ mode: TransactionMode, pausesForeignKeys: Bool = false
     ) throws(StoreError) {
         let handle = try requireNoTransaction()
-        if pausesForeignKeys { try handle.pauseForeignKeys() }
+        if pausesForeignKeys { try handle.beginMigrationMode() }
         try handle.run(mode.control)
         transactionState.enterBody(handle)
         schemaMayHaveChanged()

@@ -98,7 +98,7 @@ extension Connection {
                 .misuse, "a transaction is open already", hint: "Use savepoint(_:) inside it.")
         }
         // A migration may not have been able to do so.
-        try handle.resumeForeignKeys()
+        try handle.endMigrationMode()
         return handle
     }
 

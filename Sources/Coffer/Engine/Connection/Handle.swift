@@ -27,8 +27,8 @@ final class Handle {
     var mayMisreadPages = false
     /// The counts that `Connection.takeCacheCounts` returned last.
     var toldCache: (hitCount: Int32, missCount: Int32) = (0, 0)
-    /// Whether foreign keys are suspended, for one of Coffer's transactions.
-    var isPausingForeignKeys = false
+    /// Set while one of Coffer's transactions is a migration.
+    var migrationMode = MigrationMode()
     /// Frames in the WAL after the last commit, if `Connection.watchWAL` was called.
     var walFrameCount = 0
     /// The number of statements that were begun and neither ended nor reset.

@@ -8,14 +8,22 @@ import Foundation
 ///
 /// ```swift
 /// let migrations = [
-///     Migration("create notes") { tx in try tx.create(Note.self) },
+///     Migration("create notes") { tx in
+///         struct Note: Record {  // as it was then
+///             var id: UUID
+///             var title: String
+///         }
+///         try tx.create(Note.self)
+///     },
 ///     Migration("trim titles") { tx in try tx.execute("UPDATE note SET title = trim(title)") },
 /// ]
 /// try store.migrate(migrations)
 /// ```
 ///
 /// Never change, rename or move a released migration: files have run it. To change something, add a
-/// new migration at the end of the list.
+/// new migration at the end of the list. A migration that makes a table declares the type as it was
+/// then, inside its body; otherwise it would make another table once the type changes.
+/// ``rehearse(_:for:)`` tests all of them on a new file.
 public struct Migration: Sendable {
     /// The name by which the file remembers it.
     public let name: String
@@ -26,7 +34,8 @@ public struct Migration: Sendable {
     /// Foreign keys are not enforced while it runs: they refuse no change, and no row is deleted or
     /// changed because another row was. So a table that others refer to can be dropped and created
     /// again. All foreign keys are checked when the body has returned. A row that already referred
-    /// to nothing is ignored.
+    /// to nothing is ignored. On both engines `ALTER TABLE … RENAME TO` leaves the foreign keys,
+    /// triggers and views of other tables as they are (`PRAGMA legacy_alter_table`).
     ///
     /// - Parameters:
     ///   - name: Any text that is not empty and that no other migration of the program has.
@@ -89,7 +98,7 @@ extension Store {
     ///   - isDryRun: As in the synchronous form.
     ///   - progress: Called on the working thread when a migration begins.
     /// - Returns: How many migrations this call ran.
-    /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task was cancelled. The
+    /// - Throws: As the synchronous form; `CancellationError` if the task was cancelled. The
     ///   completed migrations remain.
     @discardableResult
     public func migrate(
@@ -112,7 +121,7 @@ extension Store {
 
     /// The names of the migrations that `migrate(_:)` would run, in order; nothing is changed.
     ///
-    /// - Throws: As the synchronous form; `StoreError` `.cancelled` if the task was cancelled.
+    /// - Throws: As the synchronous form; `CancellationError` if the task was cancelled.
     public func pendingMigrations(_ migrations: [Migration]) async throws -> [String] {
         let plan = try MigrationPlan(migrations)
         return try await core.read { tx in try plan.pending(tx.connection()).map(\.name) }

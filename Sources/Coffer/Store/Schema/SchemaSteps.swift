@@ -72,7 +72,7 @@ extension Connection {
     ) throws -> T {
         try beginShared(.immediate, pausesForeignKeys: steps.pausesForeignKeys)
         // If this fails, it is tried again before the next transaction begins.
-        defer { try? handle?.resumeForeignKeys() }
+        defer { try? handle?.endMigrationMode() }
         var undone: T?
         do {
             // `part` ends the statements that are still positioned on a row. They would keep a

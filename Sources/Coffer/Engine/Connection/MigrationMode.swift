@@ -1,26 +1,56 @@
 import CSQLCipher
 
-/// Suspends foreign keys for a transaction that rebuilds tables.
+/// What a migration has switched on its connection, until it ends.
 ///
-/// `PRAGMA defer_foreign_keys` is not enough: DROP TABLE first deletes the table's rows, and ON
-/// DELETE CASCADE then deletes the rows that refer to them. See
+/// Foreign keys are suspended. `PRAGMA defer_foreign_keys` would not be enough: DROP TABLE first
+/// deletes the table's rows, and ON DELETE CASCADE then deletes the rows that refer to them. See
 /// <https://www.sqlite.org/foreignkeys.html#fk_schemacommands>.
+struct MigrationMode {
+    fileprivate var pausesForeignKeys = false
+    fileprivate var renamesAsBefore = false
+
+    fileprivate var isActive: Bool { pausesForeignKeys || renamesAsBefore }
+}
+
 extension Handle {
-    /// Must run before BEGIN: in a transaction the pragma does nothing.
-    func pauseForeignKeys() throws(StoreError) {
+    /// Must run before BEGIN: in a transaction the pragma of foreign keys does nothing.
+    func beginMigrationMode() throws(StoreError) {
+        try renameAsBefore()
         // Foreign keys that the program has switched off stay off.
         guard try firstInteger("PRAGMA foreign_keys") != 0 else { return }
         try run("PRAGMA foreign_keys = OFF")
-        isPausingForeignKeys = true
+        migrationMode.pausesForeignKeys = true
+    }
+
+    /// Makes the renaming of a table work as on SQLCipher 3, with SQLite 3.15.
+    ///
+    /// "From SQLite 3.26.0, FOREIGN KEY constraints are always converted": children of a renamed
+    /// table would refer to its new name. See <https://www.sqlite.org/lang_altertable.html>.
+    private func renameAsBefore() throws(StoreError) {
+        guard sqlite3_libversion_number() >= 3_026_000,
+            try firstInteger("PRAGMA legacy_alter_table") == 0
+        else { return }
+        try run("PRAGMA legacy_alter_table = ON")
+        migrationMode.renamesAsBefore = true
     }
 
     /// Must run before the next BEGIN, or after COMMIT or ROLLBACK.
-    func resumeForeignKeys() throws(StoreError) {
-        guard isPausingForeignKeys else { return }
+    func endMigrationMode() throws(StoreError) {
+        guard migrationMode.isActive else { return }
+        if migrationMode.renamesAsBefore {
+            try run("PRAGMA legacy_alter_table = OFF")
+            migrationMode.renamesAsBefore = false
+        }
+        guard migrationMode.pausesForeignKeys else { return }
         try run("PRAGMA foreign_keys = ON")
         // In a transaction the pragma does nothing, and reports nothing.
-        isPausingForeignKeys = try firstInteger("PRAGMA foreign_keys") == 0
+        migrationMode.pausesForeignKeys = try firstInteger("PRAGMA foreign_keys") == 0
     }
+}
+
+extension MigrationMode {
+    /// Whether foreign keys are suspended.
+    var isPausingForeignKeys: Bool { pausesForeignKeys }
 }
 
 /// Rows that refer to missing rows, while foreign keys are suspended.
@@ -43,7 +73,7 @@ struct Orphans {
 
     /// - Complexity: O(*rows of tables with foreign keys*), memory O(*orphans*).
     init(_ connection: Connection) throws(StoreError) {
-        guard try connection.current().isPausingForeignKeys else { return }
+        guard try connection.current().migrationMode.isPausingForeignKeys else { return }
         do throws(StoreError) {
             for row in try Self.rows(connection) { counts[try Kind(row), default: 0] += 1 }
         } catch {
@@ -56,7 +86,7 @@ struct Orphans {
 
     /// - Throws: `.constraint` if there is an orphan that did not exist before.
     func requireNoOthers(_ connection: Connection) throws(StoreError) {
-        guard try connection.current().isPausingForeignKeys else { return }
+        guard try connection.current().migrationMode.isPausingForeignKeys else { return }
         var rest = counts
         for row in try Self.rows(connection) {
             let kind = try Kind(row)
