@@ -90,7 +90,7 @@ struct DownloadManager: Sendable {
     ///
     /// The reports of tasks that wait at the same time share one commit.
     func report(_ download: Download) async throws {
-        try await store.write { tx in _ = try tx.update(download, only: \.bytesDone) }
+        try await store.write { tx in try tx.update(download, only: \.bytesDone) }
     }
 
     /// The last bytes and the manual come together, or neither does.

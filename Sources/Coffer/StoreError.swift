@@ -148,6 +148,8 @@ extension StoreError.Code {
     public static let busy = Self("busy")
     /// A UNIQUE, NOT NULL, CHECK or FOREIGN KEY constraint refused the change.
     public static let constraint = Self("constraint")
+    /// The row is not as an update expected it: read it again, and decide again.
+    public static let conflict = Self("conflict")
     /// A stored value and the Swift type, or a table and the record, do not fit.
     public static let mismatch = Self("mismatch")
     /// The file, folder, table or row does not exist.
@@ -161,7 +163,8 @@ extension StoreError.Code {
     public static let io = Self("io")
     /// The store or the file cannot be written.
     public static let readOnly = Self("readOnly")
-    /// The task was cancelled; nothing was changed.
+    /// The work was interrupted; nothing was changed. The asynchronous verbs throw Swift's
+    /// `CancellationError` instead if their task was cancelled.
     public static let cancelled = Self("cancelled")
     /// The store, connection or statement is already closed.
     public static let closed = Self("closed")

@@ -97,8 +97,8 @@ import Testing
         let fixture = try ObservationFixture()
         let store = fixture.store
         let bucket = Bucket<String, Int>("numbers")
-        let items = store.observe { tx in (try? tx.fetch(Item.all)) ?? [] }
-        let found = store.observe { tx in try? tx.find(Item.self, 1) }
+        let items = store.observe { tx in try tx.fetch(Item.all) }
+        let found = store.observe { tx in try tx.find(Item.self, 1) }
         let numbers = store.observe { tx in try tx.get("one", in: bucket) }
         let (itemLoop, foundLoop, numberLoop) = (
             items.makeAsyncIterator(), found.makeAsyncIterator(), numbers.makeAsyncIterator()
@@ -219,7 +219,7 @@ import Testing
         }
         for await _ in begun {}
         loop.cancel()
-        await Self.expectError(.cancelled) { try await loop.value }
+        await #expect(throws: CancellationError.self) { try await loop.value }
         #expect(fixture.store.core.observation.observerCount == 0)
     }
 
@@ -231,7 +231,7 @@ import Testing
         }
         while fixture.store.core.observation.observerCount == 0 { await Task.yield() }
         loop.cancel()
-        await Self.expectError(.cancelled) { try await loop.value }
+        await #expect(throws: CancellationError.self) { try await loop.value }
         #expect(fixture.store.core.observation.observerCount == 0)
     }
 

@@ -24,9 +24,9 @@ import Testing
         try await store.write { tx in try tx.insert(Note(title: "Buy milk")) }
     }
 
-    @Test func `Coffer: a store in memory`() throws {
-        let scratch = try Store(.memory)
-        #expect(try scratch.read { tx in try tx.rows("SELECT 1").count } == 1)
+    @Test func `Coffer: a store in memory`() async throws {
+        let scratch = try await Store(.memory)  // no `await` in a function that is not async
+        #expect(try await scratch.read { tx in try tx.rows("SELECT 1").count } == 1)
     }
 
     // MARK: Queries
@@ -107,6 +107,21 @@ import Testing
         #expect(pinned.map(\.id) == [note.id])
     }
 
+    @Test func `Records: an update with an expectation`() throws {
+        struct Note: Record {
+            var id: Int
+            var version: Int
+        }
+        try store.write { tx in
+            var note = Note(id: 1, version: 1)
+            try tx.insert(note)
+            let version = note.version
+            note.version += 1
+            try tx.update(note, expecting: \.version == version)
+            #expect(try tx.find(Note.self, 1)?.version == 2)
+        }
+    }
+
     @Test func `Records: encodings`() throws {
         struct Note: Record {
             var id: UUID
@@ -168,12 +183,14 @@ import Testing
     }
 
     @Test func `Schema: migrations`() async throws {
-        struct Article: Record {
-            var id: Int64?
-            var title: String
-        }
         let migrations = [
-            Migration("create articles") { tx in try tx.create(Article.self) },
+            Migration("create articles") { tx in
+                struct Article: Record {  // as it was then
+                    var id: Int64?
+                    var title: String
+                }
+                try tx.create(Article.self)
+            },
             Migration("trim titles") { tx in
                 try tx.execute("UPDATE article SET title = trim(title)")
             },
@@ -181,6 +198,11 @@ import Testing
         try await store.migrate(migrations) {
             print("\($0.name): \($0.completedCount) of \($0.totalCount)")
         }
+        struct Article: Record {
+            var id: Int64?
+            var title: String
+        }
+        try Migration.rehearse(migrations, for: Article.self)
         try await store.write { tx in
             try tx.execute("CREATE TABLE book (id INTEGER PRIMARY KEY, number INTEGER)")
             try tx.execute("INSERT INTO book VALUES (1, 7)")

@@ -58,7 +58,7 @@ import Testing
             var third = all[2]
             #expect(try tx.find(Visit.self, third.id) == third)
             third.ended = third.began
-            #expect(try tx.update(third))
+            #expect(try tx.updateIfPresent(third))
             #expect(try tx.fetch(Visit.where(\.id == third.id)) == [third])
             #expect(try tx.fetch(Visit.where(\.ended == third.began)) == [third])
             #expect(try tx.count(Visit.where(\.began > all[1].began)) == 2)

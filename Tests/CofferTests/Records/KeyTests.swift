@@ -143,10 +143,10 @@ import Testing
 
             var other = One("a", 2, 3, note: "n")
             other.value = 77
-            #expect(try tx.update(other, only: \.note))
+            #expect(try tx.updateIfPresent(other, only: \.note))
             #expect(try tx.first(type.where(\.note == "n")) == One("a", 2, 3, note: "n"))
             _ = expect(.misuse) { try tx.update(other, only: \.row) }
-            #expect(try tx.update(other))
+            #expect(try tx.updateIfPresent(other))
             #expect(try tx.fetch(type.where(\.value == 77)) == [other])
             other.note = "again"
             try tx.upsert(other)
@@ -159,7 +159,7 @@ import Testing
 
             #expect(try tx.delete(other))
             #expect(try !tx.delete(other))
-            #expect(try !tx.update(other))
+            #expect(try !tx.updateIfPresent(other))
             #expect(try tx.delete([One("a", 1, 1), One("a", 1, 2), other]) == 2)
             #expect(try tx.delete(ordered.limit(3)) == 3)
             #expect(try tx.update(ordered.limit(2, offset: 1).set(\.note, to: "set")) == 2)
@@ -208,7 +208,7 @@ import Testing
             let spots = [Spot(x: 1, y: 2), Spot(x: 1, y: nil), Spot(x: 2, y: 1)]
             try tx.insert(spots.map { Tile(id: $0, kind: "a") })
             _ = expect(.constraint) { try tx.insert(Tile(id: spots[0], kind: "b")) }
-            #expect(try tx.update(Tile(id: spots[1], kind: "b")))
+            #expect(try tx.updateIfPresent(Tile(id: spots[1], kind: "b")))
             try tx.upsert(Tile(id: spots[2], kind: "c"))
             #expect(try tx.fetch(Tile.where(\.id == spots[1])).map(\.kind) == ["b"])
             #expect(try tx.count(Tile.where(spots.contains(\.id))) == 3)
@@ -239,8 +239,8 @@ import Testing
             #expect(try tx.insert(Only(id: 5)) == 5)
             try tx.upsert([Only(id: 5), Only(id: nil), Only(id: 9)])
             #expect(try tx.fetch(Only.order(by: \.id)).map(\.id) == [1, 5, 6, 9])
-            #expect(try tx.update(Only(id: 6)))
-            #expect(try !tx.update(Only(id: 7)))
+            #expect(try tx.updateIfPresent(Only(id: 6)))
+            #expect(try !tx.updateIfPresent(Only(id: 7)))
             #expect(try tx.update(Only.where(\.id == 9).set(\.id, to: 8)) == 1)
             #expect(try tx.fetch(Only.all.inOrderOfKey().limit(2).after(Only(id: 1))).count == 2)
             #expect(try tx.find(Only.self, 8) == Only(id: 8))

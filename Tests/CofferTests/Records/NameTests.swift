@@ -84,7 +84,7 @@ import Testing
 
             var first = all[0]
             (first.comma, first.emoji) = ("o", 70)
-            #expect(try tx.update(first, only: \.comma))
+            #expect(try tx.updateIfPresent(first, only: \.comma))
             _ = expect(.constraint) {
                 try tx.update(type.where(\.i == 2).set(\.comma, to: "nothing"))
             }
@@ -194,7 +194,7 @@ import Testing
             try tx.insert([Wide<M>(1), Wide<M>(2)])
             var second = Wide<M>(2)
             second.values[M.count - 1] = 5
-            #expect(try tx.update(second))
+            #expect(try tx.updateIfPresent(second))
             try tx.upsert([second, Wide<M>(3)])
             #expect(try tx.find(type, 2) == second)
             #expect(try tx.fetch(type.all) == [Wide<M>(1), second, Wide<M>(3)])

@@ -198,7 +198,7 @@ import Testing
         let named = try #require(try fixture.roundTrip(Named(id: 3, note: nil)).first)
         #expect(named.name == "n3" && named.size == 3 && named.note == nil)
         try fixture.store.write { tx throws in
-            #expect(try tx.update(Named(id: 3, note: "x"), only: \.note))
+            #expect(try tx.updateIfPresent(Named(id: 3, note: "x"), only: \.note))
             #expect(try tx.update(Named.where(\.note == "x").set(\.note, to: "y")) == 1)
             let found = try #require(try tx.find(Named.self, 3))
             #expect(found.note == "y" && found.name == "n3")

@@ -72,7 +72,7 @@ import Testing
             #expect(error?.column == "name")
             #expect(error?.hint?.contains("integer") == true)
             _ = expect(.constraint) { try tx.upsert(Named(size: 1)) }
-            #expect(try !tx.update(Named(size: 1)))
+            #expect(try !tx.updateIfPresent(Named(size: 1)))
             #expect(try !tx.delete(Named(size: 1)))
         }
     }
@@ -82,16 +82,16 @@ import Testing
             try tx.insert((1...3).map(Note.numbered))
             var note = Note.numbered(2)
             (note.title, note.pinned, note.rank, note.note) = ("new", false, 9, "n")
-            #expect(try tx.update(note, only: \.title, \.note))
+            #expect(try tx.updateIfPresent(note, only: \.title, \.note))
             var expected = Note.numbered(2)
             (expected.title, expected.note) = ("new", "n")
             #expect(try tx.find(Note.self, 2) == expected)
-            #expect(try tx.update(note, only: \.note, \.title))
+            #expect(try tx.updateIfPresent(note, only: \.note, \.title))
             note.note = nil
-            #expect(try tx.update(note, only: \.note))
+            #expect(try tx.updateIfPresent(note, only: \.note))
             #expect(try tx.find(Note.self, 2)?.note == nil)
-            #expect(try tx.update(note, only: \.created))
-            #expect(try !tx.update(Note.numbered(9), only: \.title))
+            #expect(try tx.updateIfPresent(note, only: \.created))
+            #expect(try !tx.updateIfPresent(Note.numbered(9), only: \.title))
             #expect(try tx.fetch(Note.where(\.id != 2)) == [.numbered(1), .numbered(3)])
         }
     }
@@ -118,12 +118,12 @@ import Testing
             id: 1, rank: .nan, big: .max, list: [.infinity], title: "new", piece: nil)
         try store.write { tx throws in
             try tx.upsert(good)
-            #expect(try tx.update(bad, only: \.title))
+            #expect(try tx.updateIfPresent(bad, only: \.title))
             var expected = good
             expected.title = "new"
             #expect(try tx.fetch(Partly<P>.all) == [expected])
             // A nil is stored as NULL, not as the previous record's value.
-            #expect(try tx.update(bad, only: \.title, \.piece))
+            #expect(try tx.updateIfPresent(bad, only: \.title, \.piece))
             expected.piece = nil
             #expect(try tx.fetch(Partly<P>.all) == [expected])
             for (path, column): (PartialKeyPath<Partly<P>>, String) in [
@@ -132,7 +132,7 @@ import Testing
                 let error = expect(.mismatch) { try tx.update(bad, only: path) }
                 #expect(error?.column == column)
             }
-            #expect(try tx.update(good, only: \.big, \.piece, \.list))
+            #expect(try tx.updateIfPresent(good, only: \.big, \.piece, \.list))
             expected.piece = "b"
             #expect(try tx.fetch(Partly<P>.all) == [expected])
             _ = expect(.mismatch) { try tx.update(bad) }
@@ -170,10 +170,10 @@ import Testing
         try store.write { tx throws in
             try tx.insert(Pieces(id: 1, place: "here", title: "a"))
             let bad = Pieces(id: 1, place: "bad", title: "b")
-            #expect(try tx.update(bad, only: \.title))
+            #expect(try tx.updateIfPresent(bad, only: \.title))
             #expect(try tx.fetch(Pieces.all).map { "\($0.place) \($0.title)" } == ["here b"])
             _ = expect(.mismatch) { try tx.update(bad, only: \.place) }
-            #expect(try tx.update(Pieces(id: 1, place: "there", title: "c"), only: \.place))
+            try tx.update(Pieces(id: 1, place: "there", title: "c"), only: \.place)
             #expect(try tx.fetch(Pieces.all).map { "\($0.place) \($0.title)" } == ["there b"])
         }
     }
@@ -199,7 +199,7 @@ import Testing
         try store.write { tx throws in
             _ = expect(.notFound) { try tx.update(Note.numbered(1), only: \.title) }
             try tx.insert(Note.numbered(1))
-            #expect(try tx.update(Note.numbered(1), only: \.title))
+            #expect(try tx.updateIfPresent(Note.numbered(1), only: \.title))
         }
     }
 
@@ -250,7 +250,7 @@ import Testing
         }
         try store.write { tx throws in
             try tx.execute("DROP TABLE note")
-            _ = expect(.notFound) { try tx.update(Note.all.set(\.title, to: "")) }
+            #expect(try tx.update(Note.all.set(\.title, to: "")) == 0)
         }
     }
 
@@ -322,7 +322,7 @@ import Testing
             try tx.upsert(notes)
             try tx.upsert(notes.prefix(10))
             #expect(try tx.count(Note.all) == 2_000)
-            #expect(try tx.update((1_991...2_010).map(Note.numbered)) == 10)
+            #expect(try tx.updateIfPresent((1_991...2_010).map(Note.numbered)) == 10)
             #expect(try tx.delete((1_901...2_100).map(Note.numbered)) == 100)
             #expect(try tx.delete(Note.self, keys: 1...1_500) == 1_500)
             #expect(try tx.delete(Note.self, keys: [Int]()) == 0)

@@ -86,7 +86,8 @@ import Testing
         #expect(try ids(Note.order(by: \.note).order(by: \.id).limit(1)) == [1])
         #expect(try ids(Note.order(by: \.note, .descending).order(by: \.id).limit(1)) == [3])
         #expect(try ids(Note.limit(0)) == [])
-        #expect(try ids(Note.limit(-5)) == [])
+        expect(.misuse) { try ids(Note.limit(-5)) }
+        expect(.misuse) { try ids(Note.limit(5, offset: -1)) }
         #expect(try ids(Note.limit(100, offset: 7)).count == 1)
         #expect(try ids(Note.all).count == 8)
     }

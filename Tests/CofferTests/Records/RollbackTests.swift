@@ -23,7 +23,7 @@ import Testing
             _ = expect(.notFound) { try tx.find(Note.self, 1) }
             _ = expect(.notFound) { try tx.fetch(Note.all) }
             try tx.insert(Note.numbered(2))
-            #expect(try tx.update(Note.numbered(2)))
+            #expect(try tx.updateIfPresent(Note.numbered(2)))
             #expect(try tx.find(Note.self, 2) != nil)
         }
         #expect(try store.read { tx in try tx.fetch(Note.all) } == [.numbered(2)])

@@ -146,7 +146,7 @@ import Testing
             try tx.create(Order.self)
             try tx.insert(order)
             #expect(try tx.fetch(Order.where(\.where_ == nil).order(by: \.group)) == [order])
-            #expect(try tx.update(other))
+            #expect(try tx.updateIfPresent(other))
             try tx.upsert(other)
             #expect(try tx.fetch(Order.where(\.default == true && \.index == "x")) == [other])
             #expect(try tx.delete(Order.where(\.where_ == "y").limit(1)) == 1)

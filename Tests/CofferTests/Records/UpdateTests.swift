@@ -35,7 +35,7 @@ import Testing
             "CREATE TRIGGER t BEFORE UPDATE ON item BEGIN INSERT INTO log VALUES ('x'); END")
         try fixture.store.write { tx throws in
             _ = expect(.constraint) { try tx.update(Item(id: 2, name: "one")) }
-            #expect(try tx.update(Item(id: 2, name: "three")))
+            #expect(try tx.updateIfPresent(Item(id: 2, name: "three")))
         }
         #expect(try fixture.values("SELECT count(*) FROM log") == [.integer(1)])
     }
@@ -73,7 +73,7 @@ import Testing
         try makeTable(
             "CREATE TABLE item(id INTEGER PRIMARY KEY, name TEXT UNIQUE ON CONFLICT REPLACE)")
         try fixture.store.write { tx throws in
-            #expect(try tx.update(Item(id: 2, name: "one")))
+            #expect(try tx.updateIfPresent(Item(id: 2, name: "one")))
         }
         #expect(try items() == [Item(id: 2, name: "one")])
     }

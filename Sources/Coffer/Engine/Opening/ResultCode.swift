@@ -21,8 +21,9 @@ extension StoreError {
         let extended = db.map { sqlite3_extended_errcode($0) } ?? code
         let precise = extended & 0xff == code & 0xff ? extended : code
         let meaning = Meaning(code: precise, systemError: db.map { sqlite3_system_errno($0) } ?? 0)
+        let hint = meaning.hint ?? (meaning.code == .sql ? sql.flatMap(SQLHint.of) : nil)
         return StoreError(
-            meaning.code, meaning.message ?? text, hint: meaning.hint, sql: sql,
+            meaning.code, meaning.message ?? text, hint: hint, sql: sql,
             sqlOffset: isQuotable ? sqlOffset(db, code) : nil, resultCode: precise)
     }
 

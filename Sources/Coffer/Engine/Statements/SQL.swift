@@ -127,6 +127,11 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
             sql.append(argument: value)
         }
 
+        /// Binds a value, or NULL for `nil`.
+        public mutating func appendInterpolation<V: ValueConvertible>(_ value: V?) {
+            sql.append(argument: value)
+        }
+
         /// Binds a date in the given encoding: `\(date, as: .iso8601)`. NULL for `nil`.
         public mutating func appendInterpolation(_ date: Date?, as encoding: DateEncoding) {
             do throws(StoreError) {

@@ -56,7 +56,8 @@ extension Statement {
 
     /// How the current row stores its value in a column.
     ///
-    /// - Throws: `StoreError` `.misuse` if there is no row or no such column.
+    /// - Throws: `StoreError` `.misuse` if there is no row, `.notFound` if there is no such
+    ///   column.
     /// - Note: The corresponding C function is `sqlite3_column_type`.
     public func storageClass(at index: Int) throws -> StorageClass {
         storage(of: try pointer(toColumn: index), index)
@@ -64,7 +65,8 @@ extension Statement {
 
     /// Whether the current row has NULL in a column.
     ///
-    /// - Throws: `StoreError` `.misuse` if there is no row or no such column.
+    /// - Throws: `StoreError` `.misuse` if there is no row, `.notFound` if there is no such
+    ///   column.
     public func isNull(at index: Int) throws -> Bool {
         try storageClass(at: index) == .null
     }
@@ -91,7 +93,8 @@ extension Statement {
     ///   - body: Gets the bytes, which are valid until it returns.
     /// - Returns: The result of `body`; `nil`, without calling it, for NULL.
     /// - Throws: Any error of `body`; `StoreError` `.mismatch` for a value that is not text or not
-    ///   UTF-8, `.misuse` if there is no row or no such column, `.io` if memory runs out.
+    ///   UTF-8, `.misuse` if there is no row, `.notFound` if there is no such column, `.io` if
+    ///   memory runs out.
     /// - Complexity: O(*bytes*).
     /// - Note: The corresponding C function is `sqlite3_column_text`.
     @inlinable @discardableResult
@@ -112,7 +115,8 @@ extension Statement {
     ///   - body: Gets the bytes, valid until it returns; an empty buffer for an empty blob.
     /// - Returns: The result of `body`; `nil`, without calling it, for NULL.
     /// - Throws: Any error of `body`; `StoreError` `.mismatch` for a value that is not a blob,
-    ///   `.misuse` if there is no row or no such column, `.io` if memory runs out.
+    ///   `.misuse` if there is no row, `.notFound` if there is no such column, `.io` if memory runs
+    ///   out.
     /// - Complexity: O(1).
     /// - Note: The corresponding C function is `sqlite3_column_blob`.
     @inlinable @discardableResult

@@ -349,8 +349,8 @@ public final class Statement {
 
     /// The current row's value in a column.
     ///
-    /// - Throws: `StoreError` `.misuse` if there is no row or no such column, `.mismatch` for a
-    ///   text that is not UTF-8.
+    /// - Throws: `StoreError` `.misuse` if there is no row, `.notFound` if there is no such column,
+    ///   `.mismatch` for a text that is not UTF-8.
     /// - Note: The corresponding C functions are `sqlite3_column_*`.
     public func value(at index: Int) throws -> Value {
         try column(index)
@@ -378,11 +378,13 @@ public final class Statement {
 
     @inline(never)
     private func noColumn(_ index: Int) -> StoreError {
-        raw == nil
-            ? closed
-            : StoreError(
-                .misuse,
-                "the statement is not at a row, or has no column \(index)", sql: sql)
+        if raw == nil { return closed }
+        guard rowColumnCount > 0 else {
+            return StoreError(
+                .misuse, "the statement is not at a row",
+                hint: "Read values only after step() has returned true.", sql: sql)
+        }
+        return StoreError(.notFound, "the row has no column \(index)", sql: sql)
     }
 
     /// The current row's value in a column, as a Swift type.

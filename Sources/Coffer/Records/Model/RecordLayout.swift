@@ -119,7 +119,8 @@ extension RecordPlan {
             return position
         }
         throw StoreError(
-            .misuse, "a key path of \(typeName) to a \(type) names no column that can be found",
+            .misuse,
+            "the key path \(String(reflecting: path)) names no column of \(typeName)",
             hint: "Only stored properties of the record itself have columns. Declare which one it "
                 + "is: static var columns: [PartialKeyPath<\(typeName)>: String] "
                 + "{ [\\.title: \"title_text\"] }.",

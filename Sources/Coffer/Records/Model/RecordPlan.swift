@@ -139,6 +139,11 @@ extension RecordPlan {
         "DELETE FROM \(quotedTable) WHERE \(keyCondition) AND coalesce(1, ?\(columns.count))"
     }
 
+    /// Whether a row exists. Takes the same parameters as `deleteSQL`.
+    var existsSQL: String {
+        "SELECT 1 FROM \(quotedTable) WHERE \(keyCondition) AND coalesce(1, ?\(columns.count))"
+    }
+
     /// Takes the values of the key.
     var findSQL: String { "\(selectSQL) WHERE \(keyCondition)" }
 

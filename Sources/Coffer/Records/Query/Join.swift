@@ -163,7 +163,8 @@ extension Reading where Self: ~Copyable {
         do throws(StoreError) {
             return try children.pairs(sql, with: parents, connection)
         } catch {
-            throw try parents.explain(error, connection)
+            let explained = try parents.explain(error, connection)
+            return try parents.empty([], after: explained, connection)
         }
     }
 }

@@ -37,6 +37,9 @@ public struct Query<R: Record>: Sendable {
         return query
     }
 
+    /// The rows for which this property is also true.
+    public func `where`(_ path: KeyPath<R, Bool>) -> Query { self.where(path == true) }
+
     /// The rows in the order of a column; orders given earlier take precedence.
     ///
     /// Without any order, SQLite chooses one.
@@ -55,14 +58,20 @@ public struct Query<R: Record>: Sendable {
     /// The first rows only.
     ///
     /// - Parameters:
-    ///   - maximumCount: The maximum number of rows; a negative number counts as 0.
-    ///   - offset: The number of rows to skip before them; a negative number counts as 0.
+    ///   - maximumCount: The maximum number of rows, 0 or more.
+    ///   - offset: The number of rows to skip before them, 0 or more.
+    /// - Note: The verb that uses the query throws `.misuse` for a negative number.
     /// - Complexity: O(*offset* + *maximumCount*) rows of the result are read. To go through many
     ///   pages, fetch the rows ``after(_:)`` the last one instead.
     public func limit(_ maximumCount: Int, offset: Int = 0) -> Query {
+        // SQLite would treat a negative number as no limit.
+        guard maximumCount >= 0, offset >= 0 else {
+            let negative = StoreError(.misuse, "the limit or the offset is negative")
+            return self.where(Condition(SQL(failure: negative)))
+        }
         var query = self
-        query.maximumCount = max(0, maximumCount)
-        query.offset = max(0, offset)
+        query.maximumCount = maximumCount
+        query.offset = offset
         return query
     }
 
@@ -188,6 +197,13 @@ extension Record {
     public static func `where`(_ condition: Condition<Self>) -> Query<Self> {
         Query().where(condition)
     }
+
+    /// The rows for which a property is true.
+    ///
+    /// ```swift
+    /// try tx.fetch(Note.where(\.pinned))
+    /// ```
+    public static func `where`(_ path: KeyPath<Self, Bool>) -> Query<Self> { Query().where(path) }
 
     /// All rows in the order of a column.
     ///

@@ -156,7 +156,9 @@ extension Reading where Self: ~Copyable {
                 }
             return (value, isKnown)
         }
-        guard let (value, isKnown) = found.first, isKnown else {
+        // A type without a table has no result, not even NULL.
+        guard let (value, isKnown) = found.first else { return nil }
+        guard isKnown else {
             throw StoreError(
                 .mismatch, "the values of the column do not add up to a number",
                 hint: "The column has texts or blobs, or infinities of both signs.",

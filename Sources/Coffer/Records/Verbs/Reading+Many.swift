@@ -69,7 +69,7 @@ extension RecordTable {
     ) throws {
         // An error from `body` is not a failure of the table, so `run` must not explain it.
         var failure: (any Error)?
-        try run(sql, connection) { statement throws(StoreError) in
+        try read(sql, connection, ifMissing: ()) { statement throws(StoreError) in
             var isAtEnd = false
             while !isAtEnd, failure == nil {
                 let records = try decoder.next(maximumCount, R.self, statement)
@@ -85,7 +85,7 @@ extension RecordTable {
         _ sql: SQL, as type: T.Type, _ connection: Connection
     ) throws(StoreError) -> [T] {
         let decoder = RowDecoder(plan, names: plan.columns.map(\.name), key: decoder.key)
-        return try run(sql, connection) { statement throws(StoreError) in
+        return try read(sql, connection, ifMissing: []) { statement throws(StoreError) in
             try decoder.begin(statement)
             defer { decoder.end() }
             var rows: [T] = []

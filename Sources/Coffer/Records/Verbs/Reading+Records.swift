@@ -5,9 +5,11 @@ extension Reading where Self: ~Copyable {
     /// try tx.fetch(Note.where(\.pinned == true).order(by: \.created, .descending).limit(20))
     /// ```
     ///
+    /// A type without a table has no rows.
+    ///
     /// - Throws: `StoreError` `.mismatch` naming table and column if a stored value does not fit
-    ///   the type; `.notFound` if there is no table yet; `.misuse` for a key path without a
-    ///   column; `.tooBig` for more values than the engine binds; `.damaged`.
+    ///   the type; `.misuse` for a key path without a column; `.tooBig` for more values than the
+    ///   engine binds; `.damaged`.
     /// - Complexity: O(*rows*) memory.
     public func fetch<R: Record>(_ query: Query<R>) throws -> [R] {
         let connection = try connection()

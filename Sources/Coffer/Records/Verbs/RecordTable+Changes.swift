@@ -33,6 +33,53 @@ extension RecordTable {
         return try change(update.statement, connection)
     }
 
+    /// Sets all columns of the row with the record's key, if the condition is true for that row;
+    /// returns whether it was.
+    func update<R: Record>(
+        _ record: R, expecting condition: Condition<R>, _ connection: Connection
+    ) throws(StoreError) -> Bool {
+        try plan.requireKey(for: "update")
+        try ready(connection, isCreating: false)
+        let expected = try condition.sql.checked()
+        guard expected.namedArguments == nil else {
+            throw StoreError(
+                .misuse, "the condition of an update has named arguments",
+                hint: "Bind its values with \\( ).", table: plan.table)
+        }
+        if expected.usesLists { try connection.current().knowLists() }
+        // A plain ? takes the number after the greatest one, which is that of the last column.
+        let text = plan.updateSQL(orFail: false) + " AND (\(expected.text))"
+        let statement = try connection.cached(text)
+        defer { connection.release(statement) }
+        try encoder.bind(record, to: statement)
+        for (index, value) in expected.arguments.enumerated() {
+            let parameter = Int32(plan.columns.count + 1 + index)
+            try statement.bindArgument(value, to: statement.pointer(), at: parameter)
+        }
+        return try change(statement, connection)
+    }
+
+    /// Whether the row with the record's key exists.
+    func hasRow<R: Record>(
+        of record: R, _ connection: Connection
+    ) throws(StoreError) -> Bool {
+        let statement = try connection.cached(plan.existsSQL)
+        defer { connection.release(statement) }
+        try encoder.bind(record, to: statement)
+        return try statement.advance()
+    }
+
+    /// Runs a change; `false` if the type has no table.
+    func orMissing(
+        _ connection: Connection, _ change: () throws(StoreError) -> Bool
+    ) throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            return try change()
+        } catch {
+            return try empty(false, after: error, connection)
+        }
+    }
+
     /// Updates the row with the same values in unique columns, or adds one.
     func upsert<R: Record>(
         _ record: R, conflictingOn paths: [PartialKeyPath<R>], _ connection: Connection
@@ -104,6 +151,15 @@ extension RecordTable {
 }
 
 extension RecordPlan {
+    /// The error for a record whose row does not exist.
+    var noRow: StoreError {
+        StoreError(
+            .notFound, "\(table) has no row with the key of this \(typeName)",
+            hint: "Another write may have removed it. Use updateIfPresent if that is expected, or "
+                + "upsert to add the row.",
+            table: table)
+    }
+
     fileprivate func positions<R: Record>(
         of paths: [PartialKeyPath<R>]
     ) throws(StoreError) -> [Int] {

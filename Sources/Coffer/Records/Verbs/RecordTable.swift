@@ -116,16 +116,24 @@ final class RecordTable {
     }
 
     func delete<R: Record>(_ record: R, _ connection: Connection) throws(StoreError) -> Bool {
-        let statement = try deleteStatement(connection)
-        try encoder.bind(record, to: statement)
-        return try change(statement, connection)
+        do throws(StoreError) {
+            let statement = try deleteStatement(connection)
+            try encoder.bind(record, to: statement)
+            return try change(statement, connection)
+        } catch {
+            return try empty(false, after: error, connection)
+        }
     }
 
     func delete(key: Value, _ connection: Connection) throws(StoreError) -> Bool {
         let position = try plan.singleKey(for: "delete(_:key:)")
-        let statement = try deleteStatement(connection)
-        try encoder.bind(key: key, at: position, to: statement)
-        return try change(statement, connection)
+        do throws(StoreError) {
+            let statement = try deleteStatement(connection)
+            try encoder.bind(key: key, at: position, to: statement)
+            return try change(statement, connection)
+        } catch {
+            return try empty(false, after: error, connection)
+        }
     }
 
     func change(
@@ -144,13 +152,13 @@ final class RecordTable {
     func find<R: Record>(
         _ type: R.Type, _ key: Value, _ connection: Connection
     ) throws(StoreError) -> R? {
-        let statement = try findStatement(connection)
-        try bind(key: key, to: statement)
-        defer { statement.rewind() }
         do throws(StoreError) {
+            let statement = try findStatement(connection)
+            try bind(key: key, to: statement)
+            defer { statement.rewind() }
             return try decoder.first(type, statement)
         } catch {
-            throw try explain(error, connection)
+            return try empty(nil, after: error, connection)
         }
     }
 
@@ -168,7 +176,7 @@ final class RecordTable {
         _ query: Query<R>, _ connection: Connection
     ) throws(StoreError) -> [R] {
         if try decoder.collects(on: connection), let sql = query.collectSQL(plan) {
-            return try run(sql, connection) { statement throws(StoreError) in
+            return try read(sql, connection, ifMissing: []) { statement throws(StoreError) in
                 try decoder.collected(R.self, statement)
             }
         }
@@ -180,7 +188,7 @@ final class RecordTable {
         _ type: R.Type, _ sql: SQL, _ connection: Connection
     ) throws(StoreError) -> [R] {
         let decoder = decoder
-        return try run(sql, connection) { statement throws(StoreError) in
+        return try read(sql, connection, ifMissing: []) { statement throws(StoreError) in
             try decoder.all(type, statement)
         }
     }
@@ -189,7 +197,7 @@ final class RecordTable {
         _ type: R.Type, _ sql: SQL, _ connection: Connection
     ) throws(StoreError) -> R? {
         let decoder = decoder
-        return try run(sql, connection) { statement throws(StoreError) in
+        return try read(sql, connection, ifMissing: nil) { statement throws(StoreError) in
             try decoder.first(type, statement)
         }
     }
@@ -198,7 +206,7 @@ final class RecordTable {
     func rows<T>(
         _ sql: SQL, _ connection: Connection, _ make: (Statement) throws(StoreError) -> T
     ) throws(StoreError) -> [T] {
-        try run(sql, connection) { statement throws(StoreError) in
+        try read(sql, connection, ifMissing: []) { statement throws(StoreError) in
             var rows: [T] = []
             while try statement.advance() { rows.append(try make(statement)) }
             return rows
@@ -206,7 +214,7 @@ final class RecordTable {
     }
 
     func integer(_ sql: SQL, _ connection: Connection) throws(StoreError) -> Int {
-        try run(sql, connection) { statement throws(StoreError) in
+        try read(sql, connection, ifMissing: 0) { statement throws(StoreError) in
             guard try statement.advance() else { return 0 }
             return try statement.column(0, as: Int.self)
         }
@@ -224,12 +232,46 @@ final class RecordTable {
         }
     }
 
-    /// Runs a statement that changes rows, and counts them.
-    func execute(_ sql: SQL, _ connection: Connection) throws(StoreError) -> Int {
-        try run(sql, connection, isWriting: true) { statement throws(StoreError) in
-            try statement.runToEnd()
-            return Int(coffer_changes(statement.handle.db))
+    /// Runs a statement that changes rows, and counts them. Builds the SQL inside, because that
+    /// may look at the table.
+    func execute(
+        _ sql: () throws(StoreError) -> SQL, _ connection: Connection
+    ) throws(StoreError) -> Int {
+        do throws(StoreError) {
+            return try run(sql(), connection, isWriting: true) { statement throws(StoreError) in
+                try statement.runToEnd()
+                return Int(coffer_changes(statement.handle.db))
+            }
+        } catch {
+            return try empty(0, after: error, connection)
         }
+    }
+
+    /// Runs a query. A type without a table has no rows.
+    ///
+    /// An observer then learns that the query reads the schema, so it looks again when the table
+    /// comes.
+    func read<T>(
+        _ sql: SQL, _ connection: Connection, ifMissing none: T,
+        _ body: (Statement) throws(StoreError) -> T
+    ) throws(StoreError) -> T {
+        do throws(StoreError) {
+            return try run(sql, connection, body)
+        } catch {
+            return try empty(none, after: error, connection)
+        }
+    }
+
+    /// - Returns: `none` if the error means that the type has no table.
+    /// - Throws: Any other error, explained.
+    @inline(never)
+    func empty<T>(
+        _ none: T, after error: StoreError, _ connection: Connection
+    ) throws(StoreError) -> T {
+        guard error.code == .notFound, error.table == plan.table,
+            try RecordSchema(plan, connection).kind() == .nothing
+        else { throw try explain(error, connection) }
+        return none
     }
 
     func run<T>(

@@ -9,14 +9,61 @@ extension WriteTransaction {
     /// - Parameters:
     ///   - record: The record.
     ///   - paths: The properties to set, without those of the key.
-    /// - Returns: `false` if there is no such row.
     /// - Throws: As `update(_:)`; `StoreError` `.misuse` for a property of the key, a property
     ///   without a column, or no properties.
     /// - Complexity: O(log *rows*).
-    @discardableResult
-    public func update<R: Record>(_ record: R, only paths: PartialKeyPath<R>...) throws -> Bool {
+    public func update<R: Record>(_ record: R, only paths: PartialKeyPath<R>...) throws {
         let connection = try connection()
-        return try RecordTable.of(R.self, connection).update(record, only: paths, connection)
+        let table = try RecordTable.of(R.self, connection)
+        guard try table.update(record, only: paths, connection) else { throw table.plan.noRow }
+    }
+
+    /// Sets chosen columns of the row with the record's key, if there is such a row.
+    ///
+    /// - Parameters:
+    ///   - record: The record.
+    ///   - paths: The properties to set, without those of the key.
+    /// - Returns: `false` if there is no such row, or no table.
+    /// - Throws: As `updateIfPresent(_:)`; `StoreError` `.misuse` for a property of the key, a
+    ///   property without a column, or no properties.
+    /// - Complexity: O(log *rows*).
+    public func updateIfPresent<R: Record>(
+        _ record: R, only paths: PartialKeyPath<R>...
+    ) throws -> Bool {
+        let connection = try connection()
+        let table = try RecordTable.of(R.self, connection)
+        return try table.orMissing(connection) { () throws(StoreError) in
+            try table.update(record, only: paths, connection)
+        }
+    }
+
+    /// Sets all columns of the row with the record's key, if the condition is true for the row as
+    /// it is now.
+    ///
+    /// Use it for a record that was read in an earlier transaction: it keeps a change that somebody
+    /// made in between.
+    ///
+    /// ```swift
+    /// var note = try await store.read { tx in try tx.find(Note.self, id) }
+    /// let version = note.version
+    /// note.version += 1
+    /// try await store.write { tx in try tx.update(note, expecting: \.version == version) }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - record: The record.
+    ///   - condition: What must be true of the row before the change.
+    /// - Throws: As `update(_:)`; `StoreError` `.conflict` if the condition is not true: then
+    ///   nothing is changed. `.misuse` for a condition with named arguments.
+    /// - Complexity: O(log *rows*).
+    public func update<R: Record>(_ record: R, expecting condition: Condition<R>) throws {
+        let connection = try connection()
+        let table = try RecordTable.of(R.self, connection)
+        guard try !table.update(record, expecting: condition, connection) else { return }
+        guard try table.hasRow(of: record, connection) else { throw table.plan.noRow }
+        throw StoreError(
+            .conflict, "the row of \(table.plan.typeName) is not as expected",
+            hint: "Read it again, and decide again.", table: table.plan.table)
     }
 
     /// Sets all columns of the rows with the records' keys.
@@ -24,12 +71,22 @@ extension WriteTransaction {
     /// Stops at the first record that fails. Earlier rows stay changed in the transaction: to undo
     /// that, rethrow the error or wrap the call in `savepoint`.
     ///
-    /// - Returns: The number of rows that existed.
     /// - Throws: As `update(_:)` of one record.
-    @discardableResult
-    public func update<S: Sequence>(_ records: S) throws -> Int where S.Element: Record {
+    public func update<S: Sequence>(_ records: S) throws where S.Element: Record {
+        for record in records { try update(record) }
+    }
+
+    /// Sets all columns of those rows with the records' keys that exist.
+    ///
+    /// Stops at the first record that fails. Earlier rows stay changed in the transaction: to undo
+    /// that, rethrow the error or wrap the call in `savepoint`.
+    ///
+    /// - Returns: The number of rows that existed.
+    /// - Throws: As `updateIfPresent(_:)` of one record.
+    public func updateIfPresent<S: Sequence>(_ records: S) throws -> Int
+    where S.Element: Record {
         var count = 0
-        for record in records where try update(record) { count += 1 }
+        for record in records where try updateIfPresent(record) { count += 1 }
         return count
     }
 
@@ -45,7 +102,8 @@ extension WriteTransaction {
     public func update<R: Record>(_ update: RecordUpdate<R>) throws -> Int {
         let connection = try connection()
         let table = try RecordTable.of(R.self, connection)
-        return try table.execute(update.sql(table, connection), connection)
+        return try table.execute(
+            { () throws(StoreError) in try update.sql(table, connection) }, connection)
     }
 
     /// Updates the row that has the record's values in unique columns, or adds the record if there

@@ -64,20 +64,33 @@ extension WriteTransaction {
 
     /// Sets all columns of the row with the record's key.
     ///
-    /// - Returns: `false` if there is no such row.
-    /// - Throws: As `upsert(_:)`; `StoreError` `.notFound` if there is no table.
+    /// - Throws: As `upsert(_:)`; `StoreError` `.notFound` if there is no such row, as when another
+    ///   task has removed it. ``updateIfPresent(_:)-(R)`` tells without an error.
     /// - Complexity: O(log *rows*).
-    @discardableResult
-    public func update<R: Record>(_ record: R) throws -> Bool {
+    public func update<R: Record>(_ record: R) throws {
         let connection = try connection()
-        return try RecordTable.of(R.self, connection).update(record, connection)
+        let table = try RecordTable.of(R.self, connection)
+        guard try table.update(record, connection) else { throw table.plan.noRow }
+    }
+
+    /// Sets all columns of the row with the record's key, if there is such a row.
+    ///
+    /// - Returns: `false` if there is no such row, or no table.
+    /// - Throws: As `upsert(_:)`.
+    /// - Complexity: O(log *rows*).
+    public func updateIfPresent<R: Record>(_ record: R) throws -> Bool {
+        let connection = try connection()
+        let table = try RecordTable.of(R.self, connection)
+        return try table.orMissing(connection) { () throws(StoreError) in
+            try table.update(record, connection)
+        }
     }
 
     /// Removes the row with the record's key.
     ///
-    /// - Returns: `false` if there is no such row.
-    /// - Throws: `StoreError` `.constraint` if another row refers to it; `.notFound` if there is
-    ///   no table; `.misuse` for a type without a key.
+    /// - Returns: `false` if there is no such row, or no table.
+    /// - Throws: `StoreError` `.constraint` if another row refers to it; `.misuse` for a type
+    ///   without a key.
     /// - Complexity: O(log *rows*).
     @discardableResult
     public func delete<R: Record>(_ record: R) throws -> Bool {
@@ -110,6 +123,7 @@ extension WriteTransaction {
     public func delete<R: Record>(_ query: Query<R>) throws -> Int {
         let connection = try connection()
         let table = try RecordTable.of(R.self, connection)
-        return try table.execute(query.deleteSQL(table, connection), connection)
+        return try table.execute(
+            { () throws(StoreError) in try query.deleteSQL(table, connection) }, connection)
     }
 }
