@@ -129,19 +129,27 @@ import Testing
         if change != .close { _ = try await a.read { tx in try Self.count(tx) } }
     }
 
+    /// A read of `a` that stays in `hold` and then writes to `b`, and a rekey that waits for it.
+    private func rekeyBehindReader(
+        of a: Store, into b: Store, _ hold: Hold
+    ) async -> (reader: Task<Void, any Error>, rekey: Task<Void, any Error>) {
+        let reader = onThread {
+            try a.read { _ in try Self.stay(hold, thenInsertInto: b) }
+        }
+        await hold.isEntered()
+        let rekey = onThread { try a.rekey(to: .numbered(2)) }
+        while a.statistics.waitingReadCount == 0 { await Task.yield() }
+        return (reader, rekey)
+    }
+
     @Test(arguments: Change.allCases)
     func `one that would wait for another one, which waits for its body, gets an error`(
         change: Change
     ) async throws {
         let (a, b) = (try make(), try makeOther())
         let (inA, inB) = (Hold(), Hold())
-        let reader = onThread {
-            try a.read { _ in try Self.stay(inA, thenInsertInto: b) }
-        }
-        await inA.isEntered()
-        // It is in no body, so it could wait if it were the only one.
-        let rekey = onThread { try a.rekey(to: .numbered(2)) }
-        while a.statistics.waitingReadCount == 0 { await Task.yield() }
+        // The rekey is in no body, so it could wait if it were the only one.
+        let (reader, rekey) = await rekeyBehindReader(of: a, into: b, inA)
         let nested = onThread {
             try b.write { _ in
                 inB.stay()
@@ -164,12 +172,7 @@ import Testing
     ) async throws {
         let (a, b) = (try make(), try makeOther())
         let (inA, inB) = (Hold(), Hold())
-        let reader = onThread {
-            try a.read { _ in try Self.stay(inA, thenInsertInto: b) }
-        }
-        await inA.isEntered()
-        let rekey = onThread { try a.rekey(to: .numbered(2)) }
-        while a.statistics.waitingReadCount == 0 { await Task.yield() }
+        let (reader, rekey) = await rekeyBehindReader(of: a, into: b, inA)
         let nested = onThread {
             try b.write { _ in
                 inB.stay()

@@ -50,7 +50,7 @@ extension Connection {
     ) throws {
         try Self.requireFunctionName(name)
         try set(Self.functionSetting(name, argumentCount)) { handle throws(StoreError) in
-            let box = AggregateBox(handle, make)
+            let box = StateMaker<any Aggregate>(handle, make)
             try handle.create(
                 name, argumentCount, options, box, call: nil, step: stepAggregate,
                 final: finishAggregate)
@@ -108,23 +108,25 @@ private final class FunctionBox {
     }
 }
 
-private final class AggregateBox {
+/// Makes the state of each group of rows, for an aggregate or a window function.
+final class StateMaker<State> {
+    /// `nil` once an adopted database went back to its owner with the function still registered.
     weak var handle: Handle?
-    let make: () -> any Aggregate
+    let make: () -> State
 
-    init(_ handle: Handle, _ make: @escaping () -> any Aggregate) {
+    init(_ handle: Handle, _ make: @escaping () -> State) {
         self.handle = handle
         self.make = make
     }
 }
 
-/// One group of rows.
-private final class AggregateGroup {
-    var state: any Aggregate
+/// The state of one group, window or partition of rows.
+final class GroupState<State> {
+    var state: State
     /// A group that has failed has no result.
     var hasFailed = false
 
-    init(_ state: any Aggregate) {
+    init(_ state: State) {
         self.state = state
     }
 }
@@ -255,9 +257,9 @@ private func stepAggregate(
     context: OpaquePointer?, count: Int32, arguments: UnsafeMutablePointer<OpaquePointer?>?
 ) {
     guard let context, let pointer = sqlite3_user_data(context) else { return }
-    let box = Unmanaged<AggregateBox>.fromOpaque(pointer).takeUnretainedValue()
+    let box = Unmanaged<StateMaker<any Aggregate>>.fromOpaque(pointer).takeUnretainedValue()
     guard let handle = box.handle else { return refuse(context) }
-    guard let group = group(context, { AggregateGroup(box.make()) }) else {
+    guard let group = group(context, { GroupState(box.make()) }) else {
         return sqlite3_result_error_nomem(context)
     }
     do {
@@ -270,8 +272,8 @@ private func stepAggregate(
 
 private func finishAggregate(context: OpaquePointer?) {
     guard let context, let pointer = sqlite3_user_data(context) else { return }
-    let box = Unmanaged<AggregateBox>.fromOpaque(pointer).takeUnretainedValue()
-    guard let group = group(context, { AggregateGroup(box.make()) }) else {
+    let box = Unmanaged<StateMaker<any Aggregate>>.fromOpaque(pointer).takeUnretainedValue()
+    guard let group = group(context, { GroupState(box.make()) }) else {
         return sqlite3_result_error_nomem(context)
     }
     // Called exactly once for each group, even after a failure, so it frees the group's memory.

@@ -42,7 +42,7 @@ extension Connection {
                 hint: "register(aggregate:) works on this engine, without OVER.")
         }
         try set(Self.functionSetting(name, argumentCount)) { handle throws(StoreError) in
-            let box = WindowBox(handle, make)
+            let box = WindowMaker(handle, make)
             // The engine releases the box, even if it refuses the function.
             let code = coffer_create_window_function(
                 handle.db, name, Int32(clamping: argumentCount ?? -1), options.flags,
@@ -68,32 +68,13 @@ extension WindowFunction {
     public func value() throws -> Value { try result() }
 }
 
-private final class WindowBox {
-    /// `nil` once an adopted database went back to its owner with the function still registered.
-    weak var handle: Handle?
-    let make: () -> any WindowFunction
-
-    init(_ handle: Handle, _ make: @escaping () -> any WindowFunction) {
-        self.handle = handle
-        self.make = make
-    }
-}
-
-/// One group or partition of rows.
-private final class Window {
-    var state: any WindowFunction
-    /// A window that has failed has no value.
-    var hasFailed = false
-
-    init(_ state: any WindowFunction) {
-        self.state = state
-    }
-}
+private typealias WindowMaker = StateMaker<any WindowFunction>
+private typealias Window = GroupState<any WindowFunction>
 
 /// The context, box and window of a call; `nil` if the engine passed none or memory is exhausted.
-private func call(_ context: OpaquePointer?) -> (OpaquePointer, WindowBox, Window)? {
+private func call(_ context: OpaquePointer?) -> (OpaquePointer, WindowMaker, Window)? {
     guard let context, let pointer = sqlite3_user_data(context) else { return nil }
-    let box = Unmanaged<WindowBox>.fromOpaque(pointer).takeUnretainedValue()
+    let box = Unmanaged<WindowMaker>.fromOpaque(pointer).takeUnretainedValue()
     guard let window = group(context, { Window(box.make()) }) else {
         sqlite3_result_error_nomem(context)
         return nil
