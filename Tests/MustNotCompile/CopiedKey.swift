@@ -1,8 +1,10 @@
 // error: 'key' consumed more than once
 import Coffer
 
-func openTwice() throws {
+func copy() {
     let key = StoreKey.passphrase("text")
-    _ = try Store(path: "a.db", key: key)
-    _ = try Store(path: "b.db", key: key)
+    let first = key
+    let second = key
+    first.withBytes { _ in }
+    second.withBytes { _ in }
 }

@@ -67,3 +67,22 @@ extension Store {
         }
     }
 }
+
+extension Store {
+    /// Checks that the key still opens the file and that its first page is authentic, without
+    /// reading the rest. `verify(_:progress:)` checks every page.
+    ///
+    /// - Throws: `StoreError` `.wrongKey` if another process has changed the key, `.damaged`,
+    ///   `.truncated`, `.io`; otherwise as `read`.
+    /// - Complexity: O(1).
+    public func check() throws {
+        try core.read { tx in try tx.connection().check() }
+    }
+
+    /// Checks the same, without blocking a thread of the cooperative pool.
+    ///
+    /// - Throws: As the synchronous form; `CancellationError` if the task is cancelled.
+    public func check() async throws {
+        try await core.read { tx in try tx.connection().check() }
+    }
+}

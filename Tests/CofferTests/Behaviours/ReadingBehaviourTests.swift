@@ -72,9 +72,9 @@ import Workload
             #expect(row[999] == nil)
             expectNothing(row.coerced[999])
             expect(.notFound) { try row.get(999, as: String.self) }
-            expect(.misuse) { try cursor.value(at: 999) }
-            expect(.misuse) { try cursor.withUTF8(at: 999) { _ in } }
-            expect(.misuse) { try cursor.withBytes(at: 999) { _ in } }
+            expect(.notFound) { try cursor.value(at: 999) }
+            expect(.notFound) { try cursor.withUTF8(at: 999) { _ in } }
+            expect(.notFound) { try cursor.withBytes(at: 999) { _ in } }
         }
         #expect(count == 40)
         #expect(!fixture.connection.hasOpenCursors)

@@ -100,7 +100,7 @@ import Testing
         #expect(error?.column == "number")
         expect(.mismatch) { try statement.withBytes(at: 1) { _ in } }
         expect(.mismatch) { try statement.withUTF8(at: 2) { _ in } }
-        expect(.misuse) { try statement.withUTF8(at: 3) { _ in } }
+        expect(.notFound) { try statement.withUTF8(at: 3) { _ in } }
         #expect(throws: CancellationError.self) {
             try statement.withUTF8(at: 1) { _ in throw CancellationError() }
         }

@@ -112,7 +112,7 @@ import Testing
         let missing = expect(.misuse) {
             try connection.firstRow(SQL(text: text, named: ["first": 1]))
         }
-        #expect(missing?.message == "no argument is given for :second")
+        #expect(missing?.message == "the argument for :second is missing")
         let unused = expect(.misuse) {
             try connection.firstRow(
                 SQL(text: text, named: ["first": 1, "second": 2, "third": 3], isStrict: true))

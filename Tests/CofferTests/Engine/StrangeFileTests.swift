@@ -187,7 +187,7 @@ import Testing
     ) throws {
         for count in [512, 4096, 40_000] {
             try write([UInt8](repeating: byte, count: count))
-            try expectAll(.damaged, pages: [1], saying: "nothing but")
+            try expectAll(.damaged, pages: [1], saying: "contains only")
         }
         try write([UInt8](repeating: byte, count: 511))
         try expectAll(.notAStore, saying: "511 bytes")

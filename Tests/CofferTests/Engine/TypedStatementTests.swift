@@ -116,9 +116,9 @@ import Testing
         expect(.misuse) { _ = try statement.value(at: 0, as: Int64.self) }
         #expect(try statement.step())
         for index in [-1, 1, Int.max, Int.min] {
-            expect(.misuse) { _ = try statement.value(at: index, as: Int64.self) }
-            expect(.misuse) { _ = try statement.value(at: index, as: String.self) }
-            expect(.misuse) { _ = try statement.withBytes(at: index) { $0.count } }
+            expect(.notFound) { _ = try statement.value(at: index, as: Int64.self) }
+            expect(.notFound) { _ = try statement.value(at: index, as: String.self) }
+            expect(.notFound) { _ = try statement.withBytes(at: index) { $0.count } }
         }
         connection.close()
         expect(.closed) { try statement.bind(1, at: 0) }

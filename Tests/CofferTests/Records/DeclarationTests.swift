@@ -299,7 +299,7 @@ import Testing
             try tx.create(Plain.self)
             let error = expect(.misuse) { try tx.create(Chosen.self) }
             #expect(error?.column == "id")
-            #expect(error?.hint?.contains("not optional") == true)
+            #expect(error?.hint?.contains("non-optional") == true)
             let other = expect(.misuse) { try tx.create(Keyless.self) }
             #expect(other?.hint?.contains("static var key") == true)
         }

@@ -168,7 +168,7 @@ import Testing
         }
         task.cancel()
         let result = await task.result
-        #expect(throws: StoreError.self) { try result.get() }
+        #expect(throws: CancellationError.self) { try result.get() }
         #expect(try await store.read { tx in try tx.scalar("PRAGMA user_version") } == 2)
         try await store.close()
     }

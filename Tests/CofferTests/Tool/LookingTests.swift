@@ -77,7 +77,7 @@ import Testing
         for verb in ReadingVerbs.all {
             let output = try ReadingVerbs.run(verb, path, under: OtherUser.sharing)
             #expect(output.exitCode == 21, "\(verb)")
-            #expect(output.errorText.contains("log"))
+            #expect(output.errorText.contains("WAL"))
             #expect(output.errorText.contains(OtherUser.owner))
             #expect(try folder.content() == before)
         }

@@ -66,7 +66,7 @@ extension Connection {
         _ sql: SQL, as type: T.Type = T.self
     ) throws -> T {
         guard let value = try scalar(sql, as: type) else {
-            throw StoreError(.notFound, "the query has no row, or NULL in it", sql: sql.text)
+            throw StoreError.noScalar(sql)
         }
         return value
     }
@@ -81,5 +81,12 @@ extension Row {
         } catch {
             throw StoreError(error.code, error.message, column: columnNames[0])
         }
+    }
+}
+
+extension StoreError {
+    /// The error for a query whose first value must exist.
+    static func noScalar(_ sql: SQL) -> StoreError {
+        StoreError(.notFound, "the query has no row, or NULL in it", sql: sql.text)
     }
 }

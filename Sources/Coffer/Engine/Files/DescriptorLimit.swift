@@ -41,3 +41,18 @@ enum DescriptorLimit {
         }
     }
 }
+
+extension StoreError {
+    /// The error of a system call: `.tooManyFiles` if a limit on open files is the reason, else
+    /// `.io`.
+    ///
+    /// - Parameters:
+    ///   - number: The system's error number (`errno`).
+    ///   - text: What failed, without the reason.
+    static func system(_ number: Int32, _ text: String) -> StoreError {
+        guard let limit = DescriptorLimit(systemError: number) else {
+            return StoreError(.io, "\(text): \(systemErrorText(number))")
+        }
+        return StoreError(.tooManyFiles, "\(text): \(limit.message)", hint: limit.hint)
+    }
+}

@@ -202,11 +202,7 @@ struct FileLocation: Sendable {
     func createPrivate() throws(StoreError) {
         let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            let reason = errno
-            if let limit = DescriptorLimit(systemError: reason) {
-                throw StoreError(.tooManyFiles, limit.message, hint: limit.hint)
-            }
-            throw StoreError(.io, "cannot create \(path): \(systemErrorText(reason))")
+            throw StoreError.system(errno, "cannot create \(path)")
         }
         // The umask may have left fewer permissions.
         fchmod(descriptor, 0o600)
@@ -249,7 +245,7 @@ struct FileLocation: Sendable {
             syncFolder()
             return true
         }
-        throw StoreError(.io, "cannot create \(path): \(systemErrorText(reason))")
+        throw StoreError.system(reason, "cannot create \(path)")
     }
 
     /// - Throws: `.misuse` for a name that is not UTF-8: the repaired name would be another file's.
@@ -268,7 +264,7 @@ struct FileLocation: Sendable {
         var found = stat()
         if stat(path, &found) == 0 { return found }
         if errno == ENOENT || errno == ENOTDIR { return nil }
-        throw StoreError(.io, "cannot look at \(path): \(systemErrorText(errno))")
+        throw StoreError.system(errno, "cannot look at \(path)")
     }
 }
 

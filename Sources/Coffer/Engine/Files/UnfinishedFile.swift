@@ -164,7 +164,7 @@ final class MakerLock: Sendable {
     static func making(_ path: String) throws(StoreError) -> MakerLock? {
         let descriptor = open(path, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw StoreError(.io, "cannot create \(path): \(systemErrorText(errno))")
+            throw StoreError.system(errno, "cannot create \(path)")
         }
         let lock = MakerLock(descriptor: descriptor, path: path)
         switch lock.take() {

@@ -9,7 +9,7 @@
 /// transaction, from its first row until it reaches its end, is closed or is released.
 /// The corresponding C type is `sqlite3_stmt`.
 public final class Cursor {
-    private let statement: Statement
+    let statement: Statement
     private var phase = Phase.open
 
     private enum Phase {

@@ -20,6 +20,8 @@ final class TransactionScope {
     private var refusal: StoreError?
     /// The depths of the savepoints that are to be undone at their end.
     private var undoneLevels: Set<Int> = []
+    /// The statements that the body has prepared, with the depth of their savepoint.
+    private var statements: [(statement: Statement, level: Int)] = []
     /// The work to run after the commit.
     private(set) var afterCommit = AfterCommit()
 
@@ -102,7 +104,10 @@ final class TransactionScope {
         do {
             return try connection.savepoint {
                 self.level += 1
-                defer { self.level -= 1 }
+                defer {
+                    endStatements(from: self.level)
+                    self.level -= 1
+                }
                 let value = try body(self.level)
                 if isUndone(level: self.level) {
                     undone = value
@@ -135,7 +140,20 @@ final class TransactionScope {
     /// Runs `work` when the body must stop, for example because the store is suspended.
     func whenStopped(_ work: @escaping @Sendable (StoreError) -> Void) { stop.whenStopped(work) }
 
+    /// Ends a statement with the body of the savepoint at this depth.
+    func keep(_ statement: Statement, level: Int) {
+        statements.append((statement, level))
+    }
+
+    private func endStatements(from level: Int) {
+        // Usually there are none.
+        guard !statements.isEmpty else { return }
+        for kept in statements where kept.level >= level { kept.statement.finalize() }
+        statements.removeAll { $0.level >= level }
+    }
+
     func end() {
+        endStatements(from: 0)
         isEnded = true
         handle = nil
         if isWholeRun { stop.end() }
