@@ -148,6 +148,30 @@ import Testing
         #expect(try Note.accessReport().reason == nil)
     }
 
+    // MARK: Coming from FMDB and GRDB
+
+    @Test func `FMDB, GRDB: what a block has of a database`() throws {
+        try store.write { tx in
+            try tx.executeScript("CREATE TABLE t (a); INSERT INTO t VALUES (1)")
+            #expect(try tx.lastInsertedRowID == 1)
+            #expect(try tx.lastChangeCount == 1)
+            #expect(try tx.rows("SELECT a FROM t").count == 1)
+            let cursor = try tx.cursor("SELECT a FROM t")
+            #expect(try cursor.next() != nil)
+            let statement = try tx.prepare("SELECT a FROM t WHERE a = ?")
+            try statement.bind([.integer(1)])
+            #expect(try statement.step())
+            #expect(try tx.tableExists("t"))
+            #expect(try tx.columnExists("a", in: "t"))
+            #expect(try tx.columns(of: "t").count == 1)
+            #expect(try tx.indexes(of: "t").isEmpty)
+            #expect(try tx.foreignKeys(of: "t").isEmpty)
+            #expect(try tx.userVersion == 0)
+            #expect(try tx.applicationID == 0)
+            try tx.validate("SELECT a FROM t")
+        }
+    }
+
     // MARK: Schema and migrations
 
     @Test func `Schema: what a type declares`() throws {

@@ -175,4 +175,34 @@ import Testing
         #expect(try column(\Derived.name) == "name")
         expectMisuse(\Derived.copy)
     }
+
+    @propertyWrapper struct Trimmed: Codable, Equatable {
+        var wrappedValue: String
+        init(wrappedValue: String) { self.wrappedValue = wrappedValue }
+        init(from decoder: any Decoder) throws {
+            wrappedValue = try decoder.singleValueContainer().decode(String.self)
+        }
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(wrappedValue)
+        }
+    }
+
+    struct Wrapped: Record, Equatable {
+        static var columns: [PartialKeyPath<Wrapped>: String] { [\.title: "title"] }
+        var id: Int
+        @Trimmed var title: String
+        @Trimmed var note: String
+    }
+
+    /// A key path to it is one to a computed property, of which Swift tells no place.
+    @Test func `a property with a wrapper is stored, and found by a declared column`() throws {
+        let record = Wrapped(id: 1, title: "a", note: "b")
+        #expect(try fixture.roundTrip(record) == [record])
+        #expect(try column(\Wrapped.title) == "title")
+        #expect(
+            try fixture.store.read { tx in try tx.fetch(Wrapped.where(\.title == "a")) } == [record]
+        )
+        expectMisuse(\Wrapped.note)
+    }
 }
