@@ -58,8 +58,13 @@ struct Conversion {
         return try finish(target, content, profile: nil)
     }
 
-    /// Copies a store page by page into a new one of the same profile, in a single read
-    /// transaction.
+    /// Copies a store page by page into a new file of the same profile, in one read transaction, so
+    /// that the copy is the store at one moment. The report is that of the checked copy.
+    ///
+    /// - Parameter key: The key of the copy; `nil` for the store's own key.
+    /// - Throws: `.alreadyExists` if there is something at `newPath`; `.misuse` inside a body of
+    ///   the store, or for a store without a file and no key; `.damaged`, `.full`, `.io`,
+    ///   `.cancelled`. After an error there is nothing at `newPath`.
     func backUp(
         _ core: StoreCore, to newPath: String, key: borrowing StoreKey?
     ) throws -> CopyReport {

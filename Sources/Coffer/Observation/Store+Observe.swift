@@ -49,7 +49,8 @@ public struct ObservedValues<Element: Sendable>: AsyncSequence, Sendable {
     let fetch: @Sendable (inout ReadTransaction) throws -> Element
     let isSame: (@Sendable (Element, Element) -> Bool)?
 
-    /// Begins to observe: every commit from now on counts.
+    /// Begins to observe. The first `next()` returns the present value at once; a later one waits
+    /// for a commit that may have changed it. Several commits in between lead to one value.
     public func makeAsyncIterator() -> Iterator {
         Iterator(loop: Loop(self))
     }

@@ -152,7 +152,9 @@ final class StoreObservation: CommitObserver {
         for queue in queues { queue.put(.elsewhere) }
     }
 
-    /// Polls in a task that sleeps: it holds no thread, and ends with the last loop.
+    /// Starts a task that checks for commits of other connections once in each `interval`, and has
+    /// the observers told of them. It holds no thread while it sleeps. It ends when it is
+    /// cancelled, or when the store is released.
     private static func poll(_ core: StoreCore, every interval: Duration) -> Task<Void, Never> {
         Task.detached { [weak core] in
             while !Task.isCancelled {

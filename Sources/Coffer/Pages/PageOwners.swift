@@ -221,7 +221,8 @@ struct PageOwners {
     /// Bytes of a schema row that are read: names beyond them are not found.
     private static let maximumRowByteCount = 1 << 14
 
-    /// Reads only the start of the row, up to the root page: the SQL text comes after it.
+    /// Decodes one row of `sqlite_master`; `nil` if its bytes are not such a row. Reads it only up
+    /// to the root page, because the SQL text comes after it. Throws errors of reading pages.
     private func schemaRow(_ payload: BTreePage.Payload) throws(StoreError) -> SchemaRow? {
         var record = Array(payload.local)
         var next = payload.overflowPage ?? 0

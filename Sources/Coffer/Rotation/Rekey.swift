@@ -98,7 +98,12 @@ struct Rekey: ~Copyable {
             hint: "Free some space and try again: nothing was changed.")
     }
 
-    /// Takes the lock, for a commit that a power loss cannot undo.
+    /// Sets `synchronous` to EXTRA, so that a power loss cannot undo the commit, and begins an
+    /// exclusive transaction.
+    ///
+    /// - Parameter key: The present key, to recognise pages behind the end of the database.
+    /// - Throws: `.busy` if another connection holds a lock; `.damaged` for foreign bytes
+    ///   behind the end. No transaction is then open, and `synchronous` is as before.
     private func begin(_ handle: Handle, key: borrowing RawKey) throws(StoreError) {
         let synchronous = try handle.firstInteger("PRAGMA synchronous")
         // In WAL it is FULL, and without it FULL that also makes the end of the journal durable.

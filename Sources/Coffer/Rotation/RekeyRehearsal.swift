@@ -133,7 +133,8 @@ package struct RekeyRehearsal {
         freeByteCount.map { $0 + (isLogKept ? 0 : walByteCount) >= neededByteCount } ?? true
     }
 
-    /// Whether this process may write a journal or WAL of the size that it would have.
+    /// Whether the limit on file sizes of this process (`ulimit -f`) allows the journal or WAL that
+    /// a change of the key writes; `true` without a limit. Free space is another question.
     ///
     /// - Parameter isLogKept: Whether the change appends to the existing WAL.
     package func maySize(isLogKept: Bool) -> Bool {

@@ -49,7 +49,8 @@ extension Store {
         }
     }
 
-    /// The same, with an error that also says which key the file has.
+    /// Changes the key of the file, as `rekey(to:)`. Throws an error that also says which key the
+    /// file then has: the old one, the new one, neither, or that it is not known.
     package func changeKey(to key: borrowing StoreKey) async throws(RekeyFailure) -> RekeyReport {
         let key = KeyBox(key.copy())
         return try await Self.offPool { [core] () throws(RekeyFailure) in

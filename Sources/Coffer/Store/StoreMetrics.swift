@@ -59,9 +59,11 @@ final class StoreMetrics: Sendable {
     /// When a read began, or its wait.
     func beginning() -> UInt64 { isOn ? DispatchTime.now().uptimeNanoseconds : 0 }
 
-    /// Records a read's wait.
+    /// Adds the time since `beginning` to the timer of the waits of reads. Does nothing for 0,
+    /// which `beginning()` returns if nobody collects metrics.
     ///
-    /// - Returns: When the wait ended.
+    /// - Parameter beginning: When the wait began, in nanoseconds of `DispatchTime`'s clock.
+    /// - Returns: When the wait ended, by the same clock; 0 for 0.
     func didWait(since beginning: UInt64) -> UInt64 {
         beginning == 0 ? 0 : record(readWait, since: beginning)
     }

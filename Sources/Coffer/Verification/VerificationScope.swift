@@ -52,7 +52,8 @@ public struct VerificationScope: Sendable, Hashable {
         }
     }
 
-    /// How many of `pageCount` pages are checked.
+    /// The number of pages that a scope checks in a file of `pageCount` pages: all of them, the
+    /// number asked for, or the fraction asked for, rounded up.
     private func sampleCount(of pageCount: Int) -> Int {
         switch kind {
         case .everything: pageCount

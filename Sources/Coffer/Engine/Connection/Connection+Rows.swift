@@ -73,7 +73,8 @@ extension Connection {
 }
 
 extension Row {
-    /// The first column; `nil` for NULL.
+    /// The value in the first column of this row as a Swift type; `nil` for NULL, or for a row
+    /// without columns. Throws `.mismatch` if the value does not fit the type.
     func scalar<T: ValueConvertible>(_ type: T.Type) throws(StoreError) -> T? {
         guard let value = self[0], value != .null else { return nil }
         do throws(StoreError) {

@@ -65,7 +65,9 @@ extension Connection {
         }
     }
 
-    /// Runs a transaction with a single body.
+    /// Begins a transaction, runs `body` and commits; rolls back if `body` throws. Unlike
+    /// `transaction(_:_:)`, it is for the connections of a store: it ends the statements that are
+    /// at a row, and the MACs of all pages are checked once, before the commit.
     func storeTransaction<T>(_ mode: TransactionMode, _ body: () throws -> T) throws -> T {
         try beginShared(mode)
         let result = try member(isFirst: true, body)

@@ -71,8 +71,14 @@ extension Connection {
         return row
     }
 
-    /// Binds a statement's arguments, runs `body` on it in a transaction, and probes the pages it
-    /// read.
+    /// Compiles a statement, binds its arguments, and runs `body` on it: in the open transaction,
+    /// or in one of its own, which commits when `body` returns.
+    ///
+    /// - Parameter isReadOnly: Whether a statement that changes anything is refused.
+    /// - Throws: `.readOnly` for such a statement; `.damaged` if the MAC of a page that was read
+    ///   does not fit (in a store the transaction checks that before its commit); errors of
+    ///   `body`, of compiling and binding, and of the commit. A transaction of its own is then
+    ///   rolled back.
     func run(
         _ sql: SQL, isReadOnly: Bool = false, _ body: (Statement) throws(StoreError) -> Void
     ) throws(StoreError) {

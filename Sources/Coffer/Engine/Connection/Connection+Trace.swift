@@ -56,7 +56,12 @@ final class TraceBox {
         self.body = body
     }
 
-    /// - Parameter text: The engine's text for the statement, which for a trigger is a comment.
+    /// Passes one event to the trace's closure, unless the statement is one of Coffer's own.
+    ///
+    /// - Parameters:
+    ///   - kind: What the engine reports.
+    ///   - statement: The statement, whose text is taken if `text` is `nil`.
+    ///   - text: The text that the engine reports: for a trigger, a comment with its name.
     func tell(_ kind: TraceEvent.Kind, _ statement: OpaquePointer?, _ text: String?) {
         guard !handle.authorizer.isCoffer else { return }
         let sql = text ?? sqlite3_sql(statement).map { String(cString: $0) } ?? ""

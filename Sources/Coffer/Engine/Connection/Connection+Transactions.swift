@@ -27,9 +27,9 @@ extension Connection {
     ///   - body: The work, on this connection.
     /// - Returns: The result of `body`, after the commit. A statement that still has a current row
     ///   then continues in a transaction of its own.
-    /// - Throws: Errors of `body`, after the rollback; `StoreError` `.busy`, `.constraint` for a
-    ///   deferred foreign key, `.full`, `.io`, `.damaged` if nothing could be committed; `.misuse`
-    ///   inside another transaction.
+    /// - Throws: Errors of `body`. If the commit fails: `StoreError` `.busy`, `.constraint` for a
+    ///   deferred foreign key, `.full`, `.io`, or `.damaged`. `.misuse` inside another transaction.
+    ///   Whatever is thrown, nothing that `body` changed is kept.
     @discardableResult
     public func transaction<T>(
         _ mode: TransactionMode = .immediate, _ body: () throws -> T

@@ -337,7 +337,8 @@ public final class Connection {
         transactionState.reset()
     }
 
-    /// Ends every statement that has a current row; the statement's next step reports that.
+    /// Resets every statement that has a current row. The next step of such a statement throws
+    /// `.cancelled` instead of beginning again; the step after that begins again.
     func abandonRunningStatements() {
         for case let statement? in statements.values.map(\.statement) where statement.isRunning {
             statement.rewind()

@@ -35,8 +35,13 @@ extension Handle {
     }
 
     /// Must run before the next BEGIN, or after COMMIT or ROLLBACK.
+    @inline(__always)
     func endMigrationMode() throws(StoreError) {
-        guard migrationMode.isActive else { return }
+        if migrationMode.isActive { try endActiveMigrationMode() }
+    }
+
+    @inline(never)
+    private func endActiveMigrationMode() throws(StoreError) {
         if migrationMode.renamesAsBefore {
             try run("PRAGMA legacy_alter_table = OFF")
             migrationMode.renamesAsBefore = false

@@ -23,7 +23,8 @@ extension Handle {
 }
 
 extension Connection {
-    /// Adopts the size that its cache may have now. Must not run inside a transaction.
+    /// Limits the page cache of this connection to `byteCount` bytes, if that is another limit than
+    /// before. Call it outside a transaction. A failure is ignored, and the next call tries again.
     @inline(__always)
     func fitCache(to byteCount: Int) {
         if byteCount != cacheByteCount { resizeCache(to: byteCount) }

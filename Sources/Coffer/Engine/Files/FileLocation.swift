@@ -66,9 +66,10 @@ struct FileLocation: Sendable {
         self.path = path
     }
 
-    /// The kind of file at the path now.
+    /// What is at the path now: nothing, or a regular file with its byte count and identity.
     ///
-    /// - Throws: `.notAStore` for a folder or a device, `.io` if the system does not answer.
+    /// - Throws: `.notAStore` for a folder or a device; `.io` if `stat` fails for another reason
+    ///   than a missing file.
     func status() throws(StoreError) -> Status {
         guard let found = try Self.information(path) else { return .missing }
         guard found.st_mode & S_IFMT == S_IFREG else {

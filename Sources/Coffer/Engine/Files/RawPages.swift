@@ -16,10 +16,11 @@ struct RawPages: ~Copyable {
     /// See <https://www.sqlite.org/fileformat2.html#the_lock_byte_page>.
     var lockPage: Int { (1 << 30) / byteCount + 1 }
 
-    /// Whether the page in the main file is authentic.
+    /// Whether the MAC of a page in the main file fits; pages count from 1.
     ///
-    /// A page beyond the end of the file is not damage, as the file may have shrunk in the
-    /// meantime. A page that cannot be read, on a bad sector, counts as damaged.
+    /// `true` for a page beyond the end of the file, which may have shrunk in the meantime. `false`
+    /// for a page that cannot be read, as on a bad sector. Throws other errors of reading, such as
+    /// `.busy`.
     ///
     /// Page 1 must also begin with the key's salt. No MAC covers the salt. An open store or a key
     /// of 48 bytes does not need it, but with another salt in the file no passphrase opens it.
@@ -85,10 +86,12 @@ struct RawPages: ~Copyable {
         page.withUnsafeBytes { authenticator.authenticates($0, number: number) }
     }
 
-    /// The number of database pages that are not under the key in the main file, whatever the WAL
-    /// contains. Pages of zeros, which `auto_vacuum` may leave, do not count.
+    /// The number of pages of the main file whose MAC does not fit under the key, whatever the WAL
+    /// contains. Damaged pages count too. Pages of zeros, which `auto_vacuum` may leave, and pages
+    /// beyond the end of the file do not.
     ///
     /// - Parameter pageCount: The database's pages. The file may be longer: nothing reads the rest.
+    /// - Throws: Errors of asking for the file's length.
     /// - Complexity: O(*pages*).
     borrowing func foreignCount(of pageCount: Int) throws(StoreError) -> Int {
         var foreignCount = 0

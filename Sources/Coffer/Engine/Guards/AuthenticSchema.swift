@@ -200,9 +200,10 @@ extension Handle {
         if let failure = schemaReadFailure() { throw failure }
     }
 
-    /// As `readSchemaAgain()`, but ignores every failure except damage.
+    /// Reads the schema, and loads it again if another connection has changed it. After a failure
+    /// other than damage the schema in memory stays, and the next statement tries again.
     ///
-    /// - Throws: Only `.damaged`.
+    /// - Throws: `.damaged` if the MAC of a page of the schema does not fit; nothing else.
     func noticeSchemaChange() throws(StoreError) {
         do throws(StoreError) {
             try readSchemaAgain()

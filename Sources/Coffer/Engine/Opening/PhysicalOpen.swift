@@ -143,6 +143,9 @@ struct PhysicalOpen {
         if role != .writer, role != .privateDatabase { try handle.run("PRAGMA query_only = ON") }
     }
 
+    /// The value of `PRAGMA synchronous`: NORMAL unless commits must survive a power loss, then
+    /// FULL with a WAL and EXTRA without one. Throws errors of reading the journal mode.
+    ///
     /// FULL is enough for a WAL. A rollback journal is deleted to commit, and FULL does not sync
     /// the folder then. A power loss brings the journal back, and it undoes an acknowledged commit.
     /// "EXTRA provides additional durability if the commit is followed closely by a power loss":

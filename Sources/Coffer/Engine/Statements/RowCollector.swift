@@ -41,14 +41,15 @@ final class RowCollector {
         try handle.requireRegistered(code)
     }
 
-    /// Passes the rows of one statement to `take`, until it refuses one.
+    /// Runs a statement and passes the values of each row to `take`, until `take` returns `false`.
     ///
     /// - Parameters:
-    ///   - statement: A SELECT whose only column is a call of this function.
-    ///   - columnCount: How many arguments the call has.
+    ///   - statement: A SELECT whose only column is a call of the SQL function `coffer_collect`.
+    ///   - columnCount: How many arguments that call has: the values of a row.
     ///   - target: The first argument of `take`.
-    /// - Throws: The error of a step, also where `take` has refused a row, or where a view or the
-    ///   query calls this function too; `.misuse` if another function has this name.
+    /// - Throws: Errors of the statement's steps; `.sql` if `take` returned `false`, or if the
+    ///   query or a view calls `coffer_collect` once more; `.misuse` if the program has registered
+    ///   another function of this name.
     func run(
         _ statement: Statement, columnCount: Int, into target: UnsafeMutableRawPointer,
         _ take: @escaping Take

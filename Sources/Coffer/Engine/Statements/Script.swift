@@ -27,8 +27,9 @@ extension Connection {
     ///
     /// - Parameters:
     ///   - text: Statements without arguments.
-    ///   - onRow: Receives each authentic row and decides whether the script continues.
-    /// - Returns: Whether the script ran to its end.
+    ///   - onRow: Receives each row, once the MACs of its pages are known to fit, and decides
+    ///     whether the script continues. If not, the statement ends, and what it changed stays.
+    /// - Returns: `false` if `onRow` stopped the script, also at its last row.
     /// - Throws: Any error of `onRow`; outside a transaction its statement is then rolled back.
     ///   Otherwise as `executeScript(_:)`.
     /// - Note: The corresponding C function is `sqlite3_exec`.

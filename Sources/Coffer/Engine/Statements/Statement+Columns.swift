@@ -130,7 +130,10 @@ extension Statement {
 
     // The row was probed when it was stepped to, and reading its columns reads no page.
 
-    /// - Returns: `nil` for NULL, which is not lent.
+    /// Returns the bytes of a text in the current row without a copy; `nil` for NULL.
+    ///
+    /// Until `endLending()`, which every result but `nil` requires, the bytes are valid, and
+    /// stepping, binding or resetting the statement throws `.misuse`. Throws as `withUTF8(at:_:)`.
     @usableFromInline
     func beginLendingUTF8(at index: Int) throws -> UnsafeBufferPointer<UInt8>? {
         let value = try self.value(ofColumn: index)
@@ -145,7 +148,8 @@ extension Statement {
         return bytes
     }
 
-    /// - Returns: `nil` for NULL, which is not lent.
+    /// Returns the bytes of a blob in the current row without a copy; `nil` for NULL. The same
+    /// rules hold as for `beginLendingUTF8(at:)`.
     @usableFromInline
     func beginLendingBytes(at index: Int) throws -> UnsafeRawBufferPointer? {
         let value = try self.value(ofColumn: index)

@@ -26,7 +26,8 @@ struct RowKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
         return entry
     }
 
-    /// Whether the key's column gets a value.
+    /// Whether the encoder writes the column of this key: `false` in an update of other properties.
+    /// An unknown key counts as chosen, so that encoding it throws.
     func isChosen(_ key: Key) -> Bool {
         keys.pointee.entry(key) { state.pointee.encoder.entry($0) } != KeyMap.unchosen
     }

@@ -101,7 +101,8 @@ struct RecordLayout: Sendable {
 }
 
 extension RecordPlan {
-    /// The column that a key path names.
+    /// The index in `columns`, from 0, of the column that a key path names. Throws `.misuse` if it
+    /// names none: it is neither a stored property nor in `static var columns`.
     func position<R: Record>(of path: PartialKeyPath<R>) throws(StoreError) -> Int {
         if let name = R.columns[path] {
             guard let position = columns.firstIndex(where: { $0.name == name }) else {

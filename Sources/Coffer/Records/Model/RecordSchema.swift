@@ -220,7 +220,9 @@ struct RecordSchema {
         }
     }
 
-    /// The error for a table that lacks a column of the type; `nil` if it has them all.
+    /// Returns a `.mismatch` error that names the first column of the type that the table lacks;
+    /// `nil` if the table has them all. A missing table lacks all of them. Throws errors of reading
+    /// the schema.
     func missingColumn() throws(StoreError) -> StoreError? {
         let found = try ExistingTable.columns(of: plan.table, connection)
         let column = plan.columns.first { column in

@@ -164,7 +164,8 @@ extension Reading where Self: ~Copyable {
             return try children.pairs(sql, with: parents, connection)
         } catch {
             let explained = try parents.explain(error, connection)
-            return try parents.empty([], after: explained, connection)
+            try parents.requireNoTable(after: explained, connection)
+            return []
         }
     }
 }

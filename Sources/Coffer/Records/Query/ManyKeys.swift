@@ -5,12 +5,7 @@ extension RecordTable {
     func find<R: Record>(
         _ type: R.Type, keys: [Value], _ connection: Connection
     ) throws -> [R] {
-        let statement: Statement
-        do throws(StoreError) {
-            statement = try findStatement(connection)
-        } catch {
-            return try empty([], after: error, connection)
-        }
+        guard let statement = try findStatement(connection) else { return [] }
         let found = try [R](unsafeUninitializedCapacity: keys.count) { memory, count in
             guard let start = memory.baseAddress else { return }
             var isFound = [Bool](repeating: false, count: keys.count)

@@ -9,9 +9,11 @@ extension Reading where Self: ~Copyable {
         return try table.integer(query.existsSQL(table.plan), connection) != 0
     }
 
-    /// The least value of a column in the rows of a query; `nil` if there are no rows.
+    /// The least value of a column in the rows of a query, by the order of the stored values; `nil`
+    /// if there are no rows.
     ///
-    /// - Throws: As `fetch(_:)`; `StoreError` `.misuse` for a column without an order.
+    /// - Throws: As `fetch(_:)`; `StoreError` `.misuse` for a column whose stored values sort in
+    ///   another order than the Swift values, such as JSON or the text of a `Decimal`.
     public func min<R: Record, V: Codable>(
         _ path: KeyPath<R, V>, _ query: Query<R> = R.all
     ) throws -> V? {
@@ -26,9 +28,11 @@ extension Reading where Self: ~Copyable {
         try end("min", path, query)
     }
 
-    /// The greatest value of a column in the rows of a query; `nil` if there are no rows.
+    /// The greatest value of a column in the rows of a query, by the order of the stored values;
+    /// `nil` if there are no rows.
     ///
-    /// - Throws: As `fetch(_:)`; `StoreError` `.misuse` for a column without an order.
+    /// - Throws: As `fetch(_:)`; `StoreError` `.misuse` for a column whose stored values sort in
+    ///   another order than the Swift values, such as JSON or the text of a `Decimal`.
     public func max<R: Record, V: Codable>(
         _ path: KeyPath<R, V>, _ query: Query<R> = R.all
     ) throws -> V? {

@@ -76,7 +76,8 @@ extension RecordTable {
         do throws(StoreError) {
             return try change()
         } catch {
-            return try empty(false, after: error, connection)
+            try requireNoTable(after: error, connection)
+            return false
         }
     }
 

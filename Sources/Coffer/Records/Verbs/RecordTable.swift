@@ -121,7 +121,8 @@ final class RecordTable {
             try encoder.bind(record, to: statement)
             return try change(statement, connection)
         } catch {
-            return try empty(false, after: error, connection)
+            try requireNoTable(after: error, connection)
+            return false
         }
     }
 
@@ -132,7 +133,8 @@ final class RecordTable {
             try encoder.bind(key: key, at: position, to: statement)
             return try change(statement, connection)
         } catch {
-            return try empty(false, after: error, connection)
+            try requireNoTable(after: error, connection)
+            return false
         }
     }
 
@@ -152,13 +154,14 @@ final class RecordTable {
     func find<R: Record>(
         _ type: R.Type, _ key: Value, _ connection: Connection
     ) throws(StoreError) -> R? {
+        guard let statement = try findStatement(connection) else { return nil }
+        try bind(key: key, to: statement)
+        defer { statement.rewind() }
         do throws(StoreError) {
-            let statement = try findStatement(connection)
-            try bind(key: key, to: statement)
-            defer { statement.rewind() }
             return try decoder.first(type, statement)
         } catch {
-            return try empty(nil, after: error, connection)
+            try requireNoTable(after: error, connection)
+            return nil
         }
     }
 
@@ -243,7 +246,8 @@ final class RecordTable {
                 return Int(coffer_changes(statement.handle.db))
             }
         } catch {
-            return try empty(0, after: error, connection)
+            try requireNoTable(after: error, connection)
+            return 0
         }
     }
 
@@ -258,20 +262,21 @@ final class RecordTable {
         do throws(StoreError) {
             return try run(sql, connection, body)
         } catch {
-            return try empty(none, after: error, connection)
+            try requireNoTable(after: error, connection)
+            return none
         }
     }
 
-    /// - Returns: `none` if the error means that the type has no table.
+    /// Returns if the error means that the type has no table.
+    ///
     /// - Throws: Any other error, explained.
     @inline(never)
-    func empty<T>(
-        _ none: T, after error: StoreError, _ connection: Connection
-    ) throws(StoreError) -> T {
+    func requireNoTable(
+        after error: StoreError, _ connection: Connection
+    ) throws(StoreError) {
         guard error.code == .notFound, error.table == plan.table,
             try RecordSchema(plan, connection).kind() == .nothing
         else { throw try explain(error, connection) }
-        return none
     }
 
     func run<T>(
@@ -331,13 +336,23 @@ final class RecordTable {
         return statement
     }
 
+    /// - Returns: `nil` if the type has no table.
     @inline(__always)
-    func findStatement(_ connection: Connection) throws(StoreError) -> Statement {
+    func findStatement(_ connection: Connection) throws(StoreError) -> Statement? {
         if let finding { return finding }
+        return try makeFindStatement(connection)
+    }
+
+    @inline(never)
+    private func makeFindStatement(_ connection: Connection) throws(StoreError) -> Statement? {
         _ = try plan.singleKey(for: "find")
-        let statement = try prepare(plan.findSQL, connection, isWriting: false)
-        finding = statement
-        return statement
+        do throws(StoreError) {
+            finding = try prepare(plan.findSQL, connection, isWriting: false)
+        } catch {
+            try requireNoTable(after: error, connection)
+            return nil
+        }
+        return finding
     }
 
     @inline(never)

@@ -63,12 +63,14 @@ public struct RecordUpdate<R: Record>: Sendable {
 }
 
 extension Query {
-    /// Sets a property of these rows, when passed to `tx.update(_:)`.
+    /// An update that sets a property of these rows. Nothing is changed before `tx.update(_:)` runs
+    /// it.
     public func set<V: Encodable>(_ path: KeyPath<R, V>, to value: V) -> RecordUpdate<R> {
         RecordUpdate(self).set(path, to: value)
     }
 
-    /// Sets a property of these rows to the value of an expression of SQL.
+    /// An update that sets a property of these rows to the value of an expression of SQL. Nothing
+    /// is changed before `tx.update(_:)` runs it.
     public func set<V>(_ path: KeyPath<R, V>, sql: SQL) -> RecordUpdate<R> {
         RecordUpdate(self).set(path, sql: sql)
     }

@@ -28,7 +28,11 @@ private final class Entry {
         self.registry = registry
     }
 
-    /// Passes tokens to the engine until it accepts no more.
+    /// Splits a text and passes each token to `give`: its bytes, and its range of bytes in the
+    /// text.
+    ///
+    /// - Returns: The first code of `give` that is not `SQLITE_OK`, and no token follows; the code
+    ///   of a tokenizer's error; otherwise `SQLITE_OK`. `SQLITE_ERROR` once the connection is gone.
     func tokenize(
         _ text: UnsafePointer<CChar>?, _ byteCount: Int32,
         _ give: (UnsafeRawBufferPointer, Range<Int>) -> Int32

@@ -229,9 +229,10 @@ final class ConnectionPool: @unchecked Sendable {
 
     // MARK: File
 
-    /// The file, for work that cannot be done without one.
+    /// The store's file.
     ///
-    /// - Throws: `.unsupported`.
+    /// - Parameter reason: Why the caller needs a file; becomes part of the error's message.
+    /// - Throws: `.unsupported` for a store without a file.
     func requireFile(_ reason: String) throws(StoreError) -> StoreFile {
         guard let file else {
             throw StoreError(
@@ -260,7 +261,9 @@ final class ConnectionPool: @unchecked Sendable {
         try openOnlyWriter().finishRekey()
     }
 
-    /// The writer as the only connection to the file.
+    /// Closes all readers of this store and returns its writer, which it opens again if the writer
+    /// was closed. Does not lock the file: other processes keep their connections. Throws
+    /// `.unsupported` for a store without a file, and errors of opening.
     private func openOnlyWriter() throws(StoreError) -> Connection {
         _ = try requireFile("its key is random, and nobody knows it")
         closeReaders()

@@ -84,7 +84,8 @@ final class StoreFile: Sendable {
         return state
     }
 
-    /// From now on, opens new connections with the key of this one.
+    /// Keeps a copy of this file's key; connections that open from now on use it. The key kept
+    /// before is released, and wiped.
     func rememberKey(of state: OpenFile) {
         let cipher = FileCipher(key: state.key.copy(), profile: profile)
         current.withLock { $0 = cipher }

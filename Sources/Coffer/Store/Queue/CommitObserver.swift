@@ -16,10 +16,11 @@ protocol CommitObserver: AnyObject, Sendable {
     /// Asks whether another connection has committed. The caller holds the writer.
     func noticeForeignCommits(_ connection: Connection)
 
-    /// Another connection may have changed anything.
+    /// Called when another connection may have changed any table.
     func didMissCommits()
 
-    /// The store has ended.
+    /// Called when the store has been closed, once and last. Loops over the observer then throw
+    /// `reason`.
     func close(_ reason: StoreError)
 }
 

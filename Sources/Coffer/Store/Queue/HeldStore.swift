@@ -61,7 +61,14 @@ final class HeldStore {
         return nil
     }
 
-    /// Runs `body` as the body of this transaction.
+    /// Runs `body`, and marks the current thread as inside a transaction of a store until it ends.
+    ///
+    /// - Parameters:
+    ///   - store: The store.
+    ///   - kind: Whether the transaction reads or writes.
+    ///   - scope: The transaction, which a nested call on the same store joins.
+    ///   - gate: The gate that admitted the transaction, for the search for deadlocks.
+    ///   - snapshotGate: The gate of the snapshot that it reads, if it reads one.
     static func hold<T>(
         _ store: ObjectIdentifier, kind: Kind, scope: TransactionScope, at gate: Gate,
         snapshotGate: Gate? = nil, _ body: () throws -> T

@@ -14,7 +14,8 @@ final class StopSignal: Sendable {
     private let isStopped = Atomic(false)
     private let state = Mutex(State())
 
-    /// Notes that a body begins on the connection of this handle.
+    /// Keeps the handle that `stop` interrupts, and the time, for a body that begins now. A stop
+    /// that was requested for an earlier body is forgotten. `end()` must follow.
     func begin(_ target: InterruptHandle) {
         isStopped.store(false, ordering: .relaxed)
         let now = ContinuousClock.now
@@ -31,7 +32,7 @@ final class StopSignal: Sendable {
         if let reason { work(reason) }
     }
 
-    /// Notes that the body has ended.
+    /// Forgets the handle and the time: the body has ended, and `stop` does nothing.
     func end() {
         state.withLock { $0 = State() }
     }

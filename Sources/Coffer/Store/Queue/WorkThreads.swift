@@ -142,7 +142,8 @@ final class WorkThreads: Sendable {
 
     private static let alarms = DispatchQueue(label: "coffer.threads")
 
-    /// Offers free threads to the gates that wait for one.
+    /// Gives each free thread to the gate that has waited longest for one, until there is no free
+    /// thread or no such gate. A gate without waiting bodies leaves the thread free.
     private func offerFree() {
         while true {
             let next: (Gate, Found)? = state.withLock { state in

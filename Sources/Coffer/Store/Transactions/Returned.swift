@@ -9,12 +9,16 @@ final class Returned<T: Sendable>: Sendable {
         kept.withLock { $0 = value }
     }
 
-    /// - Throws: `.misuse` if the body did not run; its queue should have thrown the reason before.
+    /// Returns the value that a body has kept, and gives it away: a second call throws.
+    ///
+    /// - Throws: `.misuse` if there is no value, because the body did not run. Its queue should
+    ///   have thrown the reason before.
     func value() throws(StoreError) -> T { try kept.withLock { $0.take() }.returned() }
 }
 
 extension Optional {
-    /// The same for a caller that waits on the body's own thread and keeps the value in a variable.
+    /// Returns the value that a body has stored in a variable. Throws `.misuse` for `nil`: the body
+    /// did not run.
     func returned() throws(StoreError) -> Wrapped {
         guard let self else { throw StoreError(.misuse, "the body was not run") }
         return self

@@ -20,8 +20,8 @@ final class TransactionScope {
     private var refusal: StoreError?
     /// The depths of the savepoints that are to be undone at their end.
     private var undoneLevels: Set<Int> = []
-    /// The statements that the body has prepared, with the depth of their savepoint.
-    private var statements: [(statement: Statement, level: Int)] = []
+    /// The statements that the body has prepared; `nil` if it has prepared none.
+    private var statements: BodyStatements?
     /// The work to run after the commit.
     private(set) var afterCommit = AfterCommit()
 
@@ -105,7 +105,7 @@ final class TransactionScope {
             return try connection.savepoint {
                 self.level += 1
                 defer {
-                    endStatements(from: self.level)
+                    statements?.end(from: self.level)
                     self.level -= 1
                 }
                 let value = try body(self.level)
@@ -142,20 +142,32 @@ final class TransactionScope {
 
     /// Ends a statement with the body of the savepoint at this depth.
     func keep(_ statement: Statement, level: Int) {
-        statements.append((statement, level))
-    }
-
-    private func endStatements(from level: Int) {
-        // Usually there are none.
-        guard !statements.isEmpty else { return }
-        for kept in statements where kept.level >= level { kept.statement.finalize() }
-        statements.removeAll { $0.level >= level }
+        let kept = statements ?? BodyStatements()
+        kept.add(statement, level: level)
+        statements = kept
     }
 
     func end() {
-        endStatements(from: 0)
+        statements?.end(from: 0)
         isEnded = true
         handle = nil
         if isWholeRun { stop.end() }
+    }
+}
+
+/// Statements that end with the body that has prepared them. An object, so that a body without any
+/// pays nothing for them.
+private final class BodyStatements {
+    /// With the depth of the savepoint: 0 for the transaction itself.
+    private var statements: [(statement: Statement, level: Int)] = []
+
+    func add(_ statement: Statement, level: Int) {
+        statements.append((statement, level))
+    }
+
+    /// Finalizes the statements of savepoints at this depth and below.
+    func end(from level: Int) {
+        for kept in statements where kept.level >= level { kept.statement.finalize() }
+        statements.removeAll { $0.level >= level }
     }
 }

@@ -45,7 +45,9 @@ public struct WriteTransaction: ~Copyable, Reading {
 }
 
 extension Reading where Self: ~Copyable {
-    /// The connection of the transaction, if this value may use it now.
+    /// The connection of the transaction. Throws `.misuse` if the body has ended or an inner
+    /// savepoint is open, `.cancelled` if the task was cancelled, and `.rolledBack` if SQLite has
+    /// ended the transaction.
     func connection() throws(StoreError) -> Connection {
         try access.connection()
     }
