@@ -61,15 +61,16 @@ extension Store {
 
     /// Copies an encrypted database of another format into a new store in the current format.
     ///
-    /// Reads the formats of SQLCipher 1, 2 and 3 and, where the engine can, 4, with pages of any
-    /// size. Copies and checks as ``encrypt(plaintextAt:to:key:configuration:progress:)`` does.
-    /// The source is kept as it is. Files of SQLCipher 1 have no MAC: there only the structure can
-    /// be checked, not whether a value was changed on the disk.
+    /// Reads the formats of SQLCipher 1, 2 and 3, with pages of any size, and that of SQLCipher 4
+    /// if the engine is SQLCipher 4. Copies and checks as
+    /// ``encrypt(plaintextAt:to:key:configuration:progress:)`` does. Never changes the source.
+    /// Files of SQLCipher 1 have no MAC, so the check covers only their structure, not each value.
     ///
     /// - Parameters:
-    ///   - path: The file to read. During the copy others may read it, and in WAL mode write it.
+    ///   - path: The file to read. During the copy other connections may read it, and in WAL mode
+    ///     write it.
     ///   - key: The key of that file.
-    ///   - newPath: The path of the new store, at which there is nothing yet.
+    ///   - newPath: The path of the new store. No file may exist there.
     ///   - newKey: The key of the new store; `nil` for the same key.
     ///   - configuration: Its `profile` is that of the new store, the engine's default if `nil`.
     ///   - progress: Called on the working thread, about once for every 256 rows or pages.

@@ -84,11 +84,11 @@ extension Store {
         try read { tx in try tx.changes(since: token, maximumEntryCount: maximumEntryCount) }
     }
 
-    /// The changes since a token was given out, without blocking a thread of the cooperative pool.
+    /// The changes of the commits after a token, without blocking a thread of the cooperative pool.
     ///
     /// - Parameters:
-    ///   - token: The `next` of the batch before, or a `changeToken()`.
-    ///   - maximumEntryCount: How many entries of the history the batch has at most.
+    ///   - token: The ``ChangeBatch/next`` of an earlier batch, or a result of `changeToken()`.
+    ///   - maximumEntryCount: The largest number of history entries in the batch.
     /// - Throws: As the synchronous form.
     public func changes(
         since token: ChangeToken, maximumEntryCount: Int = 1_000

@@ -119,4 +119,68 @@ import Testing
         try await again.close()
         try Connection(path: folder.path(), key: key).close()
     }
+
+    @Test func `a wrong key is asked for again, with the reason`() async throws {
+        let right = try await Store(
+            path: folder.path(), key: .passphrase("right"), configuration: .testing())
+        try await right.close()
+        let answers = ["", "wrong", "right"]
+        var failures: [StoreError.Code?] = []
+        func ask(_ failure: StoreError?) -> StoreKey? {
+            failures.append(failure?.code)
+            return .passphrase(answers[failures.count - 1])
+        }
+        func openHere() throws -> Store {
+            try Store.open(
+                path: folder.path(), mode: .mustExist, configuration: .testing(), askForKey: ask)
+        }
+        try await openHere().close()
+        #expect(failures == [nil, .misuse, .wrongKey])
+        failures = []
+        let store = try await Store.open(
+            path: folder.path(), mode: .mustExist, configuration: .testing()
+        ) { failure in
+            await Task.yield()
+            return ask(failure)
+        }
+        try await store.close()
+        #expect(failures == [nil, .misuse, .wrongKey])
+    }
+
+    @Test func `who gives up gets the last reason, and other errors end the questions`() throws {
+        try Store(path: folder.path(), key: .passphrase("right"), configuration: .testing()).close()
+        var count = 0
+        expect(.wrongKey) {
+            try Store.open(path: folder.path(), configuration: .testing()) { failure in
+                count += 1
+                return failure == nil ? .passphrase("wrong") : nil
+            }
+        }
+        #expect(count == 2)
+        expect(.misuse) {
+            try Store.open(path: folder.path(), configuration: .testing()) { _ in nil }
+        }
+        expect(.notFound) {
+            try Store.open(
+                path: folder.path("missing.db"), mode: .mustExist, configuration: .testing()
+            ) { _ in
+                count += 1
+                return .passphrase("any")
+            }
+        }
+        #expect(count == 3)
+        // Another key would not help, so nobody is asked again.
+        var configuration = Configuration.testing()
+        configuration.profile = .sqlcipher1
+        expect(.misuse) {
+            try Store.open(path: folder.path("new.db"), configuration: configuration) { failure in
+                #expect(failure == nil)
+                return .passphrase("any")
+            }
+        }
+        struct Closed: Error {}
+        #expect(throws: Closed.self) {
+            try Store.open(path: folder.path(), configuration: .testing()) { _ in throw Closed() }
+        }
+    }
 }

@@ -1,5 +1,7 @@
 extension RowDecoder {
-    /// The first row, decoded.
+    /// Steps the statement once and decodes its row; `nil` if there is no row. The caller resets
+    /// the statement. Throws errors of the step, and `.mismatch` for a row that does not fit the
+    /// type.
     func first<R: Record>(_ type: R.Type, _ statement: Statement) throws(StoreError) -> R? {
         try begin(statement)
         defer { end() }
@@ -35,7 +37,8 @@ extension RowDecoder {
         return try decode(type)
     }
 
-    /// The next rows, decoded. Fewer than `maximumCount` are the last ones.
+    /// Decodes up to `maximumCount` further rows. A shorter result, which may be empty, means that
+    /// no row remains.
     func next<R: Record>(
         _ maximumCount: Int, _ type: R.Type, _ statement: Statement
     ) throws(StoreError) -> [R] {

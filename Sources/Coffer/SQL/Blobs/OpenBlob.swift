@@ -85,7 +85,8 @@ final class OpenBlob {
         }
     }
 
-    /// - Throws: `.closed`, `.misuse` for bytes outside the value.
+    /// Checks that the blob is open and has these bytes. Throws `.closed` if it is not open, and
+    /// `.misuse` for bytes outside the value.
     private func require(_ offset: Int, _ count: Int) throws(StoreError) {
         guard !handle.isClosed, raw != nil else { throw Connection.closed }
         guard offset >= 0, offset <= byteCount, count <= byteCount - offset else {

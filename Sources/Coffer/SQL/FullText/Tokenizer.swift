@@ -61,9 +61,9 @@ extension Connection {
     /// ```
     ///
     /// FTS3 and FTS4 find it as `tokenize=coffer words`, FTS5 (SQLCipher 4) as `tokenize='words'`.
-    /// It lives until the connection closes; a change of the key keeps it. In a store, register it
-    /// in `Configuration.prepare`. Like a function it sees only authentic texts and must not use
-    /// its connection. Registering another tokenizer under its name replaces it at once.
+    /// It stays registered until the connection closes, also after a change of the key. In a store,
+    /// register it in `Configuration.prepare`. It gets texts only from pages whose MAC fits, and
+    /// must not use its connection. A second tokenizer of the same name replaces the first at once.
     ///
     /// A table of FTS3 or FTS4 whose tokenizer is not registered cannot be created. An existing one
     /// can be dropped, and read by row id or as a whole; anything that needs words fails with
@@ -71,8 +71,7 @@ extension Connection {
     ///
     /// - Parameters:
     ///   - tokenizer: The tokenizer; the connection keeps it.
-    ///   - name: The name, without regard to the case of ASCII letters. Neither empty nor with a
-    ///     NUL.
+    ///   - name: The name. The case of ASCII letters does not matter.
     /// - Throws: `StoreError` `.misuse` for an empty name or one with a NUL; `.unsupported` if the
     ///   engine has neither FTS3 nor FTS5, or on a handle owned by someone else. If no key is set
     ///   yet, `setKey(_:)` throws `.unsupported` instead.

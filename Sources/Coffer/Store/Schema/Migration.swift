@@ -73,10 +73,11 @@ extension Store {
     ///     as usual, and the file stays as it is. Other writes wait for all of that.
     ///   - progress: Called on the working thread when a migration begins.
     /// - Returns: How many migrations this call ran.
-    /// - Throws: What a migration throws; `StoreError` `.needsNewerProgram` naming a migration that
-    ///   the file has run and that the list does not have, or has elsewhere; `.constraint` for a
-    ///   foreign key that refers to nothing and did not before; `.misuse` for names that are empty
-    ///   or equal, or inside a body of this store; otherwise as `write` and `read`.
+    /// - Throws: What a migration throws; `StoreError` `.needsNewerProgram` if the file has run a
+    ///   migration that the list lacks or has in another place; `.constraint` if a migration leaves
+    ///   a foreign key without its row (those that were so before do not count); `.misuse` for
+    ///   names that are empty or equal, or inside a body of this store; otherwise as `write` and
+    ///   `read`.
     /// - Complexity: The time of the migrations, and for each one twice O(*rows of tables with
     ///   foreign keys*).
     @discardableResult
@@ -137,10 +138,11 @@ extension Connection {
     ///   - isDryRun: Whether to run all of them in one transaction and undo it.
     ///   - progress: Called when a migration begins.
     /// - Returns: How many migrations this call ran.
-    /// - Throws: What a migration throws; `StoreError` `.needsNewerProgram` naming a migration that
-    ///   the file has run and that the list does not have, or has elsewhere; `.constraint` for a
-    ///   foreign key that refers to nothing and did not before; `.misuse` for names that are empty
-    ///   or equal, or inside a transaction; `.busy`, `.full`, `.io`, `.damaged`, `.readOnly`.
+    /// - Throws: What a migration throws; `StoreError` `.needsNewerProgram` if the file has run a
+    ///   migration that the list lacks or has in another place; `.constraint` if a migration leaves
+    ///   a foreign key without its row (those that were so before do not count); `.misuse` for
+    ///   names that are empty or equal, or inside a transaction; `.busy`, `.full`, `.io`,
+    ///   `.damaged`, `.readOnly`.
     @discardableResult
     public func migrate(
         _ migrations: [Migration], isDryRun: Bool = false,
