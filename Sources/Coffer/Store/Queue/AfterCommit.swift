@@ -8,7 +8,8 @@ struct AfterCommit: Sendable {
         work.append(next)
     }
 
-    /// Drops the work that an undone savepoint asked for.
+    /// Keeps the first `count` pieces of work, and drops the later ones, which an undone savepoint
+    /// added.
     mutating func cut(to count: Int) {
         work.removeSubrange(count...)
     }

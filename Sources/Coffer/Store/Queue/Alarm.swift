@@ -10,9 +10,11 @@ struct Alarm: @unchecked Sendable {
     /// Whether `instant` is set. The flag is there because every read calls `stop()`, set or not.
     private var isSet = false
 
-    /// Rings at the instant, unless the alarm is already set to an earlier one.
+    /// Rings once at the instant, unless the alarm is already set to an earlier one.
     ///
-    /// - Parameter ring: Called on a Dispatch thread. Only the closure of the first call is used.
+    /// - Parameters:
+    ///   - instant: When to ring; at once if it has passed.
+    ///   - ring: Called on a Dispatch thread. Only the closure of the first call is used.
     mutating func set(
         _ instant: ContinuousClock.Instant, _ ring: @escaping @Sendable () -> Void
     ) {
@@ -24,7 +26,7 @@ struct Alarm: @unchecked Sendable {
         timer.schedule(deadline: .now() + .nanoseconds(Int((instant - .now).nanoseconds)))
     }
 
-    /// Notes that the alarm has rung.
+    /// Marks the alarm as not set; its owner calls this when the alarm rings.
     mutating func didRing() {
         instant = nil
         isSet = false

@@ -5,22 +5,25 @@ import Synchronization
 /// `WriteQueue` calls it while it holds the write gate: `begin` right after BEGIN,
 /// `CommitRecorder.finish` right before COMMIT, `committed` right after it.
 protocol CommitObserver: AnyObject, Sendable {
-    /// Begins to record the transaction that was just begun on the writer.
+    /// Begins to record the transaction that was just begun on `connection`, the store's writer.
     ///
-    /// - Returns: `nil` if nothing has to be recorded.
+    /// - Returns: The recorder, which `committed` gets later; `nil` if nothing has to be recorded.
     func begin(_ connection: Connection) -> (any CommitRecorder)?
 
-    /// - Parameter recorder: What `begin` returned for the transaction that was committed.
+    /// Reports that the transaction on `connection` was committed.
+    ///
+    /// - Parameter recorder: What `begin` returned for that transaction.
     func committed(_ recorder: (any CommitRecorder)?, on connection: Connection)
 
-    /// Asks whether another connection has committed. The caller holds the writer.
+    /// Does what `didMissCommits()` does, if another connection has committed since the last call.
+    ///
+    /// - Parameter connection: The writer; its user is the caller.
     func noticeForeignCommits(_ connection: Connection)
 
-    /// Called when another connection may have changed any table.
+    /// Reports that another connection may have changed anything.
     func didMissCommits()
 
-    /// Called when the store has been closed, once and last. Loops over the observer then throw
-    /// `reason`.
+    /// Reports that the store has ended, and why: no commit follows.
     func close(_ reason: StoreError)
 }
 
@@ -29,10 +32,10 @@ protocol CommitRecorder: AnyObject {
     /// Why something could not be recorded.
     var failure: StoreError? { get }
 
-    /// Looks at the transaction for the last time, right before its COMMIT.
+    /// Completes the record right before COMMIT. A failure goes into `failure`.
     func finish()
 
-    /// Ends without a commit.
+    /// Ends the recording; for a transaction that is not committed.
     func stop()
 }
 
@@ -47,7 +50,8 @@ final class CommitObservers: Sendable {
     /// Spares a store without an observer the lock.
     private let hasObserver = Atomic(false)
 
-    /// The observer, made when it is first asked for.
+    /// Returns the store's observer of type `T`. The first call makes it. If the store was closed,
+    /// a new observer is closed at once for the same reason.
     func observer<T: CommitObserver>(_ make: () -> T) -> T {
         state.withLock { state in
             if let observer = state.observer as? T { return observer }

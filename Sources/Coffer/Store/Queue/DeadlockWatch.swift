@@ -16,7 +16,7 @@ enum DeadlockWatch {
         var nextID = 0
         var waits: [Int: Wait] = [:]
 
-        /// Whether nothing could ever end this wait.
+        /// Whether `new` could never end, given all waits that are registered now.
         ///
         /// A wait can end if enough of the permits it needs are free, or are held by waits that can
         /// end. Remove every wait that can end and repeat; the waits that remain are deadlocked.
@@ -40,11 +40,12 @@ enum DeadlockWatch {
 
     private static let waits = Mutex(Waits())
 
-    /// Runs `body`, which waits for a permit of a gate.
+    /// Runs `body`, which waits for a permit of `gate`, and registers that wait meanwhile.
     ///
     /// - Parameter held: Gates at which the thread keeps others waiting, besides those of the
     ///   bodies that it is inside of.
-    /// - Throws: `.wouldDeadlock` instead of waiting indefinitely.
+    /// - Throws: `.wouldDeadlock`, without running `body`, if the wait would close a cycle of
+    ///   registered waits; otherwise what `body` throws.
     static func wait(
         for gate: Gate, holding held: [Gate],
         _ body: () throws(StoreError) -> Void
@@ -53,9 +54,13 @@ enum DeadlockWatch {
             maximumOtherCounts: [ObjectIdentifier(gate): gate.permitCount - 1], holding: held, body)
     }
 
-    /// Runs `body`, which waits until nobody else holds a permit of any of these gates.
+    /// Runs `body`, which waits until nobody else holds a permit of any of `gates`, and registers
+    /// that wait meanwhile.
     ///
-    /// - Throws: As `wait(for:holding:_:)`.
+    /// - Parameter held: Gates at which the thread keeps others waiting, besides those of the
+    ///   bodies that it is inside of.
+    /// - Throws: `.wouldDeadlock`, without running `body`, if the wait would close a cycle of
+    ///   registered waits; otherwise what `body` throws.
     static func wait(
         forAllOf gates: [Gate], holding held: [Gate],
         _ body: () throws(StoreError) -> Void
@@ -90,11 +95,17 @@ enum DeadlockWatch {
 }
 
 extension Gate {
-    /// Blocks this thread until the gate admits it.
+    /// Blocks this thread until the gate admits it, as `wait(timeout:for:isSharing:)` does, but
+    /// refuses a wait that could never end.
     ///
-    /// - Parameter held: Gates at which the thread keeps others waiting, besides those of the
-    ///   bodies that it is inside of.
-    /// - Throws: As `wait`; `.wouldDeadlock`.
+    /// - Parameters:
+    ///   - timeout: How long to wait; `nil` waits indefinitely.
+    ///   - what: What the error says was waited for.
+    ///   - isSharing: Whether `pass()` may admit it.
+    ///   - held: Gates at which the thread keeps others waiting, besides those of the bodies that
+    ///     it is inside of.
+    /// - Throws: `.busy` after the timeout; the reason of `close(_:)`; `.wouldDeadlock` at once if
+    ///   the wait would close a cycle of waits.
     func waitUnlessDeadlocked(
         timeout: Duration?, for what: String, isSharing: Bool = false, holding held: [Gate] = []
     ) throws(StoreError) {

@@ -12,9 +12,11 @@ extension Gate {
     ///   - what: What the error says was waited for.
     ///   - isSharing: Whether `pass()` may admit it.
     ///   - threads: Where `work` runs.
-    ///   - work: Must leave the gate (or pass its permit on) and call its `Done`, each once.
+    ///   - work: Gets the task's cancellation and a `Done`. Must leave the gate (or pass its permit
+    ///     on) and call its `Done`, each once.
+    /// - Returns: The value that `work` gives to its `Done`.
     /// - Throws: `.busy` after the timeout, `.cancelled` if the task was cancelled before it was
-    ///   admitted, the reason of `close(_:)`, or the error that `work` delivers.
+    ///   admitted, the reason of `close(_:)`, or the error that `work` gives to its `Done`.
     func admitted<R: Sendable>(
         timeout: Duration?, for what: String, isSharing: Bool = false,
         on threads: WorkThreads = .shared,
@@ -44,7 +46,8 @@ extension Gate {
         }
     }
 
-    /// Runs `work` once admitted and leaves the gate when it returns. It cannot be cancelled.
+    /// Runs `work` on a thread of `threads` once the gate admits it, and leaves the gate when
+    /// `work` returns. Does not wait for that. `work` cannot be cancelled.
     func run(on threads: WorkThreads = .shared, _ work: @escaping @Sendable () -> Void) {
         let ticket = Ticket(on: threads) { [self] in
             work()
@@ -67,7 +70,9 @@ private final class TicketSlot: Sendable {
 
     private let state = Mutex(State.empty)
 
-    /// - Returns: `false` if the task was cancelled before.
+    /// Keeps the ticket for a later `cancel()`.
+    ///
+    /// - Returns: `false` if `cancel()` was called before; the ticket is then not kept.
     func hold(_ ticket: Gate.Ticket) -> Bool {
         state.withLock { state in
             if case .cancelled = state { return false }

@@ -7,20 +7,24 @@ extension Gate {
         private let semaphore = DispatchSemaphore(value: 0)
         private let decision = Mutex<StoreError?>(nil)
 
-        /// Delivers the decision.
+        /// Delivers the decision, which ends `failure()` and `wait(_:)`.
         ///
-        /// - Parameter failure: `nil` if the waiting thread may proceed.
+        /// - Parameter failure: The refusal; `nil` if the waiting thread may proceed.
         func come(_ failure: StoreError?) {
             decision.withLock { $0 = failure }
             semaphore.signal()
         }
 
-        /// Blocks until the decision has come.
+        /// Blocks until the decision has come. Returns the refusal; `nil` if the thread may
+        /// proceed.
         func failure() -> StoreError? {
             semaphore.wait()
             return decision.withLock { $0 }
         }
 
+        /// Blocks until the decision has come, but no longer than `timeout`; `nil` waits
+        /// indefinitely.
+        ///
         /// - Returns: `false` after the timeout; the decision may still come.
         func wait(_ timeout: Duration?) -> Bool {
             let deadline = timeout.map { DispatchTime.now() + .milliseconds($0.milliseconds) }

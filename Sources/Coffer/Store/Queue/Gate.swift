@@ -25,21 +25,27 @@ final class Gate: Sendable {
         fileprivate let state = Mutex(State.waiting)
         private let onDecision: @Sendable (Decision) -> Void
 
-        /// For a blocked thread.
+        /// Makes a ticket for a thread that blocks until the decision. It has no deadline.
         ///
-        /// - Parameter onDecision: Called once, outside the mutex.
+        /// - Parameters:
+        ///   - isSharing: Whether `Gate.pass()` may admit it.
+        ///   - onDecision: Called once with the decision, outside the gate's mutex.
         init(isSharing: Bool, onDecision: @escaping @Sendable (Decision) -> Void) {
             self.isSharing = isSharing
             self.onDecision = onDecision
             (deadline, threads) = (nil, nil)
         }
 
-        /// For a caller that waits without a thread.
+        /// Makes a ticket for a caller that waits without a thread.
         ///
         /// - Parameters:
         ///   - threads: Where `work` runs.
-        ///   - onRefusal: Called outside the mutex if the ticket is refused. Either this or `work`
-        ///     is called, once.
+        ///   - isSharing: Whether `Gate.pass()` may admit it.
+        ///   - deadline: When the gate refuses it with `.busy`, and what that error says was waited
+        ///     for; `nil` waits indefinitely.
+        ///   - work: Runs once on a thread of `threads`, after the gate has admitted the ticket.
+        ///   - onRefusal: Called with the reason, outside the gate's mutex, if the gate refuses the
+        ///     ticket. Either this or `work` is called, once.
         init(
             on threads: WorkThreads, isSharing: Bool = false,
             deadline: (ContinuousClock.Instant, String)? = nil,
@@ -60,20 +66,27 @@ final class Gate: Sendable {
         /// Whether nothing is decided yet.
         var isWaiting: Bool { state.withLock { $0 == .waiting } }
 
-        /// Refuses the ticket if it still waits.
+        /// Refuses the ticket with this error; does nothing if the ticket was admitted or refused
+        /// before.
         fileprivate func withdraw(_ error: StoreError) {
             guard decide(.cancelled) else { return }
             onDecision(.failure(error))
         }
 
-        /// - Parameter thread: `nil` for a ticket whose own thread waits.
+        /// Admits the ticket.
+        ///
+        /// - Parameter thread: The thread for its work; `nil` for a ticket whose own thread waits.
+        /// - Returns: `false` if the ticket was admitted or refused before. Nothing has then
+        ///   changed.
         fileprivate func admit(_ thread: WorkThread?) -> Bool {
             guard decide(.admitted) else { return false }
             onDecision(.success(thread))
             return true
         }
 
-        /// Decides the ticket; only the first decision counts.
+        /// Sets the ticket's state to `decision`, if the ticket still waits.
+        ///
+        /// - Returns: `false` if it was decided before; the earlier decision remains.
         private func decide(_ decision: State) -> Bool {
             state.withLock { state in
                 guard state == .waiting else { return false }
@@ -120,7 +133,10 @@ final class Gate: Sendable {
             }
         }
 
-        /// A thread for this ticket; `nil` if none is free. `WorkThreads` then knows of the gate.
+        /// Takes a thread from `threads` for a ticket in the queue of `gate`.
+        ///
+        /// - Returns: `nil` if no thread is free, or if an earlier ticket lacks one. `WorkThreads`
+        ///   then calls `gate.offer(_:)` when a thread is free.
         mutating func takeThread(_ threads: WorkThreads, for gate: Gate) -> WorkThread? {
             guard !lacksThread else { return nil }
             let thread = threads.take(for: gate)
@@ -128,7 +144,10 @@ final class Gate: Sendable {
             return thread
         }
 
-        /// Removes and returns the first ticket that can proceed: it has a thread, or one is free.
+        /// Removes and returns the first waiting ticket that needs no thread, or that gets a free
+        /// one.
+        ///
+        /// - Returns: `nil` if no ticket can proceed now.
         mutating func takeNext(for gate: Gate) -> Admission? {
             var index = 0
             while index < tickets.count {
@@ -160,7 +179,10 @@ final class Gate: Sendable {
     /// The number of tickets in the queue, including withdrawn ones that are not removed yet. O(1).
     var queueLength: Int { queue.withLock { $0.tickets.count } }
 
-    /// Joins the queue; the ticket's callback reports the decision.
+    /// Admits the ticket if a permit is free, and a thread if it needs one; otherwise appends it to
+    /// the queue. A closed gate refuses it.
+    ///
+    /// The ticket's callback reports the decision, possibly before this call returns.
     func enter(_ ticket: Ticket) {
         enum Next {
             case admit(WorkThread?)
@@ -187,7 +209,8 @@ final class Gate: Sendable {
         }
     }
 
-    /// Passes the permit to the first waiting ticket that can proceed.
+    /// Passes the caller's permit to the first waiting ticket that can proceed; if there is none,
+    /// the permit becomes free.
     func leave() {
         while true {
             let next: Admission? = queue.withLock { queue in
@@ -206,16 +229,20 @@ final class Gate: Sendable {
         }
     }
 
-    /// - Returns: `false` if the ticket was withdrawn in the meantime.
+    /// Admits the ticket with its thread.
+    ///
+    /// - Returns: `false` if the ticket was withdrawn in the meantime; its thread is then given
+    ///   back.
     private func admit(_ next: Admission) -> Bool {
         if next.ticket.admit(next.thread) { return true }
         next.thread?.giveBack()
         return false
     }
 
-    /// Admits the first ticket that lacks only a thread, with this one.
+    /// Takes a free permit and admits the first waiting ticket that needs a thread, with this one.
     ///
-    /// - Returns: `false` if no ticket lacks one.
+    /// - Returns: `false` if no permit is free or no ticket needs a thread. The caller keeps the
+    ///   thread.
     func offer(_ thread: WorkThread) -> Bool {
         while true {
             let ticket: Ticket? = queue.withLock { queue in
@@ -242,10 +269,10 @@ final class Gate: Sendable {
     /// Whether the first waiting ticket may share the holder's transaction.
     var isNextSharing: Bool { queue.withLock { $0.next?.isSharing ?? false } }
 
-    /// Passes the permit to the first waiting ticket if that one may share; otherwise the caller
-    /// keeps it.
+    /// Passes the caller's permit to the first waiting ticket, if that ticket may share the
+    /// caller's transaction (`isSharing`) and has a thread or gets one.
     ///
-    /// - Returns: Whether the permit was passed on.
+    /// - Returns: Whether the permit was passed on; otherwise the caller keeps it.
     func pass() -> Bool {
         while true {
             let next: Admission? = queue.withLock { queue in
@@ -264,19 +291,21 @@ final class Gate: Sendable {
         }
     }
 
-    /// Withdraws the ticket with `.cancelled`; an admitted ticket is not affected.
+    /// Refuses a waiting ticket with `.cancelled`; an admitted or refused ticket is not affected.
     func cancel(_ ticket: Ticket) {
         ticket.withdraw(
             StoreError(.cancelled, "the task was cancelled while it waited; nothing was done"))
     }
 
-    /// One alarm serves all tickets without a thread. It is set to the first deadline, and stopped
-    /// when the queue is empty.
+    /// Sets the alarm to this deadline of a ticket, unless it is set to an earlier one.
+    ///
+    /// One alarm serves all tickets without a thread. It is stopped when the queue is empty.
     private func setAlarm(_ queue: inout Queue, _ instant: ContinuousClock.Instant) {
         queue.alarm.set(instant) { [weak self] in self?.expireAll() }
     }
 
-    /// Withdraws the tickets whose deadline has passed.
+    /// Refuses the tickets whose deadline has passed with `.busy`, and sets the alarm to the next
+    /// deadline.
     private func expireAll() {
         let now = ContinuousClock.now
         let (due, lacksThread) = queue.withLock { queue in
@@ -293,7 +322,8 @@ final class Gate: Sendable {
         }
     }
 
-    /// Refuses all waiting and later tickets.
+    /// Refuses all waiting tickets, and later ones until `open()`, with this reason. Callers that
+    /// hold a permit keep it.
     func close(_ reason: StoreError) {
         let tickets = queue.withLock { queue in
             queue.closed = reason
@@ -344,7 +374,10 @@ final class Gate: Sendable {
         try waiter.result()
     }
 
-    /// The path without a queue: it creates no semaphore.
+    /// Takes a permit if one is free, without waiting; creates no semaphore.
+    ///
+    /// - Returns: `false` if no permit is free.
+    /// - Throws: The reason of `close(_:)` if the gate is closed.
     func enterAtOnce() throws(StoreError) -> Bool {
         enum Next {
             case admitted, wait

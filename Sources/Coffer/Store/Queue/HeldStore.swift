@@ -51,7 +51,8 @@ final class HeldStore {
         return gates
     }
 
-    /// The transaction of this store that the current thread is inside of, if any.
+    /// The innermost transaction of `store` whose body runs on the current thread; `nil` if there
+    /// is none.
     static func current(of store: ObjectIdentifier) -> HeldStore? {
         var held = innermost
         while let candidate = held {
@@ -61,14 +62,8 @@ final class HeldStore {
         return nil
     }
 
-    /// Runs `body`, and marks the current thread as inside a transaction of a store until it ends.
-    ///
-    /// - Parameters:
-    ///   - store: The store.
-    ///   - kind: Whether the transaction reads or writes.
-    ///   - scope: The transaction, which a nested call on the same store joins.
-    ///   - gate: The gate that admitted the transaction, for the search for deadlocks.
-    ///   - snapshotGate: The gate of the snapshot that it reads, if it reads one.
+    /// Runs `body` as the body of a transaction: meanwhile `current(of:)` and `gatesHeld` include
+    /// that transaction on this thread.
     static func hold<T>(
         _ store: ObjectIdentifier, kind: Kind, scope: TransactionScope, at gate: Gate,
         snapshotGate: Gate? = nil, _ body: () throws -> T

@@ -14,16 +14,19 @@ final class StopSignal: Sendable {
     private let isStopped = Atomic(false)
     private let state = Mutex(State())
 
-    /// Keeps the handle that `stop` interrupts, and the time, for a body that begins now. A stop
-    /// that was requested for an earlier body is forgotten. `end()` must follow.
+    /// Begins a body: `stop(_:since:)` now applies to it and interrupts statements of this handle.
+    /// An earlier reason to stop is forgotten.
     func begin(_ target: InterruptHandle) {
         isStopped.store(false, ordering: .relaxed)
         let now = ContinuousClock.now
         state.withLock { $0 = State(beginning: now, target: target) }
     }
 
-    /// Runs `work` when the body has to stop, on the thread that stops it: for a body that waits
-    /// for something other than a statement.
+    /// Keeps `work`, to be called once with the reason when `stop(_:since:)` stops the body, on the
+    /// thread that stops it. Calls it at once if the body was stopped before. Replaces earlier
+    /// work.
+    ///
+    /// It is for a body that waits for something other than a statement.
     func whenStopped(_ work: @escaping @Sendable (StoreError) -> Void) {
         let reason = state.withLock { state in
             state.onStop = work
@@ -32,15 +35,18 @@ final class StopSignal: Sendable {
         if let reason { work(reason) }
     }
 
-    /// Forgets the handle and the time: the body has ended, and `stop` does nothing.
+    /// Ends the body: `stop(_:since:)` does nothing until the next `begin(_:)`.
     func end() {
         state.withLock { $0 = State() }
     }
 
-    /// Asks the running body to stop if it began no later than `beginning`, and interrupts its
-    /// statement. An interrupted write rolls back its whole transaction.
+    /// Asks the running body to stop with this reason, if it began no later than `beginning`, and
+    /// interrupts its statement. An interrupted write rolls back its whole transaction.
     ///
-    /// - Returns: Whether a body was asked, and had not been asked before.
+    /// If the body was asked before, only interrupts its statement again; the first reason remains.
+    ///
+    /// - Returns: `true` if this call was the first to ask the body; `false` also if no body runs
+    ///   or it began later.
     @discardableResult
     func stop(_ reason: StoreError, since beginning: ContinuousClock.Instant = .now) -> Bool {
         let (isTold, onStop) = state.withLock {
@@ -91,12 +97,12 @@ final class Cancellation: Sendable {
         target.withLock { $0?.interrupt() }
     }
 
-    /// From now on, a cancellation also interrupts the running statement.
+    /// From now on, `cancel()` also interrupts the running statement of this connection.
     func aim(at handle: InterruptHandle) {
         target.withLock { $0 = handle }
     }
 
-    /// Notes that the body has ended.
+    /// From now on, `cancel()` interrupts no statement.
     func release() {
         target.withLock { $0 = nil }
     }

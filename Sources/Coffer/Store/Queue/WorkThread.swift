@@ -26,13 +26,14 @@ final class WorkThread: @unchecked Sendable {
         self.threads = threads
     }
 
-    /// Runs `work`, for which it was taken.
+    /// Runs `work` once on the thread, which was taken for it; after the current work, if that has
+    /// not ended.
     func start(_ work: @escaping @Sendable () -> Void) {
         self.work.withLock { $0 = work }
         hasWork.signal()
     }
 
-    /// Returns a thread that was taken but is not needed.
+    /// Returns the thread to its `WorkThreads`, because it was taken and gets no work.
     func giveBack() {
         if Self.current === self, isTakenForNext {
             isTakenForNext = false
@@ -43,12 +44,15 @@ final class WorkThread: @unchecked Sendable {
 
     /// Declares that the current thread's work does nothing more that others may wait for. A ticket
     /// admitted from now on may run after it on the same thread, so that no other thread has to
-    /// wake.
+    /// wake. Does nothing on a thread that belongs to no `WorkThreads`.
     static func willEnd() {
         current?.isEnding = true
     }
 
-    /// Takes the current thread for work that follows its current work, after `willEnd()`.
+    /// Takes the current thread for work that follows its current work.
+    ///
+    /// - Returns: `nil` if the current thread does not belong to `threads`, has not called
+    ///   `willEnd()`, or was taken already.
     static func takeForNext(of threads: WorkThreads) -> WorkThread? {
         guard let current, current.isEnding, !current.isTakenForNext, threads === current.threads
         else { return nil }
@@ -62,6 +66,8 @@ final class WorkThread: @unchecked Sendable {
     /// KiB on Darwin, 128 KiB with musl.
     private static let stackByteCountMin = 2 << 20
 
+    /// Starts the system's thread, which then waits for work.
+    ///
     /// - Returns: `false` if the system refuses a thread.
     func begin() -> Bool {
         #if canImport(Darwin)
@@ -117,7 +123,10 @@ final class WorkThread: @unchecked Sendable {
         }
     }
 
-    /// - Returns: `false` if no work came in time and none can come later.
+    /// Blocks until the thread has work.
+    ///
+    /// - Returns: `false` if no work came within `idleDuration` and none can come later, because
+    ///   the thread was removed from its `WorkThreads`.
     private func waitForWork() -> Bool {
         let deadline = DispatchTime.now() + .milliseconds(threads.idleDuration.milliseconds)
         if hasWork.wait(timeout: deadline) == .success { return true }

@@ -51,9 +51,13 @@ final class WorkThreads: Sendable {
     private let begin: @Sendable (WorkThread) -> Bool
     private let state = Mutex(State())
 
+    /// Begins without threads; they are created when work comes.
+    ///
     /// - Parameters:
+    ///   - maximumRunningCount: The most threads whose work is not waiting.
+    ///   - maximumThreadCount: The most threads that exist.
     ///   - idleDuration: How long a thread without work is kept.
-    ///   - begin: Starts a thread; `false` if the system refuses it.
+    ///   - begin: Starts a thread; returns `false` if the system refuses it.
     init(
         maximumRunningCount: Int, maximumThreadCount: Int, idleDuration: Duration,
         begin: @escaping @Sendable (WorkThread) -> Bool = { $0.begin() }
@@ -77,7 +81,7 @@ final class WorkThreads: Sendable {
             hint: "End bodies sooner; one that waits for something else keeps its thread.")
     }
 
-    /// Runs `work` as soon as a thread is free.
+    /// Runs `work` on a thread of `shared` as soon as one is free, and does not wait for it.
     static func run(_ work: @escaping @Sendable () -> Void) {
         everybody.run(work)
     }
@@ -86,10 +90,10 @@ final class WorkThreads: Sendable {
 
     // MARK: For gates
 
-    /// Takes a thread for a ticket at this gate.
+    /// Takes a thread for a ticket at this gate; creates one if necessary and allowed.
     ///
-    /// - Returns: `nil` if none is free, or if other gates wait already. The gate then gets one
-    ///   through `offer(_:)`.
+    /// - Returns: `nil` if none is free, or if other gates wait for a thread already. Then the gate
+    ///   waits for one too, and gets it through `Gate.offer(_:)`.
     func take(for gate: Gate) -> WorkThread? {
         while true {
             let found: Found? = state.withLock { state in
@@ -105,7 +109,8 @@ final class WorkThreads: Sendable {
         }
     }
 
-    /// Notes that another ticket at this gate lacks only a thread.
+    /// Adds the gate to the end of those that wait for a thread. It gets one through
+    /// `Gate.offer(_:)`.
     func wait(_ gate: Gate) {
         state.withLock { $0.gates.append(gate) }
     }
@@ -142,8 +147,8 @@ final class WorkThreads: Sendable {
 
     private static let alarms = DispatchQueue(label: "coffer.threads")
 
-    /// Gives each free thread to the gate that has waited longest for one, until there is no free
-    /// thread or no such gate. A gate without waiting bodies leaves the thread free.
+    /// Passes each free thread to the next gate that waits for one, by `Gate.offer(_:)`, until none
+    /// is free or no gate waits.
     private func offerFree() {
         while true {
             let next: (Gate, Found)? = state.withLock { state in
@@ -168,15 +173,16 @@ final class WorkThreads: Sendable {
 
     // MARK: For threads
 
-    /// Takes back a thread that has ended its work.
+    /// Marks the thread, whose work has ended, as idle. Gates that wait for a thread get it at
+    /// once.
     func didEnd(_ thread: WorkThread) {
         putBack(thread)
         offerFree()
     }
 
-    /// Removes a thread that has been idle for `idleDuration`.
+    /// Removes an idle thread, so that it gets no more work.
     ///
-    /// - Returns: `false` if it was taken for work.
+    /// - Returns: `false` if the thread was taken for work; it then remains.
     func remove(_ thread: WorkThread) -> Bool {
         state.withLock { state in
             guard let index = state.idle.lastIndex(where: { $0 === thread }) else { return false }
@@ -186,7 +192,9 @@ final class WorkThreads: Sendable {
         }
     }
 
-    /// Runs `wait`, which blocks this thread until another thread acts.
+    /// Runs `wait`, which blocks this thread until another thread acts, and returns its result.
+    ///
+    /// A thread of a `WorkThreads` does not count as running meanwhile, so another thread may run.
     static func whileBlocked<T>(_ wait: () -> T) -> T {
         guard let threads = WorkThread.current?.threads else { return wait() }
         threads.state.withLock { $0.runningCount -= 1 }

@@ -34,11 +34,12 @@ final class WriteCounters: Sendable {
         }
     }
 
-    /// Counts a commit, which ends the running write as well.
+    /// Counts the end of a commit, which ends the running write as well.
     ///
     /// - Parameters:
     ///   - count: The bodies with work in the transaction; zero does not count as a commit.
     ///   - beginning: When COMMIT began.
+    ///   - isDurable: Whether COMMIT succeeded; otherwise the bodies count as undone.
     ///   - cache: The writer's cache hits and misses since the last commit.
     ///   - waitingCount: The number of writes in the queue.
     func didCommit(
@@ -71,12 +72,16 @@ final class WriteCounters: Sendable {
     }
 
     /// Counts a group whose transaction is gone, which ends the running write as well.
+    ///
+    /// - Parameter count: The bodies of the group, which count as undone.
     func didAbandon(_ count: Int) {
         counts.withLock { $0.running = nil }
         didUndo(count)
     }
 
-    /// - Parameter count: How many bodies left no work behind.
+    /// Counts bodies that were undone.
+    ///
+    /// - Parameter count: How many; zero changes nothing.
     func didUndo(_ count: Int) {
         guard count > 0 else { return }
         metrics.undone.increment(by: Int64(count))

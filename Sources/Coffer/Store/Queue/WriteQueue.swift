@@ -93,9 +93,11 @@ final class WriteQueue: Sendable {
 
         var error: (any Error)? { if case .failed(let error) = self { error } else { nil } }
 
-        /// The result for the caller, once the outcome of everything the body saw is known.
+        /// The result for the caller, once it is known whether the group was committed.
         ///
-        /// - Parameter failure: Why the group's work was undone, if it was.
+        /// - Parameter failure: Why the group's work was undone; `nil` if it was committed.
+        /// - Returns: `failure`, if there is one. Otherwise the work to run after the commit, which
+        ///   is empty for an undone body, or the error of the body.
         func result(_ failure: StoreError?) -> Result<AfterCommit, any Error> {
             if let failure { return .failure(failure) }
             switch self {
@@ -118,7 +120,10 @@ final class WriteQueue: Sendable {
     private let checkpointer: Checkpointer
     private let limits: Configuration.GroupCommit
 
-    /// - Parameter turns: The write gate, with one permit.
+    /// Makes the queue of the pool's writer.
+    ///
+    /// - Parameter writeGate: The gate that admits one user of the writer at a time; it has one
+    ///   permit.
     init(
         pool: ConnectionPool, writeGate: Gate, checkpointer: Checkpointer,
         observers: CommitObservers
@@ -136,7 +141,12 @@ final class WriteQueue: Sendable {
 
     // MARK: Two ways to wait
 
-    /// Runs `body` on this thread once the write gate admits it, and returns when it is durable.
+    /// Runs `body` on this thread once the write gate admits it. Returns when its work is durable
+    /// and the work for after the commit has run.
+    ///
+    /// - Throws: What `body` throws, once its work is undone. The errors of
+    ///   `Gate.waitUnlessDeadlocked`, and of BEGIN. The error of COMMIT, or `.rolledBack` if
+    ///   another body of the group made SQLite end the transaction; both replace what `body` threw.
     func write(_ request: Request, _ body: (TransactionScope) throws -> Void) throws {
         let beginning = ContinuousClock.now
         try gate.waitUnlessDeadlocked(
@@ -153,7 +163,11 @@ final class WriteQueue: Sendable {
         try ending.result(failure).get().run()
     }
 
-    /// The same without blocking a thread while it waits; `body` runs on a thread of `WorkThreads`.
+    /// Does the same without blocking a thread while it waits; `body` runs on a thread of
+    /// `WorkThreads`.
+    ///
+    /// - Throws: As the synchronous form, without `.wouldDeadlock`; `.cancelled` if the task was
+    ///   cancelled.
     func write(
         _ request: Request, _ body: @escaping @Sendable (TransactionScope) throws -> Void
     ) async throws {
@@ -204,7 +218,10 @@ final class WriteQueue: Sendable {
         }
     }
 
-    /// - Returns: Whether this is the first body of its group.
+    /// Prepares the writer for one body: begins a transaction, with its recording, if none is open.
+    ///
+    /// - Returns: Whether the body is the first of its group.
+    /// - Throws: The errors of opening the writer and of BEGIN, such as `.busy`.
     private func begin(_ request: Request) throws(StoreError) -> Bool {
         let isFirst = !pool.writer.isInTransaction
         if isFirst {
@@ -219,6 +236,8 @@ final class WriteQueue: Sendable {
         return isFirst
     }
 
+    /// Does nothing if the transaction is open or its recording has not failed.
+    ///
     /// - Throws: The recording's failure, if SQLite ended the transaction during it.
     private func requireTransaction() throws(StoreError) {
         guard !pool.writer.isInTransaction, let failure = recording?.failure else { return }
@@ -226,17 +245,23 @@ final class WriteQueue: Sendable {
         throw failure
     }
 
-    /// Whether the next in the queue may continue in the same transaction while this caller waits.
+    /// Whether the next write in the queue may continue in the same transaction while this caller
+    /// waits: both share commits, the transaction is open, the group has room, and this thread is
+    /// in no body of any store.
     private func canPassOn(_ request: Request) -> Bool {
         request.sharesTurns && gate.isNextSharing && pool.writer.isInTransaction && hasRoom
             && !HeldStore.isInsideAny
     }
 
-    /// Passes the write gate to the next in the queue, which continues in the same transaction.
+    /// Passes the write gate to the next write in the queue, which continues in the same
+    /// transaction.
     ///
-    /// - Parameter settle: Called after the commit, on any thread. An undone body waits for the
-    ///   commit too: it saw what others did, and that is not durable yet.
-    /// - Returns: Whether the gate was passed on.
+    /// An undone body waits for the commit too: it saw what others did, and that is not durable
+    /// yet.
+    ///
+    /// - Parameter settle: Called after the commit, on any thread, with the reason of its failure
+    ///   or `nil`.
+    /// - Returns: Whether the gate was passed on. If not, `settle` is not called.
     private func passOn(_ ending: Ending, _ settle: @escaping Settle) -> Bool {
         // Before the gate is passed on, because from then on others may commit.
         group.withLock { $0.members.append(Member(isKept: ending.isKept, settle: settle)) }
@@ -251,9 +276,11 @@ final class WriteQueue: Sendable {
             && beginning.duration(to: .now) < limits.maximumDuration
     }
 
-    /// Ends a write that does not pass the gate on, and with it the group.
+    /// Ends a write that does not pass the gate on, and its group: commits the transaction, or
+    /// abandons the group if the transaction is gone. Leaves the write gate.
     ///
-    /// - Returns: Why the work of the group was undone, if it was.
+    /// - Returns: The error that replaces the body's result: that of COMMIT, or `.rolledBack` if
+    ///   SQLite ended the transaction although the body returned. Otherwise `nil`.
     private func end(_ ending: Ending) -> StoreError? {
         guard pool.writer.isInTransaction else {
             let failure = abandon(because: ending.error)
@@ -265,7 +292,11 @@ final class WriteQueue: Sendable {
         return commit(Member(isKept: ending.isKept) { _ in })
     }
 
-    /// Makes the group durable, settles its members and admits the next in the queue.
+    /// Commits the transaction, reports the outcome to all members of the group, and leaves the
+    /// write gate. If the next write must wait for a checkpoint, the gate is left when that has
+    /// ended.
+    ///
+    /// - Returns: Why nothing was committed; `nil` if the group's work is durable.
     private func commit(_ own: Member) -> StoreError? {
         let beginning = ContinuousClock.now
         var failure: StoreError?
@@ -304,9 +335,10 @@ final class WriteQueue: Sendable {
     }
 
     /// Ends a group whose transaction is gone: SQLite ended it, or it failed to begin or was
-    /// undone.
+    /// undone. Its earlier members get `.rolledBack`. Leaves the write gate.
     ///
-    /// - Returns: The error delivered to the group's earlier members, or `nil` if there were none.
+    /// - Parameter error: What ended it; the cause of the members' error.
+    /// - Returns: The error for the earlier members; `nil` if there were none.
     private func abandon(because error: (any Error)?) -> StoreError? {
         recording?.stop()
         recording = nil
