@@ -13,17 +13,22 @@ extension Store {
     /// change: a fresh connection opens with the new key, and the old key no longer opens. A crash
     /// leaves the old key or the new one. After `rekey` has returned, a power loss does not bring
     /// the old key back, whatever the configuration's durability. After a failure the store goes on
-    /// under the old key, with every row. The error says so if no proof was possible. If the new
-    /// key then holds, reads and writes throw `.wrongKey` until ``reopen(with:)``.
+    /// under the old key, with every row. If it is not proven which key the file has, the error
+    /// says so. If the file then has the new key, reads and writes throw `.wrongKey` until
+    /// ``reopen(with:)``.
     ///
     /// - Parameter key: The new key. Never empty. The salt is kept.
-    /// - Returns: Whether the main file without its WAL is under the new key as well. In WAL, a
-    ///   read of another process can delay that until the read ends; see ``RekeyReport``.
+    /// - Returns: A report that says whether the main file without its WAL is under the new key as
+    ///   well. In WAL, a read of another process can delay that until the read ends; see
+    ///   ``RekeyReport``.
     /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout` or another
     ///   process holds the file; `.full` if there is no room for the journal; `.damaged` if a page
-    ///   fails authentication; `.io`; `.readOnly`; `.unsupported` without a file; `.misuse` inside
-    ///   a body, for the same key or for another salt; `.wouldDeadlock` in a cycle of waits:
-    ///   running work waits, in a body of another store, for something that waits for `rekey`.
+    ///   fails authentication; `.io` if the file cannot be read or written; `.readOnly` for a store
+    ///   that was opened for reading only, or a file with several names (hard links);
+    ///   `.unsupported` for a store without a file; `.suspended`, `.closed`; `.misuse` inside a
+    ///   body of this store, for an empty key, for the same key or for another salt;
+    ///   `.wouldDeadlock` in a cycle of waits: running work waits, in a body of another store, for
+    ///   something that waits for `rekey`.
     /// - Complexity: O(*pages*) time and disk (the journal grows to the size of the file);
     ///   O(1) memory.
     @discardableResult
@@ -49,8 +54,9 @@ extension Store {
         }
     }
 
-    /// Changes the key of the file, as `rekey(to:)`. Throws an error that also says which key the
-    /// file then has: the old one, the new one, neither, or that it is not known.
+    /// Changes the key as `rekey(to:)` does.
+    ///
+    /// - Throws: The error of `rekey(to:)`, and which key the file has now.
     package func changeKey(to key: borrowing StoreKey) async throws(RekeyFailure) -> RekeyReport {
         let key = KeyBox(key.copy())
         return try await Self.offPool { [core] () throws(RekeyFailure) in
@@ -58,19 +64,25 @@ extension Store {
         }
     }
 
-    /// Moves the pages that a key change left in the WAL into the main file, without stopping
-    /// another process's writer, and counts the pages that still have another key.
+    /// Moves the pages that a key change left in the WAL into the main file. Does not stop writers
+    /// of other processes.
     ///
+    /// - Returns: The report, whose `oldPageCount` is the number of pages that still have another
+    ///   key.
+    /// - Throws: `StoreError` `.damaged` if such pages remain although the whole WAL was moved;
+    ///   `.busy`, `.wouldDeadlock`, `.misuse` and `.unsupported` as `rekey(to:)`; `.suspended`,
+    ///   `.closed`.
     /// - Complexity: O(*pages*).
     package func finishRekey() async throws -> RekeyReport {
         try await Self.offPool { [core] () throws(StoreError) in try core.finishRekey() }
     }
 
-    /// Whether the main file without its WAL opens with the key.
+    /// Whether the main file without its WAL opens with the store's key.
     ///
-    /// It does not while a key change is in the WAL and was not moved yet.
+    /// `false` while a key change is in the WAL and was not moved yet, or if page 1 of the main
+    /// file is damaged.
     ///
-    /// - Throws: `StoreError` `.io` if the main file cannot be read; errors of a read.
+    /// - Throws: `StoreError` `.io` if the main file cannot be read; otherwise as `read(_:)`.
     /// - Complexity: O(1).
     package func opensWithoutWAL() throws -> Bool {
         try read { tx in
@@ -85,14 +97,16 @@ extension Store {
         }
     }
 
-    /// Reopens every connection with another key, after another process has changed it.
+    /// Reopens every connection with another key, after another process has changed the file's key.
+    /// A suspended store is open again afterwards.
     ///
-    /// Until then reads and writes throw `.wrongKey`.
+    /// Before this call, reads and writes throw `.wrongKey`.
     ///
     /// - Parameter key: The key that the file has now.
     /// - Throws: `StoreError` `.wrongKey` and other errors of opening, which leave the store as it
-    ///   was; `.busy` if running work does not end within `waitTimeout`; `.unsupported` without a
-    ///   file; `.misuse` inside a body; `.wouldDeadlock` as for ``rekey(to:)``.
+    ///   was; `.busy` if running work does not end within `waitTimeout`; `.unsupported` for a store
+    ///   without a file; `.closed`; `.misuse` inside a body of this store, or if the cipher
+    ///   settings of the file have changed; `.wouldDeadlock` as for ``rekey(to:)``.
     public func reopen(with key: borrowing StoreKey) throws {
         try core.reopen(with: key)
     }
@@ -110,15 +124,15 @@ extension Store {
 
     /// Closes the file and admits nothing until ``resume()``: every lock is released.
     ///
-    /// Use it where the system ends processes that hold a lock in the background. Running work may
-    /// end within `waitTimeout`; after that it is stopped, undone and gets `.suspended`. Work that
-    /// waits in the queue or comes later gets `.suspended` as well. Safe to call twice. The key
-    /// stays in memory.
+    /// Use it where the system ends processes that hold a lock in the background. Running reads and
+    /// writes may end within `waitTimeout`; after that they are stopped, undone and throw
+    /// `.suspended`. Reads and writes that wait in the queue or come later throw `.suspended` as
+    /// well. A second call does nothing. The key stays in memory.
     ///
-    /// - Throws: `StoreError` `.busy` if a body did not end even then, because it does not use the
-    ///   store: the store then goes on; `.closed`; `.unsupported` without a file, because
-    ///   everything would be lost; `.misuse` inside a body; `.wouldDeadlock` as for ``rekey(to:)``:
-    ///   the store then goes on.
+    /// - Throws: `StoreError` `.busy` if a body did not end although it was stopped, because it
+    ///   does not use the store: the store then goes on; `.closed`; `.unsupported` for a store
+    ///   without a file, because everything would be lost; `.misuse` inside a body of this store;
+    ///   `.wouldDeadlock` as for ``rekey(to:)``: the store then goes on.
     public func suspend() throws {
         try core.suspend()
     }
@@ -131,7 +145,8 @@ extension Store {
         try await Self.offPool { [core] () throws(StoreError) in try core.suspend() }
     }
 
-    /// Opens the file again after ``suspend()``. Does nothing if the store is not suspended.
+    /// Opens the file again after ``suspend()``, and admits reads and writes. Does nothing if the
+    /// store is not suspended.
     ///
     /// - Throws: The errors of opening, such as `.notFound` if the file went away, or `.wrongKey`
     ///   if another process has changed the key in the meantime: the store is then still suspended,
@@ -151,17 +166,18 @@ extension Store {
     // MARK: End
 
     /// Waits for running reads and writes, and for those that queued before it, then closes the
-    /// file. Safe to call twice. The contents of a store without a file are gone.
+    /// file. A second call does nothing. The contents of a store without a file are gone.
     ///
-    /// Later work gets `.closed`.
+    /// Later reads and writes throw `.closed`.
     ///
-    /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout`; the
-    ///   store is then still open. `.misuse` inside a body; `.wouldDeadlock` as for ``rekey(to:)``.
+    /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout`; the store
+    ///   is then still open. `.misuse` inside a body of this store; `.wouldDeadlock` as for
+    ///   ``rekey(to:)``.
     public func close() throws {
         try core.close()
     }
 
-    /// Waits for running reads and writes, then closes the file. Safe to call twice.
+    /// Waits for running reads and writes, then closes the file. A second call does nothing.
     ///
     /// - Throws: As the synchronous form.
     public func close() async throws {

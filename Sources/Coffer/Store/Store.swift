@@ -206,9 +206,9 @@ public final class Store: Sendable {
 
     private static let wholeStores = Gate(permitCount: 64)
 
-    /// Runs blocking work on a thread that may block. It is for opening, closing and copying whole
-    /// stores, which is rare. Work that many tasks may wait for has a `Gate`, where they hold no
-    /// thread.
+    /// Runs blocking work on a thread that may block, and returns its result or throws its error.
+    /// At most 64 such calls run at once. It is for opening, closing and copying whole stores,
+    /// which is rare. Work that many tasks may wait for has a `Gate`, where they hold no thread.
     static func offPool<T: Sendable, E: Error>(
         _ work: @escaping @Sendable () throws(E) -> T
     ) async throws(E) -> T {
@@ -240,6 +240,8 @@ private final class HeldWork<T: Sendable, E: Error>: Sendable {
         self.work = Mutex(work)
     }
 
+    /// Removes and returns the work.
+    ///
     /// - Returns: `nil` if it was taken before.
     func take() -> Work? {
         work.withLock { work in

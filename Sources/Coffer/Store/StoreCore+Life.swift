@@ -1,10 +1,13 @@
 /// Changes of the store's life, which run while nothing else uses the store.
 extension StoreCore {
-    /// Runs `work` while nothing else uses the store; only for the holder of the life gate.
+    /// Waits until running reads and writes have ended, then runs `work` while nothing else uses
+    /// the store. Only for the holder of the life gate.
     ///
-    /// - Parameter isLast: Whether no checkpoint may run afterwards.
-    /// - Throws: `.busy` if running work does not end within `waitTimeout`; `.wouldDeadlock` if it
-    ///   waits for a body that this thread is inside of.
+    /// - Parameter isLast: Whether no checkpoint may run after `work`.
+    /// - Returns: What `work` returns.
+    /// - Throws: What `work` throws; `.busy` if running reads and writes do not end within
+    ///   `waitTimeout`; `.wouldDeadlock` if they wait for a body of another store that this thread
+    ///   is inside of; `.suspended` or `.closed` if the store admits nothing.
     private func withExclusiveAccess<T>(
         isLast: Bool = false, _ work: () throws(StoreError) -> T
     ) throws(StoreError) -> T {
@@ -24,7 +27,9 @@ extension StoreCore {
         return try checkpointer.pausing(isLast: isLast, work)
     }
 
-    /// - Throws: `.misuse` inside a body of this store on this thread.
+    /// Does nothing unless this thread is inside a body of this store.
+    ///
+    /// - Throws: `.misuse` inside such a body.
     func requireOutside() throws(StoreError) {
         guard HeldStore.current(of: id) == nil else {
             throw StoreError(
@@ -33,10 +38,12 @@ extension StoreCore {
         }
     }
 
-    /// Runs one change of the store's life at a time.
+    /// Runs `work`, one change of the store's life at a time, and keeps the life that it sets.
     ///
-    /// - Throws: `.misuse` in a body; `.busy` if another change does not end within `waitTimeout`;
-    ///   `.wouldDeadlock`.
+    /// - Returns: What `work` returns.
+    /// - Throws: What `work` throws; `.misuse` inside a body of this store; `.busy` if another
+    ///   change does not end within `waitTimeout`; `.wouldDeadlock` if the wait for that change
+    ///   would close a cycle of waits.
     private func changeLife<T>(
         _ work: (inout Life) throws(StoreError) -> T
     ) throws(StoreError) -> T {
@@ -65,7 +72,10 @@ extension StoreCore {
         }.get()
     }
 
-    /// Changes the key and logs the outcome; only for the holder of the life gate.
+    /// Changes the key while nothing else uses the store, and logs the outcome. Only for the holder
+    /// of the life gate.
+    ///
+    /// - Returns: The report; otherwise the error, and which key is valid.
     private func changeKey(
         to key: borrowing StoreKey
     ) -> Result<RekeyReport, RekeyFailure> {
@@ -91,15 +101,21 @@ extension StoreCore {
         return result
     }
 
-    /// Moves the pages that a key change left in the WAL, and counts the pages that still have
-    /// another key.
+    /// Moves the pages that a key change left in the WAL, while nothing else uses the store, and
+    /// counts the pages that still have another key.
+    ///
+    /// - Throws: As `ConnectionPool.finishRekey()`; `.misuse`, `.busy` and `.wouldDeadlock` as
+    ///   `rekey(to:)`; `.suspended`, `.closed`.
     func finishRekey() throws(StoreError) -> RekeyReport {
         try changeLife { _ throws(StoreError) in
             try withExclusiveAccess { () throws(StoreError) in try pool.finishRekey() }
         }
     }
 
-    /// Reopens every connection with another key.
+    /// Reopens every connection with another key. A suspended store is open again afterwards.
+    /// Observers learn that anything may have changed.
+    ///
+    /// - Throws: As `Store.reopen(with:)`; the store is then as it was.
     func reopen(with key: borrowing StoreKey) throws(StoreError) {
         try changeLife { life throws(StoreError) in
             if life == .suspended {
@@ -116,8 +132,10 @@ extension StoreCore {
 
     // MARK: Pause
 
-    /// Lets running work end, or undoes it after `waitTimeout`. Then closes all connections and
-    /// admits nothing.
+    /// Lets running work end, and undoes what has not ended after `waitTimeout`. Then closes all
+    /// connections and admits nothing. Does nothing if the store is suspended.
+    ///
+    /// - Throws: As `Store.suspend()`; the store then goes on.
     func suspend() throws(StoreError) {
         try changeLife { life throws(StoreError) in
             switch life {
@@ -137,7 +155,10 @@ extension StoreCore {
         }
     }
 
-    /// Admits nothing, and ends running work.
+    /// Refuses waiting and later work with this reason, and waits until running work has ended or
+    /// was stopped.
+    ///
+    /// - Throws: `.busy` if a body does not end; the store then admits work again.
     private func drain(_ reason: StoreError) throws(StoreError) {
         queue.gate.close(reason)
         readGate.close(reason)
@@ -170,7 +191,9 @@ extension StoreCore {
             && readGate.waitUntilEmpty(timeout: deadline - .now)
     }
 
-    /// Reopens the connections and admits work.
+    /// Opens the writer again and admits work. Does nothing if the store is not suspended.
+    ///
+    /// - Throws: As `Store.resume()`; the store is then still suspended.
     func resume() throws(StoreError) {
         try changeLife { life throws(StoreError) in
             guard life == .suspended else { return }

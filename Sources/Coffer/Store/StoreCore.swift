@@ -35,6 +35,8 @@ final class StoreCore: Sendable {
         try self.init(pool, derivationDuration: opening.derivationDuration)
     }
 
+    /// Makes a core with one connection, to a new and empty database that has no file.
+    ///
     /// - Parameter location: In memory, or temporary.
     convenience init(
         without location: Location, configuration: Configuration
@@ -71,7 +73,8 @@ final class StoreCore: Sendable {
         pool.file?.release()
     }
 
-    /// Fits the caches of connections that no body uses now to a smaller share of the page caches.
+    /// Fits the cache of each connection that no body uses now to its share of the page caches,
+    /// which has become smaller.
     private func fitIdleCaches() {
         while (try? readGate.enterAtOnce()) == true {
             defer { readGate.leave() }
@@ -119,7 +122,11 @@ final class StoreCore: Sendable {
         return try returned.value()
     }
 
-    /// Runs a write inside a write body of the same store in a savepoint of its transaction.
+    /// Runs a write inside a write body of the same store, in a savepoint of its transaction.
+    ///
+    /// - Parameter held: The transaction of that body.
+    /// - Throws: What `body` throws, after the savepoint is undone; `.misuse` if `held` only reads;
+    ///   otherwise as `TransactionScope.inSavepoint`.
     private func joinWrite<T>(
         _ held: HeldStore, _ body: (inout WriteTransaction) throws -> T
     ) throws -> T {
@@ -141,8 +148,9 @@ final class StoreCore: Sendable {
         }
     }
 
-    /// Checks on the writer whether another connection has committed. Does nothing while a write
-    /// runs, because a write checks by itself.
+    /// Tells the observers of commits if another connection has committed, as the writer sees it.
+    /// Does nothing while a write runs, because each write checks by itself, or while the store
+    /// admits nothing.
     func askForForeignCommits() {
         guard (try? queue.gate.wait(timeout: .zero, for: "the writer")) != nil else { return }
         defer { queue.gate.leave() }
@@ -217,6 +225,15 @@ final class StoreCore: Sendable {
     }
 
     /// Runs the body of a read in an open transaction.
+    ///
+    /// - Parameters:
+    ///   - scope: The state of that transaction.
+    ///   - gate: The gate at which others wait for the body to end.
+    ///   - snapshotGate: The gate at which other reads of the same snapshot wait; `nil` without
+    ///     one.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws; the reason, if one of its verbs was refused because it must
+    ///   stop.
     func run<T>(
         _ body: (inout ReadTransaction) throws -> T, in scope: TransactionScope, at gate: Gate,
         snapshotGate: Gate? = nil

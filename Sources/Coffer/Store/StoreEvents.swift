@@ -75,14 +75,16 @@ struct StoreEvents: Sendable {
 
     // MARK: The file
 
-    /// Logs a body's failure if the file caused it.
+    /// Logs the error if it is `.damaged` or `.wrongKey` and the file of this connection caused it;
+    /// otherwise logs nothing.
     func failed(_ error: any Error, on connection: Connection) {
         // The error may come from another store that was used inside the body.
         guard let error = error as? StoreError, let handle = connection.handle else { return }
         if handle.sawFailure(of: error.code) { failed(error) }
     }
 
-    /// Logs the failure of one of the store's own connections.
+    /// Logs an error of one of the store's own connections if it is `.damaged` or `.wrongKey`;
+    /// otherwise logs nothing.
     func failed(_ error: StoreError) {
         switch error.code {
         case .damaged: logger?.error("damage found", metadata: Self.facts(error))
@@ -117,14 +119,22 @@ struct StoreEvents: Sendable {
 
     // MARK: Writes
 
-    /// - Parameter count: The bodies that are undone although they did nothing wrong.
+    /// Logs that SQLite ended a transaction that several writes shared.
+    ///
+    /// - Parameters:
+    ///   - count: The bodies that are undone although they did nothing wrong.
+    ///   - error: What ended the transaction; `nil` if no body failed.
     func groupUndone(count: Int, _ error: (any Error)?) {
         logger?.warning(
             "writes were rolled back with another one",
             metadata: Self.facts(error).merging(["count": "\(count)"]) { $1 })
     }
 
-    /// - Parameter count: The bodies that the commit was to make durable.
+    /// Logs that COMMIT failed.
+    ///
+    /// - Parameters:
+    ///   - count: The bodies that the commit was to make durable.
+    ///   - error: Why it failed.
     func commitFailed(count: Int, _ error: StoreError) {
         logger?.warning(
             "commit failed", metadata: Self.facts(error).merging(["count": "\(count)"]) { $1 })
@@ -140,7 +150,7 @@ struct StoreEvents: Sendable {
         return facts
     }
 
-    /// The first 16 pages are enough to know where to look.
+    /// The first 16 numbers, separated by spaces, and an ellipsis if there are more.
     private static func text(_ pages: [Int]) -> Logger.MetadataValue {
         let first = pages.prefix(16).map(String.init).joined(separator: " ")
         return "\(first)\(pages.count > 16 ? " …" : "")"
@@ -148,7 +158,8 @@ struct StoreEvents: Sendable {
 }
 
 extension Handle {
-    /// Whether the file caused a failure of this kind.
+    /// Whether a page of the file failed (`.damaged`), or its key did (`.wrongKey`); `false` for
+    /// other codes.
     fileprivate func sawFailure(of code: StoreError.Code) -> Bool {
         switch code {
         case .damaged: failures.sawDamage

@@ -56,14 +56,13 @@ final class StoreMetrics: Sendable {
     // Times of reads are nanoseconds of uptime, or 0 without a backend. An optional instant of the
     // standard library's clock would cost such a read 300 instructions.
 
-    /// When a read began, or its wait.
+    /// The time now, as nanoseconds of uptime; 0 without a backend.
     func beginning() -> UInt64 { isOn ? DispatchTime.now().uptimeNanoseconds : 0 }
 
-    /// Adds the time since `beginning` to the timer of the waits of reads. Does nothing for 0,
-    /// which `beginning()` returns if nobody collects metrics.
+    /// Records how long a read waited.
     ///
-    /// - Parameter beginning: When the wait began, in nanoseconds of `DispatchTime`'s clock.
-    /// - Returns: When the wait ended, by the same clock; 0 for 0.
+    /// - Parameter beginning: When the wait began, as `beginning()` returned it; 0 records nothing.
+    /// - Returns: The time now, as nanoseconds of uptime; 0 if `beginning` is 0.
     func didWait(since beginning: UInt64) -> UInt64 {
         beginning == 0 ? 0 : record(readWait, since: beginning)
     }
@@ -81,7 +80,8 @@ final class StoreMetrics: Sendable {
 }
 
 extension StoreMetrics {
-    /// Called after each read, so it touches a counter only if there is something to count.
+    /// Adds the hits and misses to their counters. It is called after each read, so it touches a
+    /// counter only if there is something to count.
     func add(_ cache: CacheCounts) {
         if cache.hitCount > 0 { cacheHits.increment(by: Int64(cache.hitCount)) }
         if cache.missCount > 0 { cacheMisses.increment(by: Int64(cache.missCount)) }

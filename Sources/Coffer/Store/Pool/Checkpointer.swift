@@ -59,7 +59,8 @@ final class Checkpointer: Sendable {
         var delay = Checkpointer.firstDelay
         var alarm = Alarm()
 
-        /// Notes that the checkpoint was finished.
+        /// Ends the debt: nothing is owed, no attempt follows, and the next debt begins with the
+        /// shortest delay.
         mutating func end() {
             (isOwed, delay) = (false, Checkpointer.firstDelay)
             alarm.stop()
@@ -80,7 +81,10 @@ final class Checkpointer: Sendable {
         /// Whether no connection may be opened: the store is suspended or closed.
         var isStopped = false
 
-        /// The connection, opened if necessary; `nil` if none may be opened.
+        /// Returns the connection for checkpoints, opened if necessary.
+        ///
+        /// - Returns: `nil` if none may be opened: the store is suspended or closed.
+        /// - Throws: The errors of opening.
         mutating func connection(_ pool: ConnectionPool) throws(StoreError) -> Connection? {
             guard !isStopped else { return nil }
             if reader == nil { reader = try pool.openReader(isCounted: false) }
@@ -128,7 +132,12 @@ final class Checkpointer: Sendable {
 
     // MARK: After a commit
 
-    /// What a WAL of that many frames needs.
+    /// Decides what the WAL needs after a commit.
+    ///
+    /// Treats the WAL as restarted if it is shorter than before, or not longer than what a
+    /// checkpoint has moved.
+    ///
+    /// - Parameter count: The frames in the WAL after the commit.
     func need(after count: Int) -> Need {
         state.withLock { state in
             if count < state.frameCount || count <= state.counts.movedFrameCount {
@@ -172,8 +181,11 @@ final class Checkpointer: Sendable {
         state.restartCount += 1
     }
 
-    /// Moves what can be moved, on the checkpoint thread, and then leaves the write gate if `need`
-    /// keeps it. Reads that must end have been asked to when this returns.
+    /// Begins what `need` asks for, and does not wait for a checkpoint, which runs on the
+    /// checkpoint thread.
+    ///
+    /// If `need` keeps the write gate, that thread leaves the gate after the checkpoint. Reads that
+    /// must end have been asked to when this returns.
     func start(_ need: Need) {
         if case .end(let begunBy, let reason) = need { return end(readsBegunBy: begunBy, reason) }
         guard need != .nothing else { return }
@@ -216,7 +228,8 @@ final class Checkpointer: Sendable {
 
     /// Runs and counts a checkpoint that waits for nobody.
     ///
-    /// - Returns: Whether everything it found is in the main file.
+    /// - Returns: Whether everything it found is in the main file; `false` also if another
+    ///   connection runs a checkpoint.
     private func moveWAL(
         _ connection: Connection, isBesideWrites: Bool
     ) throws(StoreError) -> Bool {
@@ -289,11 +302,11 @@ final class Checkpointer: Sendable {
 
     // MARK: Owed checkpoints
 
-    /// Tries again, later and without holding up anybody, until the main file has everything that
-    /// the WAL has now and the WAL is within its bound.
+    /// Marks a checkpoint as owed: a timer tries again, later and without holding up anybody. It
+    /// stops when the main file has everything that the WAL has and the WAL is within its bound.
     ///
     /// Also needed after a key change whose checkpoint could not finish: until then the main file
-    /// without its WAL is under the old key.
+    /// without its WAL is under the old key. Does nothing if this store moves no WAL.
     func owe() {
         guard hasWAL else { return }
         state.withLock { state in
@@ -344,7 +357,8 @@ final class Checkpointer: Sendable {
 
     /// Truncates a WAL that is longer than its bound, if nobody uses it.
     ///
-    /// - Returns: Whether it is within its bound.
+    /// - Returns: Whether the WAL is within its bound now; `false` while a write runs or somebody
+    ///   uses the WAL.
     private func shorten(_ connection: Connection) throws(StoreError) -> Bool {
         guard state.withLock({ $0.triedFrameCount >= maximumFrameCount }) else { return true }
         // A running write may restart it.
@@ -355,7 +369,8 @@ final class Checkpointer: Sendable {
 
     // MARK: Pause and end
 
-    /// Runs `work` while no checkpoint runs and its connection is closed.
+    /// Waits for a running checkpoint and closes the connection for checkpoints. Then runs `work`
+    /// while no checkpoint runs, and returns its result.
     ///
     /// Only for the holder of the write gate, because a checkpoint may hold that gate.
     ///
@@ -373,7 +388,7 @@ final class Checkpointer: Sendable {
         return result
     }
 
-    /// Makes the results of earlier checkpoints meaningless.
+    /// Forgets the results of earlier checkpoints: the WAL counts as restarted and empty.
     private func forgetWAL() {
         state.withLock { state in
             didRestart(&state)
@@ -381,7 +396,8 @@ final class Checkpointer: Sendable {
         }
     }
 
-    /// Closes the connection and opens none until `allow()`.
+    /// Closes the connection for checkpoints, and opens none until `allow()`. An owed checkpoint is
+    /// not tried meanwhile.
     func stop() {
         slot.withLock { slot in
             slot.close()

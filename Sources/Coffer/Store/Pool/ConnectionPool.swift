@@ -38,7 +38,10 @@ final class ConnectionPool: @unchecked Sendable {
         let stop = StopSignal()
     }
 
-    /// - Throws: `.alreadyOpen` if a store of this process has the file.
+    /// Makes a pool whose writer is the open file; readers open on demand.
+    ///
+    /// - Throws: `.alreadyOpen` if a store of this process has the file, `.notFound` if the file
+    ///   was removed; errors of setting up the connection.
     init(
         opened: OpenFile, mode: OpenMode, configuration: Configuration
     ) throws(StoreError) {
@@ -54,6 +57,8 @@ final class ConnectionPool: @unchecked Sendable {
         try writer.prepareHandle()
     }
 
+    /// Makes a pool with one connection, to a database that has no file.
+    ///
     /// - Parameter location: In memory, or temporary.
     init(without location: Location, configuration: Configuration) throws(StoreError) {
         writer = try Connection(pooling: location, configuration: configuration)
@@ -81,7 +86,10 @@ final class ConnectionPool: @unchecked Sendable {
 
     // MARK: Readers
 
-    /// Runs `body` with a reader, or with the writer where readers would wait for it.
+    /// Runs `body` with a reader and its stop signal, or with the writer if the pool has no
+    /// readers. Gives the reader back when `body` has ended.
+    ///
+    /// - Throws: What `body` throws; the errors of opening the connection.
     func withReader<T>(_ body: (Connection, StopSignal) throws -> T) throws -> T {
         guard hasReaders else { return try body(openWriter(), writerStop) }
         let reader = try takeReader()
@@ -89,10 +97,14 @@ final class ConnectionPool: @unchecked Sendable {
         return try body(reader.connection, reader.stop)
     }
 
-    /// An idle reader, or a new one under the store's key: no derivation.
+    /// Takes an idle reader, or opens a new one with the store's key, which is not derived again.
+    /// The caller must give it back with `giveBack(_:)`.
     ///
     /// Closes idle readers of a file at rest that has changed. The new one reads with locks if it
     /// can by now, for example because the disk has room again.
+    ///
+    /// - Throws: `.notFound` if the file no longer exists; otherwise the errors of opening, such as
+    ///   `.wrongKey`.
     func takeReader() throws(StoreError) -> Reader {
         while let reader = readers.withLock({ $0.idle.popLast() }) {
             guard reader.connection.isOutdated else { return reader }
@@ -107,7 +119,11 @@ final class ConnectionPool: @unchecked Sendable {
         }
     }
 
-    /// - Parameter isCounted: Whether it is one of the readers, and will be given back.
+    /// Opens a new reader with the store's key.
+    ///
+    /// - Parameter isCounted: Whether it counts as one of the readers, which `stopReaders` reaches
+    ///   and `giveBack(_:)` takes back.
+    /// - Throws: `.unsupported` for a store without a file; otherwise as `takeReader()`.
     func openReader(isCounted: Bool = true) throws(StoreError) -> Reader {
         let file = try requireFile("there is no second connection to it")
         let cacheByteCount = file.cache.connectionByteCount
@@ -158,9 +174,10 @@ final class ConnectionPool: @unchecked Sendable {
 
     // MARK: All connections
 
-    /// Asks the bodies that run on readers, and began no later than `beginning`, to stop.
+    /// Asks the bodies that run on readers, and began no later than `beginning`, to stop with this
+    /// reason.
     ///
-    /// - Returns: How many were asked and had not been asked before.
+    /// - Returns: How many bodies were asked that had not been asked before.
     @discardableResult
     func stopReaders(
         _ reason: StoreError, since beginning: ContinuousClock.Instant = .now
@@ -168,13 +185,16 @@ final class ConnectionPool: @unchecked Sendable {
         readers.withLock { $0.signals }.count { $0.stop(reason, since: beginning) }
     }
 
-    /// Closes all connections; the key stays.
+    /// Closes the writer and all idle readers. The key stays in memory.
     func closeConnections() {
         closeReaders()
         writer.close()
     }
 
-    /// Opens the writer again; readers open on demand.
+    /// Opens the writer again with the store's key; readers open on demand.
+    ///
+    /// - Throws: `.unsupported` for a store without a file, `.notFound` if the file no longer
+    ///   exists; otherwise the errors of opening, such as `.wrongKey`.
     func reopenWriter() throws(StoreError) {
         let file = try requireFile("there is nothing to open again")
         let cacheByteCount = file.cache.connectionByteCount
@@ -182,19 +202,23 @@ final class ConnectionPool: @unchecked Sendable {
         writer.cacheByteCount = cacheByteCount
     }
 
-    /// The writer, opened again if it had to be closed because a rollback failed.
+    /// Returns the writer, and opens it again if it had to be closed because a rollback failed.
     ///
     /// Only for the holder of the write gate.
+    ///
+    /// - Throws: `.closed` if that happened in a store without a file, whose data is then lost;
+    ///   otherwise the errors of `reopenWriter()`.
     func openWriter() throws(StoreError) -> Connection {
         if let loss { throw loss }
         if !writer.isOpen { try reopenWriter() }
         return writer
     }
 
-    /// Fits a connection's cache to its share of the page caches; only for its user, outside a
-    /// transaction.
+    /// Fits a connection's cache to its share of the page caches; only for the connection's user,
+    /// outside a transaction.
     ///
-    /// - Returns: The share, in bytes. Another thread may change it concurrently.
+    /// - Returns: The share, in bytes; 0 for a store without a file. Another thread may change it
+    ///   concurrently.
     @discardableResult
     func fitCache(of connection: Connection) -> Int {
         guard let file else { return 0 }
@@ -203,9 +227,11 @@ final class ConnectionPool: @unchecked Sendable {
         return byteCount
     }
 
-    /// Fits one idle reader's cache to its share; only for a holder of a permit of the read gate.
+    /// Fits the cache of one idle reader that has another size to its share; only for a holder of a
+    /// permit of the read gate.
     ///
-    /// - Returns: `false` if no other reader is left to fit.
+    /// - Returns: `true` if a reader was fitted. `false` without a file, if every idle reader has
+    ///   that size, or if this one could not be fitted.
     func fitCacheOfIdleReader() -> Bool {
         guard let byteCount = file?.cache.connectionByteCount else { return false }
         let reader: Reader? = readers.withLock { readers in
@@ -229,10 +255,10 @@ final class ConnectionPool: @unchecked Sendable {
 
     // MARK: File
 
-    /// The store's file.
+    /// Returns the store's file, for work that cannot be done without one.
     ///
-    /// - Parameter reason: Why the caller needs a file; becomes part of the error's message.
-    /// - Throws: `.unsupported` for a store without a file.
+    /// - Parameter reason: Why a store without a file cannot do it; part of the error's message.
+    /// - Throws: `.unsupported` if the store has no file.
     func requireFile(_ reason: String) throws(StoreError) -> StoreFile {
         guard let file else {
             throw StoreError(
@@ -242,8 +268,12 @@ final class ConnectionPool: @unchecked Sendable {
         return file
     }
 
-    /// Changes the key of the file. Closes all readers, which have the old key; new ones open on
-    /// demand.
+    /// Changes the key of the file, and makes the new key that of the store. Closes all readers,
+    /// which have the old key; new ones open on demand.
+    ///
+    /// Only for a caller that keeps everything else from using the store.
+    ///
+    /// - Returns: The report; otherwise the error, and which key is valid.
     func rekey(to newKey: borrowing StoreKey) -> Result<RekeyReport, RekeyFailure> {
         Result { () throws(RekeyFailure) in
             let writer = try RekeyFailure.wrapping { () throws(StoreError) in
@@ -255,23 +285,28 @@ final class ConnectionPool: @unchecked Sendable {
         }
     }
 
-    /// Moves the pages that a key change left in the WAL, and counts the pages that still have
-    /// another key.
+    /// Closes all readers, and does what `Connection.finishRekey()` does on the writer: moves the
+    /// pages that a key change left in the WAL, and counts those that still have another key.
+    ///
+    /// - Throws: `.unsupported` for a store without a file; otherwise as
+    ///   `Connection.finishRekey()`.
     func finishRekey() throws(StoreError) -> RekeyReport {
         try openOnlyWriter().finishRekey()
     }
 
-    /// Closes all readers of this store and returns its writer, which it opens again if the writer
-    /// was closed. Does not lock the file: other processes keep their connections. Throws
-    /// `.unsupported` for a store without a file, and errors of opening.
+    /// Closes all readers, and returns the writer, opened again if necessary.
+    ///
+    /// - Throws: `.unsupported` for a store without a file; otherwise as `openWriter()`.
     private func openOnlyWriter() throws(StoreError) -> Connection {
         _ = try requireFile("its key is random, and nobody knows it")
         closeReaders()
         return try openWriter()
     }
 
-    /// Replaces all connections with connections under another key; if that fails, the old ones
-    /// stay.
+    /// Opens the writer again with another key, closes all readers, and makes that key the store's.
+    ///
+    /// - Throws: `.unsupported` for a store without a file; `.wrongKey` and other errors of
+    ///   opening. The old connections and the old key then stay.
     func reopen(with key: borrowing StoreKey) throws(StoreError) {
         let file = try requireFile("its key is random, and nobody knows it")
         let cacheByteCount = file.cache.connectionByteCount

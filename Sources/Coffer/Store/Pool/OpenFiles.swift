@@ -10,7 +10,9 @@ enum OpenFiles {
     final class Claim: Sendable {
         private let identity: Mutex<FileLocation.Identity?>
 
-        /// - Throws: `.alreadyOpen` if a store has the file.
+        /// Claims the file.
+        ///
+        /// - Throws: `.alreadyOpen` if a store of this process has the file.
         init(_ identity: FileLocation.Identity, path: String) throws(StoreError) {
             guard OpenFiles.identities.withLock({ $0.insert(identity).inserted }) else {
                 throw OpenFiles.alreadyOpen(path)
@@ -20,7 +22,8 @@ enum OpenFiles {
 
         deinit { release() }
 
-        /// Safe to call twice, even if a later store has claimed the file in between.
+        /// Ends the claim, so that another store may have the file. A second call does nothing,
+        /// even if a later store has claimed the file in between.
         func release() {
             let held = identity.withLock { identity in
                 defer { identity = nil }
@@ -30,7 +33,9 @@ enum OpenFiles {
         }
     }
 
-    /// - Throws: `.alreadyOpen` if a store has the file.
+    /// Does nothing if no store of this process has the file.
+    ///
+    /// - Throws: `.alreadyOpen` if one has it.
     static func require(_ identity: FileLocation.Identity, isFreeAt path: String) throws(StoreError)
     {
         if identities.withLock({ $0.contains(identity) }) { throw alreadyOpen(path) }

@@ -12,7 +12,10 @@ final class StoreFile: Sendable {
     /// The key of all connections. It changes only while nothing else uses the store.
     private let current: Mutex<FileCipher>
 
-    /// - Throws: `.alreadyOpen` if a store has the file, `.notFound` if it was removed.
+    /// Claims the file of an open connection for one store of this process.
+    ///
+    /// - Throws: `.alreadyOpen` if a store of this process has the file, `.notFound` if the file
+    ///   was removed.
     init(
         _ opened: OpenFile, mode: OpenMode, configuration: Configuration
     ) throws(StoreError) {
@@ -37,7 +40,10 @@ final class StoreFile: Sendable {
     /// The key and the settings that all pages are encrypted with now.
     var cipher: FileCipher { current.withLock { $0 } }
 
-    /// Opens it once more under the store's key: no derivation.
+    /// Opens one more connection for reading, with the store's key, which is not derived again.
+    ///
+    /// - Throws: `.notFound` if the file no longer exists; otherwise the errors of opening, such as
+    ///   `.wrongKey` if another process has changed the key.
     func openReader(cacheByteCount: Int) throws(StoreError) -> OpenFile {
         try open(mode == .readOnly ? location.sourceRole : .reader, cacheByteCount)
     }
@@ -64,10 +70,11 @@ final class StoreFile: Sendable {
             handle: handle, key: cipher.key.copy(), file: location, profile: profile)
     }
 
-    /// Opens it with another key, with a cache of that size.
+    /// Opens a connection to the file with another key; the store's key stays the same until
+    /// `rememberKey(of:)`.
     ///
-    /// - Throws: `.wrongKey` and other errors of opening; `.misuse` if its cipher settings have
-    ///   changed.
+    /// - Throws: `.wrongKey` and other errors of opening; `.misuse` if the file's cipher settings
+    ///   have changed.
     func open(
         with key: borrowing StoreKey, cacheByteCount: Int
     ) throws(StoreError) -> OpenFile {
@@ -84,14 +91,14 @@ final class StoreFile: Sendable {
         return state
     }
 
-    /// Keeps a copy of this file's key; connections that open from now on use it. The key kept
-    /// before is released, and wiped.
+    /// Makes the key of this open file the key of the store, for connections that open from now on.
     func rememberKey(of state: OpenFile) {
         let cipher = FileCipher(key: state.key.copy(), profile: profile)
         current.withLock { $0 = cipher }
     }
 
-    /// Lets another store have the file.
+    /// Lets another store of this process open the file, and gives its share of the page caches
+    /// back.
     func release() {
         configuration.cacheBudget.leave(cache)
         claim.release()

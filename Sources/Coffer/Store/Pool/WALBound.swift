@@ -79,9 +79,13 @@ struct WALBound {
         waitFrameCount = maximumFrameCount
     }
 
-    /// What a WAL of that many frames needs.
+    /// Decides what a WAL of that many frames needs. Forgets a blocker of this store's own reads
+    /// once they have ended.
     ///
-    /// - Parameter oldestRead: When the oldest running read of this store began.
+    /// - Parameters:
+    ///   - frameCount: The frames of the WAL after the last commit.
+    ///   - oldestRead: When the oldest running read of this store began; `nil` if none runs.
+    /// - Returns: The step; `.none` below `maximumFrameCount`.
     mutating func step(
         at frameCount: Int, oldestRead: () -> ContinuousClock.Instant?
     ) -> Step {
@@ -103,7 +107,10 @@ struct WALBound {
         }
     }
 
-    /// Whether reads that a write waited for must end.
+    /// Decides whether reads that a write waited for must end.
+    ///
+    /// - Returns: `.end` at the second bound, or if the oldest read has reached the maximum age of
+    ///   a snapshot; otherwise `.leave`.
     private mutating func end(
         _ oldest: ContinuousClock.Instant, _ begunBy: ContinuousClock.Instant, _ frameCount: Int
     ) -> Step {
@@ -122,13 +129,15 @@ struct WALBound {
         waitFrameCount = frameCount < lastFrameCount ? min(grown, lastFrameCount) : grown
     }
 
-    /// Notes that a write waited for reads in vain.
+    /// Records what a write waited for in vain, as `blocker`. The next write waits only once the
+    /// WAL has grown by a quarter.
     ///
     /// - Parameters:
+    ///   - frameCount: The frames of the WAL.
     ///   - beginning: When the wait began.
-    ///   - isMoved: Whether the main file has everything nevertheless: then no read uses an old
-    ///     snapshot.
-    ///   - oldestRead: When the oldest running read of this store began.
+    ///   - isMoved: Whether the main file has everything nevertheless. Then no read uses an old
+    ///     snapshot, and there is no blocker.
+    ///   - oldestRead: When the oldest running read of this store began; `nil` if none runs.
     mutating func didWaitInVain(
         at frameCount: Int, since beginning: ContinuousClock.Instant, isMoved: Bool,
         oldestRead: ContinuousClock.Instant?
@@ -143,12 +152,14 @@ struct WALBound {
         }
     }
 
-    /// Notes that a checkpoint that waited for nobody has moved all that it found.
+    /// Does what `didRestart()` does if there is a blocker, because a checkpoint that waited for
+    /// nobody has moved everything it found.
     mutating func didMoveAll() {
         if blocker != nil { didRestart() }
     }
 
-    /// Notes that the WAL restarted, or that no known read keeps it.
+    /// Forgets the blocker, and lets writes wait again from `maximumFrameCount` on: the WAL
+    /// restarted, or no known read keeps it.
     mutating func didRestart() {
         blocker = nil
         waitFrameCount = maximumFrameCount
