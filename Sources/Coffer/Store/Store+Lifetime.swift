@@ -70,8 +70,7 @@ extension Store {
     /// - Returns: The report, whose `oldPageCount` is the number of pages that still have another
     ///   key.
     /// - Throws: `StoreError` `.damaged` if such pages remain although the whole WAL was moved;
-    ///   `.busy`, `.wouldDeadlock`, `.misuse` and `.unsupported` as `rekey(to:)`; `.suspended`,
-    ///   `.closed`.
+    ///   `.busy` and `.unsupported` as `rekey(to:)`; `.suspended`, `.closed`.
     /// - Complexity: O(*pages*).
     package func finishRekey() async throws -> RekeyReport {
         try await Self.offPool { [core] () throws(StoreError) in try core.finishRekey() }

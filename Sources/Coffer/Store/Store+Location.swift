@@ -12,8 +12,8 @@ extension Store {
     /// let scratch = try Store(.memory)
     /// ```
     ///
-    /// A store in memory starts empty, belongs to nobody else, and is gone after ``close()`` or
-    /// when it is released. Everything works as in a file, except:
+    /// A store in memory starts empty, shares its contents with no other store, and is gone after
+    /// ``close()`` or when it is released. Everything works as in a file, except:
     ///
     /// - It has one connection. Reads and writes run one at a time, and a read sees all earlier
     ///   writes.
@@ -63,7 +63,7 @@ extension Store {
 
     /// Opens or creates a store in the file that a URL names.
     ///
-    /// - Throws: As the initialiser with a path; `StoreError` `.misuse` if it is not the URL of a
+    /// - Throws: As the initialiser with a path; `StoreError` `.misuse` if `url` does not name a
     ///   file on this machine.
     public convenience init(
         url: URL, key: borrowing StoreKey, mode: OpenMode = .createIfMissing,

@@ -28,10 +28,17 @@ public final class Store: Sendable {
     ///   - key: The key of the file, or of the file to create. Never empty.
     ///   - mode: What to do about the file's existence.
     ///   - configuration: How to open it.
-    /// - Throws: `StoreError` `.wrongKey`, `.notEncrypted`, `.notAStore`, `.truncated`,
-    ///   `.damaged`, `.needsNewerEngine`, `.engine`, `.notFound`, `.readOnly`, `.busy`, `.full`,
-    ///   `.io`, `.tooManyFiles`; `.unsupported` for a file with a plaintext header; `.alreadyOpen`
-    ///   if this process has a store on the file; `.misuse` for an empty key.
+    /// - Throws: `StoreError` `.wrongKey` if the key does not open the file; `.notEncrypted` for a
+    ///   plaintext SQLite database; `.notAStore` for something that cannot be a store, such as a
+    ///   folder; `.truncated` for a file that is empty or shorter than its first page states;
+    ///   `.damaged` if the key is right but the first page or the schema cannot be read, or if only
+    ///   the WAL or the journal of a missing file exists; `.needsNewerEngine` for a format that
+    ///   needs SQLCipher 4, `.needsUpgrade` for that of SQLCipher 1 or 2; `.engine` if the linked
+    ///   library is not an SQLCipher that Coffer can use; `.notFound` if `mode` creates no file and
+    ///   there is none; `.readOnly` if the file cannot be written; `.busy` if another process holds
+    ///   the lock for longer than `busyTimeout`; `.full`, `.io`, `.tooManyFiles`; `.unsupported`
+    ///   for a file with a plaintext header; `.alreadyOpen` if this process has a store on the
+    ///   file; `.misuse` for an empty key, or a raw key of a wrong size.
     public init(
         path: String, key: borrowing StoreKey, mode: OpenMode = .createIfMissing,
         configuration: Configuration = .init()
@@ -61,10 +68,10 @@ public final class Store: Sendable {
 
     /// Runs `body` in a transaction: returned means durable, thrown means nothing happened.
     ///
-    /// Inside a write body of the same store it joins that transaction as a savepoint. It may share
-    /// its commit with other writes, see ``Configuration/GroupCommit``, and returns with them. So a
-    /// body must not wait for anything that another caller of `write` may hold until that call
-    /// returns: a lock, the main thread, a semaphore.
+    /// Inside a write body of the same store, the call joins that transaction as a savepoint. A
+    /// write may share its commit with other writes, see ``Configuration/GroupCommit``, and returns
+    /// with them. So a body must not wait for anything that another caller of `write` may hold
+    /// until that call returns: a lock, the main thread, a semaphore.
     ///
     /// - Parameters:
     ///   - mode: Which locks to take first. Only `.immediate` writes share a commit.
@@ -75,11 +82,12 @@ public final class Store: Sendable {
     ///   - body: The work. Runs on this thread, once the queue admits it.
     /// - Returns: What `body` returns, after the commit.
     /// - Throws: What `body` throws, after the rollback; `StoreError` `.busy` after `timeout` or if
-    ///   another process holds the lock, `.constraint`, `.full`, `.io`, `.damaged` if nothing was
-    ///   committed; `.rolledBack` if SQLite undid the transaction for another write that shared it.
-    ///   These replace what `body` threw, if it shared the commit that failed; `.wouldDeadlock` in
-    ///   the body of another store; `.closed`, `.suspended`; `.misuse` inside a read of the same
-    ///   store.
+    ///   another process holds the lock; `.constraint`, `.full`, `.io` or `.damaged` if the work of
+    ///   `body` could not be committed; `.rolledBack` if SQLite undid the transaction for another
+    ///   write that shared it. Errors of a shared commit replace what `body` threw.
+    ///   `.wouldDeadlock` in the body of another store, if the wait would close a cycle of waits;
+    ///   `.closed`, `.suspended`; `.readOnly` for a store that was opened for reading only;
+    ///   `.misuse` inside a read of the same store.
     @discardableResult
     public func write<T>(
         mode: TransactionMode = .immediate, timeout: Duration? = nil,
@@ -158,16 +166,17 @@ public final class Store: Sendable {
 
     /// Runs `body` on one snapshot of the store.
     ///
-    /// Inside a body of the same store it sees what that transaction sees.
+    /// Inside a body of the same store, `body` sees what that transaction sees.
     ///
     /// - Parameters:
     ///   - timeout: How long to wait for a connection; `Configuration.waitTimeout` for `nil`.
     ///   - body: The work. Runs on this thread.
-    /// - Returns: What `body` returns, once everything it read is known to be authentic.
+    /// - Returns: What `body` returns, after every page that it read has passed authentication.
     /// - Throws: What `body` throws; `StoreError` `.damaged` if a page failed authentication,
-    ///   `.busy` if no connection became free in time, `.snapshotExpired` if it kept its snapshot
-    ///   for too long, `.wrongKey` if another process changed the key: see ``reopen(with:)``;
-    ///   `.wouldDeadlock` in the body of another store; `.closed`, `.suspended`.
+    ///   `.busy` if no connection became free in time, `.snapshotExpired` if the read kept its
+    ///   snapshot for longer than the configuration allows, `.wrongKey` if another process changed
+    ///   the key: see ``reopen(with:)``; `.wouldDeadlock` in the body of another store, if the wait
+    ///   would close a cycle of waits; `.closed`, `.suspended`.
     public func read<T>(
         timeout: Duration? = nil, _ body: (inout ReadTransaction) throws -> T
     ) throws -> T {
@@ -179,7 +188,7 @@ public final class Store: Sendable {
     /// - Parameters:
     ///   - timeout: How long to wait for a connection; `Configuration.waitTimeout` for `nil`.
     ///   - body: The work. Runs on one of Coffer's threads.
-    /// - Returns: What `body` returns, once everything it read is known to be authentic.
+    /// - Returns: What `body` returns, after every page that it read has passed authentication.
     /// - Throws: As the synchronous form; `CancellationError` if the task was cancelled.
     public func read<T: Sendable>(
         timeout: Duration? = nil, _ body: @escaping @Sendable (inout ReadTransaction) throws -> T

@@ -6,8 +6,8 @@ extension StoreCore {
     /// - Parameter isLast: Whether no checkpoint may run after `work`.
     /// - Returns: What `work` returns.
     /// - Throws: What `work` throws; `.busy` if running reads and writes do not end within
-    ///   `waitTimeout`; `.wouldDeadlock` if they wait for a body of another store that this thread
-    ///   is inside of; `.suspended` or `.closed` if the store admits nothing.
+    ///   `waitTimeout`; `.wouldDeadlock` if the wait would close a cycle of waits; `.suspended` or
+    ///   `.closed` if the store admits nothing.
     private func withExclusiveAccess<T>(
         isLast: Bool = false, _ work: () throws(StoreError) -> T
     ) throws(StoreError) -> T {

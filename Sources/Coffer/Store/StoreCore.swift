@@ -232,8 +232,8 @@ final class StoreCore: Sendable {
     ///   - snapshotGate: The gate at which other reads of the same snapshot wait; `nil` without
     ///     one.
     /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws; the reason, if one of its verbs was refused because it must
-    ///   stop.
+    /// - Throws: What `body` throws; the reason to stop, if `body` returned although one of its
+    ///   verbs was refused for that reason.
     func run<T>(
         _ body: (inout ReadTransaction) throws -> T, in scope: TransactionScope, at gate: Gate,
         snapshotGate: Gate? = nil

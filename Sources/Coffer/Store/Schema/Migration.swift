@@ -164,6 +164,8 @@ private struct MigrationPlan: SchemaSteps, Sendable {
 
     var pausesForeignKeys: Bool { true }
 
+    /// Checks the names.
+    ///
     /// - Throws: `.misuse` for names that are empty or equal.
     init(_ migrations: [Migration]) throws(StoreError) {
         var names: Set<String> = []

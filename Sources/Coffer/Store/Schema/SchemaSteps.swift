@@ -5,12 +5,15 @@ protocol SchemaSteps {
     /// Whether foreign keys are not enforced during a step, but checked at its end.
     var pausesForeignKeys: Bool { get }
 
-    /// The steps that the file has not run, in order.
+    /// The steps that the file has not run, in order; empty if it has run all.
     ///
-    /// - Throws: `.needsNewerProgram` if it has run others.
+    /// - Throws: `.needsNewerProgram` if the file has run steps that are not in the list, or not at
+    ///   their place in it.
     func pending(_ connection: Connection) throws -> ArraySlice<Step>
 
-    /// Runs a step in a transaction, and records it in the file.
+    /// Runs a step in the given transaction, and records it in the file.
+    ///
+    /// - Throws: What the step throws.
     func run(_ step: Step, _ transaction: inout WriteTransaction) throws
 }
 
@@ -24,7 +27,11 @@ extension SchemaSteps {
 
     /// Runs the first step that the file lacks, in the given write transaction.
     ///
-    /// - Returns: `false` if no step is pending: another process has run it in the meantime.
+    /// - Returns: Whether a step ran; `false` if none is pending, because another process has run
+    ///   the last one in the meantime.
+    /// - Throws: What the step throws; `.misuse` if the step called `rollback()`; `.constraint` if
+    ///   a foreign key refers to nothing that did not before; `.needsNewerProgram` as
+    ///   `pending(_:)`.
     func runNext(_ transaction: inout WriteTransaction, _ willRun: WillRun) throws -> Bool {
         let connection = try transaction.connection()
         let pending = try pending(connection)
@@ -41,9 +48,10 @@ extension SchemaSteps {
         return true
     }
 
-    /// Runs all steps that the file lacks, and undoes them at the end of the transaction.
+    /// Runs all steps that the file lacks, and asks for the transaction to be undone at its end.
     ///
-    /// - Returns: The number of steps.
+    /// - Returns: The number of steps that ran.
+    /// - Throws: As `runNext`.
     func rehearse(_ transaction: inout WriteTransaction, _ willRun: WillRun) throws -> Int {
         var count = 0
         while try transaction.savepoint({ inner in try runNext(&inner, willRun) }) { count += 1 }
@@ -53,9 +61,12 @@ extension SchemaSteps {
 }
 
 extension Connection {
-    /// Runs the steps that the file lacks, each in its own transaction.
+    /// Runs the steps that the file lacks, each in its own transaction. A dry run uses one
+    /// transaction for all and undoes it.
     ///
-    /// - Returns: The number of steps.
+    /// - Returns: The number of steps that this call ran.
+    /// - Throws: As `SchemaSteps.runNext`; the earlier steps remain. `.misuse` inside a
+    ///   transaction; the errors of BEGIN and COMMIT.
     func run<S: SchemaSteps>(
         _ steps: S, isDryRun: Bool = false, _ willRun: S.WillRun = { _, _ in }
     ) throws -> Int {
@@ -97,9 +108,12 @@ extension Connection {
 }
 
 extension Store {
-    /// Runs the steps that the file lacks, each in its own transaction.
+    /// Runs the steps that the file lacks, each in its own transaction. A dry run uses one
+    /// transaction for all and undoes it.
     ///
-    /// - Returns: The number of steps.
+    /// - Returns: The number of steps that this call ran.
+    /// - Throws: As `SchemaSteps.runNext`; the earlier steps remain. `.misuse` inside a body of
+    ///   this store; otherwise as `write` and `read`.
     func run<S: SchemaSteps>(
         _ steps: S, isDryRun: Bool = false, _ willRun: S.WillRun = { _, _ in }
     ) throws -> Int {
@@ -117,7 +131,9 @@ extension Store {
         return count
     }
 
-    /// The same, without blocking a thread of the cooperative pool.
+    /// Does the same without blocking a thread of the cooperative pool.
+    ///
+    /// - Throws: As the synchronous form; `CancellationError` if the task was cancelled.
     func run<S: SchemaSteps & Sendable>(
         _ steps: S, isDryRun: Bool = false,
         _ willRun: @escaping @Sendable (S.Step, Int) -> Void = { _, _ in }

@@ -94,6 +94,8 @@ private struct VersionPlan: SchemaSteps, Sendable {
 
     var pausesForeignKeys: Bool { false }
 
+    /// Checks the order of the versions.
+    ///
     /// - Throws: `.misuse` unless the versions ascend from 1 or more.
     init(_ steps: [VersionStep]) throws(StoreError) {
         var last: Int32 = 0

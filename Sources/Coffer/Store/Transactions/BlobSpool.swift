@@ -20,9 +20,10 @@ struct BlobSpool: Sendable {
         self.location = location
     }
 
-    /// Adds bytes at the end.
+    /// Adds bytes at the end. What exceeds one chunk goes into the file, if the store has one.
     ///
-    /// - Throws: `StoreError` `.full`, `.io`.
+    /// - Throws: `StoreError` `.full` if the disk is full, `.io` if the file cannot be created or
+    ///   written.
     mutating func append(_ bytes: Data) async throws(StoreError) {
         byteCount += bytes.count
         guard let location else { return rest.append(bytes) }
@@ -47,9 +48,10 @@ struct BlobSpool: Sendable {
         rest = Data()
     }
 
-    /// Passes all bytes to `body`, in chunks, each checked to be what was added.
+    /// Passes all bytes to `body`, in chunks, in the order in which they were added.
     ///
-    /// - Throws: `StoreError` `.io`, and what `body` throws.
+    /// - Throws: What `body` throws; `StoreError` `.io` if the file cannot be read, or if its bytes
+    ///   are not those that were added.
     func forEachChunk(_ body: (Data) throws -> Void) throws {
         if let file {
             for number in 0..<file.chunkCount { try body(file.chunk(number)) }

@@ -33,12 +33,13 @@ final class Channel<Element: Sendable>: Sendable {
         self.timeout = timeout
     }
 
-    /// Ends the channel normally; the element in the slot can still be taken.
+    /// Ends the channel normally: the task still gets the element in the slot, and then `nil`.
     func finish() {
         end(.finished)
     }
 
-    /// Ends both sides with this error, unless the channel has ended before.
+    /// Ends both sides with this error, unless the channel has ended before: later puts and takes
+    /// throw it.
     func fail(_ error: any Error) {
         end(.failed(error))
     }
@@ -53,7 +54,10 @@ final class Channel<Element: Sendable>: Sendable {
 
     // MARK: The thread's side
 
-    /// Puts an element; blocks while the slot is full.
+    /// Puts an element into the slot; blocks this thread while the slot is full.
+    ///
+    /// - Throws: The error of `fail(_:)`; `.busy` if the slot stays full for the timeout of the
+    ///   channel, which then fails with that error.
     func putBlocking(_ element: Element) throws {
         let semaphore = DispatchSemaphore(value: 0)
         while try !tryPut(element, wake: { semaphore.signal() }) {
@@ -74,7 +78,11 @@ final class Channel<Element: Sendable>: Sendable {
 
     // MARK: The task's side
 
-    /// The next element, `nil` at the end.
+    /// Takes the next element; waits while the slot is empty.
+    ///
+    /// - Returns: `nil` once the channel has ended normally and is empty.
+    /// - Throws: The error of `fail(_:)`; `.cancelled` if the task is cancelled, which ends the
+    ///   channel.
     func take() async throws -> Element? {
         try await withTaskCancellationHandler {
             while true {
@@ -93,7 +101,10 @@ final class Channel<Element: Sendable>: Sendable {
 
     // MARK: Both
 
+    /// Puts the element if the slot is empty.
+    ///
     /// - Returns: `false` if the slot is full: then `wake` is called once it may be empty.
+    /// - Throws: The error of `fail(_:)`.
     private func tryPut(_ element: Element, wake: @escaping @Sendable () -> Void) throws -> Bool {
         let taker = try state.withLock { state -> (@Sendable () -> Void)?? in
             if case .failed(let error)? = state.end { throw error }
@@ -109,7 +120,11 @@ final class Channel<Element: Sendable>: Sendable {
         return true
     }
 
-    /// - Returns: `nil` if the slot is empty: then `wake` is called once it may be full.
+    /// Takes the element if there is one.
+    ///
+    /// - Returns: The element; an inner `nil` at the end of the channel; an outer `nil` if the slot
+    ///   is empty: then `wake` is called once it may be full.
+    /// - Throws: The error of `fail(_:)`.
     private func tryTake(wake: @escaping @Sendable () -> Void) throws -> Element?? {
         let (taken, putter) = try state.withLock { state -> (Element??, (@Sendable () -> Void)?) in
             if case .failed(let error)? = state.end { throw error }

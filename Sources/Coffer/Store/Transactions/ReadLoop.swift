@@ -20,10 +20,14 @@ final class ReadLoop<Element: Sendable> {
         task?.cancel()
     }
 
-    /// Ends the read, and every call of `next()` from now on, unless it has ended.
+    /// Ends the read, and lets every later call of `next()` throw `.cancelled`, or
+    /// `CancellationError` in a cancelled task. Does nothing if the read has ended.
     func cancel() { channel.fail(StoreError.streamCancelled) }
 
-    /// The next element, `nil` at the end.
+    /// Waits for the next element; the first call begins the read.
+    ///
+    /// - Returns: `nil` once the read has ended without an error and all its elements were taken.
+    /// - Throws: What the read throws; `CancellationError` if the task was cancelled.
     func next() async throws -> Element? {
         if task == nil {
             let (core, body, channel) = (core, body, channel)
@@ -38,7 +42,8 @@ final class ReadLoop<Element: Sendable> {
 }
 
 extension StoreCore {
-    /// Runs a read that fills the channel, and ends the channel when the read ends.
+    /// Runs a read that fills the channel. Ends the channel when the read ends: with the error if
+    /// the read fails or is stopped.
     fileprivate func fill<Element>(
         _ channel: Channel<Element>, _ body: @escaping ReadLoop<Element>.Body
     ) async {

@@ -1,7 +1,8 @@
 extension Reading where Self: ~Copyable {
     /// Passes the rows of one SELECT to `body` one by one, in O(1) memory.
     ///
-    /// Each row is known to be authentic before `body` gets it. To stop early, throw an error.
+    /// The pages of each row have passed authentication before `body` gets the row. To stop early,
+    /// throw an error.
     ///
     /// - Throws: What `body` throws; otherwise as `rows(_:)`.
     public func forEachRow(_ sql: SQL, _ body: (Row) throws -> Void) throws {

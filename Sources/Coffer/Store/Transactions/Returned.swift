@@ -9,16 +9,18 @@ final class Returned<T: Sendable>: Sendable {
         kept.withLock { $0 = value }
     }
 
-    /// Returns the value that a body has kept, and gives it away: a second call throws.
+    /// Returns the kept value, and forgets it.
     ///
-    /// - Throws: `.misuse` if there is no value, because the body did not run. Its queue should
-    ///   have thrown the reason before.
+    /// - Throws: `.misuse` if there is none, because the body did not run; its queue should have
+    ///   thrown the reason before.
     func value() throws(StoreError) -> T { try kept.withLock { $0.take() }.returned() }
 }
 
 extension Optional {
-    /// Returns the value that a body has stored in a variable. Throws `.misuse` for `nil`: the body
-    /// did not run.
+    /// Returns the value, for a caller that waits on the body's own thread and keeps it in a
+    /// variable.
+    ///
+    /// - Throws: `.misuse` if it is `nil`, because the body did not run.
     func returned() throws(StoreError) -> Wrapped {
         guard let self else { throw StoreError(.misuse, "the body was not run") }
         return self

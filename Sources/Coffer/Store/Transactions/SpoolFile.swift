@@ -28,9 +28,11 @@ final class SpoolFile: Sendable {
     /// The number of the next chunk.
     private let count = Mutex<UInt64>(0)
 
+    /// Creates an empty file in the folder of a store's file.
+    ///
     /// - Parameter hasUnnamed: Whether to ask the system for a file that never has a name;
     ///   otherwise it has one for a moment.
-    /// - Throws: `.full`, `.io`.
+    /// - Throws: `.full` if the disk is full, `.io` if the file cannot be created.
     init(beside file: FileLocation, hasUnnamed: Bool = true) throws(StoreError) {
         var descriptor = hasUnnamed ? coffer_open_scratch(file.folder) : -1
         if descriptor < 0 {
@@ -51,7 +53,8 @@ final class SpoolFile: Sendable {
 
     /// Writes the next chunk, which has `chunkByteCount` bytes.
     ///
-    /// - Throws: `.full`, `.io`; the file is then unusable.
+    /// - Throws: `.full` if the disk is full, `.io` if the file cannot be written; the file is then
+    ///   unusable.
     func append(_ chunk: Data) throws(StoreError) {
         // Counted even if writing fails, so that no number is used twice.
         let number = count.withLock { count in
@@ -74,7 +77,8 @@ final class SpoolFile: Sendable {
 
     /// Reads a chunk back.
     ///
-    /// - Throws: `.io`, even if somebody has changed it.
+    /// - Parameter number: The number of the chunk, from 0.
+    /// - Throws: `.io` if the chunk cannot be read, or if its bytes were changed on the disk.
     func chunk(_ number: Int) throws(StoreError) -> Data {
         var sealed = Data(count: Self.chunkByteCount + ChunkSealer.overhead)
         let count = sealed.withUnsafeMutableBytes { bytes -> Int in

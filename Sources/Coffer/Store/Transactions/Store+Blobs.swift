@@ -18,8 +18,8 @@ extension Store {
     /// `maximumReaderCount` connections. In a writable store without WAL it holds up every write: a
     /// loop that takes longer than `waitTimeout` for one chunk ends with `.busy` there.
     ///
-    /// The loop throws `StoreError` `.damaged` before a chunk that is not authentic,
-    /// `CancellationError`, and the errors of `withBlob(_:in:row:_:)`.
+    /// The loop throws `StoreError` `.damaged` instead of a chunk whose pages fail authentication,
+    /// `CancellationError` if its task is cancelled, and the errors of `withBlob(_:in:row:_:)`.
     ///
     /// - Parameters:
     ///   - column: The column.
@@ -111,7 +111,7 @@ public struct BlobChunks: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let loop: ReadLoop<Data>
 
-        /// The next chunk, `nil` at the end of the blob.
+        /// Waits for the next chunk; `nil` at the end of the blob.
         ///
         /// - Throws: See `Store.chunks(of:in:row:maximumByteCount:)`.
         public func next() async throws -> Data? {
@@ -121,8 +121,12 @@ public struct BlobChunks: AsyncSequence, Sendable {
 }
 
 extension StoreCore {
-    /// - Throws: Why a blob of this size cannot be written there, as far as can be known
-    ///   beforehand.
+    /// Checks whether a blob of this size can be written into the cell, as far as that can be known
+    /// beforehand.
+    ///
+    /// - Throws: `.misuse` for a negative size; `.readOnly` for a store that was opened for reading
+    ///   only; `.notFound` if there is no such row; `.tooBig` if a value cannot have that size;
+    ///   otherwise as `storageClass(of:in:row:)` and `read(_:)`.
     fileprivate func requirePlace(for cell: BlobCell, byteCount: Int) async throws {
         guard byteCount >= 0 else {
             throw cell.error(

@@ -19,8 +19,8 @@ public final class StoreSnapshot: Sendable {
     private let snapshotGate = Gate(permitCount: 1)
     private let state: Mutex<State>
 
-    /// Takes over a permit of the read gate, and a reader whose transaction has already read
-    /// something.
+    /// Makes a snapshot of a reader whose transaction has already read something. Takes over the
+    /// reader and one permit of the read gate, and gives both back at its end.
     fileprivate init(core: StoreCore, reader: ConnectionPool.Reader) {
         self.core = core
         state = Mutex(.open(reader))
@@ -37,11 +37,12 @@ public final class StoreSnapshot: Sendable {
     /// Runs `body` on the snapshot, on this thread.
     ///
     /// - Parameter body: The work.
-    /// - Returns: What `body` returns, once everything it read is known to be authentic.
-    /// - Throws: What `body` throws; `StoreError` `.damaged`, which ends the snapshot;
-    ///   `.snapshotExpired`, `.suspended`, `.closed` if the snapshot has ended; `.busy` if another
-    ///   read of it does not end within `waitTimeout`; `.wouldDeadlock` in the body of another
-    ///   store that the wait depends on; `.misuse` inside a body of the store.
+    /// - Returns: What `body` returns, after every page that it read has passed authentication.
+    /// - Throws: What `body` throws; `StoreError` `.damaged` if a page failed authentication, which
+    ///   ends the snapshot; `.snapshotExpired`, `.suspended`, `.closed` if the snapshot has ended;
+    ///   `.busy` if another read of this snapshot does not end within `waitTimeout`;
+    ///   `.wouldDeadlock` in the body of another store that the wait depends on; `.misuse` inside a
+    ///   body of the store.
     public func read<T>(_ body: (inout ReadTransaction) throws -> T) throws -> T {
         try core.requireOutside()
         try snapshotGate.waitUnlessDeadlocked(
@@ -71,9 +72,10 @@ public final class StoreSnapshot: Sendable {
         }
     }
 
-    /// Returns the connection to the store. Safe to call twice; later reads throw `.closed`.
+    /// Ends the snapshot, and returns its connection to the store. Later reads of the snapshot
+    /// throw `.closed`. A second call does nothing.
     ///
-    /// - Throws: `StoreError` `.busy` if a read of it does not end within `waitTimeout`;
+    /// - Throws: `StoreError` `.busy` if a read of the snapshot does not end within `waitTimeout`;
     ///   `.wouldDeadlock` in the body of another store that the wait depends on; `.misuse` inside a
     ///   body of the store.
     public func close() throws {
@@ -142,9 +144,9 @@ extension Store {
     ///
     /// - Returns: A snapshot with every commit that has returned.
     /// - Throws: `StoreError` `.busy` if no connection becomes free within `waitTimeout`;
-    ///   `.unsupported` without WAL or a file, where it would hold up every write;
-    ///   `.wouldDeadlock` in the body of another store; `.wrongKey`, `.damaged`, `.closed`,
-    ///   `.suspended`.
+    ///   `.unsupported` without WAL or a file, where it would hold up every write; `.wouldDeadlock`
+    ///   in the body of another store; `.wrongKey` if another process changed the key; `.damaged`
+    ///   if the schema cannot be read; `.closed`, `.suspended`.
     public func snapshot() throws -> StoreSnapshot {
         try core.snapshot()
     }
@@ -189,7 +191,11 @@ extension StoreCore {
         }
     }
 
-    /// Hands the caller's permit of the read gate to the snapshot, or leaves the gate on failure.
+    /// Begins a snapshot on a reader. Hands the caller's permit of the read gate to the snapshot,
+    /// or leaves the gate on failure.
+    ///
+    /// - Throws: The errors of opening a reader and of its first read; the reason, if the reader
+    ///   was stopped meanwhile.
     private func takeSnapshot() throws(StoreError) -> StoreSnapshot {
         do throws(StoreError) {
             let reader = try pool.takeReader()

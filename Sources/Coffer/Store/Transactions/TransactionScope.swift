@@ -28,7 +28,13 @@ final class TransactionScope {
     /// Thrown at the end of a savepoint that asked to be undone, and caught outside of it.
     struct Undone: Error {}
 
-    /// - Parameter isWholeRun: Whether the stop signal begins and ends with this body.
+    /// Begins the scope of one body on the connection; it lasts until `end()`.
+    ///
+    /// - Parameters:
+    ///   - stop: Says whether the body must end; its reason is then thrown by the next verb.
+    ///   - cancellation: The cancellation of the body's task; `nil` without a task.
+    ///   - isWholeRun: Whether `stop` begins and ends with this body. Otherwise its owner does
+    ///     that.
     init(
         _ connection: Connection, stop: StopSignal, cancellation: Cancellation?,
         isWholeRun: Bool = true
@@ -41,10 +47,10 @@ final class TransactionScope {
         if isWholeRun { stop.begin(connection.interruptHandle) }
     }
 
-    /// Runs the body of the transaction.
+    /// Runs the body of the transaction, and returns what it returns.
     ///
-    /// - Throws: What `body` throws; if one of its verbs was refused because it must stop, the
-    ///   reason.
+    /// - Throws: What `body` throws. If `body` returned although one of its verbs was refused
+    ///   because it must stop, the reason of that refusal.
     func run<T>(_ body: () throws -> T) throws -> T {
         let value = try body()
         if let refusal { throw refusal }
@@ -53,16 +59,20 @@ final class TransactionScope {
 
     /// Replaces the error of an interrupt by the reason for the interrupt. An interrupt appears as
     /// the end of a statement (`.cancelled`) or of the whole transaction (`.rolledBack`).
+    ///
+    /// - Returns: The reason, if the error has one of these codes and the body was asked to stop or
+    ///   its task was cancelled; otherwise the error itself.
     func explained(_ error: any Error) -> any Error {
         guard let known = error as? StoreError, [.cancelled, .rolledBack].contains(known.code)
         else { return error }
         return stop.reason ?? cancellation?.reason ?? error
     }
 
-    /// The connection, for the savepoint at this depth.
+    /// The connection, for the savepoint at this depth; 0 is the transaction itself.
     ///
-    /// - Throws: `.misuse` if an inner savepoint is open or the body has ended, `.cancelled`,
-    ///   `.rolledBack` if SQLite ended the transaction by itself.
+    /// - Throws: `.misuse` if an inner savepoint is open or the body has ended; the reason if the
+    ///   body must stop (`.cancelled`, `.suspended`, `.snapshotExpired`); `.rolledBack` if SQLite
+    ///   ended the transaction by itself.
     func connection(level: Int) throws(StoreError) -> Connection {
         // The fast path: usually all that must be checked before a verb.
         if !isEnded, level == self.level, !stop.hasReason, cancellation?.isCancelled != true,
@@ -73,7 +83,8 @@ final class TransactionScope {
         return try checkedConnection(level: level)
     }
 
-    /// The same, with the reason for a refusal.
+    /// Does what `connection(level:)` does, without its fast path, and remembers a reason to stop
+    /// as `refusal`.
     @inline(never)
     private func checkedConnection(level: Int) throws(StoreError) -> Connection {
         guard !isEnded else {
@@ -96,7 +107,11 @@ final class TransactionScope {
         return transactionConnection
     }
 
-    /// Runs `body` one level deeper, in a savepoint.
+    /// Runs `body` one level deeper, in a savepoint, and returns what it returns. The savepoint is
+    /// undone if `body` throws or asked for it by `undo(level:)`; work for after the commit is then
+    /// dropped.
+    ///
+    /// - Throws: What `body` throws; the errors of `connection(level:)` and of the savepoint.
     func inSavepoint<T>(level: Int, _ body: (_ level: Int) throws -> T) throws -> T {
         let connection = try connection(level: level)
         let count = afterCommit.count
@@ -123,7 +138,9 @@ final class TransactionScope {
         }
     }
 
-    /// Marks the savepoint at this depth: it is undone when its body returns.
+    /// Marks the transaction or savepoint at this depth: it is undone when its body returns.
+    ///
+    /// - Throws: As `connection(level:)`.
     func undo(level: Int) throws(StoreError) {
         _ = try checkedConnection(level: level)
         undoneLevels.insert(level)
@@ -132,12 +149,15 @@ final class TransactionScope {
     func isUndone(level: Int) -> Bool { undoneLevels.contains(level) }
 
     /// Keeps work to run once the whole transaction is durable.
+    ///
+    /// - Throws: As `connection(level:)`.
     func afterCommit(level: Int, _ work: @escaping @Sendable () -> Void) throws(StoreError) {
         _ = try checkedConnection(level: level)
         afterCommit.append(work)
     }
 
-    /// Runs `work` when the body must stop, for example because the store is suspended.
+    /// Runs `work` with the reason when the body must stop, for example because the store is
+    /// suspended. See `StopSignal.whenStopped(_:)`.
     func whenStopped(_ work: @escaping @Sendable (StoreError) -> Void) { stop.whenStopped(work) }
 
     /// Ends a statement with the body of the savepoint at this depth.

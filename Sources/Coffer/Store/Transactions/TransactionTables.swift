@@ -1,5 +1,6 @@
 extension Reading where Self: ~Copyable {
-    /// A table or view by its name, for rows as dictionaries.
+    /// A table or view by its name, for rows as dictionaries. Reads nothing: a verb of the result
+    /// throws if there is no such table.
     ///
     /// ```swift
     /// let rows = try tx.table("note").rows(where: ["author": 7])
@@ -8,7 +9,8 @@ extension Reading where Self: ~Copyable {
 }
 
 extension WriteTransaction {
-    /// A table by its name, for rows as dictionaries and for changes of the schema.
+    /// A table by its name, for rows as dictionaries and for changes of the schema. Reads nothing:
+    /// a verb of the result throws if it needs a table that does not exist.
     ///
     /// ```swift
     /// try tx.table("note").insert(["title": "Milk", "author": 7])
@@ -73,7 +75,7 @@ public struct WriteTable {
 
     /// Updates the row that has these values in its unique columns, or adds a row if there is none.
     ///
-    /// - Returns: 1 row and its row id if it was added, 1 without if it was updated.
+    /// - Returns: A count of 1, with the row id if the row was added and without if it was updated.
     /// - Throws: As `Connection.upsert(into:_:onConflict:)`.
     @discardableResult
     public func upsert(
@@ -120,7 +122,7 @@ public struct WriteTable {
 
     /// Creates an index on the table.
     ///
-    /// - Returns: Its name.
+    /// - Returns: The index's name.
     /// - Throws: As `Connection.createIndex(on:columns:isUnique:ifNotExists:name:)`.
     @discardableResult
     public func createIndex(
@@ -141,7 +143,7 @@ public struct WriteTable {
 
     /// Adds a column, unless the table already has a column of this name, which stays as it is.
     ///
-    /// - Returns: Whether it was added.
+    /// - Returns: Whether the column was added; `false` if the table already had one of this name.
     /// - Throws: As `Connection.addColumnIfMissing(_:to:)`.
     @discardableResult
     public func addColumnIfMissing(_ column: ColumnDefinition) throws -> Bool {
@@ -150,7 +152,7 @@ public struct WriteTable {
 
     /// Runs a command of a full-text table, as ``Connection/fullText(_:on:in:)`` does.
     ///
-    /// - Throws: As there.
+    /// - Throws: As `Connection.fullText(_:on:in:)`.
     public func fullText(_ command: FullTextCommand) throws {
         try access.connection().fullText(command, on: name)
     }

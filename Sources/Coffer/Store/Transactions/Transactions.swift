@@ -16,7 +16,9 @@ public struct TransactionAccess {
     /// Whether changes are refused.
     let isReadOnly: Bool
 
-    /// The connection, if it may be used now.
+    /// The connection of the transaction.
+    ///
+    /// - Throws: As `TransactionScope.connection(level:)`.
     func connection() throws(StoreError) -> Connection {
         try scope.connection(level: level)
     }
@@ -45,9 +47,9 @@ public struct WriteTransaction: ~Copyable, Reading {
 }
 
 extension Reading where Self: ~Copyable {
-    /// The connection of the transaction. Throws `.misuse` if the body has ended or an inner
-    /// savepoint is open, `.cancelled` if the task was cancelled, and `.rolledBack` if SQLite has
-    /// ended the transaction.
+    /// The connection of the transaction.
+    ///
+    /// - Throws: As `TransactionScope.connection(level:)`.
     func connection() throws(StoreError) -> Connection {
         try access.connection()
     }
@@ -62,7 +64,11 @@ extension Reading where Self: ~Copyable {
     ///
     /// - Parameter sql: One statement; `\( )` binds and never splices.
     /// - Returns: The rows, in the order of the SQL.
-    /// - Throws: `StoreError` `.sql`, `.damaged`, `.misuse`, `.readOnly` for a change in a read.
+    /// - Throws: `StoreError` `.sql` if the SQL cannot be compiled or run; `.damaged` if a page
+    ///   fails authentication; `.readOnly` for a change in a read; `.misuse` for SQL that would end
+    ///   the transaction or change the connection, or if an inner savepoint is open or the body has
+    ///   ended; `.cancelled` if the task was cancelled; `.rolledBack` if SQLite ended the
+    ///   transaction.
     /// - Complexity: O(*rows*) memory.
     public func rows(_ sql: SQL) throws -> [Row] {
         try connection().rows(sql, isReadOnly: isReadOnly)
@@ -80,8 +86,8 @@ extension WriteTransaction {
     /// Runs one statement to its end; rows, if any, are dropped.
     ///
     /// - Returns: The number of rows that an INSERT, UPDATE or DELETE changed; else 0.
-    /// - Throws: `StoreError` `.sql`, `.constraint`, `.full`, `.io`, `.damaged`; `.misuse` for SQL
-    ///   that would end the transaction or change the connection.
+    /// - Throws: `StoreError` `.constraint` if a constraint refuses the change; `.full` if the disk
+    ///   is full; `.io` if the file cannot be read or written; otherwise as `rows(_:)`.
     @discardableResult
     public func execute(_ sql: SQL) throws -> Int {
         try connection().execute(sql)
@@ -97,8 +103,10 @@ extension WriteTransaction {
     /// not compile.
     ///
     /// - Returns: What `body` returns. It is durable when the whole transaction is.
-    /// - Throws: What `body` throws, after its savepoint is undone; `StoreError` `.rolledBack` if
-    ///   SQLite ended the whole transaction (full disk, I/O error, ON CONFLICT ROLLBACK).
+    /// - Throws: What `body` throws, after its savepoint is undone; `StoreError` `.misuse` if an
+    ///   inner savepoint is open or the body has ended, `.cancelled` if the task was cancelled,
+    ///   `.rolledBack` if SQLite ended the whole transaction (full disk, I/O error, ON CONFLICT
+    ///   ROLLBACK).
     @discardableResult
     public mutating func savepoint<T>(
         _ body: (inout WriteTransaction) throws -> T
@@ -123,7 +131,7 @@ extension WriteTransaction {
     /// The body's value is returned as always, and no error is thrown.
     ///
     /// - Throws: `StoreError` `.misuse` if an inner savepoint is open or the body has ended;
-    ///   `.cancelled` and `.rolledBack` as every verb.
+    ///   `.cancelled` if the task was cancelled; `.rolledBack` if SQLite ended the transaction.
     public func rollback() throws {
         try access.scope.undo(level: access.level)
     }
@@ -135,7 +143,7 @@ extension WriteTransaction {
     /// its task.
     ///
     /// - Throws: `StoreError` `.misuse` if an inner savepoint is open or the body has ended;
-    ///   `.cancelled` and `.rolledBack` as every verb.
+    ///   `.cancelled` if the task was cancelled; `.rolledBack` if SQLite ended the transaction.
     public func afterCommit(_ work: @escaping @Sendable () -> Void) throws {
         try access.scope.afterCommit(level: access.level, work)
     }
