@@ -8,7 +8,11 @@ final class CommittedPages {
     private let log: WALPages?
     private let isCancelled: () -> Bool
 
-    /// - Parameter log: `nil` without WAL.
+    /// Reads the pages of this open file.
+    ///
+    /// - Parameters:
+    ///   - log: The pages of the WAL; `nil` without WAL.
+    ///   - isCancelled: Called before each page is read; `true` ends the reading.
     init(open: OpenFile, log: WALPages?, isCancelled: @escaping () -> Bool) {
         self.open = open
         self.log = log
@@ -16,9 +20,11 @@ final class CommittedPages {
         pages = RawPages(open.handle, key: open.key, profile: open.profile)
     }
 
-    /// Returns what the given damaged pages hold.
+    /// Finds out what the given damaged pages hold, from the pages that are not damaged.
     ///
-    /// - Throws: `.cancelled`; errors of reading.
+    /// - Parameter numbers: Numbers of pages, from 1; empty for an empty result.
+    /// - Returns: The content of each page; `.unknown` if the other pages do not reveal it.
+    /// - Throws: `.cancelled` if `isCancelled` returned `true`; errors of reading the file's size.
     func contents(of numbers: Set<Int>) throws(StoreError) -> [Int: PageContent] {
         guard !numbers.isEmpty else { return [:] }
         let pageCount = max(try pages.count(), log?.pageCount ?? 0)
@@ -27,7 +33,9 @@ final class CommittedPages {
         }
     }
 
-    /// The decrypted page; `nil` if it is damaged or does not exist.
+    /// The decrypted page; `nil` if it is damaged, cannot be read or does not exist.
+    ///
+    /// - Throws: `.cancelled` if `isCancelled` returned `true`.
     private func plaintext(of number: Int) throws(StoreError) -> [UInt8]? {
         guard !isCancelled() else { throw Verification.cancelled }
         guard let page = try newest(number),

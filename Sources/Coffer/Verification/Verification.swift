@@ -55,7 +55,11 @@ struct Verification {
         }
     }
 
-    /// Returns the numbers of the pages that fail when first read.
+    /// Checks the pages of the main file that the scope selects, and counts them in the report.
+    ///
+    /// - Returns: The numbers, from 1, of the pages that fail; in WAL mode a checkpoint may have
+    ///   been writing them.
+    /// - Throws: `.cancelled` if the task was cancelled; errors of the transaction's first read.
     private func checkMainFile(
         _ connection: Connection, _ report: inout VerificationReport
     ) throws -> [Int] {
@@ -83,14 +87,26 @@ struct Verification {
         progress?(VerificationProgress(pageCount: report.pageCount, pageCountTotal: count))
     }
 
-    /// The connection's state, after a first read has taken the transaction's lock.
+    /// Reads from the schema, which takes the transaction's read lock, and returns the connection's
+    /// open file.
+    ///
+    /// - Throws: The errors of that read, such as `.wrongKey` or `.busy`.
     private func lockedState(of connection: Connection) throws -> OpenFile {
         _ = try connection.firstRow(SQL(text: Probe.sql), isReadOnly: true)
         return try connection.fileState()
     }
 
+    /// Reads the suspect pages again, checks the WAL, and puts all findings about pages into the
+    /// report.
+    ///
     /// Must run under the write lock in WAL, and under a read lock without WAL or in a store that
     /// is open for reading only.
+    ///
+    /// - Parameters:
+    ///   - suspects: Numbers of the pages that failed in the main file.
+    ///   - isLocked: Whether the write lock is held; otherwise the WAL may change meanwhile.
+    /// - Throws: `.cancelled` if the task was cancelled; `.busy` or `.io` if the WAL index cannot
+    ///   be read.
     private func recheck(
         _ suspects: [Int], _ connection: Connection, isLocked: Bool,
         _ report: inout VerificationReport
@@ -120,7 +136,9 @@ struct Verification {
         report.damagedFramePages = damagedFrames.map { DamagedPage($0, contents) }
     }
 
-    /// Distinguishes a last page that is cut short from bytes behind the end of the database.
+    /// Compares the size of the main file with that of the database, and puts the difference into
+    /// the report: bytes behind the end, a last page that is cut short, or missing pages (as a
+    /// problem). What a checkpoint will correct is not reported.
     private func measureEnd(
         _ handle: Handle, _ pages: borrowing RawPages, _ newest: WALPages?,
         _ report: inout VerificationReport
@@ -148,8 +166,11 @@ struct Verification {
         }
     }
 
-    /// Returns the suspects that are not stale and fail each time. Each attempt reads all of them,
-    /// so that many damaged pages do not keep the lock for long.
+    /// Reads the suspect pages again, several times in WAL mode. Each attempt reads all of them, so
+    /// that many damaged pages do not keep the lock for long.
+    ///
+    /// - Returns: The numbers of the pages that fail each time and are not stale.
+    /// - Throws: `.cancelled` if the task was cancelled.
     private func damaged(
         _ suspects: [Int], _ pages: borrowing RawPages, _ log: WALFile?, _ newest: inout WALPages?,
         isLocked: Bool
@@ -189,7 +210,14 @@ struct Verification {
         report.isStructureChecked = isIntact && refersWell
     }
 
-    /// Returns whether SQLite's check ran, with or without findings.
+    /// Runs one of SQLite's checks, and adds its findings to the report's problems.
+    ///
+    /// If SQLite cannot compile or run the check although no page is damaged, sets
+    /// `structureFailure`. If damage ends the check, that is a problem as well.
+    ///
+    /// - Parameter problems: Runs the check, and returns its findings in words.
+    /// - Returns: `false` if `structureFailure` was set.
+    /// - Throws: Errors of a read that say nothing about the structure, such as `.busy`.
     private func checkStructure(
         _ report: inout VerificationReport, _ problems: (inout ReadTransaction) throws -> [String]
     ) throws -> Bool {

@@ -6,8 +6,8 @@ public struct VerificationScope: Sendable, Hashable {
     /// A random sample of up to `maximumPageCount` pages, always including page 1, without the
     /// structure: for a large store that is checked often. Each run draws a new sample.
     ///
-    /// - Parameter maximumPageCount: Pages to check, at least 1. All pages of a smaller store are
-    ///   checked.
+    /// - Parameter maximumPageCount: Pages to check, at least 1; `verify` throws `.misuse` for
+    ///   less. All pages of a smaller store are checked.
     public static func sample(maximumPageCount: Int) -> VerificationScope {
         VerificationScope(kind: .pages(maximumPageCount))
     }
@@ -15,8 +15,8 @@ public struct VerificationScope: Sendable, Hashable {
     /// A random sample of this fraction of all pages, always including page 1, without the
     /// structure: for a large store that is checked often. Each run draws a new sample.
     ///
-    /// - Parameter fraction: The fraction of the pages to check, above 0 and up to 1; rounded up to
-    ///   whole pages.
+    /// - Parameter fraction: The fraction of the pages to check, above 0 and up to 1; `verify`
+    ///   throws `.misuse` otherwise. Rounded up to whole pages.
     public static func sample(fraction: Double) -> VerificationScope {
         VerificationScope(kind: .fraction(fraction))
     }
@@ -36,7 +36,10 @@ public struct VerificationScope: Sendable, Hashable {
     /// Whether SQLite's own checks run as well.
     var coversStructure: Bool { kind == .everything }
 
-    /// - Throws: `.misuse` if the sample is impossible.
+    /// Does nothing for a scope that can be checked.
+    ///
+    /// - Throws: `.misuse` for a sample of less than 1 page, or a fraction that is not above 0 and
+    ///   up to 1.
     func requireValid() throws(StoreError) {
         switch kind {
         case .everything: return
@@ -62,11 +65,11 @@ public struct VerificationScope: Sendable, Hashable {
         }
     }
 
-    /// The pages to check, in ascending order.
+    /// The numbers of the pages to check, from 1, in ascending order. A sample always has page 1.
     ///
     /// - Parameters:
     ///   - pageCount: Pages of the main file.
-    ///   - lockPage: The page that is never written, and so never drawn.
+    ///   - lockPage: The number of the page that is never written, and so never drawn.
     ///   - generator: The source of randomness.
     /// - Complexity: O(*pages to check*) time. Memory: O(*pages to check*) for a sample, O(1) for
     ///   everything.

@@ -23,8 +23,14 @@ struct WALCheck {
     /// A frame that is being written is complete long before the last of these attempts.
     private static let cutOffTryCount = 5
 
-    /// - Parameter isLocked: Whether the write lock is held.
-    /// - Throws: `.busy`, `.io` if the WAL index cannot be read.
+    /// Checks the committed frames of the WAL, and looks for commits that damage cut off.
+    ///
+    /// - Parameters:
+    ///   - pages: The pages of the main file, for their size and key.
+    ///   - isLocked: Whether the write lock is held. Otherwise a check that finds damage is
+    ///     repeated, because the WAL may have changed.
+    /// - Returns: The findings; none if there is no WAL index.
+    /// - Throws: `.busy` or `.io` if the WAL index cannot be read.
     func run(
         _ pages: borrowing RawPages, isLocked: Bool
     ) throws(StoreError) -> Result {
@@ -46,7 +52,14 @@ struct WALCheck {
         return result
     }
 
-    /// - Parameter pageCount: Pages of the database, as last committed.
+    /// Checks the WAL once.
+    ///
+    /// If a committed frame does not follow the checksum chain, the check ends there, because the
+    /// checksum is cumulative.
+    ///
+    /// - Parameters:
+    ///   - committed: The committed frames, according to the WAL index.
+    ///   - pageCount: Pages of the database, as last committed.
     private func check(
         _ pages: borrowing RawPages, committed: Int, pageCount: Int
     ) -> Result {
@@ -113,7 +126,9 @@ struct WALCheck {
 
     // MARK: Behind the committed frames
 
-    /// Looks for commits that damage cut off.
+    /// Looks for commits that damage cut off, behind the committed frames. If there may be some,
+    /// sets `cutOffFrame` and adds the page of that frame to `damagedPages`, or 0 if the page is
+    /// unknown.
     ///
     /// After a crash, the first connection counts the committed frames again, as far as the
     /// checksum chain holds. Later frames are overwritten or deleted, so a damaged frame loses all
@@ -169,7 +184,8 @@ struct WALCheck {
         result.cutOffFrame = first
     }
 
-    /// Whether one of the frames is a commit of the WAL with these salts.
+    /// Whether one of `frames` (from 0) has these salts and a commit mark, on a page that passes
+    /// authentication.
     private func hasCommit(
         _ pages: borrowing RawPages, _ frames: Range<Int>, salt: ArraySlice<UInt8>
     ) -> Bool {
