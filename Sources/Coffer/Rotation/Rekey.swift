@@ -30,14 +30,20 @@ struct Rekey: ~Copyable {
         let result: Result<RekeyReport, StoreError>
     }
 
+    /// Changes the key of every page to `newKey`, and proves which key the file has afterwards.
+    ///
     /// - Parameters:
     ///   - state: The connection to rekey, with no transaction open. Closed when this returns.
     ///   - newKey: The key to change to.
     ///   - willClose: Called while the lock is held, to end the connection's statements.
-    /// - Throws: Before any change, with `state` still open: `.readOnly`, `.misuse`, `.busy`,
-    ///   `.full`, `.io`, or `.damaged` for bytes behind the end of the database. After the attempt,
-    ///   with `state` closed: `.damaged` if neither key opens the file, `.engine` if both do, or
-    ///   the error that prevented the proof.
+    /// - Returns: A new connection, under the new key with a report, or under the old key with the
+    ///   reason why it is still valid.
+    /// - Throws: Before any change, with `state` still open: `.readOnly` for a file with several
+    ///   names, `.misuse` for an empty key, the same key or another salt, `.busy` if another
+    ///   connection or process holds the file, `.full` or `.io` if the journal or the WAL has no
+    ///   room, `.damaged` for bytes behind the end of the database. After the attempt, with `state`
+    ///   closed: `.damaged` if neither key opens the file, `.engine` if both do, or the error that
+    ///   prevented the proof. Each comes with the key that is valid now.
     func run(
         _ state: OpenFile, to newKey: borrowing StoreKey, willClose: () -> Void
     ) throws(RekeyFailure) -> Outcome {
@@ -50,7 +56,10 @@ struct Rekey: ~Copyable {
             new: key, old: state.key, systemError: systemError, since: beginning)
     }
 
-    /// Refuses a change that cannot succeed, and takes the lock.
+    /// Refuses a change that cannot succeed, and begins an exclusive transaction on `state`.
+    ///
+    /// - Returns: The new key.
+    /// - Throws: What `run` throws before any change; no transaction is then open.
     private func prepare(
         _ state: OpenFile, for newKey: borrowing StoreKey
     ) throws(RekeyFailure) -> RawKey {
@@ -68,8 +77,11 @@ struct Rekey: ~Copyable {
         WriteAheadLog.offset(ofFrame: pageCount, pageByteCount: profile.pageByteCount)
     }
 
-    /// Refuses a change that the disk has no room for, or that would exceed the largest file of
-    /// this process.
+    /// Refuses a change whose journal or WAL has no room. If there is none, it first tries to
+    /// truncate the WAL by a checkpoint.
+    ///
+    /// - Throws: `.full` if the disk has no room; `.io` if the file would exceed the largest file
+    ///   that this process may write.
     private func requireRoom(_ handle: Handle) throws(StoreError) {
         guard try lack(handle) != nil else { return }
         // Truncates the WAL, which makes its space free, unless another process reads it.
@@ -77,8 +89,10 @@ struct Rekey: ~Copyable {
         if let lack = try lack(handle) { throw lack }
     }
 
-    /// The reason why the journal or the WAL cannot grow enough; `nil` if it can. The change may
-    /// append to an existing WAL, because the WAL does not restart while another process reads it.
+    /// The reason why the journal or the WAL cannot grow enough: `.full` for the disk, `.io` for
+    /// the limit of this process. `nil` if it can, or if the file system does not report its free
+    /// bytes. The change may append to an existing WAL, because the WAL does not restart while
+    /// another process reads it.
     private func lack(_ handle: Handle) throws(StoreError) -> StoreError? {
         let pageCount = try handle.firstInteger("PRAGMA page_count")
         let needed = Self.neededByteCount(pageCount: pageCount, profile: profile)
@@ -98,12 +112,12 @@ struct Rekey: ~Copyable {
             hint: "Free some space and try again: nothing was changed.")
     }
 
-    /// Sets `synchronous` to EXTRA, so that a power loss cannot undo the commit, and begins an
-    /// exclusive transaction.
+    /// Begins an exclusive transaction whose commit a power loss cannot undo, by `synchronous =
+    /// EXTRA`.
     ///
-    /// - Parameter key: The present key, to recognise pages behind the end of the database.
-    /// - Throws: `.busy` if another connection holds a lock; `.damaged` for foreign bytes
-    ///   behind the end. No transaction is then open, and `synchronous` is as before.
+    /// - Throws: `.busy` if another connection or process holds the file, `.damaged` for bytes
+    ///   behind the end of the database. Then no transaction is open, and `synchronous` is as
+    ///   before.
     private func begin(_ handle: Handle, key: borrowing RawKey) throws(StoreError) {
         let synchronous = try handle.firstInteger("PRAGMA synchronous")
         // In WAL it is FULL, and without it FULL that also makes the end of the journal durable.
@@ -118,9 +132,12 @@ struct Rekey: ~Copyable {
         }
     }
 
-    /// Refuses bytes behind the end of the database, because the engine treats them as pages, which
-    /// fail. With a WAL the file may be longer until a checkpoint truncates it; the engine then
-    /// takes the page count from the WAL.
+    /// Refuses bytes behind the end of the database that are not pages under `key`, because the
+    /// engine treats them as pages, which fail. With a WAL the file may be longer until a
+    /// checkpoint truncates it; the engine then takes the page count from the WAL. So a file with
+    /// frames in its WAL is not checked.
+    ///
+    /// - Throws: `.damaged` if there are such bytes.
     private func requireNothingBehind(
         _ handle: Handle, key: borrowing RawKey
     ) throws(StoreError) {
@@ -140,9 +157,10 @@ struct Rekey: ~Copyable {
             hint: "Make a copy with backup, which leaves them out, and change the key of the copy.")
     }
 
-    /// Derives the key that all pages will have.
+    /// Derives the key that all pages will have, with the salt of the old key.
     ///
-    /// - Throws: `.misuse` for the same key or another salt.
+    /// - Throws: `.misuse` for an empty key or a raw key of a wrong size, for a key equal to the
+    ///   old one, or for a key with another salt.
     static func derive(
         _ newKey: borrowing StoreKey, from old: borrowing RawKey, profile: CipherProfile
     ) throws(StoreError) -> RawKey {
@@ -160,7 +178,11 @@ struct Rekey: ~Copyable {
         return key
     }
 
-    /// Returns the system's last error number, or 0: the only trace of a failure.
+    /// Changes the key of every page, and commits the open transaction. SQLCipher's result code
+    /// means nothing and is ignored.
+    ///
+    /// - Returns: The error number of the connection's last failed system call, or 0: the only
+    ///   trace of a failure.
     private func change(_ handle: Handle, to key: borrowing RawKey) -> Int32 {
         key.withKeyText { text in
             _ = sqlite3_rekey_v2(handle.db, "main", text.baseAddress, Int32(text.count))
@@ -198,7 +220,10 @@ struct Rekey: ~Copyable {
         return Outcome(state: opened(handle, key: old.copy()), result: .failure(failure))
     }
 
-    /// Opens a fresh connection; `nil` if this is not the key.
+    /// Opens a fresh connection to the file with this key.
+    ///
+    /// - Returns: `nil` if the file does not open with this key (`.wrongKey`).
+    /// - Throws: Any other error of opening, as `.unproven`.
     private func attempt(_ key: borrowing RawKey) throws(RekeyFailure) -> Handle? {
         let physical = PhysicalOpen(
             file: file, profile: profile, configuration: configuration, role: .writer,
@@ -270,7 +295,9 @@ package struct RekeyFailure: Error {
         self.key = key
     }
 
-    /// Runs `work`, which changes nothing: if it fails, the old key still holds.
+    /// Runs `work`, which must not change the key of the file, and returns its result.
+    ///
+    /// - Throws: The error of `work`, with the old key as the valid one.
     static func wrapping<T: ~Copyable>(
         _ work: () throws(StoreError) -> T
     ) throws(RekeyFailure) -> T {
@@ -295,8 +322,9 @@ extension Connection {
     /// the call has returned, a power loss does not restore the old key, whatever the
     /// configuration's durability.
     ///
-    /// After a failure the connection is open under the old key, with every row. It is closed only
-    /// if the result could not be proven or neither key opens the file; the error says so.
+    /// After a failure the connection is open under the old key, with every row. It is closed if
+    /// the result could not be proven, if neither key opens the file, or if the file could not be
+    /// examined or set up again; the error says so.
     ///
     /// The connection is reopened, which ends its prepared statements and temporary tables.
     ///
@@ -304,10 +332,12 @@ extension Connection {
     /// - Returns: A report that says whether the main file without its WAL is also under the new
     ///   key. In WAL a read of another connection can delay that until it ends; see
     ///   ``RekeyReport``.
-    /// - Throws: `StoreError` `.busy` if another connection or process holds the file; `.full`
-    ///   if there is no room for the journal; `.damaged` if a page fails authentication or if bytes
-    ///   are behind the end of the database; `.io`; `.readOnly`, also for a file with several names
-    ///   (hard links); `.misuse` inside a transaction, for the same key or for another salt.
+    /// - Throws: `StoreError` `.busy` if another connection or process holds the file; `.full` if
+    ///   there is no room for the journal; `.damaged` if a page fails authentication or if bytes
+    ///   are behind the end of the database; `.damaged` or `.engine` if neither key or both keys
+    ///   open the file afterwards; `.io` if the file cannot be read or written; `.readOnly` if the
+    ///   file was opened for reading only or has several names (hard links); `.misuse` inside a
+    ///   transaction, with attached files, for an empty key, for the same key or for another salt.
     /// - Complexity: O(*pages*) time and disk (the journal grows to the size of the file);
     ///   O(1) memory. It cannot be interrupted.
     /// - Note: SQLCipher: `sqlite3_rekey_v2`, whose result code is meaningless and is ignored.
@@ -320,9 +350,10 @@ extension Connection {
         }
     }
 
-    /// As `rekey(to:)`.
+    /// Changes the key as `rekey(to:)` does.
     ///
     /// - Returns: The report, and the file as it is open under the new key.
+    /// - Throws: The error of `rekey(to:)`, and which key the file has now.
     func changeKey(
         to key: borrowing StoreKey
     ) throws(RekeyFailure) -> (report: RekeyReport, file: OpenFile) {
@@ -353,9 +384,10 @@ extension Connection {
         return (report, outcome.state)
     }
 
-    /// Moves the pages that a change of the key left in the WAL. Counts, by their MACs, the pages
-    /// that still have another key.
+    /// Moves the pages that a change of the key left in the WAL into the main file. Counts, by
+    /// their MACs, the pages of the main file that still have another key.
     ///
+    /// - Returns: The report, with that count as `oldPageCount`.
     /// - Throws: `.damaged` if pages are not under the key although nothing is left in the WAL.
     func finishRekey() throws(StoreError) -> RekeyReport {
         let open = try fileState()

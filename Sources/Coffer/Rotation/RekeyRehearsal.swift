@@ -42,10 +42,15 @@ package struct RekeyRehearsal {
     /// Bytes behind the end of the database, which prevent the engine from changing the key.
     package let surplusByteCount: Int
 
-    /// - Throws: `StoreError` `.wrongKey` if neither key opens the file, `.misuse` for the same key
-    ///   or for another salt, `.busy` if a journal hides which key is valid, `.damaged` if the
-    ///   first page is damaged, `.notFound`, `.notAStore`, `.notEncrypted`, `.truncated`,
-    ///   `.needsNewerEngine`, `.io`.
+    /// Examines the file at `path`, and predicts a change of its key from `key` to `newKey`.
+    ///
+    /// If the file has the new key already, ``isChanged`` is `true`, which is not an error.
+    ///
+    /// - Throws: `StoreError` `.wrongKey` if neither key opens the file, `.misuse` for an empty
+    ///   key, for the same key or for another salt, `.busy` if a journal hides which key is valid,
+    ///   `.damaged` if the first page is damaged, `.notFound` if there is no file, `.notAStore`,
+    ///   `.notEncrypted`, `.truncated`, `.needsNewerEngine` for a format that needs SQLCipher 4,
+    ///   `.io` if the file cannot be read.
     /// - Complexity: O(*pages* + *WAL*) time.
     package init(
         path: String, key: borrowing StoreKey, newKey: borrowing StoreKey
@@ -112,7 +117,10 @@ package struct RekeyRehearsal {
                 + "and any verb that reads the store plays it back, such as status with the key.")
     }
 
-    /// The reason why neither key is known to open the file.
+    /// The error that says why neither key opens the file: `.wrongKey`, unless the diagnosis of one
+    /// key finds another reason.
+    ///
+    /// - Throws: Errors of the diagnosis itself.
     private static func refusal(
         of file: FileLocation, _ diagnosis: Diagnosis, _ key: borrowing StoreKey,
         _ newKey: borrowing StoreKey
@@ -126,17 +134,19 @@ package struct RekeyRehearsal {
             hint: "Check both keys. A file that is not a store looks the same.")
     }
 
-    /// Whether the disk has room for the journal or the WAL.
+    /// Whether the disk has room for the journal or the WAL; `true` if its free bytes are unknown.
     ///
-    /// - Parameter isLogKept: Whether the change appends to the existing WAL.
+    /// - Parameter isLogKept: Whether the change appends to the existing WAL. Otherwise the bytes
+    ///   of that WAL count as free.
     package func hasRoom(isLogKept: Bool) -> Bool {
         freeByteCount.map { $0 + (isLogKept ? 0 : walByteCount) >= neededByteCount } ?? true
     }
 
-    /// Whether the limit on file sizes of this process (`ulimit -f`) allows the journal or WAL that
-    /// a change of the key writes; `true` without a limit. Free space is another question.
+    /// Whether this process may write a journal or WAL of the size that it would have; `true`
+    /// without a limit.
     ///
-    /// - Parameter isLogKept: Whether the change appends to the existing WAL.
+    /// - Parameter isLogKept: Whether the change appends to the existing WAL, so that the sizes add
+    ///   up.
     package func maySize(isLogKept: Bool) -> Bool {
         maximumWritableByteCount.map { $0 >= neededByteCount + (isLogKept ? walByteCount : 0) }
             ?? true
@@ -163,7 +173,12 @@ private struct NewestFirstPage {
     let salt: [UInt8]
     let profiles: [CipherProfile]
 
-    /// The key and page 1; `nil` if `key` is not the store's key.
+    /// Looks for cipher settings under which the last committed page 1 passes authentication with
+    /// `key`.
+    ///
+    /// - Returns: The key, the settings and the decrypted page; `nil` if `key` does not open the
+    ///   store.
+    /// - Throws: Errors of reading the page or deriving the key.
     func found(by key: borrowing StoreKey) throws(StoreError) -> Found? {
         let derived = DerivedKeys()
         let resized = profiles.flatMap { family in
@@ -205,7 +220,8 @@ private struct CommittedWAL {
 }
 
 extension FileLocation {
-    /// The committed pages of the WAL; empty if there is no WAL.
+    /// Reads the committed pages of the WAL, up to the first frame whose checksum is wrong. Empty
+    /// if there is no WAL, or if it cannot be read.
     ///
     /// - Complexity: O(*WAL*).
     fileprivate func committedWAL() -> CommittedWAL {

@@ -11,12 +11,16 @@ struct RekeyedWAL {
     /// Under the new key, with no transaction open.
     let open: OpenFile
 
-    /// Moves the WAL and reports the result.
+    /// Moves the WAL into the main file, as far as no read keeps it, and reports the result.
     ///
-    /// Leaves the handle with a busy timeout of 0, until its owner installs another one.
+    /// Does not throw: an error of the checkpoint is in the report. Leaves the handle with a busy
+    /// timeout of 0, until its owner installs another one.
     ///
-    /// - Parameter isCounted: Whether old pages are counted by their MACs even if the engine says
-    ///   that it moved all pages.
+    /// - Parameters:
+    ///   - beginning: When the change began, for the report's duration.
+    ///   - isCounted: Whether old pages are counted by their MACs even if the engine says that it
+    ///     moved all pages. Otherwise their number is then 0.
+    /// - Returns: The report. If old pages cannot be counted, all pages count as old.
     func report(
         since beginning: ContinuousClock.Instant, isCounted: Bool = false
     ) -> RekeyReport {
@@ -35,7 +39,12 @@ struct RekeyedWAL {
             checkpointFailure: oldCount == 0 ? nil : failure, isWALMoved: isMoved)
     }
 
-    /// - Returns: `false` if a read keeps part of the WAL from being moved.
+    /// Moves the WAL into the main file by checkpoints that wait for nobody, and truncates it if
+    /// nobody reads it.
+    ///
+    /// - Returns: Whether all of it was moved, or there is none; `false` if a read keeps part of
+    ///   the WAL.
+    /// - Throws: `.busy` if another connection runs a checkpoint; errors of the checkpoint.
     private func move() throws(StoreError) -> Bool {
         sqlite3_busy_timeout(open.handle.db, 0)
         guard try open.handle.checkpoint(.passive) != nil else { return true }
@@ -50,7 +59,8 @@ struct RekeyedWAL {
         return true
     }
 
-    /// Pages of the main file that are not authentic under the key; `nil` if it cannot be read.
+    /// The number of pages of the main file whose MAC does not fit the new key; `nil` if there are
+    /// no pages or the file cannot be read.
     ///
     /// - Complexity: O(*pages*).
     private func oldPageCount(of pageCount: Int) -> Int? {

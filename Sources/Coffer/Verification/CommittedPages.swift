@@ -24,7 +24,8 @@ final class CommittedPages {
     ///
     /// - Parameter numbers: Numbers of pages, from 1; empty for an empty result.
     /// - Returns: The content of each page; `.unknown` if the other pages do not reveal it.
-    /// - Throws: `.cancelled` if `isCancelled` returned `true`; errors of reading the file's size.
+    /// - Throws: `.cancelled` if `isCancelled` returned `true`; errors of reading, apart from
+    ///   `.damaged` and `.io` for a page.
     func contents(of numbers: Set<Int>) throws(StoreError) -> [Int: PageContent] {
         guard !numbers.isEmpty else { return [:] }
         let pageCount = max(try pages.count(), log?.pageCount ?? 0)

@@ -27,9 +27,10 @@ extension Store {
     /// - Throws: `StoreError` `.busy` if no connection or write slot became free within
     ///   `waitTimeout`, or no lock within `busyTimeout`; `.wrongKey` if another process changed the
     ///   key, `.damaged` if the list of tables itself cannot be read, `.closed`, `.suspended`;
-    ///   `.io` if the file's size cannot be read; `.wouldDeadlock` in the body of another store, if
-    ///   a wait would close a cycle of waits; `.misuse` inside a body of this store, or for a
-    ///   sample of no pages or a fraction above 1.
+    ///   `.io` if the size of the file or the index of the WAL cannot be read; `.wouldDeadlock` in
+    ///   the body of another store, if a wait would close a cycle of waits; `.misuse` inside a body
+    ///   of this store, or for a sample of less than 1 page or a fraction that is not above 0 and
+    ///   up to 1.
     /// - Complexity: O(*pages to check*) time; one number in memory for each page that is in the
     ///   WAL, that fails in the main file, or that is in the sample. If there is damage: O(*pages*)
     ///   time, one bit for each page.
