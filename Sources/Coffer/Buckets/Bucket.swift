@@ -17,10 +17,12 @@ public struct Bucket<Key: BucketKey, Value: Codable & Sendable>: Sendable {
     /// The name of its table.
     var table: String { plan.table }
 
-    /// Names a bucket.
+    /// Names a bucket; reads and changes no store.
     ///
-    /// - Parameter name: Any text that is not empty. The same name with other types is another view
-    ///   of the same table; Coffer refuses keys of another type.
+    /// - Parameter name: Any text that is not empty; with an empty one, or one that differs from
+    ///   the name of an existing bucket only in the case of ASCII letters, every verb throws
+    ///   `.misuse`. The same name with other types is another view of the same table; Coffer
+    ///   refuses keys of another type.
     public init(_ name: String) {
         self.name = name
         plan = .shared(name: name, keyType: Key.columnType, coding: ValueCoding(Value.self))
@@ -38,32 +40,36 @@ public struct BucketEntry<Key: BucketKey, Value: Codable & Sendable>: Sendable {
 extension BucketEntry: Equatable where Value: Equatable {}
 
 extension Reading where Self: ~Copyable {
-    /// The value under a key, `nil` if there is none.
+    /// The value under a key; `nil` if the bucket has no such key, or nothing was ever stored in
+    /// it.
     ///
     /// - Throws: `StoreError` `.mismatch` if the stored value does not fit the type or the bucket
-    ///   has keys of another type, `.damaged`.
+    ///   has keys of another type; `.damaged` if a page fails authentication; otherwise as
+    ///   `rows(_:)`.
     /// - Complexity: O(log *entries*).
     public func get<K, V>(_ key: K, in bucket: Bucket<K, V>) throws -> V? {
         try BucketTable(connection(), bucket.plan).get(key)
     }
 
-    /// Whether there is a value under a key.
+    /// Whether there is a value under a key; `false` also if nothing was ever stored in the bucket.
     ///
-    /// - Throws: `StoreError` `.mismatch` if the bucket has keys of another type, `.damaged`.
+    /// - Throws: `StoreError` `.mismatch` if the bucket has keys of another type; `.damaged` if a
+    ///   page fails authentication; otherwise as `rows(_:)`.
     /// - Complexity: O(log *entries*).
     public func contains<K, V>(_ key: K, in bucket: Bucket<K, V>) throws -> Bool {
         try BucketTable(connection(), bucket.plan).contains(key)
     }
 
-    /// The number of entries.
+    /// The number of entries; 0 also if nothing was ever stored in the bucket.
     ///
-    /// - Throws: `StoreError` `.mismatch` if the bucket has keys of another type, `.damaged`.
+    /// - Throws: `StoreError` `.mismatch` if the bucket has keys of another type; `.damaged` if a
+    ///   page fails authentication; otherwise as `rows(_:)`.
     /// - Complexity: O(*entries*).
     public func count<K, V>(in bucket: Bucket<K, V>) throws -> Int {
         try BucketTable(connection(), bucket.plan).count()
     }
 
-    /// The entries of a range of keys, in the order of the keys.
+    /// The entries of a range of keys, in the order of the keys; empty if there are none.
     ///
     /// Texts are ordered by their UTF-8 bytes, which is the order of their Unicode scalars; in a
     /// file of UTF-16 texts, by their UTF-16 bytes. UUIDs and `Data` are ordered by their bytes.
@@ -72,8 +78,10 @@ extension Reading where Self: ~Copyable {
     ///   - bucket: The bucket.
     ///   - from: The first key of the range; `nil` for the first key of the bucket.
     ///   - below: The first key after the range; `nil` for no end.
-    ///   - maximumCount: The most entries to return; `nil` for all.
-    /// - Throws: `StoreError` `.mismatch`, `.damaged`.
+    ///   - maximumCount: The most entries to return; `nil` for all, none for 0 or less.
+    /// - Throws: `StoreError` `.mismatch` if a stored value or key does not fit its type, or the
+    ///   bucket has keys of another type; `.damaged` if a page fails authentication; otherwise as
+    ///   `rows(_:)`.
     /// - Complexity: O(log *entries* + *returned*).
     public func entries<K, V>(
         in bucket: Bucket<K, V>, from: K? = nil, below: K? = nil, maximumCount: Int? = nil
@@ -81,13 +89,16 @@ extension Reading where Self: ~Copyable {
         try BucketTable(connection(), bucket.plan).entries(from: from, below: below, maximumCount)
     }
 
-    /// The entries whose keys begin with a prefix, in the order of the keys.
+    /// The entries whose keys begin with a prefix, in the order of the keys; empty if there are
+    /// none.
     ///
     /// - Parameters:
     ///   - bucket: The bucket.
     ///   - prefix: The start of the keys, compared byte by byte; an empty prefix matches all keys.
-    ///   - maximumCount: The most entries to return; `nil` for all.
-    /// - Throws: `StoreError` `.mismatch`, `.damaged`.
+    ///   - maximumCount: The most entries to return; `nil` for all, none for 0 or less.
+    /// - Throws: `StoreError` `.mismatch` if a stored value or key does not fit its type, or the
+    ///   bucket has keys of another type; `.damaged` if a page fails authentication; otherwise as
+    ///   `rows(_:)`.
     /// - Complexity: O(log *entries* + *returned*).
     public func entries<K: PrefixedBucketKey, V>(
         in bucket: Bucket<K, V>, prefix: K, maximumCount: Int? = nil
@@ -99,10 +110,12 @@ extension Reading where Self: ~Copyable {
 }
 
 extension WriteTransaction {
-    /// Stores a value under a key, and replaces an existing one.
+    /// Stores a value under a key, and replaces an existing one. The first call makes the bucket's
+    /// table.
     ///
     /// - Throws: `StoreError` `.mismatch` if the value cannot be stored (NaN, a failing
-    ///   `encode(to:)`) or the bucket has keys of another type; `.full`, `.io`, `.damaged`.
+    ///   `encode(to:)`) or the bucket has keys of another type; `.constraint` if a key of your own
+    ///   type becomes NULL; `.full`, `.io`, `.damaged`; otherwise as `execute(_:)`.
     /// - Complexity: O(log *entries*).
     public func set<K, V>(
         _ value: V, for key: K, in bucket: Bucket<K, V>
@@ -110,9 +123,9 @@ extension WriteTransaction {
         try BucketTable(connection(), bucket.plan).set(value, for: key)
     }
 
-    /// Removes a key and its value.
+    /// Removes a key and its value, if the bucket has the key.
     ///
-    /// - Returns: Whether the key existed.
+    /// - Returns: Whether the key existed; `false` is not an error.
     /// - Throws: `StoreError` `.mismatch` if the bucket has keys of another type; `.full`, `.io`,
     ///   `.damaged`.
     /// - Complexity: O(log *entries*).
@@ -121,7 +134,7 @@ extension WriteTransaction {
         try BucketTable(connection(), bucket.plan).remove(key)
     }
 
-    /// Removes every entry of a bucket.
+    /// Removes every entry of a bucket; its table remains.
     ///
     /// - Returns: The number of removed entries.
     /// - Throws: `StoreError` `.mismatch` if the bucket has keys of another type; `.full`, `.io`,

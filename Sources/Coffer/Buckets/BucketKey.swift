@@ -15,7 +15,7 @@ public protocol BucketKey: ValueConvertible, Hashable {
 
 /// A key that can be found by its first bytes.
 public protocol PrefixedBucketKey: BucketKey {
-    /// Whether the key's bytes begin with those of `prefix`.
+    /// Whether the key's bytes begin with those of `prefix`; `true` for an empty prefix.
     func hasBytePrefix(_ prefix: Self) -> Bool
 }
 
@@ -23,7 +23,8 @@ extension String: PrefixedBucketKey {
     /// Text.
     public static var columnType: String { "TEXT" }
 
-    /// Compares UTF-8 bytes: no Unicode normalisation.
+    /// Whether the text's UTF-8 bytes begin with those of `prefix`. Nothing is normalised: an
+    /// accent as one scalar differs from an accent as two.
     public func hasBytePrefix(_ prefix: String) -> Bool { utf8.starts(with: prefix.utf8) }
 }
 
@@ -31,7 +32,7 @@ extension Data: PrefixedBucketKey {
     /// Bytes.
     public static var columnType: String { "BLOB" }
 
-    /// Compares bytes.
+    /// Whether the bytes begin with those of `prefix`.
     public func hasBytePrefix(_ prefix: Data) -> Bool { starts(with: prefix) }
 }
 

@@ -11,7 +11,8 @@ final class BucketPlan: Sendable {
     /// The quoted table name, or the error for an unusable name.
     let quoted: Result<String, StoreError>
 
-    /// Returns the shared plan.
+    /// Returns the plan of the buckets with this name, key type and coding; the same object at each
+    /// call.
     static func shared(name: String, keyType: String, coding: ValueCoding) -> BucketPlan {
         let identity = Identity(name: SQLText(name), keyType: keyType, coding: coding)
         return plans.withLock { plans in
@@ -44,8 +45,10 @@ final class BucketPlan: Sendable {
 
     private static let plans = Mutex<[Identity: BucketPlan]>([:])
 
-    /// Integer keys are the row id itself. Tables with other keys are WITHOUT ROWID, which saves
-    /// them a second B-tree next to that of the row ids.
+    /// The SQL that makes the bucket's table. Integer keys are the row id itself. Tables with other
+    /// keys are WITHOUT ROWID, which saves them a second B-tree next to that of the row ids.
+    ///
+    /// - Throws: `.misuse` for an empty name, `.sql` for one with a NUL character.
     func createSQL() throws(StoreError) -> String {
         let suffix = keyType == "INTEGER" ? "" : " WITHOUT ROWID"
         return "CREATE TABLE \(try quoted.get()) "

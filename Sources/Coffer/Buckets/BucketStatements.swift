@@ -21,7 +21,8 @@ final class BucketStatements {
         return made
     }
 
-    /// Leaves an existing entry unchanged.
+    /// The statement that inserts an entry: the key is `?1`, the value `?2`. It leaves an existing
+    /// entry unchanged.
     func insertion(_ connection: Connection) throws(StoreError) -> Statement {
         if let inserting { return inserting }
         let made = try compile(
@@ -30,6 +31,7 @@ final class BucketStatements {
         return made
     }
 
+    /// The statement that replaces the value of an existing entry: the key is `?1`, the value `?2`.
     /// `OR FAIL` makes no difference for a single row, and saves SQLCipher 3.4.1 a statement
     /// journal.
     func update(_ connection: Connection) throws(StoreError) -> Statement {

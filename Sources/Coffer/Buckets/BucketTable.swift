@@ -20,7 +20,10 @@ struct BucketTable {
     private var table: String { statements.table }
 
     /// Refuses a table with keys of another type, which SQLite would convert silently. Checked once
-    /// per connection and schema, as soon as the table exists.
+    /// per connection and schema, as soon as the table exists; does nothing before.
+    ///
+    /// - Throws: `.mismatch` if the table is not that of a bucket or its keys have another type;
+    ///   `.misuse` if only the case of letters distinguishes its name.
     private func checkKeyType() throws(StoreError) {
         let columns = try connection.rows(
             "PRAGMA table_info(\(identifier: plan.table))", isReadOnly: false)
@@ -40,7 +43,10 @@ struct BucketTable {
         connection.attach(statements, as: ObjectIdentifier(plan))
     }
 
-    /// SQLite ignores the case of ASCII letters in a table's name; buckets do not.
+    /// Refuses a table whose name differs from the bucket's only in the case of ASCII letters,
+    /// which SQLite ignores and buckets do not.
+    ///
+    /// - Throws: `.misuse` for such a table.
     private func checkCase() throws(StoreError) {
         let name = try connection.firstRow(
             """
@@ -67,7 +73,8 @@ struct BucketTable {
         }
     }
 
-    /// Copies the value before decoding it, because the type's own code may use the bucket again.
+    /// A copy of the value under a key, made before decoding, because the type's own code may use
+    /// the bucket again. `nil` if there is no such key or no table.
     private func stored<K: BucketKey>(_ key: K) throws(StoreError) -> Value? {
         try onRow(of: key) { raw throws(StoreError) in try Statement.value(of: raw, at: 0) }
     }
@@ -83,8 +90,14 @@ struct BucketTable {
         return try statement.advance() ? try statement.column(0, as: Int.self) : 0
     }
 
-    /// Stops at the first key that `belongs` refuses, because it refuses all later keys in key
-    /// order too.
+    /// The entries of a range of keys, in key order; empty without a table.
+    ///
+    /// - Parameters:
+    ///   - from: The first key of the range; `nil` for the first key of the bucket.
+    ///   - below: The first key after the range; `nil` for no end.
+    ///   - maximumCount: The most entries; `nil` for all, none for 0 or less.
+    ///   - belongs: Stops at the first key that it refuses, because it refuses all later keys in
+    ///     key order too.
     func entries<K: BucketKey, V: Codable>(
         from: K?, below: K?, _ maximumCount: Int?, while belongs: (K) -> Bool = { _ in true }
     ) throws(StoreError) -> [BucketEntry<K, V>] {
@@ -129,8 +142,10 @@ struct BucketTable {
         }
     }
 
-    /// Not INSERT OR REPLACE, for which SQLCipher 3.4.1 would encrypt a statement journal each
-    /// time.
+    /// Inserts the entry, or replaces the value of the existing one. Not by INSERT OR REPLACE, for
+    /// which SQLCipher 3.4.1 would encrypt a statement journal each time.
+    ///
+    /// - Throws: `.constraint` if the key is NULL; `.sql` if there is no table.
     private func put(_ key: Value, _ value: Value) throws(StoreError) {
         if try run(try statements.insertion(connection), key, value) { return }
         guard try run(try statements.update(connection), key, value) else {
@@ -169,7 +184,10 @@ struct BucketTable {
         }
     }
 
-    /// Runs a statement for one row; returns whether it changed the row.
+    /// Runs a statement for one row.
+    ///
+    /// - Parameter value: The argument `?2`; `nil` for a statement without one.
+    /// - Returns: Whether it changed the row.
     private func run(
         _ statement: Statement, _ key: Value, _ value: Value? = nil
     ) throws(StoreError) -> Bool {
