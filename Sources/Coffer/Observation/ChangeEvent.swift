@@ -36,7 +36,8 @@ public struct ChangedRow: Sendable, Hashable {
     /// }
     /// ```
     ///
-    /// - Throws: `StoreError` `.mismatch` if the key has several columns, or is not a `K`.
+    /// - Throws: `StoreError` `.mismatch` if the key has several columns, or if its value does not
+    ///   fit `K`.
     public func key<K: ValueConvertible>(as type: K.Type = K.self) throws -> K {
         guard key.count == 1 else {
             throw StoreError(.mismatch, "the key has \(key.count) columns, not one", table: table)

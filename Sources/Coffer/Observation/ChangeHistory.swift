@@ -69,8 +69,10 @@ struct ChangeHistory {
         try run("INSERT INTO \(Self.about) VALUES (lower(hex(randomblob(8))))")
     }
 
-    /// Records a row whose blob is written in place, which no trigger sees, if its table has a
-    /// history.
+    /// Adds an entry for a row whose blob is written in place, which no trigger sees. Does nothing
+    /// if the row's table has no history.
+    ///
+    /// - Throws: Errors of reading the schema and of the insert.
     func note(_ cell: BlobCell) throws(StoreError) {
         guard try historyTables().contains(cell.table.asciiLowercased),
             let table = try KeyedTable(cell.table, connection)
@@ -80,7 +82,8 @@ struct ChangeHistory {
         if let sql = triggers.noteUpdate(ofRow: cell.row) { try connection.perform(sql) }
     }
 
-    /// The tables with a history, in lower case.
+    /// The names of the tables with a history, in lower case of ASCII; read once for each version
+    /// of the schema.
     private func historyTables() throws(StoreError) -> Set<String> {
         let id = ObjectIdentifier(HistoryTables.self)
         if let known = try connection.attachment(id) as? HistoryTables { return known.names }
@@ -110,7 +113,7 @@ struct ChangeHistory {
 
     // MARK: Reading
 
-    /// The name of this history; `nil` if there is none.
+    /// The random name of the history that this file has; `nil` if no table ever had a history.
     private func identity() throws(StoreError) -> String? {
         let found = try connection.firstRow(
             "SELECT 1 FROM main.sqlite_master WHERE name = \(Self.prefix + ":about")",
@@ -122,12 +125,17 @@ struct ChangeHistory {
     }
 
     /// The token after the last entry.
+    ///
+    /// - Throws: `.notFound` if no table ever had a history.
     func token() throws(StoreError) -> ChangeToken {
         let (history, range) = try state()
         return ChangeToken(history: history, position: range.upperBound)
     }
 
-    /// The history's name, and the positions that can be read from.
+    /// The name of the history, and the positions that can be read from; 0 only, without entries.
+    /// Reading from a position begins with the entry after it.
+    ///
+    /// - Throws: `.notFound` if no table ever had a history.
     private func state() throws(StoreError) -> (history: String, ClosedRange<Int64>) {
         guard let history = try identity() else {
             throw StoreError(

@@ -36,7 +36,11 @@ final class ChangeQueue: Sendable {
         set { state.withLock { $0.generation = newValue } }
     }
 
-    /// Adds what one commit did.
+    /// Adds what one commit did: its rows of the followed tables as one event, or a rescan if they
+    /// cannot be listed.
+    ///
+    /// Adds nothing if the commit touched no followed table, or while a rescan waits. If more rows
+    /// would wait than the queue holds, one rescan replaces all events.
     func put(_ result: CommitRecording.Result) {
         let reason =
             result.rescans[nil] ?? tables.names.lazy.compactMap { result.rescans[$0] }.first
@@ -64,9 +68,11 @@ final class ChangeQueue: Sendable {
         wakeup.signal()
     }
 
-    /// The next event. Waiting events are delivered even after the store has closed.
+    /// Takes the first waiting event; waits if there is none. Waiting events are delivered even
+    /// after the store has closed.
     ///
-    /// - Throws: `.closed`, `.cancelled`.
+    /// - Throws: The reason of `close(_:)` if no event waits, which is `.closed`; `.cancelled` if
+    ///   the task was cancelled.
     func next() async throws(StoreError) -> ChangeEvent {
         while true {
             if Task.isCancelled { throw ObservedRead.cancelled }

@@ -23,7 +23,9 @@ public struct ChangeToken: Sendable, Hashable, Codable, LosslessStringConvertibl
         self.init(history: String(parts[0]), position: position)
     }
 
-    /// Reads the text.
+    /// Reads the token from its text.
+    ///
+    /// - Throws: `DecodingError` if the value is not a text, or the text is not a token.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         guard let token = Self(try container.decode(String.self)) else {
@@ -33,7 +35,9 @@ public struct ChangeToken: Sendable, Hashable, Codable, LosslessStringConvertibl
         self = token
     }
 
-    /// Writes the text.
+    /// Writes the token as its text.
+    ///
+    /// - Throws: What the encoder throws.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(description)

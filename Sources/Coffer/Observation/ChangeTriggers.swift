@@ -44,7 +44,11 @@ struct ChangeTriggers {
         let text: String
     }
 
-    /// - Parameter condition: What must hold for a row to be recorded; SQL.
+    /// The triggers of the table: three, and two more if a row can conflict with another one by row
+    /// id or by a unique key.
+    ///
+    /// - Parameter condition: What must hold for a row to be recorded, as SQL; `nil` for every row.
+    /// - Throws: `.sql` if the table's name cannot be quoted.
     func triggers(when condition: String?) throws(StoreError) -> [Trigger] {
         let isSame = same("old", "new")
         var found = [
@@ -103,7 +107,8 @@ struct ChangeTriggers {
             + (condition.map { " WHERE \($0)" } ?? "")
     }
 
-    /// The conditions under which a row `r` conflicts with the new one.
+    /// The SQL conditions under which a stored row `r` conflicts with the new row by row id or by a
+    /// unique key; empty if no row can.
     private func threats() -> [String] {
         (table.rowID.map { ["r.\($0) = new.\($0)"] } ?? []) + table.uniqueKeys.flatMap(threats)
     }
@@ -126,9 +131,12 @@ struct ChangeTriggers {
         noteStored(.threatened, "\(table.name.inDoubleQuotes) AS r WHERE \(condition)")
     }
 
-    /// Records an update that no trigger has seen; `nil` for a table without row ids.
+    /// SQL that records an update of one row, which no trigger has seen.
     ///
-    /// - Parameter condition: What must hold for the row to be recorded; SQL.
+    /// - Parameters:
+    ///   - row: The row's id.
+    ///   - condition: What must hold for the row to be recorded, as SQL; `nil` for no condition.
+    /// - Returns: `nil` for a table without row ids.
     func noteUpdate(ofRow row: Int64, when condition: String? = nil) -> SQL? {
         guard let rowID = table.rowID else { return nil }
         let source = "\(table.name.inDoubleQuotes) AS r WHERE r.\(rowID) = ?"
@@ -142,7 +150,8 @@ struct ChangeTriggers {
             + "FROM \(place == .temp ? "main." : "")\(source)"
     }
 
-    /// Whether two rows have the same key, byte by byte: `a` differs from `A`, and 1 from 1.0.
+    /// SQL that says whether two rows have the same key, byte by byte: `a` differs from `A`, and 1
+    /// from 1.0.
     private func same(_ left: String, _ right: String) -> String {
         table.key.map { column in
             let isEqual = "\(left).\(column) COLLATE BINARY IS \(right).\(column)"

@@ -24,9 +24,12 @@ final class CommitRecording: CommitRecorder, TouchObserver {
         var rescans: [String?: ChangeEvent.Reason]
     }
 
-    /// Begins in an open transaction.
+    /// Begins to record the transaction that is open on this connection. A failure goes into
+    /// `failure`.
     ///
-    /// - Parameter wanted: The tables whose rows are followed.
+    /// - Parameters:
+    ///   - wanted: The tables whose rows are followed, in lower case of ASCII.
+    ///   - generation: The number of loops that observe by now.
     init(_ connection: Connection, wanted: Set<String>, generation: Int) {
         self.connection = connection
         self.generation = generation
@@ -38,7 +41,10 @@ final class CommitRecording: CommitRecorder, TouchObserver {
         connection.handle?.touchObserver = self
     }
 
-    /// Completes the recording, right before COMMIT.
+    /// Completes `writes` and `result`, right before COMMIT, and stops observing the connection.
+    ///
+    /// If anything could not be recorded, `writes` becomes everything and `result` a rescan of all
+    /// tables.
     func finish() {
         stop()
         attempt { () throws(StoreError) in
@@ -65,7 +71,8 @@ final class CommitRecording: CommitRecorder, TouchObserver {
     /// Whether no triggers are left on the connection.
     var hasNoTriggers: Bool { wanted.isEmpty && failure == nil }
 
-    /// Stops observing the connection, before the commit or without one.
+    /// Stops observing the statements of the connection. Does nothing if another recording observes
+    /// them.
     func stop() {
         if let handle = connection.handle, handle.touchObserver === self {
             handle.touchObserver = nil

@@ -27,10 +27,12 @@ struct KeyedTable: Equatable {
     /// Whether rows are identified by row id. An INTEGER PRIMARY KEY is the row id.
     var isKeyedByRowID: Bool { key == [rowID] }
 
-    /// The table of this name in the main file; `nil` if there is none.
+    /// Reads the schema of a table of the main file.
     ///
-    /// - Throws: `.unsupported` for a view, a virtual table, or a table whose rows have no key that
-    ///   SQL can name, or a key of too many columns.
+    /// - Parameter name: The table's name, in any case of ASCII letters.
+    /// - Returns: `nil` if there is no table or view of this name.
+    /// - Throws: `.unsupported` for a view, a virtual table, a table whose rows have no key that
+    ///   SQL can name, or a primary key of more than 16 columns; errors of reading the schema.
     init?(_ name: String, _ connection: Connection) throws(StoreError) {
         let found = try connection.firstRow(
             """

@@ -16,7 +16,8 @@ final class ObservedRead: Sendable {
     private let state = Mutex(State())
     private let wakeup = Wakeup()
 
-    /// Notes a commit to these tables.
+    /// Records a commit to these tables. The value becomes stale if the last fetch read one of
+    /// them; during a fetch, `endFetch(_:)` decides that.
     func touch(_ tables: TableSet) {
         let wakes = state.withLock { state in
             if state.touched != nil {
@@ -36,9 +37,10 @@ final class ObservedRead: Sendable {
         wakeup.signal()
     }
 
-    /// Waits until there may be another value, and begins to fetch it.
+    /// Waits until the value is stale, which it is at first, and marks a fetch as running.
     ///
-    /// - Throws: `.closed`, `.cancelled`.
+    /// - Throws: The reason of `close(_:)`, which is `.closed`; `.cancelled` if the task was
+    ///   cancelled.
     func beginFetch() async throws(StoreError) {
         while true {
             if Task.isCancelled { throw Self.cancelled }
@@ -54,6 +56,9 @@ final class ObservedRead: Sendable {
         }
     }
 
+    /// Ends a fetch that succeeded. The value is stale at once if a commit during the fetch touched
+    /// one of the tables that it read.
+    ///
     /// - Parameter tables: The tables that the fetch has read.
     func endFetch(_ tables: TableSet) {
         state.withLock { state in
@@ -63,8 +68,8 @@ final class ObservedRead: Sendable {
         }
     }
 
-    /// Ends a fetch that failed because the store was suspended. Changes until now, and later ones,
-    /// lead to the next fetch.
+    /// Ends a fetch that failed because the store was suspended. A commit to any table, during the
+    /// fetch or later, leads to the next fetch.
     func endFetchInVain() {
         state.withLock { state in
             state.tables = .everything

@@ -31,7 +31,11 @@ struct RowMarks {
         fates[row] = fate
     }
 
-    /// - Parameter exists: Called for rows whose marks do not show whether they still exist.
+    /// What happened to each row from the first mark to the last, in the order of the rows' first
+    /// marks. Rows that are as before, or that were only threatened, are not listed.
+    ///
+    /// - Parameter exists: Whether a row exists now; called for rows whose marks do not show it.
+    /// - Throws: What `exists` throws.
     func changes(
         exists: (Row) throws(StoreError) -> Bool
     ) throws(StoreError) -> [ChangedRow] {

@@ -32,13 +32,17 @@ struct RowRecorder {
         }
     }
 
-    /// Creates triggers for these tables, and removes all others, in the open transaction.
+    /// Creates triggers for the tables of these names, and removes all others, in the open
+    /// transaction. Does nothing if neither `wanted` nor the schema has changed since the last
+    /// call.
     ///
-    /// Called at the start of each transaction. It does something only if `wanted` or the schema
-    /// has changed, or if the transaction that did it last was rolled back. A rollback also drops
-    /// what the connection remembers.
+    /// Called at the start of each transaction. If the transaction that did it last was rolled
+    /// back, it is done again, because a rollback also drops what the connection remembers.
     ///
-    /// - Parameter wanted: Names in lower case. Names without a table are left out.
+    /// - Parameter wanted: Names in lower case of ASCII. Names without a table are left out.
+    /// - Returns: The tables with triggers, and the names of those whose changed rows cannot be
+    ///   identified.
+    /// - Throws: Errors of reading or changing the schema.
     func install(_ wanted: Set<String>) throws(StoreError) -> Followed {
         let id = ObjectIdentifier(Installed.self)
         if let known = try connection.attachment(id) as? Installed, known.wanted == wanted {
@@ -97,14 +101,18 @@ struct RowRecorder {
     private static let condition =
         "coalesce((SELECT max(n) FROM \(quotedTable)), 0) < \(maximumRowCount)"
 
-    /// Records an update that no trigger sees.
+    /// Records an update of a row that no trigger sees. Does nothing in a table without row ids, or
+    /// once the most rows of a transaction are recorded.
     func note(row: Int64, of table: KeyedTable) throws(StoreError) {
         let triggers = ChangeTriggers(table: table, place: .temp, entryTable: Self.quotedTable)
         guard let sql = triggers.noteUpdate(ofRow: row, when: Self.condition) else { return }
         try connection.perform(sql)
     }
 
-    /// The rows recorded in the open transaction; `nil` if there were too many. Empties the table.
+    /// Takes the rows recorded in the open transaction, and empties the table that records them.
+    ///
+    /// - Parameter tables: The tables with triggers; empty for an empty result.
+    /// - Returns: What happened to each row, once; `nil` if 10 000 or more entries were recorded.
     func take(_ tables: [KeyedTable]) throws(StoreError) -> [ChangedRow]? {
         guard !tables.isEmpty else { return [] }
         let columns = ChangeTriggers.keyColumns.prefix(tables.map(\.key.count).max() ?? 1)
@@ -133,7 +141,10 @@ struct RowRecorder {
 }
 
 extension KeyedTable {
-    /// Whether a row has this key, byte by byte.
+    /// Whether the table has a row with this key now, compared byte by byte and by type.
+    ///
+    /// - Parameter values: The key's values; `false` if their number is not that of the table's key
+    ///   columns.
     func hasRow(_ values: [Value], _ connection: Connection) throws(StoreError) -> Bool {
         // The table may have had another key when the row was recorded.
         guard values.count == key.count else { return false }

@@ -12,21 +12,24 @@ extension WriteTransaction {
     /// ``Connection``, writes in place.
     ///
     /// - Parameters:
-    ///   - table: The table; a second call for it changes nothing.
+    ///   - table: The name of the table. A second call renews the table's triggers and sets
+    ///     `maximumEntryCount`.
     ///   - maximumEntryCount: How many entries the history keeps, of all tables together (and up to
     ///     255 more); the last call counts. A change is one entry, plus one for each row that has
     ///     one of the new row's unique keys.
     /// - Throws: `StoreError` `.notFound` if there is no such table; `.unsupported` for a view, a
     ///   virtual table, a table with a unique index that is partial or on an expression, a primary
     ///   key of more than 16 columns, or columns that hide every name of the row id; `.misuse` for
-    ///   a count below 1, or for the history's own table; `.full`, `.io`.
+    ///   a count below 1, or for the history's own table; `.full` if the disk is full; otherwise as
+    ///   `execute(_:)`.
     public func keepHistory(of table: String, maximumEntryCount: Int = 100_000) throws {
         try ChangeHistory(connection()).begin(table, maximumCount: maximumEntryCount)
     }
 
     /// Ends the history of a table. Its entries stay, and tokens remain valid.
     ///
-    /// - Throws: As `execute(_:)`; a table that does not exist or has no history is not an error.
+    /// - Throws: `StoreError` `.unsupported` for a view or a virtual table; otherwise as
+    ///   `execute(_:)`. A table that does not exist or has no history is not an error.
     public func stopKeepingHistory(of table: String) throws {
         try ChangeHistory(connection()).end(table)
     }
@@ -36,7 +39,7 @@ extension Reading where Self: ~Copyable {
     /// The token after the last change of the history. Take it together with all rows, in one
     /// transaction, and continue from there with `changes(since:)`.
     ///
-    /// - Throws: `StoreError` `.notFound` if no table ever had a history.
+    /// - Throws: `StoreError` `.notFound` if no table ever had a history; otherwise as `rows(_:)`.
     public func changeToken() throws -> ChangeToken {
         try ChangeHistory(connection()).token()
     }
@@ -44,7 +47,8 @@ extension Reading where Self: ~Copyable {
     /// The changes since a token was given out, in the tables that have a history.
     ///
     /// The kind of a change is what happened to the row from start to end of the batch. A batch may
-    /// end within a commit.
+    /// end within a commit. Without newer entries it has no changes, and its `next` is the given
+    /// token.
     ///
     /// - Parameters:
     ///   - token: The `next` of the batch before, or a `changeToken()`.
@@ -52,7 +56,7 @@ extension Reading where Self: ~Copyable {
     /// - Throws: `StoreError` `.tokenExpired` if entries after the token are gone, or if the token
     ///   belongs to another history or to a later state of this file: then read all rows and begin
     ///   with a new token; `.notFound` if no table ever had a history; `.misuse` for a count below
-    ///   1.
+    ///   1; otherwise as `rows(_:)`.
     /// - Complexity: O(*maximumEntryCount*).
     public func changes(
         since token: ChangeToken, maximumEntryCount: Int = 1_000

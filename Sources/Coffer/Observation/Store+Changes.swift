@@ -17,12 +17,12 @@ extension Store {
     ///
     /// Where rows cannot be listed, there is a `.rescan` with the reason, never silence: after
     /// commits of other processes, changes of the schema, and for a loop that falls behind.
-    /// Occasionally one comes although nothing changed.
+    /// Occasionally a `.rescan` comes although nothing changed.
     ///
-    /// Observing begins with the loop: begin the loop first, then read the existing rows. While it
-    /// lasts, a write pays for each row of these tables with an insert into memory and a lookup in
-    /// each of the table's unique keys. The loop keeps the store open. It ends when you leave it or
-    /// cancel its task.
+    /// Observing begins with the loop: begin the loop first, then read the existing rows. While the
+    /// loop lasts, a write pays for each row of these tables with an insert into memory and a
+    /// lookup in each of the table's unique keys. The loop keeps the store open. It ends when you
+    /// leave it or cancel its task.
     ///
     /// The loop throws `StoreError` `.closed` when the store is closed; `CancellationError`;
     /// `.unsupported` for a view, a virtual table, a primary key of more than 16 columns, or
@@ -30,7 +30,7 @@ extension Store {
     /// later.
     ///
     /// - Parameters:
-    ///   - tables: Their names; any case of ASCII letters, as in SQL.
+    ///   - tables: The names of the tables; any case of ASCII letters, as in SQL.
     ///   - maximumWaitingRowCount: How many rows may wait for the loop; if more wait, one `.rescan`
     ///     replaces all of them.
     /// - Complexity: O(*maximumWaitingRowCount*) memory.
@@ -69,7 +69,9 @@ public struct ObservedChanges: AsyncSequence, Sendable {
     let tables: [String]
     let maximumWaitingRowCount: Int
 
-    /// Begins to observe: every commit whose write begins from now on counts.
+    /// Begins to observe, and returns the loop. It lists the rows of every commit whose write
+    /// begins from now on; a write that runs now leads to a `.rescan` if it writes to one of the
+    /// tables.
     public func makeAsyncIterator() -> Iterator {
         Iterator(loop: Loop(self))
     }
@@ -78,7 +80,8 @@ public struct ObservedChanges: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let loop: Loop
 
-        /// Waits for the next event; `nil` after an error was thrown.
+        /// Waits for the next event, and returns it. Once a call has thrown an error, later calls
+        /// return `nil`.
         ///
         /// - Throws: See `Store.changes(in:maximumWaitingRowCount:)`.
         public func next() async throws -> ChangeEvent? {
@@ -117,8 +120,12 @@ public struct ObservedChanges: AsyncSequence, Sendable {
             }
         }
 
-        /// - Returns: `false` while the store is suspended: the end of the pause is an event.
-        /// - Throws: `.unsupported` for tables whose changed rows cannot be identified.
+        /// Checks that the changed rows of all tables can be identified; a table may be missing.
+        ///
+        /// - Returns: `false` if the store is suspended, so that nothing was checked. The end of
+        ///   the pause is an event.
+        /// - Throws: `.unsupported` for a table whose changed rows cannot be identified; otherwise
+        ///   as `StoreCore.read`.
         private func check() async throws -> Bool {
             let tables = changes.tables
             do {

@@ -15,11 +15,12 @@ extension Store {
     /// than the one before. Changes are tracked by table: the same value may come again.
     ///
     /// Every fetch is a read as `read(_:)` runs it, on a snapshot, never inside a write. Every loop
-    /// has its own fetches. It keeps the store open, and ends when you leave it or cancel its task;
-    /// nothing of it remains then.
+    /// has its own fetches. A loop keeps the store open, and ends when you leave it or cancel its
+    /// task; nothing of the loop remains then.
     ///
-    /// The loop throws what `fetch` throws, and then ends; `CancellationError`; `.closed`
-    /// when the store is closed; `.busy` if no connection became free within `waitTimeout`.
+    /// The loop throws what `fetch` throws, and then ends; `CancellationError` when its task is
+    /// cancelled; `.closed` when the store is closed; `.busy` if no connection became free within
+    /// `waitTimeout`.
     ///
     /// - Parameter fetch: Reads the value; runs on one of Coffer's threads.
     /// - Complexity: A write pays O(1) for each statement it runs while somebody observes, and
@@ -33,7 +34,8 @@ extension Store {
     /// A value that is fetched again whenever a commit may have changed it, and delivered if it
     /// differs.
     ///
-    /// As the form for any type, but a value that is equal to the last one is not delivered.
+    /// The loop works and throws as that of `observe(_:)` for any type, but a value that is equal
+    /// to the last one is not delivered.
     ///
     /// - Parameter fetch: Reads the value; runs on one of Coffer's threads.
     public func observe<T: Sendable & Equatable>(
@@ -49,8 +51,7 @@ public struct ObservedValues<Element: Sendable>: AsyncSequence, Sendable {
     let fetch: @Sendable (inout ReadTransaction) throws -> Element
     let isSame: (@Sendable (Element, Element) -> Bool)?
 
-    /// Begins to observe. The first `next()` returns the present value at once; a later one waits
-    /// for a commit that may have changed it. Several commits in between lead to one value.
+    /// Begins to observe, and returns the loop: a commit from now on may lead to another value.
     public func makeAsyncIterator() -> Iterator {
         Iterator(loop: Loop(self))
     }
@@ -59,7 +60,8 @@ public struct ObservedValues<Element: Sendable>: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let loop: Loop
 
-        /// Waits for the next value; `nil` after an error was thrown.
+        /// Waits for the next value, and returns it. Once a call has thrown an error, later calls
+        /// return `nil`.
         ///
         /// - Throws: See `Store.observe(_:)`.
         public func next() async throws -> Element? {
@@ -101,8 +103,11 @@ public struct ObservedValues<Element: Sendable>: AsyncSequence, Sendable {
             }
         }
 
-        /// - Returns: `nil` if the store was suspended in the meantime: the end of the pause wakes
-        ///   all observers.
+        /// Fetches the value once.
+        ///
+        /// - Returns: The value, and the tables that the fetch read. `nil` if the store is
+        ///   suspended: the end of the pause wakes all observers.
+        /// - Throws: What `fetch` throws, and the other errors of `StoreCore.read`.
         private func fetched() async throws -> (Element, TableSet)? {
             do {
                 return try await values.core.recordedRead(values.fetch)
@@ -115,7 +120,10 @@ public struct ObservedValues<Element: Sendable>: AsyncSequence, Sendable {
 }
 
 extension StoreCore {
-    /// The value of a read, and the tables that the read has read.
+    /// Runs `fetch` as a read.
+    ///
+    /// - Returns: What `fetch` returns, and the tables that its statements read.
+    /// - Throws: As `read`.
     fileprivate func recordedRead<T: Sendable>(
         _ fetch: @escaping @Sendable (inout ReadTransaction) throws -> T
     ) async throws -> (T, TableSet) {

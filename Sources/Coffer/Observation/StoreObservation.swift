@@ -82,7 +82,7 @@ final class StoreObservation: CommitObserver {
         poll?.cancel()
     }
 
-    /// Ends all loops with this error.
+    /// Ends all loops with this error, and every loop that begins later.
     func close(_ reason: StoreError) {
         let state = state.withLock { state in
             defer {
@@ -100,8 +100,9 @@ final class StoreObservation: CommitObserver {
 
     // MARK: Commits
 
-    /// Begins to record the transaction that was just begun on the writer; `nil` if nobody
-    /// observes.
+    /// Begins to record the transaction that was just begun on `connection`, the writer.
+    ///
+    /// - Returns: `nil` if nobody observes, and no trigger of a former observer is left.
     func begin(_ connection: Connection) -> (any CommitRecorder)? {
         guard isAwake.load(ordering: .sequentiallyConsistent) else { return nil }
         noticeForeignCommits(connection)
@@ -111,8 +112,12 @@ final class StoreObservation: CommitObserver {
 
     /// Notifies all observers of a commit.
     ///
+    /// A loop that began after the transaction did gets a rescan (`.begunBefore`) if the
+    /// transaction wrote to its tables.
+    ///
     /// - Parameters:
-    ///   - recorder: What its transaction changed; `nil` if nobody observed when it began.
+    ///   - recorder: What the transaction changed; `nil` if nobody observed when it began, so that
+    ///     it may have changed anything.
     ///   - connection: The writer.
     func committed(_ recorder: (any CommitRecorder)?, on connection: Connection) {
         guard isAwake.load(ordering: .sequentiallyConsistent) else { return }
@@ -140,21 +145,22 @@ final class StoreObservation: CommitObserver {
 
     // MARK: Other processes
 
-    /// Notifies all observers if another connection has committed. Only for the writer's user.
+    /// Notifies all observers, as `didMissCommits()` does, if another connection has committed
+    /// since the last call. Only for the holder of the writer.
     func noticeForeignCommits(_ connection: Connection) {
         if connection.hasForeignCommit() == true { didMissCommits() }
     }
 
-    /// Notifies all observers that another connection may have changed anything.
+    /// Notifies all observers that anything may have changed: values are fetched again, and loops
+    /// over rows get a rescan (`.elsewhere`).
     func didMissCommits() {
         let (reads, queues) = state.withLock { ($0.reads.values, $0.queues.values) }
         for read in reads { read.touch(.everything) }
         for queue in queues { queue.put(.elsewhere) }
     }
 
-    /// Starts a task that checks for commits of other connections once in each `interval`, and has
-    /// the observers told of them. It holds no thread while it sleeps. It ends when it is
-    /// cancelled, or when the store is released.
+    /// Starts a task that checks for commits of other processes at this interval. It sleeps in
+    /// between, holds no thread, and ends when it is cancelled or the store is released.
     private static func poll(_ core: StoreCore, every interval: Duration) -> Task<Void, Never> {
         Task.detached { [weak core] in
             while !Task.isCancelled {

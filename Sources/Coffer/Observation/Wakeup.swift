@@ -23,7 +23,8 @@ final class Wakeup: Sendable {
         waiting?.resume()
     }
 
-    /// Returns after a signal, or when the task is cancelled.
+    /// Waits for `signal()`, or until the task is cancelled. Returns at once if a signal came while
+    /// nobody waited, which uses that signal up.
     func wait() async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
