@@ -75,6 +75,8 @@ struct BucketTable {
 
     /// A copy of the value under a key, made before decoding, because the type's own code may use
     /// the bucket again. `nil` if there is no such key or no table.
+    ///
+    /// - Throws: As `onRow`.
     private func stored<K: BucketKey>(_ key: K) throws(StoreError) -> Value? {
         try onRow(of: key) { raw throws(StoreError) in try Statement.value(of: raw, at: 0) }
     }
@@ -98,6 +100,7 @@ struct BucketTable {
     ///   - maximumCount: The most entries; `nil` for all, none for 0 or less.
     ///   - belongs: Stops at the first key that it refuses, because it refuses all later keys in
     ///     key order too.
+    /// - Throws: `.mismatch` if a key or a value does not fit its type; errors of the query.
     func entries<K: BucketKey, V: Codable>(
         from: K?, below: K?, _ maximumCount: Int?, while belongs: (K) -> Bool = { _ in true }
     ) throws(StoreError) -> [BucketEntry<K, V>] {
@@ -169,6 +172,8 @@ struct BucketTable {
     // MARK: Inside
 
     /// Calls `body` with a key's row; `nil` if there is no row or no table.
+    ///
+    /// - Throws: What `body` throws; errors of the query, with the table.
     private func onRow<K: BucketKey, R>(
         of key: K, _ body: (OpaquePointer) throws(StoreError) -> R
     ) throws(StoreError) -> R? {
@@ -188,6 +193,7 @@ struct BucketTable {
     ///
     /// - Parameter value: The argument `?2`; `nil` for a statement without one.
     /// - Returns: Whether it changed the row.
+    /// - Throws: Errors of the statement.
     private func run(
         _ statement: Statement, _ key: Value, _ value: Value? = nil
     ) throws(StoreError) -> Bool {

@@ -84,6 +84,8 @@ struct ChangeHistory {
 
     /// The names of the tables with a history, in lower case of ASCII; read once for each version
     /// of the schema.
+    ///
+    /// - Throws: Errors of reading the schema.
     private func historyTables() throws(StoreError) -> Set<String> {
         let id = ObjectIdentifier(HistoryTables.self)
         if let known = try connection.attachment(id) as? HistoryTables { return known.names }
@@ -114,6 +116,8 @@ struct ChangeHistory {
     // MARK: Reading
 
     /// The random name of the history that this file has; `nil` if no table ever had a history.
+    ///
+    /// - Throws: Errors of reading the schema or the name.
     private func identity() throws(StoreError) -> String? {
         let found = try connection.firstRow(
             "SELECT 1 FROM main.sqlite_master WHERE name = \(Self.prefix + ":about")",

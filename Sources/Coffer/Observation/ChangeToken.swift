@@ -15,7 +15,8 @@ public struct ChangeToken: Sendable, Hashable, Codable, LosslessStringConvertibl
     /// The token as text: letters, digits and one `-`.
     public var description: String { "\(history)-\(position)" }
 
-    /// The token that a text represents; `nil` for a text that is not a token.
+    /// Reads a token from its text, as `description` gives it; `nil` for a text that is not a
+    /// token.
     public init?(_ description: String) {
         let parts = description.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 2, !parts[0].isEmpty, let position = Int64(parts[1]), position >= 0

@@ -103,6 +103,8 @@ struct RowRecorder {
 
     /// Records an update of a row that no trigger sees. Does nothing in a table without row ids, or
     /// once the most rows of a transaction are recorded.
+    ///
+    /// - Throws: Errors of the insert.
     func note(row: Int64, of table: KeyedTable) throws(StoreError) {
         let triggers = ChangeTriggers(table: table, place: .temp, entryTable: Self.quotedTable)
         guard let sql = triggers.noteUpdate(ofRow: row, when: Self.condition) else { return }
@@ -113,6 +115,7 @@ struct RowRecorder {
     ///
     /// - Parameter tables: The tables with triggers; empty for an empty result.
     /// - Returns: What happened to each row, once; `nil` if 10 000 or more entries were recorded.
+    /// - Throws: Errors of reading the records and the table.
     func take(_ tables: [KeyedTable]) throws(StoreError) -> [ChangedRow]? {
         guard !tables.isEmpty else { return [] }
         let columns = ChangeTriggers.keyColumns.prefix(tables.map(\.key.count).max() ?? 1)
@@ -145,6 +148,7 @@ extension KeyedTable {
     ///
     /// - Parameter values: The key's values; `false` if their number is not that of the table's key
     ///   columns.
+    /// - Throws: Errors of the query.
     func hasRow(_ values: [Value], _ connection: Connection) throws(StoreError) -> Bool {
         // The table may have had another key when the row was recorded.
         guard values.count == key.count else { return false }

@@ -33,6 +33,7 @@ extension Store {
     ///   - tables: The names of the tables; any case of ASCII letters, as in SQL.
     ///   - maximumWaitingRowCount: How many rows may wait for the loop; if more wait, one `.rescan`
     ///     replaces all of them.
+    /// - Returns: The sequence of events; each loop over it observes separately.
     /// - Complexity: O(*maximumWaitingRowCount*) memory.
     public func changes(
         in tables: String..., maximumWaitingRowCount: Int = 10_000

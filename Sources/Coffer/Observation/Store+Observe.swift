@@ -23,6 +23,7 @@ extension Store {
     /// `waitTimeout`.
     ///
     /// - Parameter fetch: Reads the value; runs on one of Coffer's threads.
+    /// - Returns: The sequence of values; each loop over it observes separately.
     /// - Complexity: A write pays O(1) for each statement it runs while somebody observes, and
     ///   O(*program*) when a statement is seen for the first time.
     public func observe<T: Sendable>(
@@ -38,6 +39,7 @@ extension Store {
     /// to the last one is not delivered.
     ///
     /// - Parameter fetch: Reads the value; runs on one of Coffer's threads.
+    /// - Returns: The sequence of values; each loop over it observes separately.
     public func observe<T: Sendable & Equatable>(
         _ fetch: @escaping @Sendable (inout ReadTransaction) throws -> T
     ) -> ObservedValues<T> {

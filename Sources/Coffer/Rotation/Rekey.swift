@@ -33,7 +33,8 @@ struct Rekey: ~Copyable {
     /// Changes the key of every page to `newKey`, and proves which key the file has afterwards.
     ///
     /// - Parameters:
-    ///   - state: The connection to rekey, with no transaction open. Closed when this returns.
+    ///   - state: The connection to rekey, with no transaction open. Closed afterwards, unless this
+    ///     call throws before any change.
     ///   - newKey: The key to change to.
     ///   - willClose: Called while the lock is held, to end the connection's statements.
     /// - Returns: A new connection, under the new key with a report, or under the old key with the
@@ -93,6 +94,8 @@ struct Rekey: ~Copyable {
     /// the limit of this process. `nil` if it can, or if the file system does not report its free
     /// bytes. The change may append to an existing WAL, because the WAL does not restart while
     /// another process reads it.
+    ///
+    /// - Throws: Errors of reading the page count.
     private func lack(_ handle: Handle) throws(StoreError) -> StoreError? {
         let pageCount = try handle.firstInteger("PRAGMA page_count")
         let needed = Self.neededByteCount(pageCount: pageCount, profile: profile)

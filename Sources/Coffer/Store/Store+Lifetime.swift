@@ -44,7 +44,7 @@ extension Store {
     ///
     /// - Parameter key: The new key. Never empty. The salt is kept.
     /// - Returns: As the synchronous form.
-    /// - Throws: As the synchronous form. It cannot be cancelled once it runs.
+    /// - Throws: As the synchronous form. Cancelling the task does not stop the change.
     @discardableResult
     public func rekey(to key: borrowing StoreKey) async throws -> RekeyReport {
         do throws(RekeyFailure) {
@@ -121,7 +121,7 @@ extension Store {
 
     // MARK: Pause
 
-    /// Closes the file and admits nothing until ``resume()``: every lock is released.
+    /// Closes the file, which releases every lock, and refuses reads and writes until ``resume()``.
     ///
     /// Use it where the system ends processes that hold a lock in the background. Running reads and
     /// writes may end within `waitTimeout`; after that they are stopped, undone and throw
@@ -136,8 +136,8 @@ extension Store {
         try core.suspend()
     }
 
-    /// Closes the file and admits nothing until ``resume()``, without blocking a thread of the
-    /// cooperative pool.
+    /// Closes the file and refuses reads and writes until ``resume()``, without blocking a thread
+    /// of the cooperative pool.
     ///
     /// - Throws: As the synchronous form.
     public func suspend() async throws {

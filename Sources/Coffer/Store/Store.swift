@@ -216,7 +216,7 @@ public final class Store: Sendable {
     private static let wholeStores = Gate(permitCount: 64)
 
     /// Runs blocking work on a thread that may block, and returns its result or throws its error.
-    /// At most 64 such calls run at once. It is for opening, closing and copying whole stores,
+    /// At most 64 such calls run at once. Use it for opening, closing and copying whole stores,
     /// which is rare. Work that many tasks may wait for has a `Gate`, where they hold no thread.
     static func offPool<T: Sendable, E: Error>(
         _ work: @escaping @Sendable () throws(E) -> T

@@ -38,6 +38,7 @@ final class StoreCore: Sendable {
     /// Makes a core with one connection, to a new and empty database that has no file.
     ///
     /// - Parameter location: In memory, or temporary.
+    /// - Throws: Errors of the configuration, and of opening the database.
     convenience init(
         without location: Location, configuration: Configuration
     ) throws(StoreError) {

@@ -32,7 +32,10 @@ final class StoreMetrics: Sendable {
     /// How long reads took after that wait.
     private let read: Timer
 
-    /// - Parameter store: Distinguishes the store's metrics from others'; empty for no dimension.
+    /// Creates a store's metrics in the program's backend, if there is one.
+    ///
+    /// - Parameter store: The value of the dimension `store`, which distinguishes stores; empty for
+    ///   no dimension.
     init(store: String) {
         let store = store.isEmpty ? [] : [("store", store)]
         isOn = !(MetricsSystem.factory is NOOPMetricsHandler)

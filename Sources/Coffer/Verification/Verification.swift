@@ -139,6 +139,8 @@ struct Verification {
     /// Compares the size of the main file with that of the database, and puts the difference into
     /// the report: bytes behind the end, a last page that is cut short, or missing pages (as a
     /// problem). What a checkpoint will correct is not reported.
+    ///
+    /// - Throws: `.io` if the size of the file cannot be read.
     private func measureEnd(
         _ handle: Handle, _ pages: borrowing RawPages, _ newest: WALPages?,
         _ report: inout VerificationReport

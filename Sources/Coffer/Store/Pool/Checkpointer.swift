@@ -230,6 +230,7 @@ final class Checkpointer: Sendable {
     ///
     /// - Returns: Whether everything it found is in the main file; `false` also if another
     ///   connection runs a checkpoint.
+    /// - Throws: Errors of the checkpoint, such as `.full` and `.io`.
     private func moveWAL(
         _ connection: Connection, isBesideWrites: Bool
     ) throws(StoreError) -> Bool {
@@ -359,6 +360,7 @@ final class Checkpointer: Sendable {
     ///
     /// - Returns: Whether the WAL is within its bound now; `false` while a write runs or somebody
     ///   uses the WAL.
+    /// - Throws: Errors of the checkpoint other than `.busy`.
     private func shorten(_ connection: Connection) throws(StoreError) -> Bool {
         guard state.withLock({ $0.triedFrameCount >= maximumFrameCount }) else { return true }
         // A running write may restart it.
@@ -374,7 +376,8 @@ final class Checkpointer: Sendable {
     ///
     /// Only for the holder of the write gate, because a checkpoint may hold that gate.
     ///
-    /// - Parameter isLast: Whether no checkpoint may run after it.
+    /// - Parameter isLast: Whether no checkpoint may run after `work`.
+    /// - Throws: What `work` throws.
     func pausing<T, E: Error>(isLast: Bool = false, _ work: () throws(E) -> T) throws(E) -> T {
         let result = try slot.withLock { slot throws(E) in
             slot.close()

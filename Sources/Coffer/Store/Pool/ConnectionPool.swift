@@ -60,6 +60,7 @@ final class ConnectionPool: @unchecked Sendable {
     /// Makes a pool with one connection, to a database that has no file.
     ///
     /// - Parameter location: In memory, or temporary.
+    /// - Throws: Errors of opening the database.
     init(without location: Location, configuration: Configuration) throws(StoreError) {
         writer = try Connection(pooling: location, configuration: configuration)
         profile = try writer.ownProfile()

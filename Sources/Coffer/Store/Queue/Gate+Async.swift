@@ -5,7 +5,8 @@ extension Gate {
     /// Resumes a waiting task with the result of its work. Called exactly once.
     typealias Done<R> = @Sendable (Result<R, any Error>) -> Void
 
-    /// Waits in the queue without a thread, then runs `work` on a thread that may block.
+    /// Waits in the queue of the gate without a thread, then runs `work` on a thread that may
+    /// block.
     ///
     /// - Parameters:
     ///   - timeout: How long to wait; `nil` waits indefinitely.

@@ -334,7 +334,7 @@ final class Gate: Sendable {
         for ticket in tickets { ticket.withdraw(reason) }
     }
 
-    /// Admits again after `close(_:)`.
+    /// Lets the gate admit tickets again, after `close(_:)`.
     func open() {
         queue.withLock { $0.closed = nil }
     }

@@ -64,6 +64,8 @@ final class HeldStore {
 
     /// Runs `body` as the body of a transaction: meanwhile `current(of:)` and `gatesHeld` include
     /// that transaction on this thread.
+    ///
+    /// - Throws: What `body` throws.
     static func hold<T>(
         _ store: ObjectIdentifier, kind: Kind, scope: TransactionScope, at gate: Gate,
         snapshotGate: Gate? = nil, _ body: () throws -> T

@@ -164,7 +164,7 @@ private struct MigrationPlan: SchemaSteps, Sendable {
 
     var pausesForeignKeys: Bool { true }
 
-    /// Checks the names.
+    /// Checks that every migration has a name of its own.
     ///
     /// - Throws: `.misuse` for names that are empty or equal.
     init(_ migrations: [Migration]) throws(StoreError) {

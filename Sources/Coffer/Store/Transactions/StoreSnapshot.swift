@@ -142,11 +142,11 @@ public final class StoreSnapshot: Sendable {
 extension Store {
     /// Takes a snapshot: the store as it is now, for as long as the snapshot is kept.
     ///
-    /// - Returns: A snapshot with every commit that has returned.
+    /// - Returns: A snapshot that has every write whose call has returned.
     /// - Throws: `StoreError` `.busy` if no connection becomes free within `waitTimeout`;
-    ///   `.unsupported` without WAL or a file, where it would hold up every write; `.wouldDeadlock`
-    ///   in the body of another store; `.wrongKey` if another process changed the key; `.damaged`
-    ///   if the schema cannot be read; `.closed`, `.suspended`.
+    ///   `.unsupported` for a store without WAL or without a file, where a snapshot would hold up
+    ///   every write; `.wouldDeadlock` in the body of another store; `.wrongKey` if another process
+    ///   changed the key; `.damaged` if the schema cannot be read; `.closed`, `.suspended`.
     public func snapshot() throws -> StoreSnapshot {
         try core.snapshot()
     }

@@ -85,6 +85,8 @@ final class TransactionScope {
 
     /// Does what `connection(level:)` does, without its fast path, and remembers a reason to stop
     /// as `refusal`.
+    ///
+    /// - Throws: As `connection(level:)`.
     @inline(never)
     private func checkedConnection(level: Int) throws(StoreError) -> Connection {
         guard !isEnded else {
