@@ -19,10 +19,10 @@ public struct Bucket<Key: BucketKey, Value: Codable & Sendable>: Sendable {
 
     /// Names a bucket; reads and changes no store.
     ///
-    /// - Parameter name: Any text that is not empty; with an empty one, or one that differs from
-    ///   the name of an existing bucket only in the case of ASCII letters, every verb throws
-    ///   `.misuse`. The same name with other types is another view of the same table; Coffer
-    ///   refuses keys of another type.
+    /// - Parameter name: Any text that is not empty. With an empty name, every verb throws
+    ///   `.misuse`. So it does if the name of an existing bucket differs only in the case of ASCII
+    ///   letters. The same name with other types is another view of the same table; Coffer refuses
+    ///   keys of another type.
     public init(_ name: String) {
         self.name = name
         plan = .shared(name: name, keyType: Key.columnType, coding: ValueCoding(Value.self))

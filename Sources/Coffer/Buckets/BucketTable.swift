@@ -43,8 +43,8 @@ struct BucketTable {
         connection.attach(statements, as: ObjectIdentifier(plan))
     }
 
-    /// Refuses a table whose name differs from the bucket's only in the case of ASCII letters,
-    /// which SQLite ignores and buckets do not.
+    /// Refuses a table whose name differs from the bucket's only in the case of ASCII letters.
+    /// SQLite ignores that difference; buckets do not.
     ///
     /// - Throws: `.misuse` for such a table.
     private func checkCase() throws(StoreError) {
@@ -73,8 +73,8 @@ struct BucketTable {
         }
     }
 
-    /// A copy of the value under a key, made before decoding, because the type's own code may use
-    /// the bucket again. `nil` if there is no such key or no table.
+    /// A copy of the value under a key, because the type's own code may use the bucket while it
+    /// decodes. `nil` if there is no such key or no table.
     ///
     /// - Throws: As `onRow`.
     private func stored<K: BucketKey>(_ key: K) throws(StoreError) -> Value? {

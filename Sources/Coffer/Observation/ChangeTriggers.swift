@@ -107,8 +107,8 @@ struct ChangeTriggers {
             + (condition.map { " WHERE \($0)" } ?? "")
     }
 
-    /// The SQL conditions under which a stored row `r` conflicts with the new row by row id or by a
-    /// unique key; empty if no row can.
+    /// SQL conditions: a stored row `r` conflicts with the new row by row id or by a unique key.
+    /// Empty if no row can.
     private func threats() -> [String] {
         (table.rowID.map { ["r.\($0) = new.\($0)"] } ?? []) + table.uniqueKeys.flatMap(threats)
     }

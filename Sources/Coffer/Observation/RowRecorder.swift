@@ -36,8 +36,8 @@ struct RowRecorder {
     /// transaction. Does nothing if neither `wanted` nor the schema has changed since the last
     /// call.
     ///
-    /// Called at the start of each transaction. If the transaction that did it last was rolled
-    /// back, it is done again, because a rollback also drops what the connection remembers.
+    /// Called at the start of each transaction. After a rollback of the transaction that created
+    /// the triggers, the next call creates them again.
     ///
     /// - Parameter wanted: Names in lower case of ASCII. Names without a table are left out.
     /// - Returns: The tables with triggers, and the names of those whose changed rows cannot be

@@ -35,8 +35,8 @@ extension Store {
     /// A value that is fetched again whenever a commit may have changed it, and delivered if it
     /// differs.
     ///
-    /// The loop works and throws as that of `observe(_:)` for any type, but a value that is equal
-    /// to the last one is not delivered.
+    /// A value that is equal to the last one is not delivered. Otherwise the loop works and throws
+    /// as that of `observe(_:)` for any type.
     ///
     /// - Parameter fetch: Reads the value; runs on one of Coffer's threads.
     /// - Returns: The sequence of values; each loop over it observes separately.

@@ -37,8 +37,8 @@ struct Rekey: ~Copyable {
     ///     call throws before any change.
     ///   - newKey: The key to change to.
     ///   - willClose: Called while the lock is held, to end the connection's statements.
-    /// - Returns: A new connection, under the new key with a report, or under the old key with the
-    ///   reason why it is still valid.
+    /// - Returns: A new connection: under the new key with a report, or under the old key with the
+    ///   reason for the failure.
     /// - Throws: Before any change, with `state` still open: `.readOnly` for a file with several
     ///   names, `.misuse` for an empty key, the same key or another salt, `.busy` if another
     ///   connection or process holds the file, `.full` or `.io` if the journal or the WAL has no
@@ -135,10 +135,10 @@ struct Rekey: ~Copyable {
         }
     }
 
-    /// Refuses bytes behind the end of the database that are not pages under `key`, because the
-    /// engine treats them as pages, which fail. With a WAL the file may be longer until a
-    /// checkpoint truncates it; the engine then takes the page count from the WAL. So a file with
-    /// frames in its WAL is not checked.
+    /// Refuses bytes behind the end of the database that are not pages under `key`. The engine
+    /// would treat them as pages, which fail. With a WAL the file may be longer until a checkpoint
+    /// truncates it; the engine then takes the page count from the WAL. So a file with frames in
+    /// its WAL is not checked.
     ///
     /// - Throws: `.damaged` if there are such bytes.
     private func requireNothingBehind(
@@ -326,8 +326,8 @@ extension Connection {
     /// configuration's durability.
     ///
     /// After a failure the connection is open under the old key, with every row. It is closed if
-    /// the result could not be proven, if neither key opens the file, or if the file could not be
-    /// examined or set up again; the error says so.
+    /// the result could not be proven, or if neither key opens the file. It is also closed if the
+    /// file could not be examined or set up again. The error says so.
     ///
     /// The connection is reopened, which ends its prepared statements and temporary tables.
     ///

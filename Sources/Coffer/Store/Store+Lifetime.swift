@@ -78,8 +78,8 @@ extension Store {
 
     /// Whether the main file without its WAL opens with the store's key.
     ///
-    /// `false` while a key change is in the WAL and was not moved yet, or if page 1 of the main
-    /// file is damaged.
+    /// `false` while a key change is in the WAL and was not moved yet. Also `false` if page 1 of
+    /// the main file is damaged or missing.
     ///
     /// - Throws: `StoreError` `.io` if the main file cannot be read; otherwise as `read(_:)`.
     /// - Complexity: O(1).

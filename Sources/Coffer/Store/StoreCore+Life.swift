@@ -101,8 +101,8 @@ extension StoreCore {
         return result
     }
 
-    /// Moves the pages that a key change left in the WAL, while nothing else uses the store, and
-    /// counts the pages that still have another key.
+    /// Moves the pages that a key change left in the WAL, and counts the pages that still have
+    /// another key. Nothing else uses the store meanwhile.
     ///
     /// - Throws: As `ConnectionPool.finishRekey()`; `.misuse`, `.busy` and `.wouldDeadlock` as
     ///   `rekey(to:)`; `.suspended`, `.closed`.

@@ -74,8 +74,8 @@ final class StoreCore: Sendable {
         pool.file?.release()
     }
 
-    /// Fits the cache of each connection that no body uses now to its share of the page caches,
-    /// which has become smaller.
+    /// Fits the cache of each connection that no body uses now to its share, which has become
+    /// smaller.
     private func fitIdleCaches() {
         while (try? readGate.enterAtOnce()) == true {
             defer { readGate.leave() }

@@ -127,8 +127,7 @@ struct WALCheck {
     // MARK: Behind the committed frames
 
     /// Looks for commits that damage cut off, behind the committed frames. If there may be some,
-    /// sets `cutOffFrame` and adds the page of that frame to `damagedPages`, or 0 if the page is
-    /// unknown.
+    /// sets `cutOffFrame`, and adds that page to `damagedPages`; 0 if the page is unknown.
     ///
     /// After a crash, the first connection counts the committed frames again, as far as the
     /// checksum chain holds. Later frames are overwritten or deleted, so a damaged frame loses all

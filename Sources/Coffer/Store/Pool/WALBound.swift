@@ -152,8 +152,8 @@ struct WALBound {
         }
     }
 
-    /// Does what `didRestart()` does if there is a blocker, because a checkpoint that waited for
-    /// nobody has moved everything it found.
+    /// Does what `didRestart()` does if there is a blocker, and otherwise nothing. For a checkpoint
+    /// that waited for nobody and moved everything it found.
     mutating func didMoveAll() {
         if blocker != nil { didRestart() }
     }

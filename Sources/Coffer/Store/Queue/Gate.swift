@@ -269,8 +269,8 @@ final class Gate: Sendable {
     /// Whether the first waiting ticket may share the holder's transaction.
     var isNextSharing: Bool { queue.withLock { $0.next?.isSharing ?? false } }
 
-    /// Passes the caller's permit to the first waiting ticket, if that ticket may share the
-    /// caller's transaction (`isSharing`) and has a thread or gets one.
+    /// Passes the caller's permit to the first waiting ticket. That ticket must share the caller's
+    /// transaction (`isSharing`), and need no thread or get one.
     ///
     /// - Returns: Whether the permit was passed on; otherwise the caller keeps it.
     func pass() -> Bool {

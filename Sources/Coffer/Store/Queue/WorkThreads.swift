@@ -147,8 +147,8 @@ final class WorkThreads: Sendable {
 
     private static let alarms = DispatchQueue(label: "coffer.threads")
 
-    /// Passes each free thread to the next gate that waits for one, by `Gate.offer(_:)`, until none
-    /// is free or no gate waits.
+    /// Passes free threads to the gates that wait for one, by `Gate.offer(_:)`. Ends when none is
+    /// free or no gate waits.
     private func offerFree() {
         while true {
             let next: (Gate, Found)? = state.withLock { state in

@@ -96,8 +96,8 @@ final class WriteQueue: Sendable {
         /// The result for the caller, once it is known whether the group was committed.
         ///
         /// - Parameter failure: Why the group's work was undone; `nil` if it was committed.
-        /// - Returns: `failure`, if there is one. Otherwise the work to run after the commit, which
-        ///   is empty for an undone body, or the error of the body.
+        /// - Returns: `failure`, if there is one. Otherwise the error of the body, or the work to
+        ///   run after the commit. That work is empty for an undone body.
         func result(_ failure: StoreError?) -> Result<AfterCommit, any Error> {
             if let failure { return .failure(failure) }
             switch self {
@@ -246,8 +246,8 @@ final class WriteQueue: Sendable {
     }
 
     /// Whether the next write in the queue may continue in the same transaction while this caller
-    /// waits: both share commits, the transaction is open, the group has room, and this thread is
-    /// in no body of any store.
+    /// waits. Both must share commits, the transaction must be open, and the group must have room.
+    /// The thread must be in no body of any store.
     private func canPassOn(_ request: Request) -> Bool {
         request.sharesTurns && gate.isNextSharing && pool.writer.isInTransaction && hasRoom
             && !HeldStore.isInsideAny

@@ -121,7 +121,7 @@ public struct BlobChunks: AsyncSequence, Sendable {
 }
 
 extension StoreCore {
-    /// Checks whether a blob of this size can be written into the cell, as far as that can be known
+    /// Checks whether a blob of this size can be written into the cell, as far as is known
     /// beforehand.
     ///
     /// - Throws: `.misuse` for a negative size; `.readOnly` for a store that was opened for reading

@@ -60,8 +60,8 @@ final class TransactionScope {
     /// Replaces the error of an interrupt by the reason for the interrupt. An interrupt appears as
     /// the end of a statement (`.cancelled`) or of the whole transaction (`.rolledBack`).
     ///
-    /// - Returns: The reason, if the error has one of these codes and the body was asked to stop or
-    ///   its task was cancelled; otherwise the error itself.
+    /// - Returns: The reason why the body must stop, if there is one and the error has one of these
+    ///   codes; otherwise the error itself.
     func explained(_ error: any Error) -> any Error {
         guard let known = error as? StoreError, [.cancelled, .rolledBack].contains(known.code)
         else { return error }
