@@ -31,14 +31,15 @@ public final class Store: Sendable {
     /// - Throws: `StoreError` `.wrongKey` if the key does not open the file; `.notEncrypted` for a
     ///   plaintext SQLite database; `.notAStore` for something that cannot be a store, such as a
     ///   folder; `.truncated` for a file that is empty or shorter than its first page states;
-    ///   `.damaged` if the key is right but the first page or the schema cannot be read, or if only
-    ///   the WAL or the journal of a missing file exists; `.needsNewerEngine` for a format that
-    ///   needs SQLCipher 4, `.needsUpgrade` for that of SQLCipher 1 or 2; `.engine` if the linked
-    ///   library is not an SQLCipher that Coffer can use; `.notFound` if `mode` creates no file and
-    ///   there is none; `.readOnly` if the file cannot be written; `.busy` if another process holds
-    ///   the lock for longer than `busyTimeout`; `.full`, `.io`, `.tooManyFiles`; `.unsupported`
-    ///   for a file with a plaintext header; `.alreadyOpen` if this process has a store on the
-    ///   file; `.misuse` for an empty key, or a raw key of a wrong size.
+    ///   `.damaged` if the key is right but the first page or the schema cannot be read, if only
+    ///   the WAL or the journal of a missing file exists, or if it has another page size than the
+    ///   file; `.needsNewerEngine` for a format that needs SQLCipher 4, `.needsUpgrade` for that of
+    ///   SQLCipher 1 or 2; `.engine` if the linked library is not an SQLCipher that Coffer can use;
+    ///   `.notFound` if `mode` creates no file and there is none; `.readOnly` if the file cannot be
+    ///   written; `.busy` if another process holds the lock for longer than `busyTimeout`; `.full`,
+    ///   `.io`, `.tooManyFiles`; `.unsupported` for a file with a plaintext header; `.alreadyOpen`
+    ///   if this process has a store on the file; `.misuse` for an empty key, a raw key of a wrong
+    ///   size, or a configured page size that the file does not have.
     public init(
         path: String, key: borrowing StoreKey, mode: OpenMode = .createIfMissing,
         configuration: Configuration = .init()
@@ -174,7 +175,7 @@ public final class Store: Sendable {
     /// - Returns: What `body` returns, after every page that it read has passed authentication.
     /// - Throws: What `body` throws; `StoreError` `.damaged` if a page failed authentication,
     ///   `.busy` if no connection became free in time, `.snapshotExpired` if the read kept its
-    ///   snapshot for longer than the configuration allows, `.wrongKey` if another process changed
+    ///   snapshot beyond the bounds of the configuration, `.wrongKey` if another process changed
     ///   the key: see ``reopen(with:)``; `.wouldDeadlock` in the body of another store, if the wait
     ///   would close a cycle of waits; `.closed`, `.suspended`.
     public func read<T>(
