@@ -42,10 +42,14 @@ struct SchemaState {
 extension Handle {
     // MARK: Loading
 
-    /// Loads the schema unless it is in memory. Must be called outside a transaction.
+    /// Loads the schemas of the main file and of the attached files, unless they are in memory.
     ///
-    /// - Parameter locked: Runs when the read lock is held, before anything is loaded.
-    /// - Throws: `.damaged` if a page of the schema failed authentication, `.wrongKey`, `.busy`.
+    /// The loading has a read transaction of its own, which ends before the return. Must be called
+    /// outside a transaction.
+    ///
+    /// - Parameter locked: Runs once all read locks are taken, before a schema is loaded.
+    /// - Throws: `.damaged` if the MAC of a page of a schema does not fit; `.wrongKey` if the key
+    ///   does not fit the file; `.busy` if a lock cannot be taken; errors of `locked`.
     func loadSchema(locked: () throws(StoreError) -> Void = {}) throws(StoreError) {
         try run(.begin)
         do throws(StoreError) {
@@ -60,8 +64,12 @@ extension Handle {
         }
     }
 
-    /// Makes sure that the schema in memory is authentic. On a handle that Coffer opened, it does
-    /// nothing inside a transaction: the schema then stays suspect.
+    /// Discards the schema in memory, and loads it again in a transaction that checks its pages.
+    ///
+    /// On a handle that Coffer opened, does nothing inside a transaction: `isSuspect` then keeps
+    /// its value. On an adopted handle, it is the same as `verifySchema(checkingFilesOf:)`.
+    ///
+    /// - Throws: As `loadSchema(locked:)`. The schema is then suspect.
     @inline(never)
     func requireAuthenticSchema() throws(StoreError) {
         if isAdopted { return try verifySchema() }
@@ -81,12 +89,16 @@ extension Handle {
         }
     }
 
-    /// Reads the schemas of all files to their last byte.
+    /// Reads the schemas of all files to their last byte, so that a page whose MAC does not fit is
+    /// an error.
     ///
     /// Used for an adopted handle: discarding its schema would end the owner's statements that are
     /// positioned on a row. A schema that the owner has already loaded stays in memory.
     ///
-    /// - Parameter names: Databases whose files may be new and still lack the `ZeroPageCheck`.
+    /// - Parameter names: Databases whose files may be new and still lack the `ZeroPageCheck`. They
+    ///   get it; after an error it is removed again.
+    /// - Throws: `.damaged` if a page of a schema fails; `.busy` if a lock cannot be taken. The
+    ///   schema is then suspect.
     func verifySchema(checkingFilesOf names: [String] = []) throws(StoreError) {
         if controls.isBegun { transactionMayHaveRolledBack() }
         controls.isBegun = false
@@ -140,10 +152,13 @@ extension Handle {
         throw namingPages(Probe.damaged(sql: nil))
     }
 
-    /// Makes SQLite discard the schema that it has in memory.
+    /// Makes SQLite discard the schemas that it has in memory, of all files.
     ///
     /// SQLite has no call for it. It discards the schemas of all files when a change of one of
     /// them is rolled back, and a change of the `temp` schema writes nothing to any file.
+    ///
+    /// - Throws: `.damaged` if a page of a schema fails; other errors of the engine. No transaction
+    ///   is open afterwards.
     private func forgetSchema() throws(StoreError) {
         let isQueryOnly = try isQueryOnly()
         if isQueryOnly { try runUnguarded("PRAGMA query_only = OFF") }
@@ -182,7 +197,12 @@ extension Handle {
         guard code == SQLITE_OK else { throw error(code, sql: sql) }
     }
 
-    /// Takes the read lock of every file, without loading a schema.
+    /// Takes the read lock of the main file and of every attached file, without loading a schema.
+    ///
+    /// Must be called inside a transaction, whose end releases the locks. On an adopted handle,
+    /// a file that its owner has detached is passed over.
+    ///
+    /// - Throws: Errors of taking a lock, such as `.busy`.
     func takeReadLocks() throws(StoreError) {
         _ = try schemaVersion()
         for schema in attached {
@@ -194,7 +214,12 @@ extension Handle {
         }
     }
 
-    /// Reads the schema, and loads it again if another connection has changed it.
+    /// Reads the schema of the main file, and loads it again if another connection has changed it.
+    ///
+    /// Outside a transaction the read has one of its own.
+    ///
+    /// - Throws: `.damaged` if the MAC of a page does not fit; outside a transaction also the other
+    ///   errors of `loadSchema(locked:)`.
     func readSchemaAgain() throws(StoreError) {
         guard isInTransaction else { return try loadSchema() }
         if let failure = schemaReadFailure() { throw failure }
@@ -212,11 +237,21 @@ extension Handle {
 
     // MARK: Compiling
 
-    /// Runs `prepare` with a schema that is authentic or that the open transaction probes.
+    /// Compiles a statement with `prepare`, and refuses a schema from a page whose MAC does not
+    /// fit.
     ///
-    /// - Parameter prepare: Compiles into its argument; may run more than once.
-    /// - Returns: The code of `prepare`.
-    /// - Throws: `.damaged` if the schema is damaged; any error of taking the read lock.
+    /// Outside a transaction the schema is checked before the return. Inside one, the
+    /// transaction's next `probeFailure()` checks it.
+    ///
+    /// - Parameters:
+    ///   - raw: `nil` at the call; afterwards the last statement that `prepare` made. It is `nil`
+    ///     if this throws.
+    ///   - isPragma: Whether the SQL is a pragma, for which Coffer begins no transaction.
+    ///   - prepare: Compiles into its argument; may run more than once.
+    /// - Returns: The result code of the last `prepare`. A code other than `SQLITE_OK` is returned,
+    ///   not thrown.
+    /// - Throws: `.damaged` if the schema is damaged; errors of taking the read lock; `.busy` if
+    ///   other connections change the schema again and again while a pragma is compiled.
     func compiling(
         _ raw: inout OpaquePointer?, isPragma: Bool = false,
         _ prepare: (inout OpaquePointer?) -> Int32
@@ -231,8 +266,11 @@ extension Handle {
         return try isPragma ? compilingPragma(&raw, prepare) : compilingInTransaction(&raw, prepare)
     }
 
-    /// - Returns: `nil` if compiling read pages, as it does to load a schema or a virtual table.
-    ///   The statement is then finalized, and the schema loaded again.
+    /// Runs `prepare` outside a transaction, with the schema that is in memory.
+    ///
+    /// - Returns: The result code of `prepare`. `nil` if it read pages, as it does to load a schema
+    ///   or a virtual table: the statement is then finalized, and the schema loaded again.
+    /// - Throws: Errors of loading the schema again.
     private func compilingFromMemory(
         _ raw: inout OpaquePointer?, _ prepare: (inout OpaquePointer?) -> Int32
     ) throws(StoreError) -> Int32? {
@@ -277,8 +315,10 @@ extension Handle {
         }
     }
 
-    /// Compiles a pragma outside a transaction. It may take effect while it is compiled, and some
-    /// pragmas have no effect inside a transaction.
+    /// Compiles a pragma outside a transaction, in up to three attempts. Some pragmas take effect
+    /// while they are compiled, and some have no effect inside a transaction.
+    ///
+    /// - Throws: `.busy` if every attempt had to load the schema; errors of loading it.
     private func compilingPragma(
         _ raw: inout OpaquePointer?, _ prepare: (inout OpaquePointer?) -> Int32
     ) throws(StoreError) -> Int32 {
@@ -291,8 +331,9 @@ extension Handle {
 
     // MARK: Undetected loads of a schema
 
-    /// Runs work that may load a schema, and marks the schema suspect if it read pages outside a
-    /// transaction.
+    /// Runs `work`, and marks the schema suspect if `work` read more than `pageCount` pages from
+    /// disk: it may have loaded a schema that nothing checked. Inside a transaction, only runs
+    /// `work`.
     ///
     /// - Parameter pageCount: How many pages `work` reads without loading a schema.
     func guardingSchema<T>(pageCount: Int32 = 0, _ work: () throws -> T) rethrows -> T {
@@ -306,8 +347,9 @@ extension Handle {
         return try work()
     }
 
-    /// Marks the schema suspect if it has changed or a probe fails. Must come before a rollback,
-    /// because the end of the transaction forgets that a page failed.
+    /// Marks the schema suspect if the transaction has changed it, or has read a page whose MAC
+    /// does not fit. Must come before ROLLBACK: the end of the transaction forgets that a page
+    /// failed.
     func judgeSchemaBeforeRollback() {
         if schemaState.hasChanged { schemaState.isSuspect = true }
         guard !schemaState.isSuspect, isInTransaction, !callback.isRunning else { return }

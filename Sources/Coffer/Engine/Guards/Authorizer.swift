@@ -38,7 +38,7 @@ final class Authorizer {
         sqlite3_set_authorizer(db, authorize, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Runs `body` without the rules.
+    /// Returns the result of `body`. No rule restricts the SQL that `body` compiles or runs.
     func asCoffer<R>(_ body: () -> R) -> R {
         let was = isCoffer
         isCoffer = true
@@ -46,7 +46,8 @@ final class Authorizer {
         return body()
     }
 
-    /// Runs `body` with the rules, for SQL of Coffer's users, whoever owns the handle.
+    /// Returns the result of `body`. The rules apply to SQL that `body` compiles, even on an
+    /// adopted handle. Inside `asCoffer(_:)` they do not.
     func whileActive<R>(_ body: () -> R) -> R {
         let was = isActive
         isActive = true
@@ -54,7 +55,8 @@ final class Authorizer {
         return body()
     }
 
-    /// As `whileActive(_:)`, for SQL that will not run.
+    /// As `whileActive(_:)`, for SQL that will not run: a pragma that the rules allow takes no
+    /// effect while it is compiled.
     func whileValidating<R>(_ body: () -> R) -> R {
         let was = isValidating
         isValidating = true
@@ -62,7 +64,8 @@ final class Authorizer {
         return whileActive(body)
     }
 
-    /// Forgets the findings of the last compilation.
+    /// Resets `sawControl`, `transactionVerb`, `sawSchemaChange` and the refusal, which are about
+    /// the last compilation.
     func begin() {
         sawControl = false
         transactionVerb = nil

@@ -9,7 +9,11 @@ final class DamageReport {
 
     private var known: [Int]?
 
-    /// The numbers of the pages that fail now, as far as they are known.
+    /// The numbers of at most 16 pages whose MAC does not fit now, ascending, counted from 1.
+    ///
+    /// Empty if all pages fit, if the profile has no MAC, if the file is larger than 16 MiB, or if
+    /// reading it fails. Once it has found pages, it returns them as long as all of them fail, even
+    /// if others fail too. Once it has found none, it returns none.
     func pages(_ file: OpenFile) -> [Int] {
         guard file.profile.pageMAC != .none else { return [] }
         let raw = RawPages(file.handle, key: file.key, profile: file.profile)

@@ -7,7 +7,11 @@ enum HostileDefence {
     /// Functions that would run foreign code or reveal addresses.
     static let refusedFunctions: Set = ["load_extension", "fts3_tokenizer"]
 
+    /// Lowers the connection's limits to SQLite's defaults, and switches off memory mapping,
+    /// loading of extensions, and the `refusedFunctions`. Every call of these functions fails.
+    ///
     /// - Parameter tokenizerModules: Modules to register before `fts3_tokenizer` is switched off.
+    /// - Throws: The engine's error if it refuses a pragma, a function or a module.
     static func install(on handle: Handle, tokenizerModules: [String]) throws(StoreError) {
         try handle.run("PRAGMA cell_size_check = ON")
         try handle.run("PRAGMA mmap_size = 0")

@@ -27,8 +27,12 @@ struct Probing {
 }
 
 extension Handle {
-    /// The reason why nothing read in this transaction may be used; `nil` if every page was
-    /// authentic.
+    /// The error to throw instead of handing out what the open transaction has read; `nil` if the
+    /// MAC of every page that it read fits.
+    ///
+    /// The error is `.damaged` if the MAC of a page does not fit. It is `.closed` on a closed
+    /// handle, and `.busy` if a file that is read without locks has changed. It is also any error
+    /// of reading the schema of the main or an attached file.
     ///
     /// A page can only fail when it is read into the cache. If no page was read since the last
     /// clean probe, another probe would find nothing. Counting costs a twentieth of probing.
@@ -49,8 +53,10 @@ extension Handle {
         return nil
     }
 
-    /// The reason why the schema cannot be read now; `nil` if it can. The read also notices that
-    /// another connection changed the schema.
+    /// The error of reading the main file's schema now; `nil` if it can be read.
+    ///
+    /// The error is `.damaged` if a page that the open transaction has read failed: the schema is
+    /// then suspect too. The read also notices that another connection changed the schema.
     func schemaReadFailure() -> StoreError? {
         authorizer.asCoffer {
             if probing.statement == nil {
@@ -63,10 +69,12 @@ extension Handle {
         }
     }
 
-    /// Probes the attached database of this name from now on.
+    /// Adds the attached database of this name to `attached`, and checks its schema. Every later
+    /// `probeFailure()` covers the database too.
     ///
-    /// - Throws: `.damaged` if a page of its schema failed authentication. The database is probed
-    ///   even so, and the connection cannot be used as long as it is attached.
+    /// - Throws: `.damaged` if the MAC of a page of its schema does not fit. The database is in
+    ///   `attached` even so, and the connection cannot be used as long as it is attached. If its
+    ///   statements do not compile, the error of that: the database is then not in `attached`.
     func probeAttached(_ name: String) throws(StoreError) {
         let quoted = try name.quotedIdentifier()
         let version = try compiled("PRAGMA \(quoted).schema_version")
@@ -101,8 +109,11 @@ extension Handle {
     /// The names of the attached databases, in order.
     var attachedNames: [String] { attached.map(\.name) }
 
-    /// The reason why an attached database cannot be read; `nil` if all can. The probe of the main
-    /// file does not cover them.
+    /// The error of reading the schema of an attached database now; `nil` if all can be read.
+    ///
+    /// The error is `.damaged` if a page that the open transaction has read from it failed. On an
+    /// adopted handle, databases that the owner has detached do not count. `schemaReadFailure()`
+    /// covers only the main file.
     func attachedReadFailure() -> StoreError? {
         guard !attached.isEmpty, let failure = firstAttachedFailure() else { return nil }
         guard isAdopted, (try? followOwner()) != nil else { return failure }

@@ -19,20 +19,22 @@ extension Handle {
         return attached.contains { coffer_has_rollback_journal(db, $0.name) != 0 }
     }
 
-    /// Must run before a rollback, because the journal is gone afterwards.
+    /// Sets `mayMisreadPages` if the open transaction has a rollback journal. Must run before
+    /// ROLLBACK, because the journal is gone afterwards.
     func transactionWillRollBack() {
         if hasRollbackJournal { mayMisreadPages = true }
     }
 
-    /// Must be called for a rollback that was not foreseen, such as one by SQLite itself.
+    /// Sets `mayMisreadPages`, unless the main file has a WAL open and no file is attached. For a
+    /// rollback that was not foreseen, such as one by SQLite itself.
     func transactionMayHaveRolledBack() {
         if !attached.isEmpty || !WALFile(handle: self).isOpen { mayMisreadPages = true }
     }
 
-    /// Drops the pages that a rollback of the whole transaction has restored.
+    /// Empties the page cache and resets `mayMisreadPages`, if it is set.
     ///
-    /// Must follow each of them. While a statement has a current row, page 1 stays in the
-    /// cache, and `mayMisreadPages` stays set.
+    /// Must follow every rollback of a whole transaction. Does nothing inside a transaction, nor
+    /// while a statement has a current row, because page 1 would stay in the cache.
     ///
     /// - Complexity: O(*pages in the cache*); later reads decrypt them again.
     func dropRestoredPages() {
@@ -41,9 +43,10 @@ extension Handle {
         sqlite3_db_release_memory(db)
     }
 
-    /// Makes the b-tree read page 1 again, inside a transaction.
+    /// Makes the b-tree read page 1 again, of each database with a rollback journal.
     ///
-    /// Must follow every rollback to a savepoint, and of a failed statement. Page 1 is written
+    /// Does nothing outside a transaction or without such a journal. No content changes. Must
+    /// follow every rollback to a savepoint, and of a failed statement. Page 1 is written
     /// twice without a change: the first write puts it into the journal. The second is rolled
     /// back, which restores the page from plaintext.
     ///

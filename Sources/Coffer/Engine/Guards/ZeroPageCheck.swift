@@ -22,10 +22,15 @@ enum ZeroPageCheck {
     /// files may use them until the process ends.
     private static let copies = Mutex<[UInt: UInt]>([:])
 
-    /// Checks a file of a connection from now on, and its WAL if that is open. Must be called
-    /// before any page is read; pages that an owner of the handle has read are read again.
+    /// Makes every later read of a page of zeros fail with `SQLITE_CORRUPT`, on SQLCipher 3.
     ///
-    /// - Returns: `false` if all of it was checked already, or the engine needs no check.
+    /// This covers the file of the database `schema`, and its WAL or journal if one is open. Must
+    /// be called before any page is read. Pages in the cache, such as those that an owner of the
+    /// handle has read, are dropped and read again.
+    ///
+    /// - Returns: `false` if nothing changed: all these files were checked already, or the engine
+    ///   is SQLCipher 4.
+    /// - Throws: The engine's error if there is no database of that name.
     @discardableResult
     static func install(on handle: Handle, schema: String = "main") throws(StoreError) -> Bool {
         guard try Engine.capabilities.cipherMajorVersion < 4 else { return false }
@@ -41,7 +46,8 @@ enum ZeroPageCheck {
         return isNew
     }
 
-    /// Checks the WAL as well, after a change of the journal mode has opened it.
+    /// Extends the main file's check to a WAL that a change of the journal mode has opened. Does
+    /// nothing if the main file is not checked.
     static func followJournalMode(of handle: Handle) throws(StoreError) {
         guard try Engine.capabilities.cipherMajorVersion < 4,
             let methods = try files(of: handle, "main").first?.pointee.pMethods, isCopy(methods)
@@ -49,8 +55,8 @@ enum ZeroPageCheck {
         try install(on: handle)
     }
 
-    /// Ends the check of a file with `auto_vacuum`, because SQLite itself may leave pages of zeros
-    /// at its end.
+    /// Ends the check of the database `schema` if its file has `auto_vacuum`: SQLite itself may
+    /// then leave pages of zeros at the end of the file.
     static func removeIfAutoVacuum(on handle: Handle, schema: String = "main") throws(StoreError) {
         guard try Engine.capabilities.cipherMajorVersion < 4,
             try handle.firstInteger("PRAGMA \(try schema.quotedIdentifier()).auto_vacuum") != 0
