@@ -38,7 +38,8 @@ final class Attachments {
         isChecked = false
     }
 
-    /// Removes the objects if they were made for another schema.
+    /// Removes all objects if `version` differs from the one of the last call, and remembers
+    /// `version`. Sets `isChecked`.
     func check(against version: Int64) {
         if version != schemaVersion { removeAll() }
         schemaVersion = version

@@ -21,6 +21,8 @@ public enum BusyPolicy: Sendable {
         }
     }
 
+    /// Makes the handle react as this policy says, instead of as any earlier one.
+    ///
     /// - Note: The corresponding C functions are `sqlite3_busy_timeout` and `sqlite3_busy_handler`.
     func install(on handle: Handle) {
         switch self {

@@ -54,7 +54,14 @@ final class Adoption {
 }
 
 extension Handle {
-    /// Probes files that the owner has attached, and stops probing files that it has detached.
+    /// Brings `attached` up to date with the files that the owner of an adopted handle has attached
+    /// and detached. Does nothing on a handle that Coffer opened.
+    ///
+    /// Once the schemas were verified, it reads all of them again if the main file's has changed or
+    /// is suspect. While a file of the owner's is attached, it reads them in every call.
+    ///
+    /// - Throws: `.damaged` if the MAC of a page of a schema does not fit; `.busy` if a lock cannot
+    ///   be taken.
     func followOwner() throws(StoreError) {
         guard isAdopted else { return }
         let wasCoffer = authorizer.isCoffer
@@ -75,7 +82,8 @@ extension Handle {
         if !isKnown || !ownersNames.isEmpty { try verifySchema(checkingFilesOf: ownersNames) }
     }
 
-    /// Does not take the read locks that compiling takes: some of their files may be detached.
+    /// The names of all databases of the handle, with `main` and, if it exists, `temp`. Takes no
+    /// read locks of files in `attached`: some may be detached.
     private func databaseNames() throws(StoreError) -> [String] {
         var list: OpaquePointer?
         defer { sqlite3_finalize(list) }
@@ -90,6 +98,8 @@ extension Handle {
         return names
     }
 
+    /// Checks that the main file's schema can be read and that the file is encrypted.
+    ///
     /// - Throws: `.wrongKey`, `.damaged` if the schema cannot be read; `.notEncrypted` if the file
     ///   is plaintext, or would become plaintext with its first page. A database without a file
     ///   passes.

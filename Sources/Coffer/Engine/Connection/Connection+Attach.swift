@@ -87,7 +87,10 @@ extension Connection {
         (["main", "temp"] + handle.attachedNames).contains { $0.isSameIdentifier(as: name) }
     }
 
-    /// A file attached under two names would lock itself out.
+    /// Refuses a file that the connection has open as its main file or as an attached one, under
+    /// whatever path: the two would lock each other out.
+    ///
+    /// - Throws: `.misuse` for such a file; `.notFound` if there is no file.
     private func requireOther(_ file: FileLocation, than handle: Handle) throws(StoreError) {
         guard case .file(_, let identity) = try file.status() else {
             throw StoreError(.notFound, "there is no file at \(file.path)")
@@ -168,7 +171,8 @@ private struct Attachment {
         ]
     }
 
-    /// The key is bound, never SQL text, and is forgotten with the statement.
+    /// Runs ATTACH, and returns `SQLITE_OK` or the engine's code. The key is bound, never SQL text,
+    /// and is forgotten with the statement.
     private func run(on handle: Handle, _ key: borrowing RawKey) -> Int32 {
         let path = file.path
         let name = name

@@ -2,7 +2,9 @@ import CSQLCipher
 
 /// Verbs for the connection itself, not for the data.
 extension Connection {
-    /// Reads page 1 from the disk, and the schema through the engine, on every call.
+    /// Checks that the connection's key still opens the file: every call reads page 1 from the disk
+    /// and the schema through the engine. For a database without a file, and for an adopted handle,
+    /// it reads only the schema.
     ///
     /// If page 1 of the main file fails authentication, its frame in the WAL may be newer and is
     /// checked instead.
@@ -43,11 +45,12 @@ extension Connection {
         forgetAttachments()
     }
 
-    /// Lends the engine's own handle, for operations that Coffer has no verb for.
+    /// Passes the engine's own handle to `body`, for operations that Coffer has no verb for, and
+    /// returns the result of `body`.
     ///
-    /// Coffer's guarantees do not hold there: no result is probed, and zeros of a damaged page look
-    /// like data. Do not close it, set a key, an authorizer or a busy handler, or begin a
-    /// transaction that outlives `body`.
+    /// Coffer's guarantees do not hold there: no result is checked, and zeros of a damaged page
+    /// look like data. Do not close the handle, set a key, an authorizer or a busy handler, or
+    /// begin a transaction that outlives `body`.
     ///
     /// - Parameter body: Receives the `sqlite3 *`, which is valid until it returns.
     /// - Throws: Errors of `body`; `StoreError` `.misuse` before the key is set, `.closed`.

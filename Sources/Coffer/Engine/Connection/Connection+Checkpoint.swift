@@ -52,7 +52,10 @@ extension Connection {
         return try handle.checkpoint(mode, in: schema)
     }
 
-    /// Runs a checkpoint that waits for nobody; `nil` if another connection runs one.
+    /// Runs a passive checkpoint of the main file, and returns its outcome. `nil` if another
+    /// connection runs a checkpoint, or the database has no WAL.
+    ///
+    /// - Throws: Errors of the checkpoint other than `.busy`; otherwise as `current()`.
     func moveWAL() throws(StoreError) -> CheckpointResult? {
         do throws(StoreError) {
             return try current().checkpoint(.passive)
@@ -61,8 +64,8 @@ extension Connection {
         }
     }
 
-    /// Syncs the main file after checkpoints. A checkpoint during which the WAL grew leaves the
-    /// sync to the next one, which then takes longer. Nothing depends on this sync, so the next
+    /// Syncs the main file, and ignores a failure. A checkpoint during which the WAL grew leaves
+    /// the sync to the next one, which then takes longer. Nothing depends on this sync, so the next
     /// checkpoint reports a failure.
     func syncMainFile() {
         if let handle { _ = coffer_sync_main_file(handle.db) }
@@ -77,9 +80,14 @@ extension Connection {
         case isRunning
     }
 
-    /// Runs a checkpoint after which the next write restarts the WAL. It waits for readers of
-    /// content that only the WAL has, with `patience` as the busy timeout. A read that begins after
-    /// everything is moved needs only the main file.
+    /// Runs a checkpoint after which the next write restarts the WAL.
+    ///
+    /// It waits for readers of content that only the WAL has, with `patience` as the busy timeout.
+    /// A read that begins after everything is moved needs only the main file.
+    ///
+    /// - Returns: `.done` if the checkpoint succeeded. If the engine reported `.busy`: `.isRunning`
+    ///   if it did so before half of `patience` had passed, otherwise `.readersRemain`.
+    /// - Throws: Errors of the checkpoint other than `.busy`; otherwise as `current()`.
     func moveWholeWAL(waiting patience: Duration) throws(StoreError) -> WholeWALOutcome {
         let policy = busyPolicy
         busyPolicy = .timeout(patience)
@@ -94,9 +102,11 @@ extension Connection {
         }
     }
 
-    /// Moves the WAL and truncates it to zero bytes, if nobody uses it now.
+    /// Moves the WAL of the main file and truncates it to zero bytes, without waiting.
     ///
-    /// - Returns: Whether it was truncated.
+    /// - Returns: `true` if the WAL was truncated or the database has none; `false` if a reader, a
+    ///   writer or another checkpoint prevents it.
+    /// - Throws: Errors of the checkpoint other than `.busy`; otherwise as `current()`.
     func cutWAL() throws(StoreError) -> Bool {
         let policy = busyPolicy
         busyPolicy = .none
@@ -111,7 +121,10 @@ extension Connection {
 }
 
 extension Handle {
-    /// - Returns: `nil` if the database has no WAL.
+    /// Runs a checkpoint of the database `schema`.
+    ///
+    /// - Returns: Its outcome; `nil` if the database has no WAL.
+    /// - Throws: The engine's error, such as `.busy`.
     func checkpoint(
         _ mode: CheckpointMode, in schema: String = "main"
     ) throws(StoreError) -> CheckpointResult? {

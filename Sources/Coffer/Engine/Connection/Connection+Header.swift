@@ -50,11 +50,14 @@ public struct FourCharacterCode: Sendable, Hashable, CustomStringConvertible {
     /// The characters' ASCII codes, the first one in the highest byte.
     public let number: UInt32
 
-    /// Any number, such as one that a file has.
+    /// Makes a code of any number, such as one that a file has. `text` is `nil` unless all four
+    /// bytes are printable ASCII characters.
     public init(number: UInt32) {
         self.number = number
     }
 
+    /// Makes a code of four characters.
+    ///
     /// - Throws: `StoreError` `.misuse` unless the text is four printable ASCII characters.
     public init(_ text: String) throws {
         guard text.utf8.count == 4, text.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else {

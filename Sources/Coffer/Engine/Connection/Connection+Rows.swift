@@ -1,8 +1,8 @@
 extension Connection {
     /// Passes the rows of one statement to `body` one by one, in O(1) memory.
     ///
-    /// Each row is known to be authentic before `body` gets it. To stop early, throw, or use
-    /// `cursor(_:)`.
+    /// `body` gets a row only if the MACs of all pages read so far fit. To stop early, throw, or
+    /// use `cursor(_:)`.
     ///
     /// - Parameters:
     ///   - sql: One statement.
@@ -73,8 +73,9 @@ extension Connection {
 }
 
 extension Row {
-    /// The value in the first column of this row as a Swift type; `nil` for NULL, or for a row
-    /// without columns. Throws `.mismatch` if the value does not fit the type.
+    /// The value in the first column; `nil` for NULL or a row without columns.
+    ///
+    /// - Throws: `.mismatch`, with the column's name, if the value does not fit the type.
     func scalar<T: ValueConvertible>(_ type: T.Type) throws(StoreError) -> T? {
         guard let value = self[0], value != .null else { return nil }
         do throws(StoreError) {

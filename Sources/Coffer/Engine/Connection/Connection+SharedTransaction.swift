@@ -2,10 +2,12 @@ import CSQLCipher
 
 /// A transaction that several bodies share, one after the other; each succeeds or fails separately.
 extension Connection {
-    /// Begins the transaction. The caller must end it with `commitShared()` or `undoShared()`,
-    /// unless a call of `member` rolls back all of it.
+    /// Begins a transaction for several bodies. The caller must end it with `commitShared()` or
+    /// `undoShared()`, unless a call of `member` rolls back all of it.
     ///
-    /// - Throws: `.busy` if another process holds the lock.
+    /// - Parameter pausesForeignKeys: Whether it is a migration, without checks of foreign keys.
+    /// - Throws: `.busy` if another connection holds the lock; `.misuse` inside a transaction and
+    ///   while a statement has a current row.
     func beginShared(
         _ mode: TransactionMode, pausesForeignKeys: Bool = false
     ) throws(StoreError) {
@@ -16,14 +18,19 @@ extension Connection {
         schemaMayHaveChanged()
     }
 
-    /// Runs one body in the transaction. Its work is kept if it returns, everything that it read is
-    /// authentic, and it left no foreign key unsatisfied; otherwise it is rolled back.
+    /// Runs one body in the transaction that `beginShared` began. Statements that the body leaves
+    /// with a current row are reset.
+    ///
+    /// The body's work is kept if the body returns, the MACs of all pages that it read fit, and it
+    /// leaves no deferred foreign key unsatisfied. Otherwise its work is rolled back.
     ///
     /// - Parameter isFirst: Whether nothing was done in the transaction before. The body then needs
     ///   no savepoint: rolling it back rolls back everything.
-    /// - Throws: Errors of `body`. Afterwards the transaction is open if the other bodies' work is
-    ///   kept (see `isInTransaction`). It is gone if this body was the first, if SQLite ended it,
-    ///   or if a page failed authentication.
+    /// - Throws: Errors of `body`; `.damaged`, with the body's error as its cause, if a MAC does
+    ///   not fit; `.constraint` for a foreign key; `.rolledBack` if SQLite ended the transaction.
+    ///   Afterwards the transaction is open if the other bodies' work is kept (see
+    ///   `isInTransaction`). It is gone if `isFirst`, if SQLite ended it, if a page failed, or if
+    ///   a rollback of this body's work alone failed.
     func member<T>(isFirst: Bool, _ body: () throws -> T) throws -> T {
         let handle = try current()
         handle.failures.sawDamage = false
@@ -49,9 +56,10 @@ extension Connection {
         }
     }
 
-    /// Makes the work of all bodies durable, or nothing of it.
+    /// Commits the work of all bodies.
     ///
-    /// - Throws: `.busy`, `.full`, `.io`, `.damaged`; then everything is rolled back.
+    /// - Throws: `.busy` if another connection holds a lock, `.full`, `.io`, `.damaged` if a page
+    ///   that was read failed. The work of all bodies is then rolled back.
     func commitShared() throws(StoreError) {
         let handle = try current()
         do throws(StoreError) {
@@ -65,9 +73,9 @@ extension Connection {
         }
     }
 
-    /// Begins a transaction, runs `body` and commits; rolls back if `body` throws. Unlike
-    /// `transaction(_:_:)`, it is for the connections of a store: it ends the statements that are
-    /// at a row, and the MACs of all pages are checked once, before the commit.
+    /// Runs a transaction with a single body, and returns the body's result after the commit.
+    ///
+    /// - Throws: As `beginShared`, `member` and `commitShared()`. Nothing is then committed.
     func storeTransaction<T>(_ mode: TransactionMode, _ body: () throws -> T) throws -> T {
         try beginShared(mode)
         let result = try member(isFirst: true, body)
@@ -75,7 +83,10 @@ extension Connection {
         return result
     }
 
-    /// Begins a read transaction and reads at once, because only the first read fixes its snapshot.
+    /// Begins a read transaction and fixes its snapshot, with a read of the schema.
+    ///
+    /// - Throws: As `beginShared`; `.damaged` and other errors of reading the schema. No
+    ///   transaction is then open.
     func beginSnapshot() throws(StoreError) {
         try beginShared(.deferred)
         let handle = try current()
@@ -85,7 +96,7 @@ extension Connection {
         }
     }
 
-    /// Rolls back the work of all bodies.
+    /// Rolls back the work of all bodies, and ends the transaction, if there is one.
     func undoShared() {
         if let handle { undoShared(handle) }
     }
@@ -109,13 +120,14 @@ extension Connection {
         }
     }
 
-    /// Resets statements that `prepare` or a body has left with a current row. They would block
-    /// COMMIT, and continue in the next body.
+    /// Resets statements that `prepare` or a body has left with a current row: their next step
+    /// throws `.cancelled`. They would block COMMIT, and continue in the next body.
     private func endStatements(_ handle: Handle) {
         if handle.runningCount > 0, !handle.isClosed { abandonRunningStatements() }
     }
 
-    /// RELEASE does not check deferred foreign keys; COMMIT would fail for all bodies.
+    /// - Throws: `.constraint` if a deferred foreign key is violated now. RELEASE does not check
+    ///   that, and COMMIT would fail for all bodies.
     private func requireForeignKeys(_ handle: Handle) throws(StoreError) {
         var count: Int32 = 0
         var highest: Int32 = 0

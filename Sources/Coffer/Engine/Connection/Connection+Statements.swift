@@ -24,7 +24,10 @@ extension Connection {
         try perform(sql)
     }
 
-    /// - Parameter atEnd: Runs before the statement's own transaction, if it has one, is committed.
+    /// As `execute(_:)`.
+    ///
+    /// - Parameter atEnd: Runs once after the statement's end, before its own transaction, if it
+    ///   has one, is committed. Does not run after an error of the statement.
     @discardableResult
     func perform(_ sql: SQL, _ atEnd: () -> Void = {}) throws(StoreError) -> Int {
         var changeCount = 0
@@ -71,14 +74,14 @@ extension Connection {
         return row
     }
 
-    /// Compiles a statement, binds its arguments, and runs `body` on it: in the open transaction,
-    /// or in one of its own, which commits when `body` returns.
+    /// Takes a statement from the cache, binds its arguments, and runs `body` on it. Outside a
+    /// transaction the statement has its own, which is committed after `body`.
     ///
     /// - Parameter isReadOnly: Whether a statement that changes anything is refused.
-    /// - Throws: `.readOnly` for such a statement; `.damaged` if the MAC of a page that was read
-    ///   does not fit (in a store the transaction checks that before its commit); errors of
-    ///   `body`, of compiling and binding, and of the commit. A transaction of its own is then
-    ///   rolled back.
+    /// - Throws: Errors of `body`; errors of compiling and binding; `.readOnly` for a refused
+    ///   statement; `.damaged` if the MAC of a page that was read does not fit (in a store's body,
+    ///   the end of the body checks that); errors of COMMIT. The statement's own transaction is
+    ///   then rolled back.
     func run(
         _ sql: SQL, isReadOnly: Bool = false, _ body: (Statement) throws(StoreError) -> Void
     ) throws(StoreError) {
@@ -104,7 +107,10 @@ extension Connection {
         try statementEnded(statement)
     }
 
-    /// A statement from the cache, marked as in use until `release(_:)`.
+    /// A statement for the SQL text that nobody uses, from the cache or newly compiled. It is
+    /// marked as in use until `release(_:)`.
+    ///
+    /// - Throws: As `compile(_:persistent:)`.
     func cached(_ sql: String) throws(StoreError) -> Statement {
         let statement = try cache.take(sql) { persistent throws(StoreError) in
             try compile(sql, persistent: persistent)
@@ -113,7 +119,7 @@ extension Connection {
         return statement
     }
 
-    /// Frees a cached statement for the next caller, without the current arguments.
+    /// Resets a statement, clears its arguments, and lets the next caller of `cached(_:)` use it.
     func release(_ statement: Statement) {
         statement.rewind()
         statement.forgetArguments()
@@ -122,7 +128,10 @@ extension Connection {
 }
 
 extension Statement {
-    /// The current row, copied.
+    /// A copy of the current row.
+    ///
+    /// - Throws: `.mismatch` if a text or the name of a column is not UTF-8; `.closed` if the
+    ///   statement was finalized.
     func row() throws(StoreError) -> Row {
         let raw = try pointer()
         let columns = columns

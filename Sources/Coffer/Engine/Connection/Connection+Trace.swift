@@ -20,7 +20,9 @@ public struct TraceEvent: Sendable {
 
 extension Connection {
     /// Reports every statement that the program runs on this connection, but not Coffer's internal
-    /// ones. `nil` ends the trace.
+    /// ones. `nil` ends the trace, and another closure replaces the earlier one.
+    ///
+    /// It can be called before the key is set: the trace then begins with `setKey(_:)`.
     ///
     /// - Parameters:
     ///   - includingValues: Whether to report the bound values too. They are what the store
@@ -56,12 +58,12 @@ final class TraceBox {
         self.body = body
     }
 
-    /// Passes one event to the trace's closure, unless the statement is one of Coffer's own.
+    /// Calls the closure with one event, unless Coffer runs an internal statement.
     ///
-    /// - Parameters:
-    ///   - kind: What the engine reports.
-    ///   - statement: The statement, whose text is taken if `text` is `nil`.
-    ///   - text: The text that the engine reports: for a trigger, a comment with its name.
+    /// The event has the bound values only if they were requested and the SQL shows no key.
+    ///
+    /// - Parameter text: The engine's text for the statement, which for a trigger is a comment;
+    ///   `nil` for the statement's own text.
     func tell(_ kind: TraceEvent.Kind, _ statement: OpaquePointer?, _ text: String?) {
         guard !handle.authorizer.isCoffer else { return }
         let sql = text ?? sqlite3_sql(statement).map { String(cString: $0) } ?? ""

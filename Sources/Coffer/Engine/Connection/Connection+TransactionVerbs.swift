@@ -20,7 +20,8 @@ extension Connection {
     /// rolled back.
     ///
     /// - Throws: `StoreError` `.damaged` if a page that was read in it failed authentication;
-    ///   `.busy`, `.constraint`, `.full`, `.io`; `.misuse` outside a transaction and in a body.
+    ///   `.busy`, `.constraint`, `.full`, `.io`; `.misuse` outside a transaction, and in the body
+    ///   of `transaction(_:_:)` or `savepoint(_:)`.
     /// - Note: The corresponding SQL is `COMMIT`.
     public func commit() throws {
         let handle = try requireOwnTransaction("commit()")
@@ -39,8 +40,12 @@ extension Connection {
 
     /// Rolls back everything since `begin(_:)`.
     ///
+    /// If SQLite refuses every attempt to roll back, the connection is closed, which discards the
+    /// changes too.
+    ///
     /// - Throws: `StoreError` `.misuse` outside a transaction, which SQLite may have rolled back by
-    ///   itself (see `isInTransaction`), and in a body, which throws to roll back; `.closed`.
+    ///   itself (see `isInTransaction`); `.misuse` in the body of `transaction(_:_:)` or
+    ///   `savepoint(_:)`, which must throw to roll back; `.closed`.
     /// - Note: The corresponding SQL is `ROLLBACK`.
     public func rollback() throws {
         let handle = try requireOwnTransaction("rollback()")
@@ -62,8 +67,9 @@ extension Connection {
     /// Keeps the changes since the savepoint, and ends it and the savepoints inside it.
     ///
     /// - Throws: `StoreError` `.damaged` if a page that was read in the transaction failed
-    ///   authentication: then roll back; `.notFound` if there is no savepoint of that name;
-    ///   `.misuse` outside a transaction and in the body of `savepoint(_:)`.
+    ///   authentication: the savepoint stays open, so call `rollback()`; `.notFound` if there is no
+    ///   savepoint of that name; `.misuse` outside a transaction and in the body of
+    ///   `savepoint(_:)`.
     /// - Note: The corresponding SQL is `RELEASE`.
     public func releaseSavepoint(_ name: String) throws {
         let handle = try requireOwnSavepoints("releaseSavepoint(_:)")
@@ -74,8 +80,9 @@ extension Connection {
     /// Rolls back the changes since the savepoint, which stays open.
     ///
     /// - Throws: `StoreError` `.notFound` if there is no savepoint of that name; `.damaged` if a
-    ///   page that was read in the transaction failed authentication: then `rollback()`; `.misuse`
-    ///   outside a transaction and in the body of `savepoint(_:)`.
+    ///   page that was read in the transaction failed authentication: call `rollback()` if
+    ///   `isInTransaction`; `.rolledBack` if Coffer had to roll back the whole transaction;
+    ///   `.misuse` outside a transaction and in the body of `savepoint(_:)`.
     /// - Note: The corresponding SQL is `ROLLBACK TO`.
     public func rollback(toSavepoint name: String) throws {
         let handle = try requireOwnSavepoints("rollback(toSavepoint:)")
@@ -86,7 +93,11 @@ extension Connection {
 
     // MARK: Inside
 
-    /// The handle, unless a transaction or a running statement is open on it.
+    /// The handle, if no transaction is open on it and no statement has a current row. Switches
+    /// foreign keys on again if a migration could not do so.
+    ///
+    /// - Throws: `.misuse` if a transaction is open or a statement has a current row; otherwise as
+    ///   `current()`.
     func requireNoTransaction() throws(StoreError) -> Handle {
         let handle = try current()
         guard !transactionState.isImplicit else {
@@ -97,16 +108,18 @@ extension Connection {
             throw StoreError(
                 .misuse, "a transaction is open already", hint: "Use savepoint(_:) inside it.")
         }
-        // A migration may not have been able to do so.
+        // The end of a migration may not have been able to do so.
         try handle.endMigrationMode()
         return handle
     }
 
-    /// Rolls back, even while an interrupt is in force. An interrupt lasts as long as a statement
-    /// has a current row, and makes ROLLBACK itself fail.
+    /// Rolls back the handle's transaction, if one is open, even while an interrupt is in force.
     ///
-    /// - Returns: Whether statements with a current row continue. If every attempt fails, this
-    ///   closes the connection.
+    /// An interrupt lasts as long as a statement has a current row, and makes ROLLBACK itself fail.
+    /// Such statements are then ended. If ROLLBACK fails even so, the connection is closed.
+    ///
+    /// - Returns: `false` if statements with a current row were ended, so that their next step
+    ///   throws `.cancelled`, or if the connection was closed.
     @discardableResult
     func undo(_ handle: Handle) -> Bool {
         forgetAttachments()
@@ -135,7 +148,11 @@ extension Connection {
         return handle
     }
 
-    /// Savepoints by name are the user's everywhere except inside the body of `savepoint(_:)`.
+    /// The handle, if the caller may open and end savepoints by name.
+    ///
+    /// - Parameter verb: The method's name, for the message of the error.
+    /// - Throws: `.misuse` outside a transaction and in the body of `savepoint(_:)`; otherwise as
+    ///   `current()`.
     private func requireOwnSavepoints(_ verb: String) throws(StoreError) -> Handle {
         let handle = try current()
         guard isInTransaction else {
@@ -151,7 +168,11 @@ extension Connection {
         return handle
     }
 
-    /// - Throws: `.misuse` while a transaction, savepoint or statement that Coffer manages is open.
+    /// Refuses to end a transaction that Coffer has to end.
+    ///
+    /// - Parameter verb: The method or SQL verb, for the message of the error.
+    /// - Throws: `.misuse` in the body of `transaction(_:_:)` or `savepoint(_:)`, and while a
+    ///   statement that runs outside a transaction has a current row.
     func requireUnmanaged(_ verb: String) throws(StoreError) {
         guard !transactionState.isInBody, transactionState.savepointDepth == 0 else {
             throw StoreError(

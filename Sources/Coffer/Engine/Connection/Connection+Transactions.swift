@@ -27,9 +27,11 @@ extension Connection {
     ///   - body: The work, on this connection.
     /// - Returns: The result of `body`, after the commit. A statement that still has a current row
     ///   then continues in a transaction of its own.
-    /// - Throws: Errors of `body`. If the commit fails: `StoreError` `.busy`, `.constraint` for a
-    ///   deferred foreign key, `.full`, `.io`, or `.damaged`. `.misuse` inside another transaction.
-    ///   Whatever is thrown, nothing that `body` changed is kept.
+    /// - Throws: Errors of `body`, after the rollback; `StoreError` `.damaged`, with the body's
+    ///   error as its cause, if a page that was read failed authentication; `.rolledBack` if SQLite
+    ///   ended the transaction before `body` returned; `.busy`, `.constraint` for a deferred
+    ///   foreign key, `.full`, `.io` if the commit failed; `.misuse` inside another transaction and
+    ///   while a statement has a current row. After every error nothing is committed.
     @discardableResult
     public func transaction<T>(
         _ mode: TransactionMode = .immediate, _ body: () throws -> T
@@ -47,8 +49,9 @@ extension Connection {
 
     /// Runs `body` in a savepoint: returning keeps its work, throwing rolls back only that work.
     ///
-    /// - Throws: Errors of `body`; `StoreError` `.misuse` outside a transaction, `.rolledBack` if
-    ///   SQLite ended the whole transaction.
+    /// - Throws: Errors of `body`; `StoreError` `.misuse` outside a transaction. `.rolledBack` with
+    ///   the cause if the whole transaction has ended: SQLite ended it, or could not roll back only
+    ///   the savepoint. If the cause is `.damaged`, that error itself.
     @discardableResult
     public func savepoint<T>(_ body: () throws -> T) throws -> T {
         let handle = try current()
@@ -85,8 +88,13 @@ extension Connection {
         }
     }
 
-    /// Runs the body of an open transaction, then commits if everything it read is authentic, or
-    /// rolls back.
+    /// Runs the body of an open transaction, then commits if the MACs of all pages that it read
+    /// fit.
+    ///
+    /// - Returns: The result of `body`, after the commit.
+    /// - Throws: Errors of `body`; `.damaged`, with the body's error as its cause, if a MAC does
+    ///   not fit; `.rolledBack` if SQLite ended the transaction; `.closed` if `body` closed the
+    ///   connection; errors of COMMIT. The transaction is then rolled back.
     func finish<T>(_ handle: Handle, _ body: () throws -> T) throws -> T {
         let result: T
         do {
@@ -103,8 +111,11 @@ extension Connection {
         return result
     }
 
-    /// The error to report for a body's error, which may be a result of zeros that a failed page
-    /// left.
+    /// The error to throw for an error of a body: `.damaged` with `error` as its cause if the open
+    /// transaction has read a page whose MAC does not fit; otherwise `error`.
+    ///
+    /// Such a page reads as zeros, which may be the reason for `error`. An `error` that is
+    /// `.damaged` itself is returned as it is.
     func damage(_ handle: Handle, under error: any Error) -> any Error {
         if let known = error as? StoreError, known.code == .damaged { return known }
         guard handle.isInTransaction, let found = handle.probeFailure(), found.code == .damaged
@@ -113,8 +124,9 @@ extension Connection {
             found.code, found.message, hint: found.hint, pages: found.pages, cause: error)
     }
 
-    /// The damage that made a rollback to a savepoint fail; otherwise `nil`. Of everything that
-    /// fails with code 1 there, only damage ends the transaction or shows in the probe.
+    /// The `.damaged` error behind the failure of ROLLBACK TO; `nil` if something else made it
+    /// fail. Of everything that fails with code 1 there, only damage ends the transaction or makes
+    /// `probeFailure()` return an error.
     private static func damage(_ handle: Handle, under failure: StoreError) -> StoreError? {
         guard failure.resultCode.map({ $0 & 0xff }) == SQLITE_ERROR, !handle.isClosed else {
             return nil
@@ -123,7 +135,8 @@ extension Connection {
         return handle.probeFailure()
     }
 
-    /// The reason why a transaction is no longer open at the end of its body.
+    /// The error for a transaction that is no longer open at the end of its body: `.closed` if the
+    /// handle is closed, otherwise `.rolledBack`.
     static func ended(_ handle: Handle) -> StoreError {
         handle.isClosed ? closed : rolledBack(cause: nil)
     }
@@ -140,7 +153,15 @@ extension Connection {
 
     // MARK: Statements outside a transaction
 
-    /// Opens the transaction around a statement that runs outside one.
+    /// Checks that a statement may begin its run, and opens the implicit transaction around a
+    /// statement that runs outside a transaction.
+    ///
+    /// Transaction SQL, and statements that control files or settings, get no such transaction.
+    ///
+    /// - Throws: `.cancelled` once if `abandonRunningStatements()` has ended the last run;
+    ///   `.rolledBack` in a body whose transaction SQLite has ended; `.misuse` for transaction SQL
+    ///   where `requireUnmanaged(_:)` refuses it; `.damaged` for COMMIT or RELEASE after a page has
+    ///   failed; errors of BEGIN.
     func statementWillStep(_ statement: Statement) throws(StoreError) {
         let handle = try current()
         guard !statement.wasAbandoned else {
@@ -173,8 +194,11 @@ extension Connection {
         if transactionState.isImplicit { statement.implicitID = transactionState.countCursor() }
     }
 
-    /// Continues statements that still have a current row when their transaction has ended, in one
-    /// that Coffer opens. Outside any transaction their end would not be probed.
+    /// Opens an implicit transaction for the statements that still have a current row after their
+    /// transaction has ended. Outside any transaction nothing would check the pages they read.
+    ///
+    /// Does nothing inside a transaction or without such statements. If BEGIN fails, the statements
+    /// end, and their next step throws `.cancelled`.
     func continueCursors(_ handle: Handle) {
         guard handle.runningCount > 0, !handle.isClosed, !handle.isInTransaction else { return }
         let running = statements.values.compactMap(\.statement).filter(\.isRunning)
@@ -184,7 +208,10 @@ extension Connection {
         for statement in running { statement.implicitID = id }
     }
 
-    /// Checks transaction SQL of the user, even if it was compiled before the body or cursor began.
+    /// Checks that transaction SQL of the user may run, even if it was compiled before the body or
+    /// cursor began.
+    ///
+    /// - Throws: As `requireUnmanaged(_:)`; for COMMIT and RELEASE also as `probe()`.
     private func allow(_ verb: String, _ handle: Handle) throws(StoreError) {
         try requireUnmanaged(verb)
         // Everything read in the user's own transaction must be authentic before the commit.
@@ -203,7 +230,10 @@ extension Connection {
 
     /// Commits when the last statement in the implicit transaction has ended, or at once if the
     /// ended one wrote. A write that has returned is durable even while another statement has a
-    /// current row.
+    /// current row. After COMMIT or ROLLBACK as SQL text, continues the remaining statements.
+    ///
+    /// - Throws: As `cursorEnded(in:isReadOnly:)`; `.rolledBack` if page 1 could not be read again
+    ///   after ROLLBACK TO.
     func statementEnded(_ statement: Statement) throws(StoreError) {
         let id = statement.implicitID
         statement.implicitID = 0
@@ -226,7 +256,9 @@ extension Connection {
         try rereadFirstPages(handle)
     }
 
-    /// As `Handle.rereadFirstPages()`; rolls the transaction back if that fails.
+    /// As `Handle.rereadFirstPages()`, but rolls the whole transaction back if that fails.
+    ///
+    /// - Throws: `.damaged` if damage made it fail; otherwise `.rolledBack` with the cause.
     func rereadFirstPages(_ handle: Handle) throws(StoreError) {
         do throws(StoreError) {
             try handle.rereadFirstPages()
@@ -236,15 +268,23 @@ extension Connection {
         }
     }
 
-    /// Drops pages that a rollback has restored. Ends the statements that have a current row,
-    /// because they keep page 1 in the cache.
+    /// Empties the page cache if `mayMisreadPages` is set; otherwise does nothing. First ends the
+    /// statements that have a current row, because they keep page 1 in the cache: their next step
+    /// throws `.cancelled`.
     func endRowsOfRestoredPages(_ handle: Handle) {
         guard handle.mayMisreadPages else { return }
         if handle.runningCount > 0 { abandonRunningStatements() }
         handle.dropRestoredPages()
     }
 
-    /// Ends a statement or cursor that counted in an implicit transaction.
+    /// Removes a statement or cursor that has ended from the implicit transaction `id`. Commits if
+    /// it wrote or was the last one; the others continue in a new transaction of the same id.
+    ///
+    /// Does nothing if `id` is not the open implicit transaction.
+    ///
+    /// - Parameter isReadOnly: Whether the statement or cursor only read.
+    /// - Throws: `.damaged` if a page that was read failed; errors of COMMIT. The transaction is
+    ///   then rolled back.
     func cursorEnded(in id: Int, isReadOnly: Bool) throws(StoreError) {
         guard let cursorCount = transactionState.removeCursor(from: id),
             cursorCount == 0 || !isReadOnly
@@ -264,8 +304,8 @@ extension Connection {
         transactionState.continueImplicit(id, cursorCount: cursorCount)
     }
 
-    /// Rolls back when the last statement in the implicit transaction has failed, or one that
-    /// wrote: its changes before the failure (`OR FAIL`) are undone. Cursors with a current row
+    /// Removes a failed statement from its implicit transaction. Rolls back if it was the last one
+    /// or wrote: its changes before the failure (`OR FAIL`) are undone. Cursors with a current row
     /// continue.
     func statementFailed(_ statement: Statement) {
         let id = statement.implicitID
@@ -277,7 +317,11 @@ extension Connection {
         cursorFailed(in: id, isReadOnly: statement.isReadOnly)
     }
 
-    /// Handles the failure of a statement or cursor that counted in an implicit transaction.
+    /// Removes a statement or cursor that has failed from the implicit transaction `id`. Rolls back
+    /// if it wrote, was the last one, or SQLite has ended the transaction. The others then continue
+    /// in a new transaction of the same id, unless the rollback had to end them.
+    ///
+    /// Does nothing if `id` is not the open implicit transaction.
     func cursorFailed(in id: Int, isReadOnly: Bool) {
         guard let handle, let cursorCount = transactionState.removeCursor(from: id) else { return }
         let isOver = cursorCount == 0 || !handle.isInTransaction
@@ -288,7 +332,9 @@ extension Connection {
         transactionState.continueImplicit(id, cursorCount: cursorCount)
     }
 
-    /// - Returns: Whether statements with a current row continue.
+    /// Ends the implicit transaction and rolls it back.
+    ///
+    /// - Returns: As `undo(_:)`.
     @discardableResult
     private func abandonImplicit(_ handle: Handle) -> Bool {
         transactionState.endImplicit()

@@ -1,8 +1,10 @@
 import CSQLCipher
 
 extension Connection {
-    /// Counts the frames in the WAL after each commit. This replaces SQLite's automatic
-    /// checkpoints, which would delay the commit.
+    /// Makes each later commit of this connection set `walFrameCount`. This replaces SQLite's
+    /// automatic checkpoints, which would delay the commit.
+    ///
+    /// - Throws: Nothing: the engine reports no failure here.
     func watchWAL() throws(StoreError) {
         try set("log") { handle throws(StoreError) in
             sqlite3_wal_hook(

@@ -89,7 +89,7 @@ public final class Connection {
         try setKey(key)
     }
 
-    /// Creates a connection of a store, around a handle that is open and proven.
+    /// Creates a connection of a store, around an open handle whose key is known to fit.
     init(
         pooling state: OpenFile, mode: OpenMode, configuration: Configuration,
         cacheByteCount: Int
@@ -105,7 +105,10 @@ public final class Connection {
         state.handle.authorizer.scope = .body
     }
 
-    /// Creates the only connection of a store without a file.
+    /// Creates the only connection of a store without a file, and opens an empty database with a
+    /// random key.
+    ///
+    /// - Throws: Errors of `PrivateDatabase.open` and of the configuration's `prepare`.
     convenience init(
         pooling location: Location, configuration: Configuration
     ) throws(StoreError) {
@@ -114,7 +117,10 @@ public final class Connection {
         try openPrivate()
     }
 
-    /// Creates a connection on a handle owned by someone else, which was proven to be encrypted.
+    /// Creates a connection on a handle owned by someone else, whose database is known to be
+    /// encrypted. Replaces the handle's authorizer, and runs the configuration's `prepare`.
+    ///
+    /// - Throws: Errors of `prepare`.
     init(adopting handle: Handle, configuration: Configuration) throws(StoreError) {
         cacheByteCount = configuration.maximumCacheByteCount
         location = .of(handle)
@@ -127,10 +133,11 @@ public final class Connection {
         try prepareHandle()
     }
 
-    /// Opens the file with a key, proves both, and configures the connection.
+    /// Opens or creates the file, checks that the key fits, and configures the connection.
     ///
     /// A passphrase is derived here (about 22 ms for SQLCipher 3's rounds, 100 ms for SQLCipher
-    /// 4's); a raw key costs under 1 ms. After a failure it can be called again.
+    /// 4's); a raw key costs under 1 ms. If opening fails, the connection has no key, and `setKey`
+    /// can be called again.
     ///
     /// - Parameter key: The key of the file, or of the file to make. Never empty.
     /// - Throws: `StoreError` `.wrongKey`, `.notEncrypted`, `.notAStore`, `.truncated`,
@@ -230,7 +237,10 @@ public final class Connection {
         if case .open(let handle, _) = state { handle } else { nil }
     }
 
-    /// The open handle, or the reason why nothing is open.
+    /// The open handle.
+    ///
+    /// - Throws: `.misuse` before the key is set, and inside a function or trace that a statement
+    ///   of this connection runs; `.closed` after `close()`.
     func current() throws(StoreError) -> Handle {
         switch state {
         case .open(let handle, _):
@@ -242,9 +252,10 @@ public final class Connection {
         }
     }
 
-    /// The state of the open file.
+    /// The open file with its handle, key and profile.
     ///
-    /// - Throws: `.unsupported` for a database that is not in a file that Coffer opened.
+    /// - Throws: `.unsupported` for a database in memory, a temporary one, and an adopted handle;
+    ///   otherwise as `current()`.
     func fileState() throws(StoreError) -> OpenFile {
         _ = try current()
         guard case .open(_, let file?) = state else {
@@ -255,7 +266,7 @@ public final class Connection {
 
     /// The cipher settings of a database that Coffer opened.
     ///
-    /// - Throws: `.unsupported` for a handle owned by someone else.
+    /// - Throws: `.unsupported` for a handle owned by someone else; otherwise as `current()`.
     func ownProfile() throws(StoreError) -> CipherProfile {
         _ = try current()
         guard let profile else {
@@ -266,14 +277,18 @@ public final class Connection {
         return profile
     }
 
-    /// Replaces the current handle with another one and closes it; every statement ends.
+    /// Makes `open` the connection's file, and closes the previous handle. Every statement of the
+    /// connection ends, even after an error.
     ///
-    /// - Throws: Errors of setting up the new handle. The old one then stays, if it was open.
+    /// - Throws: Errors of setting up the new handle, such as those of the configuration's
+    ///   `prepare`. The new handle is then closed. The previous one stays if it was open;
+    ///   otherwise the connection is closed.
     func replace(with open: OpenFile) throws(StoreError) {
         try exchange(for: open.handle, open)
     }
 
-    /// The same for a database without a file.
+    /// Makes `handle`, of a database without a file, the connection's handle, and closes the
+    /// previous one. Everything else is as with `replace(with:)`.
     func replace(with handle: Handle, profile: CipherProfile) throws(StoreError) {
         let oldProfile = privateProfile
         privateProfile = profile
@@ -306,7 +321,11 @@ public final class Connection {
         old?.close()
     }
 
-    /// Compiles a statement of this connection.
+    /// Compiles one statement, which ends when the connection closes.
+    ///
+    /// - Parameter persistent: Whether the statement will be used many times.
+    /// - Throws: `.sql` if the text does not compile or is not one statement; `.misuse` for SQL
+    ///   that is not allowed; `.damaged` if the schema is damaged; otherwise as `current()`.
     func compile(_ sql: String, persistent: Bool) throws(StoreError) -> Statement {
         let handle = try current()
         try handle.followOwner()
@@ -337,8 +356,8 @@ public final class Connection {
         transactionState.reset()
     }
 
-    /// Resets every statement that has a current row. The next step of such a statement throws
-    /// `.cancelled` instead of beginning again; the step after that begins again.
+    /// Resets every statement that has a current row, whose next step then throws `.cancelled`.
+    /// Also ends the implicit transaction in `transactionState`, without a COMMIT or ROLLBACK.
     func abandonRunningStatements() {
         for case let statement? in statements.values.map(\.statement) where statement.isRunning {
             statement.rewind()
@@ -347,8 +366,11 @@ public final class Connection {
         transactionState.endImplicit()
     }
 
-    /// The object that another part of Coffer keeps for the current schema; `nil` if there is none
-    /// or it was made for another schema.
+    /// The object that `attach(_:as:)` has set for this id; `nil` if there is none, or if the
+    /// schema has changed since then.
+    ///
+    /// - Throws: Errors of reading the version of the schema, which the first call in a
+    ///   transaction does.
     @inline(__always)
     func attachment(_ id: ObjectIdentifier) throws(StoreError) -> AnyObject? {
         if !attachments.isChecked { try checkSchema() }
@@ -359,12 +381,14 @@ public final class Connection {
         attachments[id] = value
     }
 
-    /// Must follow a rollback too: a later change may give the schema the same number again.
+    /// Removes every object that `attach(_:as:)` has set. Must follow a change of the schema, and
+    /// a rollback too: a later change may give the schema the same number again.
     func forgetAttachments() {
         attachments.removeAll()
     }
 
-    /// Must be called when a transaction begins: the attachments may be for an earlier schema.
+    /// Makes the next `attachment(_:)` compare the version of the schema. Must be called when a
+    /// transaction begins: the attachments may be for an earlier schema.
     func schemaMayHaveChanged() {
         attachments.isChecked = false
     }
@@ -374,7 +398,10 @@ public final class Connection {
         attachments.check(against: try current().schemaVersion())
     }
 
-    /// - Throws: `.damaged` if a page read in this transaction failed authentication.
+    /// Checks the pages that the open transaction has read.
+    ///
+    /// - Throws: `.damaged` if the MAC of one does not fit; the other errors of
+    ///   `Handle.probeFailure()`; otherwise as `current()`.
     func probe() throws(StoreError) {
         if let failure = try current().probeFailure() { throw failure }
     }

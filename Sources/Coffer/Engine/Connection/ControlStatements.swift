@@ -46,6 +46,12 @@ final class ControlStatements {
 
 extension Handle {
     /// Begins or ends a transaction or savepoint.
+    ///
+    /// A BEGIN first loads a suspect schema again. ROLLBACK and ROLLBACK TO also drop or read again
+    /// a restored page 1, as `RestoredPages.swift` describes.
+    ///
+    /// - Throws: `.closed`; the engine's error, such as `.busy`; for a BEGIN also errors of loading
+    ///   the schema, such as `.damaged`; for ROLLBACK TO those of `rereadFirstPages()`.
     func run(_ control: ControlStatements.Control) throws(StoreError) {
         guard !isClosed else { throw Connection.closed }
         if control.isBegin {
@@ -73,6 +79,7 @@ extension Handle {
         if control == .rollBackToSavepoint { try rereadFirstPages() }
     }
 
+    /// Runs the statement, compiled at its first use, and returns `SQLITE_OK` or the engine's code.
     /// A statement that fails is left for the caller to reset.
     @inline(__always)
     private func step(_ control: ControlStatements.Control) -> Int32 {

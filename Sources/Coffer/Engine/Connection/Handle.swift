@@ -46,7 +46,13 @@ final class Handle {
     /// Whether someone else has opened the database and will close it.
     var isAdopted: Bool { adoption != nil }
 
-    /// - Throws: `.notFound` if there is no VFS of that name; errors of opening.
+    /// Opens the database at `path`, without a key.
+    ///
+    /// - Parameters:
+    ///   - path: A path, a URI or a name of the engine, such as `:memory:`.
+    ///   - flags: The flags of `sqlite3_open_v2`, except for mutex and cache.
+    ///   - vfs: The name of a VFS; `nil` for the engine's default.
+    /// - Throws: `.notFound` if there is no VFS of that name; the engine's errors of opening.
     init(path: String, flags: Int32, vfs: String? = nil) throws(StoreError) {
         if let vfs, vfs.utf8.contains(0) || sqlite3_vfs_find(vfs) == nil {
             throw StoreError(
@@ -77,7 +83,8 @@ final class Handle {
         close()
     }
 
-    /// What a feature keeps for the handle, one value of each type; made when it is first used.
+    /// The object of type `T` that a feature keeps for the handle: there is one of each type. The
+    /// first call makes it with `make`.
     func attachment<T: AnyObject>(_ make: () -> T) -> T {
         if let kept = attachments[ObjectIdentifier(T.self)] as? T { return kept }
         let made = make()
@@ -124,7 +131,12 @@ final class Handle {
     /// Whether a transaction is open, and no function of the program is running.
     var isFreeInTransaction: Bool { !callback.isRunning && isInTransaction }
 
-    /// Captures the engine's last error at once, before another call overwrites it.
+    /// The error for a result code of the engine's last call. Must be the next call, because others
+    /// overwrite the engine's message.
+    ///
+    /// If the authorizer refused the SQL, it is the refusal (`.misuse`). If a function of the
+    /// program threw an error, that error is its cause or the result itself. An error about damage
+    /// has the numbers of the pages, as `namingPages(_:)` finds them.
     func error(_ code: Int32, sql: String? = nil) -> StoreError {
         // A refused function fails with code 1 on SQLCipher 3.
         if [SQLITE_AUTH, SQLITE_ERROR].contains(code & 0xff), let refusal = authorizer.takeRefusal()
@@ -140,7 +152,10 @@ final class Handle {
         return error.with(cause: cause)
     }
 
-    /// The same error, with the numbers of damaged pages if it is about damage.
+    /// The same error; if it is `.damaged`, with the numbers of the damaged pages, counted from 1.
+    ///
+    /// If the handle reads a file at rest that has changed, a `.damaged` error becomes `.busy`. An
+    /// error that is `.damaged` or `.wrongKey` is also recorded in `failures`.
     func namingPages(_ error: StoreError) -> StoreError {
         if error.code == .wrongKey { failures.sawWrongKey = true }
         guard error.code == .damaged else { return error }
@@ -150,7 +165,10 @@ final class Handle {
         return error.with(pages: damagedPages())
     }
 
-    /// Runs internal SQL whose result does not matter.
+    /// Runs internal SQL, one or more statements, whose rows do not matter. No rule of the
+    /// authorizer applies.
+    ///
+    /// - Throws: `.closed`; the engine's error of the first statement that fails.
     func run(_ sql: String) throws(StoreError) {
         guard !isClosed else { throw Connection.closed }
         // ROLLBACK TO may read pages again without counting them.
@@ -159,7 +177,10 @@ final class Handle {
         guard code == SQLITE_OK else { throw error(code, sql: sql) }
     }
 
-    /// The version of the schema, as the open transaction sees it.
+    /// The version of the main file's schema, as the open transaction sees it. SQLite raises it
+    /// with each change of the schema.
+    ///
+    /// - Throws: `.closed`; errors of reading page 1, such as `.busy`.
     func schemaVersion() throws(StoreError) -> Int64 {
         guard !isClosed else { throw Connection.closed }
         let (version, code) = authorizer.asCoffer { () -> (Int64, Int32) in
@@ -177,7 +198,11 @@ final class Handle {
         return version
     }
 
-    /// The first column of the first row of internal SQL; `nil` without a row or for NULL.
+    /// The first column of the first row of internal SQL, as a text; `nil` without a row or for
+    /// NULL.
+    ///
+    /// - Throws: The engine's errors of compiling and stepping; `.damaged` if the schema is
+    ///   damaged.
     func firstText(_ sql: String) throws(StoreError) -> String? {
         let wasCoffer = authorizer.isCoffer
         authorizer.isCoffer = true
@@ -195,7 +220,8 @@ final class Handle {
         }
     }
 
-    /// First column of the first row as an integer, 0 where there is none.
+    /// The first column of the first row of internal SQL, as an integer; 0 without a row, for NULL,
+    /// and for a value that is no integer. Throws as `firstText(_:)`.
     func firstInteger(_ sql: String) throws(StoreError) -> Int {
         Int(try firstText(sql) ?? "") ?? 0
     }
@@ -206,7 +232,11 @@ final class Handle {
         return try firstText("PRAGMA journal_mode") == "wal" ? .wal : .delete
     }
 
-    /// Reads raw file bytes through the engine's own descriptor; `nil` beyond the end.
+    /// Bytes of the main file, still encrypted, read through the engine's own descriptor.
+    ///
+    /// - Parameter offset: The position of the first byte, counted from 0.
+    /// - Returns: Exactly `count` bytes; `nil` if the file ends before that.
+    /// - Throws: The error of the read, such as `.io`.
     func rawBytes(at offset: Int, count: Int) throws(StoreError) -> [UInt8]? {
         var code = SQLITE_OK
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
@@ -226,7 +256,7 @@ final class Handle {
         return count
     }
 
-    /// Byte count of the main file.
+    /// Byte count of the main file. Throws the error of the engine's file, such as `.io`.
     func rawByteCount() throws(StoreError) -> Int {
         var byteCount: Int64 = 0
         let code = coffer_raw_byte_count(db, &byteCount)

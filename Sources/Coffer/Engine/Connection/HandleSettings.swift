@@ -21,7 +21,9 @@ struct HandleSettings {
 }
 
 extension Connection {
-    /// Applies a setting to the open handle, and to every handle that replaces it.
+    /// Applies a setting to the open handle, if there is one, and to every handle that replaces it.
+    ///
+    /// - Throws: Errors of `apply`. The setting is then not kept for later handles.
     func set(
         _ name: String, _ apply: @escaping HandleSettings.Apply
     ) throws(StoreError) {
@@ -30,6 +32,9 @@ extension Connection {
     }
 
     /// Applies the user's settings to a fresh handle, and runs the configuration's `prepare`.
+    ///
+    /// - Throws: Errors of the settings; a `StoreError` that `prepare` throws; `.misuse`, with the
+    ///   cause, for any other error of `prepare`.
     func prepareHandle() throws(StoreError) {
         do {
             let handle = try current()

@@ -34,7 +34,8 @@ public final class InterruptHandle: Sendable {
         handle.interruptHandle = self
     }
 
-    /// Called by a handle before it closes; another handle may have replaced it already.
+    /// Makes `interrupt()` do nothing from now on, unless it already refers to another handle. A
+    /// handle calls this before it closes.
     func release(_ handle: Handle) {
         let old = UInt(bitPattern: handle.db)
         address.withLock { if $0 == old { $0 = 0 } }

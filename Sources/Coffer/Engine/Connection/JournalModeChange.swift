@@ -51,7 +51,8 @@ struct JournalModeChange {
         }
     }
 
-    /// SQLite releases the lock of `locking_mode=EXCLUSIVE` at the first access in mode NORMAL.
+    /// Returns to `locking_mode=NORMAL`, and reads page 1: SQLite releases the lock of EXCLUSIVE at
+    /// the first access in mode NORMAL.
     private func unlock() throws(StoreError) {
         try handle.run("PRAGMA locking_mode = NORMAL")
         // Reads page 1 but no schema, which nobody would probe outside a transaction.

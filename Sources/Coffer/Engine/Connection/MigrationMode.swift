@@ -13,7 +13,10 @@ struct MigrationMode {
 }
 
 extension Handle {
-    /// Must run before BEGIN: in a transaction the pragma of foreign keys does nothing.
+    /// Switches foreign keys off, if they are on, and the old renaming of tables on. Must run
+    /// before BEGIN: in a transaction the pragma of foreign keys does nothing.
+    ///
+    /// - Throws: Errors of the pragmas.
     func beginMigrationMode() throws(StoreError) {
         try renameAsBefore()
         // Foreign keys that the program has switched off stay off.
@@ -34,8 +37,12 @@ extension Handle {
         migrationMode.renamesAsBefore = true
     }
 
-    /// Must run before the next BEGIN, or after COMMIT or ROLLBACK.
-    @inline(__always)
+    /// Switches back what `beginMigrationMode()` has switched. Must run before the next BEGIN, or
+    /// after COMMIT or ROLLBACK.
+    ///
+    /// In a transaction foreign keys stay off, and `isPausingForeignKeys` stays true.
+    ///
+    /// - Throws: Errors of the pragmas.
     func endMigrationMode() throws(StoreError) {
         if migrationMode.isActive { try endActiveMigrationMode() }
     }
@@ -76,6 +83,10 @@ struct Orphans {
 
     private var counts: [Kind: Int] = [:]
 
+    /// Counts the rows that refer to missing rows now. Counts none while foreign keys are not
+    /// suspended, nor if a foreign key refers to columns that are not unique.
+    ///
+    /// - Throws: Errors of `PRAGMA foreign_key_check`, except `.sql`.
     /// - Complexity: O(*rows of tables with foreign keys*), memory O(*orphans*).
     init(_ connection: Connection) throws(StoreError) {
         guard try connection.current().migrationMode.isPausingForeignKeys else { return }
@@ -89,7 +100,11 @@ struct Orphans {
         }
     }
 
-    /// - Throws: `.constraint` if there is an orphan that did not exist before.
+    /// Checks that the database has no orphan that did not exist when `self` was made. Does nothing
+    /// while foreign keys are not suspended.
+    ///
+    /// - Throws: `.constraint` for such an orphan, with its table; errors of
+    ///   `PRAGMA foreign_key_check`.
     func requireNoOthers(_ connection: Connection) throws(StoreError) {
         guard try connection.current().migrationMode.isPausingForeignKeys else { return }
         var rest = counts

@@ -12,9 +12,11 @@ struct CacheCounts: Sendable {
 }
 
 extension Handle {
-    /// Limits the size of the page cache.
+    /// Limits the page cache of a database to `byteCount`, rounded down to KiB. A limit below
+    /// 256 KiB counts as 256 KiB.
     ///
     /// - Parameter schema: The quoted name of the database.
+    /// - Throws: As `run(_:)`.
     func setCacheByteCount(_ byteCount: Int, schema: String = "main") throws(StoreError) {
         let byteCount = max(byteCount, PageCacheBudget.connectionByteCountMin)
         // Negative: KiB, in 32 bits. SQLCipher's own default is 2 MB.
@@ -23,8 +25,9 @@ extension Handle {
 }
 
 extension Connection {
-    /// Limits the page cache of this connection to `byteCount` bytes, if that is another limit than
-    /// before. Call it outside a transaction. A failure is ignored, and the next call tries again.
+    /// Sets the limit of the main file's page cache to `byteCount`. A failure leaves
+    /// `cacheByteCount` as it is, so that the next call tries again. Must not run inside a
+    /// transaction.
     @inline(__always)
     func fitCache(to byteCount: Int) {
         if byteCount != cacheByteCount { resizeCache(to: byteCount) }
@@ -37,7 +40,8 @@ extension Connection {
         cacheByteCount = byteCount
     }
 
-    /// The counts since the last call. The engine counts in 32 bits and wraps.
+    /// The hits and misses of the page cache since the last call; 0 each if nothing is open. The
+    /// engine counts in 32 bits and wraps.
     func takeCacheCounts() -> CacheCounts {
         guard let handle, !handle.isClosed else { return CacheCounts() }
         let hitCount = coffer_cache_hit_count(handle.db)

@@ -36,7 +36,7 @@ final class PageCacheBudget: Sendable {
         }
     }
 
-    /// Adds a share for one more store.
+    /// Adds a share for one more store, and makes the shares of others smaller if necessary.
     ///
     /// - Parameters:
     ///   - byteCount: The bytes that the store would have without other stores.
@@ -47,11 +47,13 @@ final class PageCacheBudget: Sendable {
         return share
     }
 
-    /// Removes the share of a store that is closed.
+    /// Removes the share of a store that is closed. The shares of the others may grow.
     func leave(_ share: Share) {
         change { $0.shares[ObjectIdentifier(share)] = nil }
     }
 
+    /// Changes the state, resizes all shares to fit, and trims those that became smaller.
+    ///
     /// - Complexity: O(*stores*).
     private func change(_ body: (inout State) -> Void) {
         let smaller = state.withLock { state in
@@ -97,12 +99,15 @@ final class PageCacheBudget: Sendable {
         /// The current number of bytes for all connections.
         var byteCount: Int { connectionByteCount * connectionCount }
 
+        /// Sets the closure that is called each time the share has become smaller.
+        ///
         /// - Parameter trim: Makes idle connections adopt the share. Must not wait for a body.
         func onTrim(_ trim: @escaping @Sendable () -> Void) {
             self.trim.withLock { $0 = trim }
         }
 
-        /// For a connection that adopted `byteCount` and became idle only afterwards.
+        /// Calls the closure of `onTrim(_:)` if the share per connection is below `byteCount`. For
+        /// a connection that adopted `byteCount` and became idle only afterwards.
         func trimIfSmaller(than byteCount: Int) {
             if connectionByteCount < byteCount { runTrim() }
         }
@@ -127,6 +132,8 @@ final class PageCacheBudget: Sendable {
             connectionByteCount(halvingCount) == connectionByteCountMin
         }
 
+        /// Sets the share to the given number of halvings.
+        ///
         /// - Returns: Whether the share became smaller.
         fileprivate func resize(halvingCount: Int) -> Bool {
             let byteCount = connectionByteCount(halvingCount)

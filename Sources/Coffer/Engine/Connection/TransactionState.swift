@@ -23,6 +23,8 @@ struct TransactionState {
         handle.authorizer.isInBody = true
     }
 
+    /// Allows the user to end the transaction again, unless an outer body still runs.
+    ///
     /// - Parameter isInBody: Whether an outer body still runs.
     mutating func leaveBody(_ handle: Handle, isInBody: Bool = false) {
         self.isInBody = isInBody
@@ -39,7 +41,9 @@ struct TransactionState {
 
     // MARK: The implicit transaction
 
-    /// - Returns: The id of the new implicit transaction.
+    /// Records that an implicit transaction has begun, with `cursorCount` statements and cursors.
+    ///
+    /// - Returns: The id of the new implicit transaction, never 0.
     @discardableResult
     mutating func beginImplicit(cursorCount: Int = 0) -> Int {
         lastImplicitID += 1
@@ -47,7 +51,8 @@ struct TransactionState {
         return lastImplicitID
     }
 
-    /// Continues an implicit transaction, for the cursors that are left, in a new one of SQLite.
+    /// Records that the implicit transaction `id` continues in a new transaction of SQLite, with
+    /// the `cursorCount` statements and cursors that are left.
     mutating func continueImplicit(_ id: Int, cursorCount: Int) {
         implicitID = id
         self.cursorCount = cursorCount
@@ -58,22 +63,24 @@ struct TransactionState {
         cursorCount = 0
     }
 
-    /// Counts one more statement or cursor, and returns the id of the implicit transaction.
+    /// Counts one more statement or cursor, and returns the id of the implicit transaction; 0 if
+    /// none is open.
     mutating func countCursor() -> Int {
         cursorCount += 1
         return implicitID
     }
 
-    /// Counts a statement or cursor out.
+    /// Counts one statement or cursor less in the implicit transaction `id`.
     ///
-    /// - Returns: How many are left; `nil` if it belonged to another implicit transaction.
+    /// - Returns: How many are left. `nil`, and nothing changes, if `id` is not the open one.
     mutating func removeCursor(from id: Int) -> Int? {
         guard isImplicit, implicitID == id else { return nil }
         cursorCount -= 1
         return cursorCount
     }
 
-    /// Must run when the statements of the connection were finalized.
+    /// Sets everything about the implicit transaction and savepoints to 0. Must run when the
+    /// statements of the connection were finalized.
     mutating func reset() {
         endImplicit()
         savepointDepth = 0
