@@ -5,7 +5,8 @@ struct BlobCell: Sendable {
     let column: String
     let row: Int64
 
-    /// The name of the table with its schema, quoted for SQL.
+    /// The name of the table with its schema, quoted for SQL. Throws `.sql` if a name is empty or
+    /// has a NUL.
     func tableName() throws(StoreError) -> String {
         try schema.quotedIdentifier() + "." + table.quotedIdentifier()
     }

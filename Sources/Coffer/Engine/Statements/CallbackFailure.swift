@@ -12,7 +12,8 @@ final class CallbackState {
 struct CallbackFailure: Error {
     let error: StoreError
 
-    /// Whether that code may have caused the engine's code; `SQLITE_BUSY`, say, has another cause.
+    /// Whether `error` may be the cause of the engine's result code: true for `SQLITE_ERROR` and
+    /// `SQLITE_CORRUPT`. `SQLITE_BUSY`, say, has another cause.
     func explains(_ code: Int32) -> Bool {
         [SQLITE_ERROR, SQLITE_CORRUPT].contains(code & 0xff)
     }

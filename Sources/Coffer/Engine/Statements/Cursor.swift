@@ -47,7 +47,7 @@ public final class Cursor {
     ///
     /// - Throws: `StoreError` `.damaged` if a page failed authentication, `.busy`, `.sql`, `.io`;
     ///   the cursor is then closed, so that an error cannot be mistaken for the end. `.closed` once
-    ///   it is closed.
+    ///   it is closed. `.misuse` while a closure reads bytes of the current row, which stays.
     /// - Note: The corresponding C function is `sqlite3_step`.
     public func step() throws -> Bool {
         switch phase {
@@ -71,19 +71,20 @@ public final class Cursor {
         return false
     }
 
-    /// The current row's value in a column.
+    /// The current row's value in a column, counted from 0.
     ///
     /// - Throws: As `Statement.value(at:)`; `.closed` once the cursor has ended.
     public func value(at index: Int) throws -> Value { try statement.column(index) }
 
-    /// The current row's value in a column, as a Swift type.
+    /// The current row's value in a column, counted from 0, as a Swift type.
     ///
     /// - Throws: As `Statement.value(at:as:)`; `.closed` once the cursor has ended.
     public func value<T: ValueConvertible>(at index: Int, as type: T.Type) throws -> T {
         try statement.column(index, as: type)
     }
 
-    /// Lends the UTF-8 bytes of a text in the current row, as `Statement.withUTF8(at:_:)`.
+    /// Passes the UTF-8 bytes of a text in the current row to `body`, as
+    /// `Statement.withUTF8(at:_:)`. `nil` for NULL.
     ///
     /// - Throws: As `Statement.withUTF8(at:_:)`; `.closed` once the cursor has ended.
     @discardableResult
@@ -93,7 +94,8 @@ public final class Cursor {
         try statement.withUTF8(at: index, body)
     }
 
-    /// Lends the bytes of a blob in the current row, as `Statement.withBytes(at:_:)`.
+    /// Passes the bytes of a blob in the current row to `body`, as `Statement.withBytes(at:_:)`.
+    /// `nil` for NULL.
     ///
     /// - Throws: As `Statement.withBytes(at:_:)`; `.closed` once the cursor has ended.
     @discardableResult

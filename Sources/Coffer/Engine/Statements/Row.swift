@@ -9,8 +9,9 @@ final class ColumnNames: Sendable {
         self.isExact = isExact
     }
 
-    /// Position of a name: an exact match, else one that differs only in the case of ASCII
-    /// letters, as SQL compares names. The first of several matches counts.
+    /// Position of a name, counted from 0: an exact match, else one that differs only in the case
+    /// of ASCII letters, as SQL compares names. The first of several matches counts. `nil` if no
+    /// name matches.
     func index(of name: String) -> Int? {
         // Texts that differ in Unicode normalisation only are equal to Swift, not to SQLite.
         let exact = SQLText(name)
@@ -43,7 +44,7 @@ public struct Row: Sendable {
     /// The names of the columns, as the SQL gives them.
     public var columnNames: [String] { columns.names }
 
-    /// The value in a column by position; `nil` if there is no such column.
+    /// The value in a column by position, counted from 0; `nil` if there is no such column.
     public subscript(index: Int) -> Value? {
         // No `?:` here: of `Value` and `nil` it would make a `Value`, and its `nil` is NULL.
         guard values.indices.contains(index) else { return Optional.none }
@@ -57,7 +58,8 @@ public struct Row: Sendable {
     /// - Complexity: O(*columns*).
     public subscript(name: String) -> Value? { columns.index(of: name).map { values[$0] } }
 
-    /// Position of a column by name, as the subscript finds it; `nil` if there is no such column.
+    /// Position of a column by name, counted from 0, as the subscript finds it; `nil` if there is
+    /// no such column.
     public func columnIndex(of name: String) -> Int? { columns.index(of: name) }
 
     /// Names and values, in the order of the columns; duplicate names are kept.
@@ -70,7 +72,7 @@ public struct Row: Sendable {
         Dictionary(zip(columns.names, values)) { first, _ in first }
     }
 
-    /// The value in a column by position, as a Swift type.
+    /// The value in a column by position, counted from 0, as a Swift type.
     ///
     /// - Throws: `StoreError` `.notFound` if there is no such column, `.mismatch` if the stored
     ///   value does not fit the type.

@@ -41,15 +41,15 @@ final class RowCollector {
         try handle.requireRegistered(code)
     }
 
-    /// Runs a statement and passes the values of each row to `take`, until `take` returns `false`.
+    /// Passes the rows of one statement to `take`, in order, until `take` returns false.
     ///
     /// - Parameters:
     ///   - statement: A SELECT whose only column is a call of the SQL function `coffer_collect`.
     ///   - columnCount: How many arguments that call has: the values of a row.
     ///   - target: The first argument of `take`.
-    /// - Throws: Errors of the statement's steps; `.sql` if `take` returned `false`, or if the
-    ///   query or a view calls `coffer_collect` once more; `.misuse` if the program has registered
-    ///   another function of this name.
+    /// - Throws: The error of a step. The step also fails if `take` returned false, or if a view or
+    ///   the query calls the function `coffer_collect` too. `.misuse` if another function of that
+    ///   name was registered.
     func run(
         _ statement: Statement, columnCount: Int, into target: UnsafeMutableRawPointer,
         _ take: @escaping Take
@@ -104,7 +104,8 @@ final class RowCollector {
 }
 
 extension Handle {
-    /// The collector of this handle, registered on first use.
+    /// The collector of this handle. The first call registers its function, and throws the engine's
+    /// error if that fails.
     func rowCollector() throws(StoreError) -> RowCollector {
         if let collector { return collector }
         let made = try RowCollector(self)

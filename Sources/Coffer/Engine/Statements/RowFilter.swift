@@ -16,12 +16,13 @@ public struct RowFilter: Sendable, ExpressibleByDictionaryLiteral {
 
     /// The rows in which each of the columns has its value.
     ///
-    /// - Parameter values: The values by column name. Must not be empty.
+    /// - Parameter values: The values by column name; `nil` matches NULL. If it is empty, each use
+    ///   of the filter throws `.misuse`.
     public init(_ values: [String: (any ValueConvertible)?]) {
         self.init(values.map { ($0.key, $0.value) })
     }
 
-    /// The rows in which each of the columns has its value.
+    /// The rows in which each of the columns has its value, as `init(_:)`.
     public init(dictionaryLiteral elements: (String, (any ValueConvertible)?)...) {
         self.init(elements)
     }
@@ -42,7 +43,10 @@ public struct RowFilter: Sendable, ExpressibleByDictionaryLiteral {
         self.columns = columns
     }
 
-    /// The WHERE clause, with a space before it; empty for all rows.
+    /// The WHERE clause, with a space before it and its values as arguments; empty for all rows.
+    ///
+    /// - Throws: `.misuse` if the filter names no column or one twice, `.mismatch` for a value that
+    ///   cannot be stored, `.sql` for an invalid name.
     func clause(table quotedTable: String) throws(StoreError) -> SQL {
         guard let columns = try columns?.get() else { return "" }
         var sql = SQL(text: " WHERE ")
@@ -114,8 +118,10 @@ struct ColumnValues: Sendable {
 
     let columns: [Column]
 
+    /// Makes columns of names and values, in the order of the names' bytes; `nil` becomes NULL.
+    ///
     /// - Throws: `.misuse` for a column that is named twice, `.mismatch` for a value that cannot
-    ///   be stored, `.sql` for an invalid name.
+    ///   be stored, `.sql` for an empty name or one with NUL.
     init(_ pairs: [(String, (any ValueConvertible)?)]) throws(StoreError) {
         var columns: [Column] = []
         var seen: Set<SQLText> = []
@@ -186,7 +192,9 @@ struct ColumnValues: Sendable {
 }
 
 extension SQL {
-    /// - Throws: `.tooBig` for more arguments than every SQLite accepts.
+    /// The SQL itself, if one statement can bind its arguments.
+    ///
+    /// - Throws: `.tooBig` for more than 999 arguments, which not every SQLite accepts.
     func requireFewArguments() throws(StoreError) -> SQL {
         guard arguments.count <= ColumnValues.maximumCount else {
             throw StoreError(

@@ -74,7 +74,8 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
         self = stringInterpolation.sql
     }
 
-    /// Appends text and arguments of other SQL.
+    /// Appends text and arguments of other SQL. If both have different values for one name, each
+    /// use of the result throws `.misuse`.
     public mutating func append(_ other: SQL) {
         text += other.text
         arguments += other.arguments
@@ -101,7 +102,7 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
         }
     }
 
-    /// The SQL itself; throws `failure` if there is one.
+    /// The SQL itself. Throws `failure`, with the SQL text, if there is one.
     func checked() throws(StoreError) -> SQL {
         if let failure { throw failure.with(sql: text) }
         return self
@@ -122,7 +123,8 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
             sql.text += literal
         }
 
-        /// Binds a value.
+        /// Binds a value. If it cannot be stored, each use of the SQL throws the error of
+        /// `asValue()`, such as `.mismatch`.
         public mutating func appendInterpolation(_ value: some ValueConvertible) {
             sql.append(argument: value)
         }
@@ -142,7 +144,8 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
             }
         }
 
-        /// Binds a list of values, in parentheses: `id IN \(list: ids)`.
+        /// Binds a list of values, in parentheses: `id IN \(list: ids)`. An empty list becomes
+        /// `()`.
         public mutating func appendInterpolation<V: ValueConvertible>(list values: [V]) {
             sql.text += "("
             for (index, value) in values.enumerated() {
@@ -152,7 +155,8 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
             sql.text += ")"
         }
 
-        /// Inserts the name of a table or column, quoted.
+        /// Inserts the name of a table or column, quoted. If it is empty or has a NUL, each use of
+        /// the SQL throws `.sql`.
         public mutating func appendInterpolation(identifier name: String) {
             do throws(StoreError) {
                 sql.text += try name.quotedIdentifier()

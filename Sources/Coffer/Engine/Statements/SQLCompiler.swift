@@ -2,8 +2,12 @@ import CSQLCipher
 
 /// Turns a text into exactly one statement.
 enum SQLCompiler {
+    /// Compiles a text that is exactly one statement. A pragma takes no effect before that is
+    /// known.
+    ///
+    /// - Parameter persistent: Whether the statement will be used many times.
     /// - Throws: `.sql` if the text does not compile or is not exactly one statement, `.misuse`
-    ///   if the authorizer refuses it.
+    ///   if the authorizer refuses it, `.damaged` if the schema is damaged.
     static func compile(
         _ handle: Handle, sql: String, persistent: Bool
     ) throws(StoreError) -> OpaquePointer {
@@ -27,7 +31,9 @@ enum SQLCompiler {
         return raw
     }
 
-    /// Compiles a pragma without its effect, to check that the text is one statement.
+    /// Compiles a pragma without its effect, to check that nothing follows its first statement.
+    ///
+    /// - Throws: `.sql` if another statement or a NUL follows; `.damaged` if the schema is damaged.
     private static func requireOne(
         _ handle: Handle, _ text: inout String
     ) throws(StoreError) {
@@ -63,9 +69,11 @@ enum SQLCompiler {
         }
     }
 
-    /// The statement, and whether only space and comments follow it.
+    /// The first statement of a text, and whether only space, comments and semicolons follow it. A
+    /// text that does not compile is `.failure` with the engine's code, not an error.
     ///
     /// - Parameter authorized: Compiles under the authorizer's rules for this text.
+    /// - Throws: As `Handle.compiling`.
     private static func compile(
         _ handle: Handle, _ bytes: UnsafeBufferPointer<UInt8>, persistent: Bool, isPragma: Bool,
         _ authorized: (() -> Int32) -> Int32
@@ -90,7 +98,8 @@ enum SQLCompiler {
         }
     }
 
-    /// Asks the engine's own parser, which knows comments and semicolons.
+    /// Whether the bytes hold only space, comments and semicolons, as the engine's own parser finds
+    /// it. False for bytes with a NUL.
     private static func hasNoStatement(
         _ handle: Handle, _ bytes: UnsafeBufferPointer<UInt8>
     ) throws(StoreError) -> Bool {

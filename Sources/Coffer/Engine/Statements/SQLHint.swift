@@ -2,7 +2,9 @@ import CSQLCipher
 
 /// What to do about SQL that fails for a reason that the engine's message does not tell.
 enum SQLHint {
-    /// - Returns: `nil` if no hint fits the text.
+    /// A hint for SQL that failed: for VACUUM, for MATCH, and for RENAME COLUMN on SQLCipher 3.
+    ///
+    /// - Returns: `nil` for all other SQL.
     static func of(_ sql: String) -> String? {
         let words = sql.split { !$0.isLetter }.map { $0.lowercased() }
         if words.first == "vacuum" {

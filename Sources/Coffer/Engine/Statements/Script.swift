@@ -23,13 +23,14 @@ extension Connection {
         try executeScript(text) { _ in .continue }
     }
 
-    /// Runs all statements of a text and hands out each row, with values in their storage classes.
+    /// Runs all statements of a text and passes each row to `onRow`, with values in their storage
+    /// classes.
     ///
     /// - Parameters:
     ///   - text: Statements without arguments.
-    ///   - onRow: Receives each row, once the MACs of its pages are known to fit, and decides
-    ///     whether the script continues. If not, the statement ends, and what it changed stays.
-    /// - Returns: `false` if `onRow` stopped the script, also at its last row.
+    ///   - onRow: Receives each row, once the MACs of the pages behind it fit, and decides whether
+    ///     the script continues.
+    /// - Returns: `true` if the script ran to its end, `false` if `onRow` stopped it.
     /// - Throws: Any error of `onRow`; outside a transaction its statement is then rolled back.
     ///   Otherwise as `executeScript(_:)`.
     /// - Note: The corresponding C function is `sqlite3_exec`.
@@ -83,9 +84,11 @@ extension Connection {
         guard !isEmpty else { throw StoreError(.sql, "the text holds no statement", sql: sql) }
     }
 
-    /// Compiles one statement after the other, until `body` returns false.
+    /// Compiles one statement after the other and passes it to `body`, until `body` returns false.
     ///
-    /// - Returns: Whether `body` accepted every statement.
+    /// - Returns: Whether `body` returned true for every statement, or there was none.
+    /// - Throws: `.sql` for a text with NUL or one that does not compile; errors of `body`. A
+    ///   `StoreError` has the `sqlOffset` in the whole text.
     @discardableResult
     private func forEachStatement(
         of text: String, _ body: (Statement) throws -> Bool

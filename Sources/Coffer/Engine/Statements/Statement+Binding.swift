@@ -3,8 +3,11 @@ import CSQLCipher
 extension Statement {
     /// Binds all arguments, in order.
     ///
-    /// - Throws: `StoreError` `.misuse` if their number is not `parameterCount`, `.mismatch` for
-    ///   NaN, `.tooBig` for a value above the engine's limit. The statement stays usable.
+    /// A run of the statement ends first, as by `reset()`.
+    ///
+    /// - Throws: `StoreError` `.misuse` if their number is not `parameterCount`; the arguments then
+    ///   stay. `.mismatch` for NaN, `.tooBig` for a value above the engine's limit: then all
+    ///   arguments are NULL. Errors of `reset()`. The statement stays usable.
     /// - Note: The corresponding C functions are `sqlite3_bind_*`.
     public func bind(_ arguments: [Value]) throws {
         try bindArguments(arguments)
@@ -71,7 +74,11 @@ extension Statement {
         }
     }
 
-    /// Binds the arguments of checked SQL, by name where it has names.
+    /// Binds the arguments of checked SQL, by name where it has names. A run of the statement ends
+    /// first.
+    ///
+    /// - Throws: `.misuse` if an argument is missing or superfluous; otherwise as `bind(_:)` of all
+    ///   arguments.
     func bind(_ sql: SQL) throws(StoreError) {
         guard let named = sql.namedArguments else { return try bindArguments(sql.arguments) }
         let raw = try pointer()
@@ -83,6 +90,9 @@ extension Statement {
     }
 
     /// One value for each placeholder: by its name, or the next one for a plain `?`.
+    ///
+    /// - Throws: `.misuse` if an argument is missing, if there are more than plain `?`, and with
+    ///   `isStrict` if no placeholder has the name of an argument.
     private func inOrder(
         _ arguments: [Value], _ named: [String: Value], isStrict: Bool
     ) throws(StoreError) -> [Value] {
@@ -116,6 +126,9 @@ extension Statement {
     // MARK: The engine's calls
 
     /// Binds one argument of a statement that is not running; positions count from 1.
+    ///
+    /// - Throws: `.mismatch` for NaN, `.tooBig` for a value above the engine's limit. All arguments
+    ///   are then NULL.
     @inline(__always)
     func bindArgument(
         _ argument: Value, to raw: OpaquePointer, at index: Int32

@@ -10,7 +10,7 @@ extension Statement {
     /// Restarts the statement, steps to the end and drops rows, if any.
     ///
     /// - Returns: The number of rows that an INSERT, UPDATE or DELETE changed; else 0.
-    /// - Throws: As `step()`.
+    /// - Throws: As `reset()`, for the run that was in progress, and as `step()`.
     /// - Note: The corresponding C functions are `sqlite3_step` and `sqlite3_changes`.
     @discardableResult
     public func run() throws -> Int {
@@ -24,7 +24,8 @@ extension Statement {
 
     // MARK: Columns
 
-    /// Position of a column by name; `nil` if there is no such column. Known before the first row.
+    /// Position of a column by name, counted from 0; `nil` if there is no such column. Known before
+    /// the first row.
     ///
     /// An exact match comes before one in another ASCII case; the first of several counts.
     ///
@@ -54,7 +55,7 @@ extension Statement {
         return index
     }
 
-    /// How the current row stores its value in a column.
+    /// How the current row stores its value in a column, counted from 0.
     ///
     /// - Throws: `StoreError` `.misuse` if there is no row, `.notFound` if there is no such
     ///   column.
@@ -63,7 +64,7 @@ extension Statement {
         storage(of: try pointer(toColumn: index), index)
     }
 
-    /// Whether the current row has NULL in a column.
+    /// Whether the current row has NULL in a column, counted from 0.
     ///
     /// - Throws: `StoreError` `.misuse` if there is no row, `.notFound` if there is no such
     ///   column.
@@ -83,13 +84,13 @@ extension Statement {
 
     // MARK: Borrowed bytes
 
-    /// Lends the UTF-8 bytes of a text in the current row, without copying them.
+    /// Passes the UTF-8 bytes of a text in the current row to `body`, without copying them.
     ///
-    /// The bytes are authentic and valid UTF-8. Inside `body` the statement cannot be stepped,
-    /// bound or reset.
+    /// The bytes come from pages whose MACs fit, and are valid UTF-8. Inside `body` a step, bind or
+    /// reset of the statement throws `.misuse`.
     ///
     /// - Parameters:
-    ///   - index: The column's position.
+    ///   - index: The column's position, counted from 0.
     ///   - body: Gets the bytes, which are valid until it returns.
     /// - Returns: The result of `body`; `nil`, without calling it, for NULL.
     /// - Throws: Any error of `body`; `StoreError` `.mismatch` for a value that is not text or not
@@ -106,12 +107,13 @@ extension Statement {
         return try body(bytes)
     }
 
-    /// Lends the bytes of a blob in the current row, without copying them.
+    /// Passes the bytes of a blob in the current row to `body`, without copying them.
     ///
-    /// The bytes are authentic. Inside `body` the statement cannot be stepped, bound or reset.
+    /// The bytes come from pages whose MACs fit. Inside `body` a step, bind or reset of the
+    /// statement throws `.misuse`.
     ///
     /// - Parameters:
-    ///   - index: The column's position.
+    ///   - index: The column's position, counted from 0.
     ///   - body: Gets the bytes, valid until it returns; an empty buffer for an empty blob.
     /// - Returns: The result of `body`; `nil`, without calling it, for NULL.
     /// - Throws: Any error of `body`; `StoreError` `.mismatch` for a value that is not a blob,
@@ -130,10 +132,10 @@ extension Statement {
 
     // The row was probed when it was stepped to, and reading its columns reads no page.
 
-    /// Returns the bytes of a text in the current row without a copy; `nil` for NULL.
+    /// The bytes of a text in the current row, which stay valid until `endLending()`.
     ///
-    /// Until `endLending()`, which every result but `nil` requires, the bytes are valid, and
-    /// stepping, binding or resetting the statement throws `.misuse`. Throws as `withUTF8(at:_:)`.
+    /// - Returns: `nil` for NULL: then `endLending()` must not be called.
+    /// - Throws: `.mismatch` for a value that is not text or not UTF-8; as `value(at:)`.
     @usableFromInline
     func beginLendingUTF8(at index: Int) throws -> UnsafeBufferPointer<UInt8>? {
         let value = try self.value(ofColumn: index)
@@ -148,8 +150,10 @@ extension Statement {
         return bytes
     }
 
-    /// Returns the bytes of a blob in the current row without a copy; `nil` for NULL. The same
-    /// rules hold as for `beginLendingUTF8(at:)`.
+    /// The bytes of a blob in the current row, which stay valid until `endLending()`.
+    ///
+    /// - Returns: `nil` for NULL: then `endLending()` must not be called.
+    /// - Throws: `.mismatch` for a value that is not a blob; as `value(at:)`.
     @usableFromInline
     func beginLendingBytes(at index: Int) throws -> UnsafeRawBufferPointer? {
         let value = try self.value(ofColumn: index)
@@ -182,7 +186,9 @@ extension Statement {
 // MARK: The engine's values
 
 extension Statement {
-    /// A value of the current row; the index must be in range.
+    /// A value of the current row. The index counts from 0 and must be in range.
+    ///
+    /// - Throws: `.mismatch` for a text that is not UTF-8, `.io` if memory runs out.
     static func value(of raw: OpaquePointer, at index: Int32) throws(StoreError) -> Value {
         try value(of: sqlite3_column_value(raw, index))
     }
@@ -198,7 +204,9 @@ extension Statement {
         }
     }
 
-    /// Reads text by its length, so that a NUL inside does not end it.
+    /// The text of SQLite's value, read by its length, so that a NUL inside does not end it.
+    ///
+    /// - Throws: `.mismatch` if it is not UTF-8, `.io` if memory runs out.
     @inline(__always)
     static func text(of value: OpaquePointer?) throws(StoreError) -> String {
         guard let text = String(exactly: try utf8(of: value)) else {
@@ -207,7 +215,7 @@ extension Statement {
         return text
     }
 
-    /// The bytes of a blob; an empty one has no address.
+    /// A copy of the bytes of SQLite's value. Throws `.io` if memory runs out.
     @inline(__always)
     static func blob(of value: OpaquePointer?) throws(StoreError) -> Data {
         let bytes = try Self.bytes(of: value)

@@ -99,7 +99,11 @@ extension Statement {
         try bound(sqlite3_bind_null(raw, Int32(index + 1)))
     }
 
-    /// The pointer, if the placeholder exists. Ends a run of the statement first.
+    /// The engine's pointer to the statement, if it has the placeholder. Ends a run of the
+    /// statement first.
+    ///
+    /// - Parameter index: The placeholder's position, counted from 0.
+    /// - Throws: `.misuse` if there is no such placeholder; errors of `reset()`; `.closed`.
     @inline(__always)
     func placeholder(_ index: Int) throws(StoreError) -> OpaquePointer {
         let raw = try pointer()

@@ -114,8 +114,10 @@ public final class Statement {
         }
     }
 
-    /// Ends the statement for good; safe to call twice.
-    /// The corresponding C function is `sqlite3_finalize`.
+    /// Ends the statement for good, so that every later use throws `.closed`; safe to call twice.
+    ///
+    /// The engine's object lives on while a closure reads bytes of the row or a function of the
+    /// program runs. The corresponding C function is `sqlite3_finalize`.
     func finalize() {
         if lendingDepth > 0, raw != nil {
             lentRaw = raw
@@ -154,6 +156,8 @@ public final class Statement {
         lentRaw = nil
     }
 
+    /// Checks that the statement may be stepped, bound or reset now.
+    ///
     /// - Throws: `.misuse` while a closure reads bytes of the current row, or in code that a
     ///   statement has called.
     func requireUnlent() throws(StoreError) {
@@ -165,7 +169,8 @@ public final class Statement {
         }
     }
 
-    /// The pointer; `.closed` once it is finalized, as when the connection is closed.
+    /// The engine's pointer to the statement. Throws `.closed` once the statement is finalized, as
+    /// when the connection is closed.
     @inline(__always)
     func pointer() throws(StoreError) -> OpaquePointer {
         guard let raw else { throw closed }
@@ -183,11 +188,13 @@ public final class Statement {
 
     /// Goes to the next row: `true` on a row, `false` at the end.
     ///
-    /// A row is handed out only if the pages it came from are authentic. Outside a transaction the
-    /// statement runs in its own, which the end of the rows or `reset` commits.
+    /// The result is `true` only if the MACs of all pages that were read fit. Outside a transaction
+    /// the statement runs in its own, which the end of the rows or `reset` commits.
     ///
     /// - Throws: `StoreError` `.damaged` if a page failed authentication; `.busy`, `.constraint`,
-    ///   `.full`, `.io`. The statement is reset and can be used again.
+    ///   `.full`, `.io`. The statement is then reset and can be used again. `.cancelled` once if an
+    ///   interrupt or a failure has ended the run. `.misuse`, without a reset, while a closure
+    ///   reads bytes of the current row; `.closed` after the connection was closed.
     /// - Note: The corresponding C function is `sqlite3_step`.
     public func step() throws -> Bool {
         if !isRunning || lendingDepth > 0 || handle.callback.isRunning { try begin() }
@@ -207,7 +214,10 @@ public final class Statement {
         return false
     }
 
-    /// Checks that a step is allowed now, and opens a transaction for a statement outside one.
+    /// Checks that a step is allowed now. At the begin of a run, opens a transaction for a
+    /// statement outside one.
+    ///
+    /// - Throws: `.closed`; as `requireUnlent()` and `Connection.statementWillStep(_:)`.
     @inline(never)
     private func begin() throws(StoreError) {
         guard let connection else { throw closed }
@@ -218,7 +228,12 @@ public final class Statement {
         useCount += 1
     }
 
-    /// Steps once, without transaction or probe. Resets at the end and on failure.
+    /// Steps once: `true` on a row, `false` at the end. Resets at the end and on failure.
+    ///
+    /// Opens no transaction, and does not check the MACs of the pages that it reads.
+    ///
+    /// - Throws: The error that `failure(_:)` makes of the engine's code; `.closed`; errors of an
+    ///   observer at the first step.
     @inline(__always)
     func advance() throws(StoreError) -> Bool {
         let raw = try pointer()
@@ -253,7 +268,9 @@ public final class Statement {
         }
     }
 
-    /// Captures the error of a failed step, and resets.
+    /// The error of a step that failed with this code. Resets the statement.
+    ///
+    /// Code 1 becomes `.damaged` if the MAC of a page that the transaction has read does not fit.
     @inline(never)
     func failure(_ code: Int32) -> StoreError {
         // Code 1 of a statement that compiled is a failed page or a function's own error. Probe
@@ -276,17 +293,18 @@ public final class Statement {
         try? connection.rereadFirstPages(handle)
     }
 
-    /// Damage, if code 1 has ended the whole transaction. SQLite does that only if it cannot roll
-    /// back just the statement, because a page fails again.
+    /// `.damaged` if code 1 has ended the whole transaction; otherwise `nil`. SQLite ends it only
+    /// if it cannot roll back just the statement, because a page fails again.
     private func undone() -> StoreError? {
         guard !isControl, !handle.isClosed, !handle.isInTransaction else { return nil }
         return handle.namingPages(Probe.damaged(sql: nil))
     }
 
-    /// Rewinds the statement and keeps its arguments. Ends its own transaction if it has one.
+    /// Rewinds the statement and keeps its arguments. Commits its own transaction if it has one.
     ///
     /// - Throws: `StoreError` `.busy`, `.full`, `.io`, `.damaged` if changes that the statement
-    ///   made outside a transaction could not be committed.
+    ///   made outside a transaction could not be committed; `.misuse`, without a rewind, while a
+    ///   closure reads bytes of the current row.
     /// - Note: The corresponding C function is `sqlite3_reset`.
     public func reset() throws {
         try endRun()
@@ -318,13 +336,13 @@ public final class Statement {
         names = nil
     }
 
-    /// Releases the arguments, which may be large.
+    /// Makes all arguments NULL, which frees their memory. Does nothing once finalized.
     func forgetArguments() {
         // SQLite would follow a null pointer: the connection may have been closed already.
         if let raw { sqlite3_clear_bindings(raw) }
     }
 
-    /// Steps to the end, ignoring rows.
+    /// Steps to the end, ignoring rows. Throws as `advance()`.
     func runToEnd() throws(StoreError) {
         while try advance() {}
     }
@@ -347,10 +365,10 @@ public final class Statement {
         return made
     }
 
-    /// The current row's value in a column.
+    /// The current row's value in a column, counted from 0.
     ///
     /// - Throws: `StoreError` `.misuse` if there is no row, `.notFound` if there is no such column,
-    ///   `.mismatch` for a text that is not UTF-8.
+    ///   `.mismatch` for a text that is not UTF-8, `.closed` after the connection was closed.
     /// - Note: The corresponding C functions are `sqlite3_column_*`.
     public func value(at index: Int) throws -> Value {
         try column(index)
@@ -360,7 +378,10 @@ public final class Statement {
         try Self.value(of: try pointer(toColumn: index), at: Int32(index))
     }
 
-    /// The pointer, if there is a current row and it has the column.
+    /// The engine's pointer to the statement, if there is a current row and it has the column.
+    ///
+    /// - Throws: `.misuse` if there is no row, `.notFound` if there is no such column, `.closed`
+    ///   once finalized.
     @inline(__always)
     func pointer(toColumn index: Int) throws(StoreError) -> OpaquePointer {
         // The count is 0 once the statement is finalized. A negative index becomes a huge one.
@@ -370,7 +391,8 @@ public final class Statement {
         return raw
     }
 
-    /// SQLite's value (`sqlite3_value`) in a column of the current row.
+    /// SQLite's value (`sqlite3_value`) in a column of the current row. Throws as
+    /// `pointer(toColumn:)`.
     @inline(__always)
     func value(ofColumn index: Int) throws(StoreError) -> OpaquePointer? {
         sqlite3_column_value(try pointer(toColumn: index), Int32(truncatingIfNeeded: index))

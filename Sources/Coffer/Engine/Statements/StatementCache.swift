@@ -20,8 +20,11 @@ struct StatementCache {
 
     var count: Int { entries.count }
 
-    /// A statement for the SQL that is not in use, compiled if necessary.
+    /// A statement for the SQL text that nobody uses, from the cache or compiled by `compile`.
     ///
+    /// - Parameter compile: `persistent` is false for a second statement of a text in use, which
+    ///   the cache does not keep.
+    /// - Throws: Errors of `compile`.
     /// - Complexity: O(1) for a cached text; otherwise the cost of compiling it.
     mutating func take(
         _ sql: String, compile: (_ persistent: Bool) throws(StoreError) -> Statement

@@ -82,8 +82,9 @@ private final class SchemaRoots {
 }
 
 extension Statement {
-    /// Which tables the statement reads and writes; found once for each schema.
+    /// The tables that the statement reads and writes; found once for each schema.
     ///
+    /// - Throws: Errors of reading the schema and of EXPLAIN, such as `.damaged`; `.closed`.
     /// - Complexity: O(*objects of the schema* + *program*) the first time, then O(1).
     func footprint(on connection: Connection) throws(StoreError) -> StatementFootprint {
         // The observer must not see the queries made here.
@@ -122,7 +123,9 @@ extension Statement {
 
 extension Handle {
     /// A number that changes when another connection has committed, in this or another process.
+    /// Commits of this connection do not change it.
     ///
+    /// Throws as `firstText(_:)`, for example `.busy`.
     /// See <https://www.sqlite.org/pragma.html#pragma_data_version>.
     func dataVersion() throws(StoreError) -> Int {
         try firstInteger("PRAGMA data_version")

@@ -49,13 +49,13 @@ protocol TouchObserver: AnyObject {
 }
 
 extension Handle {
-    /// Lets the observer look at what is about to run.
+    /// Calls `tell` with the handle's observer; does nothing without one.
     ///
     /// The observer runs statements to do so. SQLite counts EXPLAIN of a write as a write: if it is
     /// interrupted, SQLite rolls back the whole transaction. The observed statement would then run
     /// outside it, and commit by itself.
     ///
-    /// - Throws: `.rolledBack` if the transaction ended while the observer looked.
+    /// - Throws: `.rolledBack` if the open transaction ended while `tell` ran.
     func tellObserver(_ tell: (any TouchObserver) -> Void) throws(StoreError) {
         guard let observer = touchObserver else { return }
         let wasInTransaction = isInTransaction

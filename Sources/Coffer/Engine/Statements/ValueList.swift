@@ -12,7 +12,8 @@ import Foundation
 /// `coffer_value(list, index)` returns one of them. The function checks the list at every access,
 /// because SQL may call it with anything.
 enum ValueList {
-    /// The values, as a table of one column.
+    /// A query of one column, with a row for each value, in order. There must be at least one
+    /// value: otherwise the query fails when it runs.
     static func select(_ values: [Value]) -> SQL {
         var sql = SQL(
             text: "WITH RECURSIVE coffer_list(i) AS "
@@ -74,7 +75,7 @@ private final class ValueListRegistration {
 }
 
 extension Handle {
-    /// Registers `coffer_value`, once.
+    /// Registers `coffer_value` at the first call. Throws the engine's error if that fails.
     func knowLists() throws(StoreError) {
         let registration = attachment { ValueListRegistration() }
         guard !registration.isDone else { return }
