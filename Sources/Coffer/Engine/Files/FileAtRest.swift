@@ -48,10 +48,15 @@ struct FileAtRest {
         }
     }
 
-    /// Waits until the file has been unchanged for more than two seconds.
+    /// Waits until the file has been unchanged for more than two seconds, and remembers its size
+    /// and time, with which `failure()` compares.
     ///
-    /// - Parameter file: A file with neither a non-empty WAL nor a journal next to it.
-    /// - Throws: `.busy` if changes to the file do not pause in time, `.notFound`, `.io`.
+    /// - Parameters:
+    ///   - file: A file with neither a non-empty WAL nor a journal next to it.
+    ///   - journalMode: The mode that the file's header names.
+    ///   - patience: How long to wait at most; at least 4 seconds.
+    /// - Throws: `.busy` if changes to the file do not pause in that time; `.notFound` if there is
+    ///   no file; `.io` if the system does not answer.
     init(
         _ file: FileLocation, journalMode: Configuration.JournalMode, patience: Duration
     ) throws(StoreError) {
@@ -75,8 +80,8 @@ struct FileAtRest {
         }
     }
 
-    /// The reason why nothing that was read from the file may be handed out; `nil` while the file
-    /// is unchanged.
+    /// `.busy` if the file has changed or is gone since it was opened, or a non-empty WAL is next
+    /// to it: nothing that was read may then be handed out. `nil` while the file is unchanged.
     func failure() -> StoreError? {
         guard file.companionByteCount("-wal") == 0,
             let found = try? FileLocation.information(file.path), Stamp(found) == stamp

@@ -12,13 +12,14 @@ import Musl
 /// opened, so each name of a file has its own. Changes written under one name are lost or undone
 /// under another.
 extension FileLocation {
-    /// The number of names that the file has.
+    /// The number of names (hard links) that the file has; 1 if there is no file.
     ///
     /// `adopt` may give a new file a second name for a moment; that name is not counted. A killed
     /// process may have left it behind.
     ///
     /// - Parameter removesLeft: Whether to remove a name that was left behind, which only a writer
     ///   does. If `false`, such a name is kept and not counted either.
+    /// - Throws: `.io` if the system does not answer.
     func nameCount(removesLeft: Bool = false) throws(StoreError) -> Int {
         let count = try countNames(removesLeft: removesLeft)
         // The maker may have taken its name back after the number was read. It has no other.
@@ -41,16 +42,16 @@ extension FileLocation {
     /// Refuses an operation, such as a change of the key, that must not be done to a file with
     /// several names.
     ///
-    /// - Throws: `.readOnly`.
+    /// - Throws: `.readOnly` if the file has several names; `.io` if the system does not answer.
     func requireOneName() throws(StoreError) {
         let count = try nameCount(removesLeft: true)
         guard count == 1 else { throw severalNames(count) }
     }
 
-    /// Logs a warning if the file has several names, or refuses the file if the configuration says
-    /// so.
+    /// Logs a warning if the file has several names, or refuses the file if it is opened for
+    /// writing and the configuration's `hardLinks` is `.refused`.
     ///
-    /// - Throws: `.readOnly`.
+    /// - Throws: `.readOnly` for a refused file; `.io` if the system does not answer.
     func judgeNames(_ configuration: Configuration, isWriter: Bool) throws(StoreError) {
         let count = try nameCount(removesLeft: isWriter)
         guard count > 1 else { return }

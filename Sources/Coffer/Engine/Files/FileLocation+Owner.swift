@@ -41,8 +41,10 @@ extension FileLocation {
             hint: "Run it as a user who may, or allow reading the file.")
     }
 
-    /// The reason why the engine cannot use a file next to the store; `nil` if this user may use
-    /// all of them.
+    /// `.readOnly` if a WAL, WAL index or journal exists next to the file that this user may not
+    /// read and write; `nil` if this user may use all of them.
+    ///
+    /// - Parameter cause: The error that the result gets as its cause.
     func companionRefusal(_ cause: StoreError?) -> StoreError? {
         for suffix in ["-shm", "-wal", "-journal"] {
             let companion = path + suffix
@@ -60,7 +62,7 @@ extension FileLocation {
         return nil
     }
 
-    /// The owner of a file and its mode, in parentheses for a message.
+    /// The owner of a file and its mode, in parentheses for a message; empty if there is no file.
     private static func permissions(_ path: String) -> String {
         guard let found = try? information(path) else { return "" }
         let mode = String(found.st_mode & 0o7777, radix: 8)

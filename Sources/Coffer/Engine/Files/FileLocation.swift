@@ -28,6 +28,8 @@ struct FileLocation: Sendable {
     /// The absolute path, so that a later change of the working folder does not matter.
     let path: String
 
+    /// Makes a path absolute, with links resolved. The file need not exist, but its folder must.
+    ///
     /// - Throws: `.misuse` for an empty path, for one with NUL, or for one that leads to a name
     ///   that is not UTF-8; `.unsupported` for `:memory:`; `.notFound` if the folder is missing.
     init(_ given: String) throws(StoreError) {
@@ -66,7 +68,8 @@ struct FileLocation: Sendable {
         self.path = path
     }
 
-    /// What is at the path now: nothing, or a regular file with its byte count and identity.
+    /// The byte count and identity of the regular file at the path now; `.missing` if there is
+    /// none.
     ///
     /// - Throws: `.notAStore` for a folder or a device; `.io` if `stat` fails for another reason
     ///   than a missing file.
@@ -81,7 +84,8 @@ struct FileLocation: Sendable {
             identity: Identity(device: UInt64(found.st_dev), inode: UInt64(found.st_ino)))
     }
 
-    /// Byte count of the WAL or journal next to the file, 0 if there is none.
+    /// Byte count of the file with this suffix next to the file, such as `-wal`; 0 if there is none
+    /// or the system does not answer.
     func companionByteCount(_ suffix: String) -> Int {
         guard let found = try? Self.information(path + suffix) else { return 0 }
         return Int(found.st_size)
@@ -93,7 +97,8 @@ struct FileLocation: Sendable {
         companionByteCount("-wal") > 0 || companionByteCount("-journal") > 0
     }
 
-    /// The page size of a hot journal or WAL, `nil` if there is none or its header does not say.
+    /// The page size in bytes that the header of the journal or else of the WAL names. `nil` if
+    /// neither exists or can be read, or its header does not say.
     ///
     /// This may open and close the journals freely: SQLite holds no locks on them.
     func pendingPageByteCount() -> Int? {
@@ -115,8 +120,9 @@ struct FileLocation: Sendable {
         return nil
     }
 
-    /// The salt in the newest page 1 of the WAL, `nil` if the WAL has no page 1. After a power loss
-    /// during a checkpoint the main file may have a different salt, or none.
+    /// The first 16 bytes of the newest page 1 in the WAL, which are the salt. `nil` if there is no
+    /// WAL, or no page 1 in it. After a power loss during a checkpoint the main file may have a
+    /// different salt, or none.
     ///
     /// - Complexity: O(*frames in the WAL*).
     func pendingSalt() -> [UInt8]? {
@@ -145,7 +151,8 @@ struct FileLocation: Sendable {
         return salt
     }
 
-    /// The first bytes of the file with this suffix, `nil` if it has fewer.
+    /// The first `count` bytes of the file with this suffix next to the file; `nil` if it has fewer
+    /// or cannot be read.
     func companionStart(_ suffix: String, count: Int) -> [UInt8]? {
         Self.start(of: path + suffix, count: count)
     }
@@ -188,7 +195,7 @@ struct FileLocation: Sendable {
         return limit < 0 ? nil : Int(limit)
     }
 
-    /// Makes a name in the folder durable.
+    /// Syncs the folder, so that a name given in it survives a power loss. Ignores failures.
     func syncFolder() {
         // Best effort, as in SQLite: some file systems refuse it.
         let descriptor = open(folder, O_RDONLY | O_CLOEXEC)
@@ -199,7 +206,10 @@ struct FileLocation: Sendable {
 
     // MARK: New files
 
-    /// Creates an empty file that only its owner may use.
+    /// Creates an empty file with mode 0600, which only its owner may read and write.
+    ///
+    /// - Throws: `.tooManyFiles` at the limit of open files; `.io` if the file exists or cannot be
+    ///   created.
     func createPrivate() throws(StoreError) {
         let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
@@ -211,6 +221,8 @@ struct FileLocation: Sendable {
     }
 
     /// The file's permission bits for owner, group and others.
+    ///
+    /// - Throws: `.notFound` if there is no file, `.io` if the system does not answer.
     func permissions() throws(StoreError) -> mode_t {
         guard let found = try Self.information(path) else {
             throw StoreError(.notFound, "there is no file at \(path)")
@@ -225,7 +237,10 @@ struct FileLocation: Sendable {
         }
     }
 
-    /// Gives the file at `temporary` this path if the path is free; returns `false` if it is taken.
+    /// Gives the file at `temporary` this path if the path is free, and syncs the folder.
+    ///
+    /// - Returns: `false` if the path is taken: then nothing has changed.
+    /// - Throws: `.io` if the file cannot be renamed.
     func adopt(_ temporary: String) throws(StoreError) -> Bool {
         if coffer_rename_exclusively(temporary, path) == 0 {
             syncFolder()
@@ -249,6 +264,8 @@ struct FileLocation: Sendable {
         throw StoreError.system(reason, "cannot create \(path)")
     }
 
+    /// The absolute path without links; `nil` if nothing exists at the path.
+    ///
     /// - Throws: `.misuse` for a name that is not UTF-8: the repaired name would be another file's.
     private static func resolve(_ path: String) throws(StoreError) -> String? {
         guard let resolved = realpath(path, nil) else { return nil }

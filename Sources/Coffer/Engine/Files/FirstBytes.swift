@@ -3,6 +3,8 @@ enum FirstBytes {
     /// The size of the smallest page.
     static let count = 512
 
+    /// Whether the bytes begin with the header string of a plaintext database.
+    ///
     /// "The header string: "SQLite format 3\000"":
     /// <https://www.sqlite.org/fileformat2.html#the_database_header>.
     static func isPlaintext(_ bytes: some Collection<UInt8>) -> Bool {
@@ -38,18 +40,19 @@ enum FirstBytes {
             && contentStart <= pageByteCount && bytes[107] <= 60
     }
 
-    /// Ciphertext looks random: 512 bytes of it without a control character do not occur.
+    /// Whether the bytes have no control characters but tabs and line breaks. Ciphertext looks
+    /// random: 512 bytes of it without a control character do not occur.
     static func isText(_ bytes: some Collection<UInt8>) -> Bool {
         bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 9 || $0 == 10 || $0 == 13 }
     }
 
-    /// Whether these are the bytes that a crash leaves in a block that was never written, or that a
-    /// medium returns for an erased block.
+    /// Whether the bytes are all 0 or all 255, which is also true of no bytes. A crash leaves such
+    /// bytes in a block that was never written, and a medium returns them for an erased block.
     static func isBlank(_ bytes: some Collection<UInt8>) -> Bool {
         bytes.allSatisfy { $0 == 0 } || bytes.allSatisfy { $0 == 0xff }
     }
 
-    /// The error for a file that has a header in the clear.
+    /// The `.unsupported` error for a file whose header is plaintext.
     static func plaintextHeader(of file: FileLocation) -> StoreError {
         StoreError(
             .unsupported,

@@ -16,11 +16,10 @@ struct RawPages: ~Copyable {
     /// See <https://www.sqlite.org/fileformat2.html#the_lock_byte_page>.
     var lockPage: Int { (1 << 30) / byteCount + 1 }
 
-    /// Whether the MAC of a page in the main file fits; pages count from 1.
+    /// Whether the MAC of a page in the main file fits. Pages are counted from 1.
     ///
-    /// `true` for a page beyond the end of the file, which may have shrunk in the meantime. `false`
-    /// for a page that cannot be read, as on a bad sector. Throws other errors of reading, such as
-    /// `.busy`.
+    /// `true` for a page beyond the end of the file, as the file may have shrunk in the meantime.
+    /// `false` for a page that cannot be read, as on a bad sector.
     ///
     /// Page 1 must also begin with the key's salt. No MAC covers the salt. An open store or a key
     /// of 48 bytes does not need it, but with another salt in the file no passphrase opens it.
@@ -33,9 +32,9 @@ struct RawPages: ~Copyable {
         }
     }
 
-    /// Whether the first page in the main file is there and authentic.
+    /// Whether the main file has a page 1 that begins with the key's salt and whose MAC fits.
     ///
-    /// - Throws: `.io` if it cannot be read: that says nothing about the key.
+    /// - Throws: `.io` if page 1 cannot be read: that says nothing about the key.
     borrowing func opensAlone() throws(StoreError) -> Bool {
         do throws(StoreError) {
             return try bytes(of: 1).map { isSound($0[...], number: 1) } ?? false
@@ -44,10 +43,14 @@ struct RawPages: ~Copyable {
         }
     }
 
-    /// Whether the page is authentic: its frame in the WAL if the main file's content is stale,
-    /// otherwise the main file's content.
+    /// Whether the MAC of a page's newest content fits: that of its frame if the WAL has a newer
+    /// one, otherwise that of the main file's content.
     ///
-    /// - Parameter log: `nil` without WAL.
+    /// `true` for a page beyond the end of the database, `false` for a frame that cannot be read.
+    ///
+    /// - Parameters:
+    ///   - number: The page, counted from 1.
+    ///   - log: The pages in the WAL; `nil` without WAL.
     borrowing func isAuthentic(_ number: Int, in log: WALPages?) throws(StoreError) -> Bool {
         switch log?.place(of: number) {
         case nil, .mainFile: try isAuthentic(number)
@@ -65,14 +68,15 @@ struct RawPages: ~Copyable {
         return log.isOpen ? (try? WALPages(log, pageByteCount: byteCount)) ?? nil : nil
     }
 
-    /// Whether the content of a page, from the main file or the WAL, was written by a holder of the
-    /// key, with the key's salt.
+    /// Whether the MAC of a page's content fits, from the main file or the WAL. Page 1 must also
+    /// begin with the key's salt.
     borrowing func isSound(_ page: ArraySlice<UInt8>, number: Int) -> Bool {
         if number == 1, !page.starts(with: salt) { return false }
         return authenticates(page, number: number)
     }
 
-    /// The page as it is in the file, authentic or not; `nil` beyond the end of the file.
+    /// The page, counted from 1, as it is in the main file, still encrypted. `nil` beyond the end
+    /// of the file. Does not check the MAC.
     ///
     /// - Throws: `.damaged` for a page of zeros on SQLCipher 3; errors of the read itself.
     borrowing func bytes(of number: Int) throws(StoreError) -> [UInt8]? {
@@ -86,12 +90,11 @@ struct RawPages: ~Copyable {
         page.withUnsafeBytes { authenticator.authenticates($0, number: number) }
     }
 
-    /// The number of pages of the main file whose MAC does not fit under the key, whatever the WAL
-    /// contains. Damaged pages count too. Pages of zeros, which `auto_vacuum` may leave, and pages
-    /// beyond the end of the file do not.
+    /// The number of database pages whose MAC in the main file does not fit, whatever the WAL
+    /// contains. Pages of zeros, which `auto_vacuum` may leave, do not count.
     ///
     /// - Parameter pageCount: The database's pages. The file may be longer: nothing reads the rest.
-    /// - Throws: Errors of asking for the file's length.
+    /// - Throws: `.io` if the size of the file cannot be read.
     /// - Complexity: O(*pages*).
     borrowing func foreignCount(of pageCount: Int) throws(StoreError) -> Int {
         var foreignCount = 0
@@ -104,9 +107,11 @@ struct RawPages: ~Copyable {
         return foreignCount
     }
 
-    /// The number of bytes beyond the end of the database if not all of them are pages under the
-    /// key, otherwise 0. An interrupted change may leave such bytes.
+    /// The number of bytes beyond the end of the database, if they are not all whole pages whose
+    /// MACs fit; otherwise 0. An interrupted change may leave such bytes.
     ///
+    /// - Parameter pageCount: The database's pages.
+    /// - Throws: `.io` if the size of the file cannot be read.
     /// - Complexity: O(*pages beyond the end*).
     borrowing func foreignByteCount(behind pageCount: Int) throws(StoreError) -> Int {
         let surplus = try handle.rawByteCount() - pageCount * byteCount
@@ -119,13 +124,17 @@ struct RawPages: ~Copyable {
         return isForeign ? surplus : 0
     }
 
-    /// The numbers of the first pages that fail authentication. A stale page does not count if its
-    /// frame in the WAL is authentic.
+    /// The numbers of the first pages whose MAC does not fit, ascending, counted from 1. Empty if
+    /// all fit. A page whose frame in the WAL is newer counts only if the frame's MAC does not fit.
+    ///
+    /// A page that fails is read again three times, 10 ms apart, and does not count if it then
+    /// fits.
     ///
     /// - Parameters:
     ///   - maximumCount: The most pages to report.
     ///   - pageCount: The database's pages, if the number is known: the file may be longer.
-    ///   - logged: Pages whose newest content is known to be in the WAL.
+    ///   - logged: Pages whose newest content is known to be in the WAL: they are passed over.
+    /// - Throws: `.io` if the size of the file cannot be read.
     /// - Complexity: O(*pages*); if a page fails, memory for one number per page in the WAL.
     borrowing func damaged(
         maximumCount: Int, of pageCount: Int = .max, except logged: Set<Int> = []

@@ -68,7 +68,7 @@ package struct UnfinishedFile: Sendable, Equatable {
         return Set(names.compactMap(stem)).sorted().map { UnfinishedFile(path: base + $0) }
     }
 
-    /// The unfinished files that would have become this file.
+    /// The unfinished files that would have become this file, whether their makers live or not.
     static func all(of file: FileLocation) -> [UnfinishedFile] {
         let start = Array((file.path + marker).utf8)
         return all(inFolder: file.folder).filter {
@@ -112,14 +112,17 @@ package struct UnfinishedFile: Sendable, Equatable {
 
     /// Removes the file and the files next to it, if its maker has ended.
     ///
-    /// - Returns: Whether the file is gone.
+    /// - Returns: Whether the file is gone. `false`, and nothing is removed, if its maker lives,
+    ///   there is no lock file, or the file system has no locks.
     @discardableResult
     package func removeIfLeft() -> Bool {
         guard case .success(let lock) = MakerLock.taking(lockPath) else { return false }
         return remove(holding: lock)
     }
 
-    /// - Returns: Whether the file is gone.
+    /// Removes the file, the files that SQLite created next to it, and then the lock file.
+    ///
+    /// - Returns: Whether the file is gone. If not, the lock file stays.
     @discardableResult
     func remove(holding lock: MakerLock) -> Bool {
         for companion in Self.companions { unlinkIfPresent(path + companion) }
@@ -156,11 +159,12 @@ final class MakerLock: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Creates the file and locks it.
+    /// Creates the lock file and locks it. On a file system without locks, removes the file again
+    /// and returns an object that locks nothing.
     ///
     /// - Returns: `nil` if another process took the file for one left behind and was faster: choose
     ///   another name.
-    /// - Throws: `.io` if the file cannot be created.
+    /// - Throws: `.io` if the file exists or cannot be created.
     static func making(_ path: String) throws(StoreError) -> MakerLock? {
         let descriptor = open(path, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
@@ -179,7 +183,10 @@ final class MakerLock: Sendable {
         }
     }
 
-    /// Locks an existing file.
+    /// Locks an existing lock file, without waiting.
+    ///
+    /// - Returns: The lock. `.held` if someone else has it or the file was replaced; `.unavailable`
+    ///   if the file cannot be opened or the file system has no locks.
     static func taking(_ path: String) -> Result<MakerLock, Obstacle> {
         // Opening a pipe of that name would block without O_NONBLOCK.
         let descriptor = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
@@ -189,7 +196,10 @@ final class MakerLock: Sendable {
         return .success(lock)
     }
 
-    /// - Returns: `nil` if the lock was taken.
+    /// Takes the lock, without waiting.
+    ///
+    /// - Returns: `nil` if the lock was taken. `.held` if someone else has it, or the path no
+    ///   longer leads to the locked file; `.unavailable` if the file system has no locks.
     func take() -> Obstacle? {
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             return errno == EWOULDBLOCK ? .held : .unavailable

@@ -12,7 +12,8 @@ struct WALFile {
 
         private let bytes: [UInt8]
 
-        /// `nil` if the two copies differ or the checksum is wrong.
+        /// Reads the header from its two copies, which follow each other. `nil` if they differ or
+        /// the checksum is wrong.
         ///
         /// "40: aCksum: Checksum over all prior fields", computed as in the WAL itself, in the byte
         /// order of the machine: <https://www.sqlite.org/walformat.html#the_wal_index_header>
@@ -53,7 +54,8 @@ struct WALFile {
     ///
     /// A writer changes one copy of the header after the other, so both are read until they agree.
     ///
-    /// - Throws: `.busy` if they never do, `.io`.
+    /// - Throws: `.busy` if they do not agree in 20 tries, 10 ms apart; `.io` if the index cannot
+    ///   be read.
     func index() throws(StoreError) -> Index? {
         for attempt in 0..<Self.tryCount {
             if attempt > 0 { sleepBriefly() }
@@ -70,7 +72,7 @@ struct WALFile {
 
     /// `nBackfill`: the number of frames that checkpoints have copied to the main file. They are
     /// synced there only if a checkpoint reached the end of the WAL. Reads that begin later take
-    /// none of these frames from the WAL.
+    /// none of these frames from the WAL. 0 without an index; throws `.io` if it cannot be read.
     func movedFrameCount() throws(StoreError) -> Int {
         var count: UInt32 = 0
         let code = coffer_read_moved_frame_count(handle.db, &count)
@@ -91,7 +93,8 @@ struct WALFile {
         return max(0, frames) / (WriteAheadLog.frameHeaderByteCount + pageByteCount)
     }
 
-    /// Bytes of the WAL; `nil` beyond its end, or if it cannot be read.
+    /// Exactly `count` bytes of the WAL, from an offset counted from 0; `nil` if the WAL ends
+    /// before that or cannot be read.
     func bytes(at offset: Int, count: Int) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: count)
         let code = coffer_read_wal(handle.db, &bytes, Int32(count), Int64(offset))

@@ -25,8 +25,11 @@ struct WALPages {
     /// Pages of the database, as last committed to the WAL.
     let pageCount: Int
 
+    /// Reads the headers of all committed frames in the WAL.
+    ///
     /// - Returns: `nil` if the WAL has no index.
-    /// - Throws: `.busy`, `.io` if the index cannot be read.
+    /// - Throws: `.busy` if the index stays inconsistent, or the WAL restarts during all 20 tries;
+    ///   `.io` if the index cannot be read.
     init?(_ log: WALFile, pageByteCount: Int) throws(StoreError) {
         for attempt in 0..<WALFile.tryCount {
             if attempt > 0 { sleepBriefly() }
@@ -64,7 +67,7 @@ struct WALPages {
         return frames
     }
 
-    /// The place of a page's newest content that reads use.
+    /// The place from which a read takes the newest content of a page, counted from 1.
     func place(of number: Int) -> Place {
         // Checkpointed frames are in the main file as well, and reads take them from there.
         guard committedFrameCount > movedFrameCount else { return .mainFile }
@@ -73,7 +76,8 @@ struct WALPages {
         return .log(frame: frame)
     }
 
-    /// Whether the main file's content of the page is stale.
+    /// Whether the main file's content of the page is stale: the WAL has a newer one, or the page
+    /// is beyond the end of the database.
     func isStale(_ number: Int) -> Bool { place(of: number) != .mainFile }
 
     /// The number of pages whose newest content is not in the main file yet.
@@ -81,8 +85,8 @@ struct WALPages {
         frames.count { number, frame in number <= pageCount && frame >= movedFrameCount }
     }
 
-    /// The content of the last frame of a page, checkpointed or not; `nil` if the WAL does not have
-    /// the page.
+    /// The content of the last committed frame of a page, still encrypted, checkpointed or not.
+    /// `nil` if the WAL does not have the page or cannot be read.
     func content(of number: Int) -> [UInt8]? {
         guard let frame = frames[number] else { return nil }
         let offset = WriteAheadLog.offset(ofFrame: frame, pageByteCount: pageByteCount)
