@@ -55,6 +55,8 @@ public struct Configuration: Sendable {
         /// it took may run for longer, and the earlier ones wait for it.
         public var maximumDuration: Duration
 
+        /// Makes the limits of a shared transaction.
+        ///
         /// - Parameters:
         ///   - maximumWriteCount: The most bodies in one transaction.
         ///   - maximumDuration: How long a transaction may be open before it takes no further body.
@@ -230,7 +232,8 @@ public struct Configuration: Sendable {
     /// The defaults.
     public init() {}
 
-    /// The same configuration, with `existing` replaced by a journal mode that SQLite knows.
+    /// The same configuration. If its journal mode is `.existing`, the result of `existing`
+    /// replaces the mode. Throws only errors of `existing`.
     func resolved(
         _ existing: @autoclosure () throws(StoreError) -> JournalMode
     )

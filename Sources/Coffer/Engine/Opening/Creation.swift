@@ -12,8 +12,11 @@ struct Creation {
     let configuration: Configuration
     let derived: DerivedKeys
 
-    /// - Throws: `.damaged` if a WAL or journal without its file exists at the path; `.full`,
-    ///   `.io`.
+    /// Creates the file with an empty encrypted database. If another creator was faster, returns
+    /// without an error, and the other's file stays.
+    ///
+    /// - Throws: `.damaged` if a WAL or journal without its file exists at the path; `.engine` if
+    ///   the engine did not encrypt; `.full`, `.io` if the file cannot be written.
     func run(key: borrowing StoreKey) throws(StoreError) {
         let new = try NewFile(at: file)
         let salt = key.salt ?? KeyDerivation.randomSalt()

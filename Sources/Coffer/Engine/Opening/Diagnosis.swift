@@ -9,7 +9,8 @@ struct Diagnosis {
     /// The profiles that were tried, in order.
     let profiles: [CipherProfile]
 
-    /// One of the profiles with another page size, if page 1 is authentic in it.
+    /// One of the profiles with another page size, if the MAC of page 1 fits in it; `nil` if it
+    /// fits in none.
     ///
     /// - Complexity: O(1). No new key is derived: neither the key nor the MAC's key depends on the
     ///   page size.
@@ -40,8 +41,13 @@ struct Diagnosis {
         return nil
     }
 
-    /// The reason why the key did not open the file. Other pages distinguish a wrong key from a
-    /// damaged page 1.
+    /// The error for a file whose page 1 fits no profile. Other pages distinguish a wrong key from
+    /// a damaged page 1.
+    ///
+    /// - Returns: `.damaged` if the MAC of a page from 2 to 8 fits, or page 1 is blank;
+    ///   `.unsupported` for a test version of SQLCipher 2; `.notAStore` for a text, or a file of
+    ///   fewer than 1 024 bytes that are not 512; otherwise `.wrongKey`.
+    /// - Throws: Errors of reading the file and of deriving a key.
     func error(key: borrowing StoreKey) throws(StoreError) -> StoreError {
         for profile in profiles + [.sqlcipher2, .sqlcipher2BigEndian] {
             let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
@@ -92,8 +98,9 @@ struct Diagnosis {
                 + "looks the same, and so does a file that is not a store.")
     }
 
-    /// Whether page 1 decrypts to a header of this layout. Without a MAC the header must be
-    /// convincing: five of its bytes are known, and a sixth nearly.
+    /// Whether page 1 decrypts to a header with the page size of the profile; `false` if the file
+    /// is shorter. Without a MAC the header must be convincing: five of its bytes are known, and a
+    /// sixth nearly.
     private func hasHeader(
         of profile: CipherProfile, key: borrowing StoreKey
     ) throws(StoreError) -> Bool {
@@ -127,12 +134,16 @@ struct Diagnosis {
 }
 
 extension Handle {
-    /// A page as it is in the file, `nil` beyond its end.
+    /// A page, counted from 1, as it is in the file, still encrypted; `nil` beyond the file's end.
+    ///
+    /// - Parameter byteCount: The page size.
+    /// - Throws: The error of the read, such as `.io`.
     func rawPage(_ number: Int, byteCount: Int) throws(StoreError) -> [UInt8]? {
         try rawBytes(at: (number - 1) * byteCount, count: byteCount)
     }
 
-    /// Whether a page of the file is authentic; a page beyond its end is not.
+    /// Whether the MAC of a page of the file, counted from 1, fits; `false` for a page beyond the
+    /// file's end. Throws as `rawPage`.
     func authenticates(
         page number: Int, key: borrowing RawKey, profile: CipherProfile
     ) throws(StoreError) -> Bool {

@@ -50,7 +50,11 @@ public struct Location: Sendable, Hashable {
     /// `cache`, `nolock`, `immutable` and `psow` switch off protections of the data, and a key does
     /// not belong in a text. See <https://www.sqlite.org/uri.html>.
     ///
-    /// - Throws: `StoreError` `.misuse`, which may name the parameter but never its value.
+    /// An empty path is a temporary database, and `:memory:` one in memory.
+    ///
+    /// - Throws: `StoreError` `.misuse` for a text of another form, one that names another machine,
+    ///   another or a repeated parameter, an unknown mode, and bytes that are not UTF-8. The
+    ///   message may name the parameter but never its value.
     public static func uri(_ text: String) throws -> Location {
         try FileURI(text).location()
     }
@@ -67,13 +71,17 @@ public struct Location: Sendable, Hashable {
 }
 
 extension Location {
-    /// The location of an open handle owned by someone else.
+    /// The location of an open handle owned by someone else: its file, or `.memory` without one.
     static func of(_ handle: Handle) -> Location {
         let path = sqlite3_db_filename(handle.db, "main").map { String(cString: $0) } ?? ""
         return path.isEmpty ? .memory : .file(path)
     }
 
-    /// Combines the mode and VFS of the URI with those of the caller.
+    /// Combines the mode and VFS of the URI with those of the caller. Without any mode it is
+    /// `.createIfMissing`.
+    ///
+    /// - Throws: `.misuse` if both name different modes or VFSs, or for another mode than
+    ///   `.createIfMissing` of a database without a file.
     func resolved(
         _ given: OpenMode?, _ configuration: Configuration
     ) throws(StoreError) -> (OpenMode, Configuration) {
@@ -155,7 +163,8 @@ private struct FileURI {
             hint: isKey ? "Give the key to the connection: setKey(_:)." : "Leave it out.")
     }
 
-    /// "the authority must be either an empty string or 'localhost'".
+    /// The path after `//` and an authority; the text itself without `//`. Throws `.misuse` for
+    /// another machine: "the authority must be either an empty string or 'localhost'".
     private static func withoutAuthority(_ text: Substring) throws(StoreError) -> Substring {
         guard text.hasPrefix("//") else { return text }
         let rest = text.dropFirst(2)

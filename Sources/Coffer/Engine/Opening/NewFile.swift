@@ -13,7 +13,11 @@ package struct NewFile: ~Copyable {
     /// Held until the file has its name or is gone.
     private let lock: MakerLock
 
-    /// - Throws: `.damaged` if a WAL or journal without its file exists at the path; `.io`.
+    /// Takes a random temporary name and locks it; the file itself does not exist yet. Removes
+    /// files of killed processes that would have become `file`.
+    ///
+    /// - Throws: `.damaged` if a non-empty WAL or journal exists next to `file`; `.io` if the lock
+    ///   file cannot be created.
     init(at file: FileLocation) throws(StoreError) {
         try Self.requireNoPendingChanges(file)
         for left in UnfinishedFile.all(of: file) { left.removeIfLeft() }
@@ -22,7 +26,10 @@ package struct NewFile: ~Copyable {
         temporary = FileLocation(resolved: unfinished.path)
     }
 
-    /// - Throws: As opening; `.io`.
+    /// As `init(at:)` of a `FileLocation`, for a path.
+    ///
+    /// - Throws: `.misuse`, `.unsupported` or `.notFound` for the path, as `FileLocation.init(_:)`;
+    ///   otherwise as `init(at:)` of a `FileLocation`.
     package init(at path: String) throws(StoreError) {
         try self.init(at: FileLocation(path))
     }
@@ -38,7 +45,8 @@ package struct NewFile: ~Copyable {
         }
     }
 
-    /// SQLite would replay them into the new file.
+    /// - Throws: `.damaged` if a non-empty WAL or journal exists: SQLite would replay it into the
+    ///   new file.
     private static func requireNoPendingChanges(_ file: FileLocation) throws(StoreError) {
         guard !file.hasPendingChanges else {
             throw StoreError(
@@ -52,8 +60,11 @@ package struct NewFile: ~Copyable {
         unfinished.remove(holding: lock)
     }
 
-    /// Gives the file its name if that is free; returns `false` if it is taken. The file must be
-    /// closed and durable.
+    /// Gives the file its final name. The file must be closed and synced.
+    ///
+    /// - Returns: `false` if another file has that name: it stays, and the temporary file is removed
+    ///   when this value ends.
+    /// - Throws: `.io` if the file cannot be renamed.
     package borrowing func adopt() throws(StoreError) -> Bool {
         try file.adopt(temporary.path)
     }

@@ -22,8 +22,8 @@ struct Opening {
         isSource = false
     }
 
-    /// For a file that is read to be copied: opens older formats too, whatever the configuration's
-    /// profile, and changes nothing.
+    /// Makes an opening of a file that is read to be copied: it opens older formats too, whatever
+    /// the configuration's profile, and changes nothing.
     init(
         source: FileLocation, configuration: Configuration, cacheByteCount: Int
     ) {
@@ -40,7 +40,12 @@ struct Opening {
     /// How long it took to derive the key from a passphrase, so far.
     var derivationDuration: Duration { derived.duration }
 
-    /// Opens the file, or creates it if the mode says so.
+    /// Opens the file, or creates it if there is none and the mode is `.createIfMissing`.
+    ///
+    /// - Throws: As `Connection.setKey(_:)`: for example `.notFound` if there is no file,
+    ///   `.wrongKey`, `.notEncrypted`, `.needsUpgrade` for a format of SQLCipher 1 or 2 unless the
+    ///   file is read to be copied, `.needsNewerEngine` for a profile of SQLCipher 4 on
+    ///   SQLCipher 3, `.misuse` if the configured profile has another page size.
     func open(key: borrowing StoreKey) throws(StoreError) -> OpenFile {
         try key.check()
         let capabilities = try Engine.capabilities
@@ -109,8 +114,9 @@ struct Opening {
         return handle
     }
 
-    /// A journal or WAL of another page size was never this file's, since a store's page size does
-    /// not change. SQLCipher 3.4.1 crashes when it plays back a smaller one.
+    /// - Throws: `.damaged` if a journal or WAL next to the file has another page size than the
+    ///   profile. It was never this file's, since a store's page size does not change. SQLCipher
+    ///   3.4.1 crashes when it plays back a smaller one.
     private func requireOwnJournal(_ profile: CipherProfile) throws(StoreError) {
         guard let pageByteCount = file.pendingPageByteCount(),
             pageByteCount != profile.pageByteCount
@@ -124,7 +130,7 @@ struct Opening {
         )
     }
 
-    /// The profile under which page 1 authenticates.
+    /// The first of the profiles to try in which the MAC of page 1 fits; `nil` if it fits in none.
     ///
     /// No lock is held, so another process may be in the middle of writing the page: a page that
     /// fails is read again. While it is being written, a WAL or journal exists next to the file.
@@ -143,9 +149,11 @@ struct Opening {
         return nil
     }
 
-    /// Opens a file whose page 1 does not authenticate. If a WAL or hot journal exists, the newest
-    /// page 1 may be there (after an interrupted key change or checkpoint), so the engine has to
-    /// decide.
+    /// Opens a file whose page 1 fits no profile. If a WAL or journal exists, the newest page 1 may
+    /// be there (after an interrupted key change or checkpoint), so the engine has to decide.
+    ///
+    /// - Throws: As `Diagnosis.error(key:)` returns, if neither the file nor its WAL or journal
+    ///   opens; errors of `PhysicalOpen.open(key:)` other than `.wrongKey`.
     private func openNextToWAL(
         key: borrowing StoreKey, salt: [UInt8], _ diagnosis: Diagnosis
     ) throws(StoreError) -> OpenFile {
@@ -164,7 +172,10 @@ struct Opening {
         throw try diagnosis.error(key: key)
     }
 
-    /// - Returns: `nil` if the key opens the file and its WAL in no profile.
+    /// Opens the file and its WAL or journal through the engine, in the first profile that works.
+    ///
+    /// - Returns: `nil` if the key opens them in no profile.
+    /// - Throws: Errors of opening other than `.wrongKey`.
     private func openPending(
         key: borrowing StoreKey, salt: [UInt8]
     ) throws(StoreError) -> OpenFile? {
@@ -192,7 +203,10 @@ struct Opening {
         return configuration.profile == nil ? profile.resized(to: pageByteCount) : nil
     }
 
-    /// Reads the salt, after the checks that need no key.
+    /// The salt, which is the first 16 bytes of the file, after the checks that need no key.
+    ///
+    /// - Throws: `.truncated` for an empty file; `.notAStore` for one of fewer than 512 bytes;
+    ///   `.unsupported` for a plaintext header; `.notEncrypted` for a plaintext database.
     func readSalt(_ handle: Handle) throws(StoreError) -> [UInt8] {
         let byteCount = try handle.rawByteCount()
         guard byteCount > 0 else {

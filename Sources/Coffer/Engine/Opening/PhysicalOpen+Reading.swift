@@ -13,10 +13,11 @@ import CSQLCipher
 /// disk is full, or the folder is not writable), or would lock the owner out. A file without
 /// pending changes is then read at rest (`FileAtRest`).
 extension PhysicalOpen {
-    /// Keys, proves and configures a handle that has seen no key, or opens another in its place.
+    /// Prepares a handle that has seen no key, and returns it. For reading only, may instead return
+    /// another handle, which reads the file at rest without locks.
     ///
-    /// - Throws: As `prepare`; `.readOnly` if a WAL or journal is pending that this user cannot or
-    ///   must not handle.
+    /// - Throws: As `prepare`; `.readOnly` if a writer may not write, or a reader finds a WAL or
+    ///   journal that this user cannot or must not handle; as `openAtRest`.
     func prepared(_ handle: Handle, key: borrowing RawKey) throws(StoreError) -> Handle {
         guard role == .source || role == .readOnly else {
             do throws(StoreError) {
@@ -46,6 +47,9 @@ extension PhysicalOpen {
         }
     }
 
+    /// Opens the file without locks, once it has been unchanged for more than two seconds. Every
+    /// later read throws `.busy` if the file has changed since then.
+    ///
     /// - Throws: `.busy` if the file is changed; `.readOnly` if a WAL or journal appears in the
     ///   meantime; as `prepare`.
     func openAtRest(
@@ -63,7 +67,8 @@ extension PhysicalOpen {
         return handle
     }
 
-    /// The mode in the header; if the key does not decrypt the header, a non-empty WAL decides.
+    /// The mode in the header, `.wal` or `.delete`. If the key does not decrypt the header, it is
+    /// `.wal` if a non-empty WAL exists.
     private func journalMode(
         _ handle: Handle, key: borrowing RawKey
     ) throws(StoreError) -> Configuration.JournalMode {
@@ -74,7 +79,12 @@ extension PhysicalOpen {
         return header?.isWAL ?? (file.companionByteCount("-wal") > 0) ? .wal : .delete
     }
 
-    /// The reason why the main file alone is incomplete and this user cannot read the rest.
+    /// `.readOnly` if a journal to play back or a non-empty WAL is next to the file, so that the
+    /// file alone is incomplete; otherwise `nil`.
+    ///
+    /// - Parameters:
+    ///   - isLockOut: Whether the message says that a WAL index would lock out the file's owner.
+    ///   - cause: The error that the result gets as its cause.
     private func refusal(isLockOut: Bool, cause: StoreError?) -> StoreError? {
         let remedy =
             file.otherOwner.map { "Run it as \($0), who owns the file" }

@@ -33,15 +33,21 @@ struct PhysicalOpen {
     let role: Role
     let cacheByteCount: Int
 
-    /// Opens, keys, proves and configures.
+    /// Opens the file with a key, checks that the key fits by reading the schema, and configures
+    /// the handle.
     ///
-    /// - Throws: `.wrongKey`, `.truncated`, `.damaged`, `.readOnly`, `.busy`, `.io`.
+    /// - Throws: `.wrongKey` if the key does not fit page 1; `.truncated` if the file is shorter
+    ///   than page 1 says; `.damaged` if the schema cannot be read; `.readOnly` if a writer may not
+    ///   write; `.busy`, `.io`.
     func open(key: borrowing RawKey) throws(StoreError) -> Handle {
         let handle = try Handle(path: file.path, flags: role.flags, vfs: configuration.vfs)
         return try prepared(handle, key: key)
     }
 
-    /// The same for a handle that is open but has seen no key.
+    /// Sets the key, reads the schema and configures, as `open(key:)`, on a handle that is open but
+    /// has seen no key.
+    ///
+    /// - Throws: As `open(key:)`. The handle stays open.
     func prepare(_ handle: Handle, key: borrowing RawKey) throws(StoreError) {
         try unlock(handle, key: key)
         try prove(handle, key: key)
@@ -50,7 +56,10 @@ struct PhysicalOpen {
         handle.authorizer.install(on: handle.db)
     }
 
-    /// Makes the only key call of a connection, and applies the cipher settings of the profile.
+    /// Sets the key and the cipher settings of the profile on a handle that has seen no key. Reads
+    /// no page, so a wrong key is not an error here.
+    ///
+    /// - Throws: The engine's error if it refuses the key or a setting.
     func unlock(_ handle: Handle, key: borrowing RawKey) throws(StoreError) {
         let timeout = configuration.busyTimeout.milliseconds
         sqlite3_busy_timeout(handle.db, Int32(clamping: timeout))
@@ -77,6 +86,9 @@ struct PhysicalOpen {
     }
 
     /// Reads the schema: a wrong key shows at the first use of a page.
+    ///
+    /// - Throws: `.wrongKey`; `.truncated` if the file is shorter than page 1 says; `.damaged`,
+    ///   with the pages, if the schema cannot be read; `.busy`.
     private func prove(_ handle: Handle, key: borrowing RawKey) throws(StoreError) {
         do throws(StoreError) {
             if role != .privateDatabase { try ZeroPageCheck.install(on: handle) }
@@ -92,7 +104,8 @@ struct PhysicalOpen {
         }
     }
 
-    /// The error to report if the schema cannot be read although page 1 opened with this key.
+    /// The `.damaged` error for a schema that cannot be read although the key fits page 1. It has
+    /// the numbers of at most 16 damaged pages, counted from 1; none if the profile has no MAC.
     private func damage(
         _ handle: Handle, key: borrowing RawKey, cause: StoreError
     ) throws(StoreError) -> StoreError {
@@ -106,7 +119,8 @@ struct PhysicalOpen {
             resultCode: cause.resultCode, cause: cause)
     }
 
-    /// The error to report if the file is shorter than its authentic first page says.
+    /// `.truncated` if the file is shorter than the number of pages in its header; `nil` if not, or
+    /// if page 1 does not decrypt to a header.
     private func truncation(
         _ handle: Handle, key: borrowing RawKey
     ) throws(StoreError) -> StoreError? {
@@ -143,8 +157,7 @@ struct PhysicalOpen {
         if role != .writer, role != .privateDatabase { try handle.run("PRAGMA query_only = ON") }
     }
 
-    /// The value of `PRAGMA synchronous`: NORMAL unless commits must survive a power loss, then
-    /// FULL with a WAL and EXTRA without one. Throws errors of reading the journal mode.
+    /// The value of `PRAGMA synchronous` for the configured durability.
     ///
     /// FULL is enough for a WAL. A rollback journal is deleted to commit, and FULL does not sync
     /// the folder then. A power loss brings the journal back, and it undoes an acknowledged commit.
@@ -155,7 +168,8 @@ struct PhysicalOpen {
         return try handle.journalMode() == .wal ? "FULL" : "EXTRA"
     }
 
-    /// SQLite silently opens a file for reading if it may not write it.
+    /// - Throws: `.readOnly` if SQLite has opened the file for reading only, which it does silently
+    ///   if it may not write the file.
     private func requireWritable(_ handle: Handle) throws(StoreError) {
         guard sqlite3_db_readonly(handle.db, "main") == 1 else { return }
         throw file.notWritable

@@ -9,7 +9,13 @@ import Musl
 #endif
 
 extension StoreError {
-    /// Translates an engine's result code, with the message it left on the connection.
+    /// The error for an engine's result code, with the message that the engine left on the
+    /// connection.
+    ///
+    /// - Parameters:
+    ///   - db: The connection; `nil` if it does not know of the failure.
+    ///   - code: The result code, basic or extended. The error has the extended one, if known.
+    ///   - sql: The SQL text that failed. If it contains a key, the engine's message is left out.
     static func of(_ db: OpaquePointer?, code: Int32, sql: String?) -> StoreError {
         // SQLite quotes the word at which it failed. In a text that contains a key, that may be the
         // key. For such a text, and without a connection, the only message is the code's own.
@@ -27,7 +33,7 @@ extension StoreError {
             sqlOffset: isQuotable ? sqlOffset(db, code) : nil, resultCode: precise)
     }
 
-    /// Full-text search quotes its argument, which is a bound value.
+    /// The engine's message without a bound value: full-text search quotes its argument.
     private static func withoutArgument(_ message: String) -> String {
         if message.hasPrefix("malformed MATCH expression") { return "malformed MATCH expression" }
         if message.hasPrefix("fts5: ") || message.hasPrefix("unterminated string") {
@@ -36,7 +42,8 @@ extension StoreError {
         return message
     }
 
-    /// Only an error of compiling has a position in the text.
+    /// The position in bytes at which the SQL text is wrong; `nil` for an error that has none. Only
+    /// an error of compiling has a position.
     private static func sqlOffset(_ db: OpaquePointer?, _ code: Int32) -> Int? {
         guard let db, code & 0xff == SQLITE_ERROR else { return nil }
         let offset = coffer_error_offset(db)
@@ -57,21 +64,21 @@ extension StoreError {
             column: column, resultCode: resultCode, cause: cause)
     }
 
-    /// The same error, naming what led to it.
+    /// The same error with a cause, and without `sqlOffset`.
     func with(cause: any Error) -> StoreError {
         StoreError(
             code, message, hint: hint, sql: sql, pages: pages, table: table,
             column: column, resultCode: resultCode, cause: cause)
     }
 
-    /// The same error, naming pages.
+    /// The same error, with the numbers of the pages that it is about.
     func with(pages: [Int]) -> StoreError {
         StoreError(
             code, message, hint: hint, sql: sql, sqlOffset: sqlOffset, pages: pages, table: table,
             column: column, resultCode: resultCode, cause: cause)
     }
 
-    /// The same error, naming table and column.
+    /// The same error, with a table and a column. If `column` is `nil`, the error's own stays.
     func with(table: String, column: String? = nil) -> StoreError {
         StoreError(
             code, message, hint: hint, sql: sql, sqlOffset: sqlOffset, pages: pages, table: table,

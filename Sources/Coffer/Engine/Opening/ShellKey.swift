@@ -1,9 +1,12 @@
 /// The commands that open a store in the `sqlcipher` shell.
 package enum ShellKey {
-    /// Lends the lines in their order, each a PRAGMA: the key first, in plain text, then the
-    /// settings. Both engines accept them; SQLCipher 3 ignores the two that it does not know.
+    /// Passes the lines to `body`, each a PRAGMA: the key first, in plain text, then the settings.
+    /// Returns the result of `body`.
+    ///
+    /// Both engines accept the lines; SQLCipher 3 ignores the two that it does not know.
     ///
     /// - Parameter body: Receives the lines' UTF-8 bytes, which are zeroed when it returns.
+    /// - Throws: Errors of `body`.
     static func withLines<R>(
         key: borrowing RawKey, profile: CipherProfile,
         _ body: (UnsafeRawBufferPointer) throws -> R
@@ -33,10 +36,12 @@ package enum ShellKey {
 }
 
 extension Connection {
-    /// Lends the lines that open this file in the `sqlcipher` shell, including the key in plain
-    /// text.
+    /// Passes the lines that open this connection's file in the `sqlcipher` shell to `body`,
+    /// including the key in plain text. Returns the result of `body`.
     ///
     /// - Parameter body: Receives the lines' UTF-8 bytes, which are zeroed when it returns.
+    /// - Throws: Errors of `body`; `.unsupported` for a database that is not in a file that Coffer
+    ///   opened; `.misuse` before the key is set, `.closed`.
     package func withShellKey<R>(_ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
         let open = try fileState()
         return try ShellKey.withLines(key: open.key, profile: open.profile, body)
