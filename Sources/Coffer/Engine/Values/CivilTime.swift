@@ -21,6 +21,8 @@ struct CivilTime {
 
     init() {}
 
+    /// Makes the parts of a date in UTC, rounded to the microsecond.
+    ///
     /// - Throws: `.mismatch` for a year outside 0 to 9999, which does not have four digits.
     init(_ date: Date) throws(StoreError) {
         guard let total = Int(exactly: (date.timeIntervalSince1970 * 1e6).rounded()) else {

@@ -87,8 +87,9 @@ public struct DateEncoding: Sendable {
 
     /// The SQL value of a date.
     ///
-    /// - Throws: `StoreError` `.mismatch` for a date that has no such form, `.unsupported` for a
-    ///   pattern that cannot be used.
+    /// - Throws: `StoreError` `.mismatch` for a date that has no such form, such as a text of a
+    ///   year outside 0 to 9999, or milliseconds beyond 64 bits. `.unsupported` for a pattern that
+    ///   cannot be used.
     public func value(of date: Date) throws -> Value {
         try encode(date)
     }
@@ -134,7 +135,8 @@ public struct DateEncoding: Sendable {
         return Date(timeIntervalSince1970: number)
     }
 
-    /// The text may be a number, because a column of type TEXT makes a text of a number.
+    /// The date that a text stands for; `nil` if it has another form. For seconds and milliseconds
+    /// the text is a number, because a column of type TEXT makes a text of a number.
     private func date(ofText text: String) -> Date? {
         switch form {
         case .seconds, .milliseconds:
@@ -156,7 +158,8 @@ extension Row {
         return value == .null ? nil : try encoding.decode(value)
     }
 
-    /// The date in a column by position, read by the given encoding; `nil` for NULL.
+    /// The date in a column by position, counted from 0, read by the given encoding; `nil` for
+    /// NULL.
     ///
     /// - Throws: As `date(_:as:)` by name.
     public func date(_ index: Int, as encoding: DateEncoding) throws -> Date? {

@@ -43,6 +43,9 @@ struct DatePattern: Sendable {
 
     private var pieces: [Piece] = []
 
+    /// Parses a pattern of `yyyy`, `MM`, `dd`, `HH`, `mm`, `ss`, `S` to `SSSSSS`, `Z`, quoted text
+    /// and ASCII characters that are not letters.
+    ///
     /// - Throws: `.unsupported` for a pattern with anything else, such as names of months, or with
     ///   a quote that is not closed.
     init(_ pattern: String) throws(StoreError) {
@@ -68,7 +71,9 @@ struct DatePattern: Sendable {
         }
     }
 
-    /// Takes text in quotes. Two quotes are one quote, inside the text and by themselves.
+    /// Removes text in quotes from the beginning of `rest`, and returns it without the quotes. Two
+    /// quotes are one quote, inside the text and by themselves. Throws `.unsupported` if the quote
+    /// is not closed.
     ///
     /// > "Two adjacent single vertical quotes ('') represent a literal single quote, either inside
     /// > or outside single quotes."
@@ -107,7 +112,9 @@ struct DatePattern: Sendable {
         return text
     }
 
-    /// The time that a text of this pattern gives; `nil` if the text does not match.
+    /// The time that a text of this pattern gives; `nil` if the text does not match to its end.
+    /// Fields that the pattern leaves out are those of 1970-01-01 00:00:00. Does not check ranges:
+    /// month 13 is accepted.
     func time(of text: String) -> CivilTime? {
         var time = CivilTime()
         var rest = text.utf8[...]
@@ -136,7 +143,8 @@ struct DatePattern: Sendable {
 }
 
 extension Substring.UTF8View {
-    /// Takes a number of exactly so many digits.
+    /// Removes a number of exactly so many digits from the beginning, and returns it. `nil`, and
+    /// nothing is removed, if there are fewer.
     mutating func takeNumber(_ digitCount: Int) -> Int? {
         let digits = prefix(digitCount)
         guard digits.count == digitCount, digits.allSatisfy({ 0x30...0x39 ~= $0 }) else {
@@ -146,7 +154,8 @@ extension Substring.UTF8View {
         return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
     }
 
-    /// Takes `Z`, `+01:00` or `+0100`, in minutes.
+    /// Removes `Z`, `+01:00` or `+0100` from the beginning, and returns the minutes east of UTC.
+    /// `nil` for anything else, part of which may then be removed.
     mutating func takeOffset() -> Int? {
         guard let sign = popFirst() else { return nil }
         if sign == 0x5a { return 0 }
@@ -156,7 +165,7 @@ extension Substring.UTF8View {
         return (hours * 60 + minutes) * (sign == 0x2d ? -1 : 1)
     }
 
-    /// Takes one of these bytes, if it comes next.
+    /// Removes the first byte if it is one of these, and returns whether it was.
     mutating func take(_ bytes: UInt8...) -> Bool {
         guard let first, bytes.contains(first) else { return false }
         self = dropFirst()
@@ -167,7 +176,8 @@ extension Substring.UTF8View {
 extension CivilTime {
     /// Reads a text in one of ISO 8601's forms that begin with a date and that SQLite's own date
     /// functions know. The second may have any number of fraction digits, and the offset may lack
-    /// its colon. `nil` for any other text.
+    /// its colon. Digits after the microseconds are dropped. `nil` for any other text; ranges, such
+    /// as those of months, are not checked.
     /// See <https://www.sqlite.org/lang_datefunc.html#time_values>.
     init?(iso8601 text: String) {
         self.init()

@@ -21,7 +21,8 @@ public protocol ValueConvertible: Sendable {
 }
 
 extension StoreError {
-    /// A value does not fit a Swift type. The message never contains the value.
+    /// The `.mismatch` error for a value that does not fit a Swift type. The message names the type
+    /// and the storage class, never the value.
     static func mismatch(_ value: Value, _ type: Any.Type) -> StoreError {
         StoreError(.mismatch, "expected a value for \(type), found \(value.storageClass)")
     }
@@ -88,7 +89,8 @@ extension Double: ValueConvertible {
         return .real(self)
     }
 
-    /// The number; an integer is accepted if `Double` can hold it exactly.
+    /// The number; `.mismatch` for an integer that `Double` cannot hold exactly, and for a text, a
+    /// blob and NULL.
     public init(_ value: Value) throws(StoreError) {
         switch value {
         case .real(let real): self = real
@@ -104,7 +106,8 @@ extension Float: ValueConvertible {
     /// The real; `.mismatch` for NaN.
     public func asValue() throws(StoreError) -> Value { try Double(self).asValue() }
 
-    /// The number, rounded to 32 bits; `.mismatch` if it is too large for them.
+    /// The number, rounded to 32 bits; `.mismatch` if it is too large for them, and where `Double`
+    /// does not take the value.
     public init(_ value: Value) throws(StoreError) {
         guard let double = try? Double(value) else { throw .mismatch(value, Float.self) }
         self = Float(double)
@@ -116,7 +119,7 @@ extension String: ValueConvertible {
     /// The text, whatever it contains.
     public func asValue() -> Value { .text(self) }
 
-    /// The text; a number is not converted.
+    /// The text; `.mismatch` for every other storage class: a number is not converted.
     public init(_ value: Value) throws(StoreError) {
         guard case .text(let text) = value else { throw .mismatch(value, String.self) }
         self = text
@@ -127,7 +130,7 @@ extension Data: ValueConvertible {
     /// The blob; empty stays empty.
     public func asValue() -> Value { .blob(self) }
 
-    /// The bytes of a blob.
+    /// The bytes of a blob; `.mismatch` for every other storage class.
     public init(_ value: Value) throws(StoreError) {
         guard case .blob(let data) = value else { throw .mismatch(value, Data.self) }
         self = data
@@ -138,7 +141,7 @@ extension [UInt8]: ValueConvertible {
     /// The blob; empty stays empty.
     public func asValue() -> Value { .blob(Data(self)) }
 
-    /// The bytes of a blob.
+    /// The bytes of a blob; `.mismatch` for every other storage class.
     public init(_ value: Value) throws(StoreError) { self = Array(try Data(value)) }
 }
 
@@ -147,7 +150,7 @@ extension Date: ValueConvertible {
     /// microsecond: `Date` itself counts from 2001, and the sum is rounded.
     public func asValue() throws(StoreError) -> Value { try timeIntervalSince1970.asValue() }
 
-    /// The date of a number of seconds since 1970.
+    /// The date of a number of seconds since 1970; `.mismatch` for a text, a blob and NULL.
     public init(_ value: Value) throws(StoreError) {
         guard let seconds = try? Double(value) else { throw .mismatch(value, Date.self) }
         self.init(timeIntervalSince1970: seconds)
@@ -158,7 +161,7 @@ extension UUID: ValueConvertible {
     /// The 16 bytes as a blob, which sorts as UUIDs do.
     public func asValue() -> Value { .blob(withUnsafeBytes(of: uuid) { Data($0) }) }
 
-    /// The UUID of a blob of 16 bytes.
+    /// The UUID of a blob of 16 bytes; `.mismatch` for anything else, also for a UUID as text.
     public init(_ value: Value) throws(StoreError) {
         guard case .blob(let data) = value, data.count == 16 else {
             throw .mismatch(value, UUID.self)
@@ -175,7 +178,7 @@ extension URL: ValueConvertible {
     /// The absolute string as text.
     public func asValue() -> Value { .text(absoluteString) }
 
-    /// The URL that a text spells.
+    /// The URL that a text spells; `.mismatch` if the text is no URL, or for another storage class.
     public init(_ value: Value) throws(StoreError) {
         guard case .text(let text) = value, let url = URL(string: text) else {
             throw .mismatch(value, URL.self)
@@ -193,7 +196,8 @@ extension Decimal: ValueConvertible {
         return .text(description)
     }
 
-    /// The decimal that a text spells, digit for digit.
+    /// The decimal that a text spells, such as `-12.5e3`; `.mismatch` for a text with anything
+    /// before or after the number, and for another storage class.
     public init(_ value: Value) throws(StoreError) {
         // Decimal(string:) stops at the first character that it does not know: "12abc" is 12.
         guard case .text(let text) = value, text.isDecimalNumber,
@@ -204,13 +208,13 @@ extension Decimal: ValueConvertible {
 }
 
 extension Optional: ValueConvertible where Wrapped: ValueConvertible {
-    /// NULL for `nil`.
+    /// NULL for `nil`; otherwise the SQL value of the wrapped value.
     public func asValue() throws(StoreError) -> Value {
         guard let self else { return .null }
         return try self.asValue()
     }
 
-    /// `nil` for NULL.
+    /// `nil` for NULL; otherwise the wrapped value. Throws as its type does.
     public init(_ value: Value) throws(StoreError) {
         self = value == .null ? nil : try Wrapped(value)
     }
@@ -220,7 +224,8 @@ extension ValueConvertible where Self: RawRepresentable, RawValue: ValueConverti
     /// The raw value's SQL value.
     public func asValue() throws(StoreError) -> Value { try rawValue.asValue() }
 
-    /// The case with this raw value; `.mismatch` if there is none.
+    /// The case with this raw value; `.mismatch` if there is none, or if the value does not fit the
+    /// raw type.
     public init(_ value: Value) throws(StoreError) {
         guard let found = Self(rawValue: try RawValue(value)) else {
             throw .mismatch(value, Self.self)
