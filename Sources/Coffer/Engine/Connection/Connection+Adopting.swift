@@ -83,7 +83,7 @@ extension Handle {
     }
 
     /// The names of all databases of the handle, with `main` and, if it exists, `temp`. Takes no
-    /// read locks of files in `attached`: some may be detached.
+    /// read locks of files in `attached`: some may be detached. Throws the engine's error.
     private func databaseNames() throws(StoreError) -> [String] {
         var list: OpaquePointer?
         defer { sqlite3_finalize(list) }

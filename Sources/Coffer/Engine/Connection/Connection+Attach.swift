@@ -72,8 +72,9 @@ extension Connection {
 
     // MARK: Inside
 
-    /// - Throws: `.misuse` if files are attached: the caller is about to replace the handle, and
-    ///   the new handle would not have them.
+    /// Refuses to replace the handle while files are attached, which the new handle would not have.
+    ///
+    /// - Throws: `.misuse` if a file is attached.
     func requireNothingAttached() throws(StoreError) {
         guard attachedNames.isEmpty else {
             throw StoreError(

@@ -126,8 +126,10 @@ extension Connection {
         if handle.runningCount > 0, !handle.isClosed { abandonRunningStatements() }
     }
 
-    /// - Throws: `.constraint` if a deferred foreign key is violated now. RELEASE does not check
-    ///   that, and COMMIT would fail for all bodies.
+    /// Checks the deferred foreign keys, and ends their deferral. RELEASE does not check them, and
+    /// COMMIT would fail for all bodies.
+    ///
+    /// - Throws: `.constraint` if a deferred foreign key is violated now.
     private func requireForeignKeys(_ handle: Handle) throws(StoreError) {
         var count: Int32 = 0
         var highest: Int32 = 0
@@ -142,7 +144,8 @@ extension Connection {
     }
 
     /// Ends a deferral of foreign keys, which would also apply to the bodies after this one.
-    /// Switching it off resets SQLite's count of open violations, so that count must be 0.
+    /// Switching it off resets SQLite's count of open violations, so that count must be 0. Throws
+    /// errors of the pragma.
     private func forgetDeferral(_ handle: Handle) throws(StoreError) {
         guard handle.authorizer.sawDeferredKeys else { return }
         try handle.run("PRAGMA defer_foreign_keys = OFF")

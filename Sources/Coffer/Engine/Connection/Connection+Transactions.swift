@@ -249,7 +249,8 @@ extension Connection {
         try cursorEnded(in: id, isReadOnly: statement.isReadOnly)
     }
 
-    /// Reads restored pages again after ROLLBACK or ROLLBACK TO as SQL text.
+    /// Reads restored pages again after ROLLBACK or ROLLBACK TO as SQL text. After ROLLBACK TO it
+    /// throws as `rereadFirstPages(_:)`.
     private func rolledBackAsText(_ handle: Handle) throws(StoreError) {
         guard handle.isInTransaction else { return endRowsOfRestoredPages(handle) }
         handle.mayMisreadPages = false

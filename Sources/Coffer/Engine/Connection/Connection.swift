@@ -288,7 +288,7 @@ public final class Connection {
     }
 
     /// Makes `handle`, of a database without a file, the connection's handle, and closes the
-    /// previous one. Everything else is as with `replace(with:)`.
+    /// previous one. Everything else is as with `replace(with:)`, also what it throws.
     func replace(with handle: Handle, profile: CipherProfile) throws(StoreError) {
         let oldProfile = privateProfile
         privateProfile = profile

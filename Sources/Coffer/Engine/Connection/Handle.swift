@@ -226,7 +226,8 @@ final class Handle {
         Int(try firstText(sql) ?? "") ?? 0
     }
 
-    /// The journal mode of the file: a fresh connection distinguishes only WAL and DELETE.
+    /// The journal mode of the file, `.wal` or `.delete`: a fresh connection distinguishes no
+    /// others. Throws as `firstText(_:)`.
     func journalMode() throws(StoreError) -> Configuration.JournalMode {
         if let rest { return rest.journalMode }
         return try firstText("PRAGMA journal_mode") == "wal" ? .wal : .delete

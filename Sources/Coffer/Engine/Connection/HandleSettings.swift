@@ -5,7 +5,7 @@ struct HandleSettings {
 
     private var settings: [(name: String, apply: Apply)] = []
 
-    /// A later setting of the same name replaces the earlier one.
+    /// Adds a setting under a name. It replaces an earlier setting of that name.
     mutating func set(_ name: String, _ apply: @escaping Apply) {
         remove(name)
         settings.append((name, apply))

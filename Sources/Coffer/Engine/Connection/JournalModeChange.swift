@@ -52,7 +52,7 @@ struct JournalModeChange {
     }
 
     /// Returns to `locking_mode=NORMAL`, and reads page 1: SQLite releases the lock of EXCLUSIVE at
-    /// the first access in mode NORMAL.
+    /// the first access in mode NORMAL. Throws errors of both.
     private func unlock() throws(StoreError) {
         try handle.run("PRAGMA locking_mode = NORMAL")
         // Reads page 1 but no schema, which nobody would probe outside a transaction.

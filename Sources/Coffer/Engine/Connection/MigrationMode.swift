@@ -25,7 +25,8 @@ extension Handle {
         migrationMode.pausesForeignKeys = true
     }
 
-    /// Makes the renaming of a table work as on SQLCipher 3, with SQLite 3.15.
+    /// Makes the renaming of a table work as on SQLCipher 3, with SQLite 3.15. Throws errors of the
+    /// pragmas.
     ///
     /// "From SQLite 3.26.0, FOREIGN KEY constraints are always converted": children of a renamed
     /// table would refer to its new name. See <https://www.sqlite.org/lang_altertable.html>.
@@ -43,6 +44,7 @@ extension Handle {
     /// In a transaction foreign keys stay off, and `isPausingForeignKeys` stays true.
     ///
     /// - Throws: Errors of the pragmas.
+    @inline(__always)
     func endMigrationMode() throws(StoreError) {
         if migrationMode.isActive { try endActiveMigrationMode() }
     }

@@ -10,8 +10,10 @@ import Musl
 enum DescriptorLimit {
     case ofProcess, ofSystem
 
-    /// - Parameter systemError: The system's error number; the result is `nil` if it is not about a
-    ///   limit on open files.
+    /// The limit that an error number of the system is about; `nil` if it is not about a limit on
+    /// open files.
+    ///
+    /// - Parameter systemError: A value of `errno`: `EMFILE` or `ENFILE` gives a limit.
     init?(systemError: Int32) {
         switch systemError {
         case EMFILE: self = .ofProcess

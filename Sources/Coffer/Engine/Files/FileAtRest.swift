@@ -81,7 +81,7 @@ struct FileAtRest {
     }
 
     /// `.busy` if the file has changed or is gone since it was opened, or a non-empty WAL is next
-    /// to it: nothing that was read may then be handed out. `nil` while the file is unchanged.
+    /// to it: nothing that was read may then be returned. `nil` while the file is unchanged.
     func failure() -> StoreError? {
         guard file.companionByteCount("-wal") == 0,
             let found = try? FileLocation.information(file.path), Stamp(found) == stamp

@@ -33,6 +33,8 @@ extension FileLocation {
         if let refusal = companionRefusal(nil) { throw refusal }
     }
 
+    /// Checks that this user may read the file. A missing file passes.
+    ///
     /// - Throws: `.io` if this user may not read the file.
     func requireReadable() throws(StoreError) {
         guard faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) != 0, errno == EACCES else { return }

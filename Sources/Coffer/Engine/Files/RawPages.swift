@@ -19,7 +19,8 @@ struct RawPages: ~Copyable {
     /// Whether the MAC of a page in the main file fits. Pages are counted from 1.
     ///
     /// `true` for a page beyond the end of the file, as the file may have shrunk in the meantime.
-    /// `false` for a page that cannot be read, as on a bad sector.
+    /// `false` for a page that cannot be read, as on a bad sector: `.damaged` and `.io` are not
+    /// thrown.
     ///
     /// Page 1 must also begin with the key's salt. No MAC covers the salt. An open store or a key
     /// of 48 bytes does not need it, but with another salt in the file no passphrase opens it.
@@ -46,7 +47,8 @@ struct RawPages: ~Copyable {
     /// Whether the MAC of a page's newest content fits: that of its frame if the WAL has a newer
     /// one, otherwise that of the main file's content.
     ///
-    /// `true` for a page beyond the end of the database, `false` for a frame that cannot be read.
+    /// `true` for a page beyond the end of the database, `false` for a page or frame that cannot be
+    /// read: `.damaged` and `.io` are not thrown.
     ///
     /// - Parameters:
     ///   - number: The page, counted from 1.
@@ -83,7 +85,8 @@ struct RawPages: ~Copyable {
         try handle.rawBytes(at: (number - 1) * byteCount, count: byteCount)
     }
 
-    /// The number of whole pages in the file; a partial page at its end does not count.
+    /// The number of whole pages in the file; a partial page at its end does not count. Throws
+    /// `.io` if the size of the file cannot be read.
     borrowing func count() throws(StoreError) -> Int { try handle.rawByteCount() / byteCount }
 
     borrowing func authenticates(_ page: ArraySlice<UInt8>, number: Int) -> Bool {

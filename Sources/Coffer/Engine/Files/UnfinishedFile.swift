@@ -150,8 +150,12 @@ final class MakerLock: Sendable {
     private let descriptor: Int32
     private let path: String
 
-    /// - Parameter descriptor: The file, open and not locked yet. This object closes it at the end
-    ///   of its lifetime.
+    /// Makes an object that can lock a file; `take()` locks it.
+    ///
+    /// - Parameters:
+    ///   - descriptor: The file, open and not locked yet. This object closes it at the end of its
+    ///     lifetime.
+    ///   - path: The path of that file.
     init(descriptor: Int32, path: String) {
         self.descriptor = descriptor
         self.path = path

@@ -333,7 +333,7 @@ extension Handle {
 
     /// Runs `work`, and marks the schema suspect if `work` read more than `pageCount` pages from
     /// disk: it may have loaded a schema that nothing checked. Inside a transaction, only runs
-    /// `work`.
+    /// `work`. Returns and throws what `work` does.
     ///
     /// - Parameter pageCount: How many pages `work` reads without loading a schema.
     func guardingSchema<T>(pageCount: Int32 = 0, _ work: () throws -> T) rethrows -> T {

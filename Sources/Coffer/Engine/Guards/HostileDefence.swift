@@ -32,7 +32,7 @@ enum HostileDefence {
         (SQLITE_LIMIT_WORKER_THREADS, 0),
     ]
 
-    /// Replaces the refused functions by ones that fail.
+    /// Replaces the refused functions by ones that fail. Throws the engine's error.
     ///
     /// SQLite does not ask the authorizer about functions in a CHECK, nor on SQLCipher 3 in a
     /// DEFAULT. On SQLCipher 4 a CHECK can register a tokenizer, which is code at an address, even

@@ -47,7 +47,7 @@ enum ZeroPageCheck {
     }
 
     /// Extends the main file's check to a WAL that a change of the journal mode has opened. Does
-    /// nothing if the main file is not checked.
+    /// nothing if the main file is not checked. Throws as `install(on:schema:)`.
     static func followJournalMode(of handle: Handle) throws(StoreError) {
         guard try Engine.capabilities.cipherMajorVersion < 4,
             let methods = try files(of: handle, "main").first?.pointee.pMethods, isCopy(methods)
@@ -56,7 +56,7 @@ enum ZeroPageCheck {
     }
 
     /// Ends the check of the database `schema` if its file has `auto_vacuum`: SQLite itself may
-    /// then leave pages of zeros at the end of the file.
+    /// then leave pages of zeros at the end of the file. Throws errors of reading the pragma.
     static func removeIfAutoVacuum(on handle: Handle, schema: String = "main") throws(StoreError) {
         guard try Engine.capabilities.cipherMajorVersion < 4,
             try handle.firstInteger("PRAGMA \(try schema.quotedIdentifier()).auto_vacuum") != 0
@@ -73,7 +73,8 @@ enum ZeroPageCheck {
         }
     }
 
-    /// The database's file, and its WAL or journal if that is open.
+    /// The file of the database `schema`, and its WAL or journal if that is open. Throws the
+    /// engine's error if there is no such database.
     private static func files(
         of handle: Handle, _ schema: String
     ) throws(StoreError) -> [UnsafeMutablePointer<sqlite3_file>] {

@@ -10,7 +10,7 @@ struct Diagnosis {
     let profiles: [CipherProfile]
 
     /// One of the profiles with another page size, if the MAC of page 1 fits in it; `nil` if it
-    /// fits in none.
+    /// fits in none. Throws errors of reading page 1 and of deriving a key.
     ///
     /// - Complexity: O(1). No new key is derived: neither the key nor the MAC's key depends on the
     ///   page size.
@@ -24,7 +24,8 @@ struct Diagnosis {
         return nil
     }
 
-    /// The profile of SQLCipher 1 or 2 that fits page 1, `nil` if none does.
+    /// The profile of SQLCipher 1 or 2 that fits page 1, `nil` if none does. Throws errors of
+    /// reading page 1 and of deriving a key.
     ///
     /// - Complexity: One derivation of 4 000 rounds for a passphrase, about 2 ms.
     func olderFormat(key: borrowing StoreKey) throws(StoreError) -> CipherProfile? {
@@ -100,7 +101,7 @@ struct Diagnosis {
 
     /// Whether page 1 decrypts to a header with the page size of the profile; `false` if the file
     /// is shorter. Without a MAC the header must be convincing: five of its bytes are known, and a
-    /// sixth nearly.
+    /// sixth nearly. Throws errors of reading page 1 and of deriving a key.
     private func hasHeader(
         of profile: CipherProfile, key: borrowing StoreKey
     ) throws(StoreError) -> Bool {

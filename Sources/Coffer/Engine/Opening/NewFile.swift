@@ -45,8 +45,9 @@ package struct NewFile: ~Copyable {
         }
     }
 
-    /// - Throws: `.damaged` if a non-empty WAL or journal exists: SQLite would replay it into the
-    ///   new file.
+    /// Refuses a path with a non-empty WAL or journal, which SQLite would replay into the new file.
+    ///
+    /// - Throws: `.damaged` if there is one.
     private static func requireNoPendingChanges(_ file: FileLocation) throws(StoreError) {
         guard !file.hasPendingChanges else {
             throw StoreError(
@@ -62,8 +63,8 @@ package struct NewFile: ~Copyable {
 
     /// Gives the file its final name. The file must be closed and synced.
     ///
-    /// - Returns: `false` if another file has that name: it stays, and the temporary file is removed
-    ///   when this value ends.
+    /// - Returns: `false` if another file has that name: it stays, and the temporary file is
+    ///   removed when this value ends.
     /// - Throws: `.io` if the file cannot be renamed.
     package borrowing func adopt() throws(StoreError) -> Bool {
         try file.adopt(temporary.path)

@@ -114,9 +114,11 @@ struct Opening {
         return handle
     }
 
-    /// - Throws: `.damaged` if a journal or WAL next to the file has another page size than the
-    ///   profile. It was never this file's, since a store's page size does not change. SQLCipher
-    ///   3.4.1 crashes when it plays back a smaller one.
+    /// Refuses a journal or WAL next to the file whose page size differs from the profile's. It was
+    /// never this file's, since a store's page size does not change. SQLCipher 3.4.1 crashes when
+    /// it plays back a smaller one.
+    ///
+    /// - Throws: `.damaged` for such a journal or WAL.
     private func requireOwnJournal(_ profile: CipherProfile) throws(StoreError) {
         guard let pageByteCount = file.pendingPageByteCount(),
             pageByteCount != profile.pageByteCount
@@ -131,6 +133,7 @@ struct Opening {
     }
 
     /// The first of the profiles to try in which the MAC of page 1 fits; `nil` if it fits in none.
+    /// Throws errors of reading page 1 and of deriving a key.
     ///
     /// No lock is held, so another process may be in the middle of writing the page: a page that
     /// fails is read again. While it is being written, a WAL or journal exists next to the file.
@@ -252,6 +255,8 @@ struct Opening {
 }
 
 extension CipherProfile {
+    /// Refuses a profile in which Coffer neither opens nor makes stores.
+    ///
     /// - Throws: `.misuse` for a profile that is read only to be upgraded.
     func requireOpenable() throws(StoreError) {
         guard isOpenable else {

@@ -157,7 +157,8 @@ struct PhysicalOpen {
         if role != .writer, role != .privateDatabase { try handle.run("PRAGMA query_only = ON") }
     }
 
-    /// The value of `PRAGMA synchronous` for the configured durability.
+    /// The value of `PRAGMA synchronous` for the configured durability: `NORMAL`, `FULL` with a WAL
+    /// or `EXTRA`. Throws errors of reading the journal mode.
     ///
     /// FULL is enough for a WAL. A rollback journal is deleted to commit, and FULL does not sync
     /// the folder then. A power loss brings the journal back, and it undoes an acknowledged commit.
@@ -168,8 +169,10 @@ struct PhysicalOpen {
         return try handle.journalMode() == .wal ? "FULL" : "EXTRA"
     }
 
-    /// - Throws: `.readOnly` if SQLite has opened the file for reading only, which it does silently
-    ///   if it may not write the file.
+    /// Refuses a handle that SQLite has opened for reading only, which it does silently if it may
+    /// not write the file.
+    ///
+    /// - Throws: `.readOnly` for such a handle.
     private func requireWritable(_ handle: Handle) throws(StoreError) {
         guard sqlite3_db_readonly(handle.db, "main") == 1 else { return }
         throw file.notWritable

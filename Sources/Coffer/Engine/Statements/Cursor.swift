@@ -29,7 +29,8 @@ public final class Cursor {
     /// The names of the columns, in order; known before the first row.
     public var columnNames: [String] { statement.columnNames }
 
-    /// Position of a column by name, as `Statement.columnIndex(of:)`.
+    /// Position of a column by name, counted from 0, as `Statement.columnIndex(of:)`; `nil` if
+    /// there is no such column.
     public func columnIndex(of name: String) -> Int? { statement.columnIndex(of: name) }
 
     /// Whether it has a current row, which `value(at:)` and the like read.

@@ -111,7 +111,8 @@ public struct Row: Sendable {
 
 /// Two rows are equal if their columns have the same names and values, in the same order.
 extension Row: Equatable {
-    /// Compares names by their bytes, as SQLite does.
+    /// Whether both rows have the same values and column names, in the same order. Compares names
+    /// by their bytes, as SQLite does.
     public static func == (left: Row, right: Row) -> Bool {
         left.values == right.values
             && left.columns.names.elementsEqual(right.columns.names) { SQLText($0) == SQLText($1) }

@@ -43,7 +43,8 @@ private struct RowValueDecoder: Decoder {
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    /// A `ValueConvertible` type reads one value; every other type chooses its container.
+    /// The row as a value of a type. A `ValueConvertible` type is read from the first column; every
+    /// other type chooses its container. Throws `.mismatch` without columns, and as the type does.
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
         type is any ValueConvertible.Type ? try first().decode(type) : try T(from: self)
     }

@@ -99,7 +99,7 @@ enum SQLCompiler {
     }
 
     /// Whether the bytes hold only space, comments and semicolons, as the engine's own parser finds
-    /// it. False for bytes with a NUL.
+    /// it. False for bytes with a NUL. Throws as `Handle.compiling`.
     private static func hasNoStatement(
         _ handle: Handle, _ bytes: UnsafeBufferPointer<UInt8>
     ) throws(StoreError) -> Bool {

@@ -214,8 +214,8 @@ public final class Statement {
         return false
     }
 
-    /// Checks that a step is allowed now. At the begin of a run, opens a transaction for a
-    /// statement outside one.
+    /// Checks that a step is allowed now. When a run begins, opens a transaction for a statement
+    /// outside one.
     ///
     /// - Throws: `.closed`; as `requireUnlent()` and `Connection.statementWillStep(_:)`.
     @inline(never)
@@ -318,7 +318,9 @@ public final class Statement {
         try connection?.statementEnded(self)
     }
 
-    /// - Throws: `.readOnly` if the statement changes anything.
+    /// Checks that the statement changes nothing.
+    ///
+    /// - Throws: `.readOnly` if it may change anything.
     func requireReadOnly() throws(StoreError) {
         guard isReadOnly else {
             throw StoreError(

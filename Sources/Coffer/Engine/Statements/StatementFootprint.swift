@@ -71,7 +71,8 @@ private final class SchemaRoots {
                 """, isReadOnly: true) != nil
     }
 
-    /// The roots in the schema as the open transaction sees it.
+    /// The roots in the schema as the open transaction sees it. Throws errors of reading the
+    /// schema.
     static func of(_ connection: Connection) throws(StoreError) -> SchemaRoots {
         let id = ObjectIdentifier(SchemaRoots.self)
         if let known = try connection.attachment(id) as? SchemaRoots { return known }

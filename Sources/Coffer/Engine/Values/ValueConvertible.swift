@@ -147,7 +147,7 @@ extension [UInt8]: ValueConvertible {
 
 extension Date: ValueConvertible {
     /// Seconds since 1970 as a real, so that SQL's own date functions read them. Exact to the
-    /// microsecond: `Date` itself counts from 2001, and the sum is rounded.
+    /// microsecond: `Date` itself counts from 2001, and the sum is rounded. `.mismatch` for NaN.
     public func asValue() throws(StoreError) -> Value { try timeIntervalSince1970.asValue() }
 
     /// The date of a number of seconds since 1970; `.mismatch` for a text, a blob and NULL.
@@ -208,7 +208,7 @@ extension Decimal: ValueConvertible {
 }
 
 extension Optional: ValueConvertible where Wrapped: ValueConvertible {
-    /// NULL for `nil`; otherwise the SQL value of the wrapped value.
+    /// NULL for `nil`; otherwise the SQL value of the wrapped value. Throws as its type does.
     public func asValue() throws(StoreError) -> Value {
         guard let self else { return .null }
         return try self.asValue()
@@ -221,7 +221,7 @@ extension Optional: ValueConvertible where Wrapped: ValueConvertible {
 }
 
 extension ValueConvertible where Self: RawRepresentable, RawValue: ValueConvertible {
-    /// The raw value's SQL value.
+    /// The raw value's SQL value. Throws as the raw type does.
     public func asValue() throws(StoreError) -> Value { try rawValue.asValue() }
 
     /// The case with this raw value; `.mismatch` if there is none, or if the value does not fit the
