@@ -13,14 +13,14 @@ extension Connection {
     /// Transactions are shared too: inside one that the owner has begun, `transaction(_:_:)` throws
     /// `.misuse`.
     ///
-    /// Coffer probes and authorizes its own statements as always. Unlike on files that it opens
-    /// itself, it leaves these settings as the owner made them: journal mode, synchronous, busy
-    /// timeout, foreign keys, `temp_store`, cache, limits and the defence against hostile schemas.
-    /// Coffer replaces the owner's authorizer until `close()`; after that the handle has none.
-    /// `trace` replaces the owner's trace. The key cannot be changed or shown through the
-    /// connection, nor the pages copied. Coffer also probes files that the owner attaches: while
-    /// one is attached, each transaction and each new statement reads the schemas of all files to
-    /// the last byte.
+    /// Coffer checks the SQL and the pages of its own statements as always. Unlike on files that it
+    /// opens itself, it leaves these settings as the owner made them: journal mode, synchronous,
+    /// busy timeout, foreign keys, `temp_store`, cache, limits and the defence against hostile
+    /// schemas. Coffer replaces the owner's authorizer until `close()`; after that the handle has
+    /// none. `trace` replaces the owner's trace. The key cannot be changed or shown through the
+    /// connection, nor the pages copied. Coffer also checks the pages of files that the owner
+    /// attaches: while one is attached, each transaction and each new statement reads the schemas
+    /// of all files to the last byte.
     ///
     /// On SQLCipher 4 a rollback of the owner's without WAL may leave page 1 misread, rarely: reads
     /// then report damage until the owner calls `sqlite3_db_release_memory`. Coffer calls it after

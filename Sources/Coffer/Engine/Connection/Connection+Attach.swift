@@ -9,18 +9,19 @@ extension Connection {
     /// try connection.execute("INSERT INTO archive.note SELECT * FROM note WHERE old")
     /// ```
     ///
-    /// Coffer probes reads of the file as it probes those of the main file. The file must exist,
-    /// and keeps its journal mode. A transaction over two files survives a process crash as a whole
-    /// only if both have a rollback journal. With a WAL, one file may keep its changes while the
-    /// other loses them. See <https://www.sqlite.org/lang_attach.html>.
+    /// Coffer checks the pages read from the file as it checks those of the main file. The file
+    /// must exist, and keeps its journal mode. A transaction over two files survives a process
+    /// crash as a whole only if both have a rollback journal. With a WAL, one file may keep its
+    /// changes while the other loses them. See <https://www.sqlite.org/lang_attach.html>.
     ///
     /// - Parameters:
     ///   - path: The file.
     ///   - name: Its name in SQL; not `main`, `temp`, or the name of another attached file.
     ///   - key: The file's key.
-    /// - Throws: `StoreError` `.wrongKey`, `.notEncrypted`, `.notFound`, `.damaged` and other
-    ///   errors of opening; `.misuse` for a name in use, for a file that this connection already
-    ///   has, inside a transaction, and while a statement has a current row.
+    /// - Throws: `StoreError` `.notFound` if there is no file; `.wrongKey`, `.notEncrypted`,
+    ///   `.damaged` and other errors of `setKey(_:)`; `.sql` for an empty name or one with NUL;
+    ///   `.misuse` for a name in use, for a file that this connection already has, inside a
+    ///   transaction, and while a statement has a current row. The file is then not attached.
     /// - Note: The corresponding SQL is `ATTACH`, with the key as a bound value.
     public func attach(_ path: String, as name: String, key: borrowing StoreKey) throws {
         let handle = try requireNoTransaction()

@@ -8,9 +8,11 @@ extension Connection {
         get throws { try headerNumber("user_version") }
     }
 
-    /// Sets the number that a program gives its schema, as part of the surrounding transaction.
+    /// Sets the number that a program gives its schema, as part of the open transaction; outside
+    /// one it is committed at once.
     ///
-    /// - Throws: `StoreError` `.readOnly`, `.busy`, `.full`, `.io`.
+    /// - Throws: `StoreError` `.readOnly` if the connection may only read, `.busy` if another
+    ///   connection holds the lock, `.full`, `.io`; `.misuse` before the key is set, `.closed`.
     /// - Note: The corresponding SQL is `PRAGMA user_version`.
     public func setUserVersion(_ version: Int32) throws {
         try perform(SQL(text: "PRAGMA user_version = \(version)"))
@@ -27,10 +29,10 @@ extension Connection {
         get throws { UInt32(bitPattern: try headerNumber("application_id")) }
     }
 
-    /// Sets the number that identifies the program that the file belongs to, as part of the
-    /// surrounding transaction.
+    /// Sets the number that identifies the program that the file belongs to, as part of the open
+    /// transaction; outside one it is committed at once.
     ///
-    /// - Throws: `StoreError` `.readOnly`, `.busy`, `.full`, `.io`.
+    /// - Throws: As `setUserVersion(_:)`.
     /// - Note: The corresponding SQL is `PRAGMA application_id`.
     public func setApplicationID(_ id: UInt32) throws {
         try perform(SQL(text: "PRAGMA application_id = \(Int32(bitPattern: id))"))

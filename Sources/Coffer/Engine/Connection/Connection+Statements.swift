@@ -3,8 +3,9 @@ import CSQLCipher
 extension Connection {
     /// Compiles one statement, to bind and step by hand.
     ///
-    /// - Throws: `StoreError` `.sql` if the text does not compile or holds more than one
-    ///   statement; `.misuse` for a pragma that would carry a key.
+    /// - Throws: `StoreError` `.sql` if the text does not compile or is not exactly one statement;
+    ///   `.misuse` for SQL that Coffer refuses, such as a pragma that would carry a key, and before
+    ///   the key is set; `.damaged` if the schema is damaged; `.closed`.
     /// - Note: The corresponding C functions are `sqlite3_prepare_v2` and `sqlite3_prepare_v3`.
     public func prepare(_ sql: String) throws -> Statement {
         try compile(sql, persistent: true)
@@ -16,8 +17,11 @@ extension Connection {
     /// it throws, nothing happened.
     ///
     /// - Returns: The number of rows that an INSERT, UPDATE or DELETE changed; else 0.
-    /// - Throws: `StoreError` `.sql`, `.constraint`, `.busy`, `.full`, `.io`, `.damaged`,
-    ///   `.misuse` if the number of arguments is wrong.
+    /// - Throws: `StoreError` `.sql` if the text does not compile or is not one statement,
+    ///   `.constraint`, `.busy` if another connection holds a lock for longer than `busyPolicy`
+    ///   waits, `.full`, `.io`; `.damaged` if a page that was read failed authentication;
+    ///   `.cancelled` after an interrupt; `.misuse` if the number of arguments is wrong, or for SQL
+    ///   that Coffer refuses.
     /// - Note: The corresponding C functions are `sqlite3_step` and `sqlite3_changes`.
     @discardableResult
     public func execute(_ sql: SQL) throws -> Int {

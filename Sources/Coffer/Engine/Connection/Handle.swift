@@ -92,13 +92,16 @@ final class Handle {
         return made
     }
 
-    /// Keeps a statement that may be in the middle of a step until the file is closed.
+    /// Finalizes a statement only when the file is closed: it may be in the middle of a step now.
     func finalizeLater(_ statement: OpaquePointer) {
         leftovers.append(statement)
     }
 
     /// Closes the file now, even if others still refer to the handle. All statements must be
     /// finalized before. A database owned by someone else stays open.
+    ///
+    /// Does nothing if the handle is closed. While a statement runs code of the program, the file
+    /// stays open until the handle is deallocated.
     func close() {
         // Code called by a statement must not close the file under it: `deinit` closes it then.
         guard !isClosed, !callback.isRunning else { return }
@@ -112,7 +115,8 @@ final class Handle {
         if isAdopted { giveBack() } else { sqlite3_close_v2(db) }
     }
 
-    /// Removes the settings that Coffer made on a database owned by someone else.
+    /// Detaches the files that Coffer attached to a database owned by someone else, and removes
+    /// Coffer's authorizer, busy handler and trace from it.
     private func giveBack() {
         for name in adoption?.namesToDetach ?? [] {
             guard let quoted = try? name.quotedIdentifier() else { continue }

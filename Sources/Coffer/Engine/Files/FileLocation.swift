@@ -58,12 +58,12 @@ struct FileLocation: Sendable {
         path = base == "/" ? "/\(name)" : "\(base)/\(name)"
     }
 
-    /// The engine's name for a database without a file.
+    /// Takes the engine's name for a database without a file, `:memory:` or empty. Checks nothing.
     init(engineName: String) {
         path = engineName
     }
 
-    /// A path that is absolute already.
+    /// Takes a path that is absolute already. Checks nothing.
     init(resolved path: String) {
         self.path = path
     }
@@ -181,8 +181,8 @@ struct FileLocation: Sendable {
         return end == path.startIndex ? "/" : String(path[..<end])
     }
 
-    /// The number of bytes that this user can still write on the file's file system; `nil` if it
-    /// does not say.
+    /// The number of bytes that this user can still write on the file's file system; `nil` if there
+    /// is no file or the system does not answer.
     func freeByteCount() -> Int? {
         var found = statvfs()
         guard statvfs(path, &found) == 0 else { return nil }
@@ -296,7 +296,7 @@ func sleepBriefly() {
     usleep(10_000)
 }
 
-/// Removes a file that Coffer made; its absence is not an error.
+/// Removes a file that Coffer made. Ignores every failure, such as a file that does not exist.
 func unlinkIfPresent(_ path: String) {
     unlink(path)
 }

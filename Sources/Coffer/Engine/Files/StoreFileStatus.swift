@@ -45,7 +45,9 @@ public struct StoreFileStatus: Sendable, Equatable {
     ///
     /// - Parameter path: The file. It may be open in this process: Coffer reads it through SQLite,
     ///   because closing another descriptor of the file would drop SQLite's locks.
-    /// - Throws: `StoreError` `.notFound`, `.notAStore` for a folder or device, `.io`.
+    /// - Throws: `StoreError` `.notFound` if there is no file, `.notAStore` for a folder or device,
+    ///   `.io` if the file cannot be read; `.misuse` or `.unsupported` for a path that cannot be
+    ///   that of a file, such as an empty one or `:memory:`.
     /// - Complexity: O(1); O(*names in the folder*) if the file has several names.
     public init(path: String) throws {
         try self.init(FileLocation(path))

@@ -7,7 +7,7 @@ extension Engine {
         public let description: String
         private let numbers: [Int]
 
-        /// `nil` if the text does not begin with a number.
+        /// Reads the numbers at the beginning of a text. `nil` if it does not begin with a number.
         public init?(_ text: String) {
             var numbers: [Int] = []
             let leading = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
@@ -22,7 +22,7 @@ extension Engine {
             self.numbers = numbers
         }
 
-        /// Whether the numbers are the same.
+        /// Whether the numbers are the same: 3.4 equals 3.4.0, whatever text follows.
         public static func == (left: Version, right: Version) -> Bool {
             left.numbers == right.numbers
         }

@@ -19,7 +19,7 @@ public struct Location: Sendable, Hashable {
     var mode: OpenMode?
     var vfs: String?
 
-    /// A file.
+    /// A file at a path, which is checked only when it is opened.
     public static func file(_ path: String) -> Location { Location(kind: .file(path)) }
 
     /// In memory, for as long as the connection or store is open.

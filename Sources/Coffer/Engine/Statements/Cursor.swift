@@ -106,10 +106,10 @@ public final class Cursor {
         try statement.withBytes(at: index, body)
     }
 
-    /// Ends the cursor and its transaction, if it has one; safe to call twice.
+    /// Ends the cursor, and commits its transaction if it has one; safe to call twice.
     ///
-    /// - Throws: `StoreError` `.misuse` while a closure reads bytes of its row; it then stays open.
-    ///   Otherwise as `Statement.reset()`; it is closed even so.
+    /// - Throws: `StoreError` `.misuse` while a closure reads bytes of the cursor's row: the cursor
+    ///   then stays open. Otherwise as `Statement.reset()`: the cursor is closed even so.
     /// - Note: The corresponding C function is `sqlite3_finalize`.
     public func close() throws {
         if case .closed = phase { return }

@@ -69,17 +69,17 @@ public struct RowOrder: Sendable, Hashable, ExpressibleByStringLiteral {
     private let column: String
     private let direction: String
 
-    /// Smallest value first, NULL before all others.
+    /// Orders rows by a column: smallest value first, NULL before all others.
     public static func ascending(_ column: String) -> RowOrder {
         RowOrder(column: column, direction: "ASC")
     }
 
-    /// Greatest value first, NULL after all others.
+    /// Orders rows by a column: greatest value first, NULL after all others.
     public static func descending(_ column: String) -> RowOrder {
         RowOrder(column: column, direction: "DESC")
     }
 
-    /// Smallest value first, NULL before all others.
+    /// Orders rows by the column of this name, as `ascending(_:)`.
     public init(stringLiteral column: String) {
         self.init(column: column, direction: "ASC")
     }
@@ -146,7 +146,7 @@ struct ColumnValues: Sendable {
 
     /// The values of a row to be written.
     ///
-    /// - Throws: As the other initialiser; `.misuse` if there are no values.
+    /// - Throws: As `init(_:)`; `.misuse` if there are no values.
     init(row values: [String: (any ValueConvertible)?]) throws(StoreError) {
         guard !values.isEmpty else {
             throw StoreError(.misuse, "no value is given", hint: "Name at least one column.")
@@ -158,7 +158,8 @@ struct ColumnValues: Sendable {
         self.columns = columns
     }
 
-    /// Splits the columns into those with these names and the others.
+    /// Splits the columns into those with these names (`key`) and the others (`rest`). Names that
+    /// differ only in the case of ASCII letters are the same.
     ///
     /// - Throws: `.misuse` if a name has no value or is listed twice, or if there are no names.
     func split(by names: [String]) throws(StoreError) -> (key: ColumnValues, rest: ColumnValues) {

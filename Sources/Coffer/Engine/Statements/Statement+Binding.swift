@@ -162,7 +162,8 @@ extension Statement {
         real.isNaN ? notANumber : sqlite3_bind_double(raw, index, real)
     }
 
-    /// The empty text needs an address, because SQLite binds a null pointer as NULL.
+    /// Binds a copy of a text, and returns the engine's code. The empty text needs an address,
+    /// because SQLite binds a null pointer as NULL.
     @inline(__always)
     static func bind(
         utf8 bytes: UnsafeBufferPointer<UInt8>, to raw: OpaquePointer, at index: Int32

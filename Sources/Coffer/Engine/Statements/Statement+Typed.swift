@@ -12,7 +12,7 @@ import Foundation
 extension Statement {
     // MARK: Arguments
 
-    /// Binds an integer.
+    /// Binds an integer to the placeholder at `index`, counted from 0.
     ///
     /// - Throws: As `bind(_:at:)` of any value.
     /// - Note: The corresponding C function is `sqlite3_bind_int64`.
@@ -21,7 +21,7 @@ extension Statement {
         try bound(sqlite3_bind_int64(raw, Int32(index + 1), value))
     }
 
-    /// Binds an integer.
+    /// Binds an integer to the placeholder at `index`, counted from 0.
     ///
     /// - Throws: As `bind(_:at:)` of any value.
     /// - Note: The corresponding C function is `sqlite3_bind_int64`.
@@ -30,7 +30,7 @@ extension Statement {
         try bound(sqlite3_bind_int64(raw, Int32(index + 1), Int64(value)))
     }
 
-    /// Binds 1 or 0.
+    /// Binds 1 or 0 to the placeholder at `index`, counted from 0.
     ///
     /// - Throws: As `bind(_:at:)` of any value.
     /// - Note: The corresponding C function is `sqlite3_bind_int64`.
@@ -38,7 +38,7 @@ extension Statement {
         try bind(value ? 1 : 0 as Int64, at: index)
     }
 
-    /// Binds a real; NaN is `.mismatch`.
+    /// Binds a real to the placeholder at `index`, counted from 0; NaN is `.mismatch`.
     ///
     /// - Throws: As `bind(_:at:)` of any value.
     /// - Note: The corresponding C function is `sqlite3_bind_double`.
@@ -47,7 +47,7 @@ extension Statement {
         try bound(Self.bind(value, to: raw, at: Int32(index + 1)))
     }
 
-    /// Binds a copy of a text.
+    /// Binds a copy of a text to the placeholder at `index`, counted from 0.
     ///
     /// - Throws: As `bind(_:at:)` of any value.
     /// - Note: The corresponding C function is `sqlite3_bind_text64`.
@@ -57,7 +57,7 @@ extension Statement {
         try bound(text.withUTF8 { Self.bind(utf8: $0, to: raw, at: Int32(index + 1)) })
     }
 
-    /// Binds a copy of a blob.
+    /// Binds a copy of a blob to the placeholder at `index`, counted from 0.
     ///
     /// - Throws: As `bind(_:at:)` of any value.
     /// - Note: The corresponding C function is `sqlite3_bind_blob64`.
@@ -66,7 +66,8 @@ extension Statement {
         try bound(value.withUnsafeBytes { Self.bind(bytes: $0, to: raw, at: Int32(index + 1)) })
     }
 
-    /// Binds a copy of bytes as a blob; a buffer without address is an empty one.
+    /// Binds a copy of bytes as a blob to the placeholder at `index`, counted from 0. A buffer
+    /// without address is an empty blob.
     ///
     /// - Throws: As `bind(_:at:)` of any value.
     /// - Complexity: O(*bytes*).
@@ -76,7 +77,8 @@ extension Statement {
         try bound(Self.bind(bytes: bytes, to: raw, at: Int32(index + 1)))
     }
 
-    /// Binds a copy of UTF-8 as a text; a buffer without address is an empty one.
+    /// Binds a copy of UTF-8 as a text to the placeholder at `index`, counted from 0. A buffer
+    /// without address is an empty text.
     ///
     /// - Throws: As `bind(_:at:)` of any value; `.mismatch` for bytes that are not UTF-8, which
     ///   leaves the arguments unchanged.
@@ -90,7 +92,7 @@ extension Statement {
         try bound(Self.bind(utf8: bytes, to: raw, at: Int32(index + 1)))
     }
 
-    /// Binds NULL.
+    /// Binds NULL to the placeholder at `index`, counted from 0.
     ///
     /// - Throws: As `bind(_:at:)` of any value.
     /// - Note: The corresponding C function is `sqlite3_bind_null`.
@@ -126,7 +128,7 @@ extension Statement {
 
     // MARK: Columns
 
-    /// The current row's integer in a column.
+    /// The current row's integer in a column, counted from 0.
     ///
     /// - Throws: As `value(at:as:)` of any type.
     /// - Note: The corresponding C function is `sqlite3_column_int64`.
@@ -138,7 +140,7 @@ extension Statement {
         return sqlite3_value_int64(value)
     }
 
-    /// The current row's integer in a column.
+    /// The current row's integer in a column, counted from 0.
     ///
     /// - Throws: As `value(at:as:)` of any type.
     /// - Note: The corresponding C function is `sqlite3_column_int64`.
@@ -148,7 +150,7 @@ extension Statement {
         return exact
     }
 
-    /// The current row's number in a column.
+    /// The current row's number in a column, counted from 0.
     ///
     /// - Throws: As `value(at:as:)` of any type.
     /// - Note: The corresponding C function is `sqlite3_column_double`.
@@ -160,7 +162,7 @@ extension Statement {
         return sqlite3_value_double(value)
     }
 
-    /// The current row's text in a column.
+    /// The current row's text in a column, counted from 0.
     ///
     /// - Throws: As `value(at:as:)` of any type.
     /// - Complexity: O(*bytes*).
@@ -173,7 +175,7 @@ extension Statement {
         return try Self.text(of: value)
     }
 
-    /// The current row's blob in a column.
+    /// The current row's blob in a column, counted from 0.
     ///
     /// - Throws: As `value(at:as:)` of any type.
     /// - Complexity: O(*bytes*).

@@ -76,7 +76,8 @@ public final class Statement {
         self.init(handle: handle, sql: sql, compiled: raw)
     }
 
-    /// Takes over a statement that was just compiled: the authorizer must still know what it saw.
+    /// Takes over a statement that was just compiled. Must come before the next compilation:
+    /// `isControl`, `transactionVerb` and `changesSchema` are the authorizer's findings.
     init(handle: Handle, sql: String, compiled: OpaquePointer) {
         self.handle = handle
         self.sql = sql
@@ -282,7 +283,8 @@ public final class Statement {
         return probed?.with(sql: sql) ?? error
     }
 
-    /// Reads page 1 again after SQLite has rolled back what the statement did before it failed.
+    /// Reads page 1 again after SQLite has rolled back what the statement did before it failed. If
+    /// that fails, ends all running statements, and tries once more.
     private func rolledBack() {
         guard let connection, !handle.isClosed, implicitID == 0 else { return }
         if isControl, !handle.isInTransaction { handle.transactionMayHaveRolledBack() }
@@ -411,7 +413,7 @@ public final class Statement {
         return StoreError(.notFound, "the row has no column \(index)", sql: sql)
     }
 
-    /// The current row's value in a column, as a Swift type.
+    /// The current row's value in a column, counted from 0, as a Swift type.
     ///
     /// - Throws: `StoreError` `.mismatch` if the stored value does not fit the type; otherwise as
     ///   `value(at:)`.
