@@ -42,10 +42,10 @@ struct Opening {
 
     /// Opens the file, or creates it if there is none and the mode is `.createIfMissing`.
     ///
-    /// - Throws: As `Connection.setKey(_:)`: for example `.notFound` if there is no file,
-    ///   `.wrongKey`, `.notEncrypted`, `.needsUpgrade` for a format of SQLCipher 1 or 2 unless the
-    ///   file is read to be copied, `.needsNewerEngine` for a profile of SQLCipher 4 on
-    ///   SQLCipher 3, `.misuse` if the configured profile has another page size.
+    /// - Throws: As `Connection.setKey(_:)`. `.notFound` if there is no file and none is created.
+    ///   `.needsUpgrade` for a format of SQLCipher 1 or 2, unless the file is read to be copied.
+    ///   `.needsNewerEngine` for a profile of SQLCipher 4 on SQLCipher 3. `.misuse` if the
+    ///   configured profile has another page size than the file.
     func open(key: borrowing StoreKey) throws(StoreError) -> OpenFile {
         try key.check()
         let capabilities = try Engine.capabilities
