@@ -145,7 +145,7 @@ import Testing
         #expect(
             try fixture.columns(of: "things") == [
                 "text TEXT NOT NULL", "data BLOB NOT NULL", "bytes BLOB NOT NULL",
-                "date REAL NOT NULL", "uuid BLOB NOT NULL", "url TEXT NOT NULL",
+                "date REAL_SINCE_2001 NOT NULL", "uuid BLOB NOT NULL", "url TEXT NOT NULL",
                 "decimal TEXT NOT NULL", "colour TEXT NOT NULL", "level INTEGER",
                 "wrapper TEXT NOT NULL", "tags TEXT NOT NULL", "place TEXT NOT NULL",
                 "list TEXT NOT NULL", "shape TEXT", "dates TEXT NOT NULL",

@@ -63,7 +63,7 @@ import Testing
         #expect(
             try fixture.columns(of: "exemplary") == [
                 "id BLOB NOT NULL KEY 1", "kind TEXT NOT NULL", "shape TEXT NOT NULL", "note TEXT",
-                "maybe TEXT", "list TEXT NOT NULL", "when REAL",
+                "maybe TEXT", "list TEXT NOT NULL", "when REAL_SINCE_2001",
             ])
         try fixture.store.read { tx throws in
             #expect(try tx.fetch(Exemplary.where(\.kind == .bold && \.note == nil)) == [record])

@@ -40,7 +40,7 @@ extension Connection {
     /// - Throws: As `rows(_:)` and `Row.decode(_:dates:)`.
     /// - Complexity: O(*rows*) memory.
     public func rows<T: Decodable>(
-        _ sql: SQL, as type: T.Type, dates: DateEncoding = .unixSeconds
+        _ sql: SQL, as type: T.Type, dates: DateEncoding? = nil
     ) throws -> [T] {
         try rows(sql).map { try $0.decode(type, dates: dates) }
     }
@@ -79,9 +79,10 @@ extension Row {
     func scalar<T: ValueConvertible>(_ type: T.Type) throws(StoreError) -> T? {
         guard let value = self[0], value != .null else { return nil }
         do throws(StoreError) {
-            return try T(value)
+            return try columns.made(value, at: 0, as: type)
         } catch {
-            throw StoreError(error.code, error.message, column: columnNames[0])
+            throw StoreError(
+                error.code, error.message, hint: error.hint, column: columnNames[0])
         }
     }
 }

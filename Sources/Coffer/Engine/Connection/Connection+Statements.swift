@@ -89,7 +89,7 @@ extension Connection {
     func run(
         _ sql: SQL, isReadOnly: Bool = false, _ body: (Statement) throws(StoreError) -> Void
     ) throws(StoreError) {
-        let sql = try sql.checked()
+        let sql = try sql.checked(on: self)
         let statement = try cached(sql.text)
         defer { release(statement) }
         if isReadOnly { try statement.requireReadOnly() }
@@ -152,6 +152,9 @@ extension Statement {
                     error.code, error.message, sql: sql, column: columns.names[Int(index)])
             }
         }
-        return Row(columns: columns, values: values)
+        guard columns.dates == nil, values.contains(where: { $0.seconds != nil }) else {
+            return Row(columns: columns, values: values)
+        }
+        return Row(columns: try datedColumns(), values: values)
     }
 }

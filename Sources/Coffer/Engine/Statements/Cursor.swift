@@ -128,7 +128,7 @@ extension Connection {
     /// - Throws: As `prepare(_:)`, and `.misuse` if an argument is missing.
     /// - Note: The corresponding C function is `sqlite3_prepare_v2`.
     public func cursor(_ sql: SQL) throws -> Cursor {
-        let sql = try sql.checked()
+        let sql = try sql.checked(on: self)
         let statement = try compile(sql.text, persistent: false)
         try statement.bind(sql)
         return Cursor(statement)

@@ -1,12 +1,38 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// The names of a result's columns, shared by its rows.
 final class ColumnNames: Sendable {
     let names: [String]
     /// Whether all names in the file are UTF-8; a repaired name could be mistaken for another.
     let isExact: Bool
 
-    init(_ names: [String], isExact: Bool = true) {
+    /// What each column tells about its dates; `nil` while no row had a real number.
+    let dates: [DateOrigin]?
+
+    init(_ names: [String], isExact: Bool = true, dates: [DateOrigin]? = nil) {
         self.names = names
         self.isExact = isExact
+        self.dates = dates
+    }
+
+    /// The Swift value of an SQL value in a column. A date counts as the column says.
+    ///
+    /// - Throws: `.mismatch` if it does not fit the type.
+    @inline(__always)
+    func made<T: ValueConvertible>(
+        _ value: Value, at index: Int, as type: T.Type
+    ) throws(StoreError) -> T {
+        if T.self == Date.self || T.self == Date?.self, let seconds = value.seconds,
+            let origin = dates?[index],
+            let made = try origin.date(seconds, column: names[index]) as? T
+        {
+            return made
+        }
+        return try T(value)
     }
 
     /// Position of a name, counted from 0: an exact match, else one that differs only in the case
@@ -82,7 +108,7 @@ public struct Row: Sendable {
         guard values.indices.contains(index) else {
             throw StoreError(.notFound, "the row has no column \(index)")
         }
-        return try T(values[index])
+        return try columns.made(values[index], at: index, as: type)
     }
 
     /// The value in a column by name, as a Swift type.
@@ -102,9 +128,9 @@ public struct Row: Sendable {
             throw StoreError(.notFound, "the row has no column named \(name)", column: name)
         }
         do throws(StoreError) {
-            return try T(values[index])
+            return try columns.made(values[index], at: index, as: type)
         } catch {
-            throw StoreError(error.code, error.message, column: name)
+            throw StoreError(error.code, error.message, hint: error.hint, column: name)
         }
     }
 }

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// Selects rows of a table: rows whose columns have the given values, or all rows.
 ///
 /// ```swift
@@ -47,14 +53,15 @@ public struct RowFilter: Sendable, ExpressibleByDictionaryLiteral {
     ///
     /// - Throws: `.misuse` if the filter names no column or one twice, `.mismatch` for a value that
     ///   cannot be stored, `.sql` for an invalid name.
-    func clause(table quotedTable: String) throws(StoreError) -> SQL {
+    func clause(table: String) throws(StoreError) -> SQL {
         guard let columns = try columns?.get() else { return "" }
+        let quotedTable = try table.quotedIdentifier()
         var sql = SQL(text: " WHERE ")
         for (index, column) in columns.columns.enumerated() {
             if index > 0 { sql.append(" AND ") }
             // Qualified, because SQLite takes a quoted name that is not a column for a text.
             sql.append(SQL(text: "\(quotedTable).\(column.quotedName)"))
-            sql.append(column.value == .null ? " IS NULL" : " = \(column.value)")
+            sql.append(column.value == .null ? SQL(text: " IS NULL") : column.sql(" = ?", table))
         }
         return sql
     }
@@ -110,6 +117,15 @@ struct ColumnValues: Sendable {
         let name: String
         let quotedName: String
         let value: Value
+        /// Whether the value is a date that counts from 2001.
+        let isDate: Bool
+
+        /// SQL with one `?`, for the value.
+        func sql(_ text: String, _ table: String) -> SQL {
+            var sql = SQL(text: text, arguments: [value])
+            if isDate { sql.dates = [DateArgument(0, table: table, column: name)] }
+            return sql
+        }
     }
 
     /// The number of arguments in one statement that every SQLite accepts.
@@ -132,10 +148,17 @@ struct ColumnValues: Sendable {
                     hint: "Names that differ only in case are the same.", column: name)
             }
             do throws(StoreError) {
+                let date = value as? Date
+                let stored: Value?
+                if let date {
+                    stored = try date.timeIntervalSinceReferenceDate.asValue()
+                } else {
+                    stored = try value?.asValue()
+                }
                 columns.append(
                     Column(
                         name: name, quotedName: try name.quotedIdentifier(),
-                        value: try value?.asValue() ?? .null))
+                        value: stored ?? .null, isDate: date != nil))
             } catch {
                 throw StoreError(error.code, error.message, column: name)
             }
@@ -181,14 +204,21 @@ struct ColumnValues: Sendable {
     }
 
     var names: String { columns.map(\.quotedName).joined(separator: ", ") }
-    var values: [Value] { columns.map(\.value) }
     var placeholders: String { columns.map { _ in "?" }.joined(separator: ", ") }
     var assignments: String { columns.map { "\($0.quotedName) = ?" }.joined(separator: ", ") }
 
-    func insertion(into quotedTable: String) -> SQL {
-        SQL(
-            text: "INSERT INTO \(quotedTable) (\(names)) VALUES (\(placeholders))",
-            arguments: values)
+    func insertion(into table: String) throws(StoreError) -> SQL {
+        let quotedTable = try table.quotedIdentifier()
+        return sql("INSERT INTO \(quotedTable) (\(names)) VALUES (\(placeholders))", table)
+    }
+
+    /// SQL with a `?` for each value.
+    func sql(_ text: String, _ table: String) -> SQL {
+        var sql = SQL(text: text, arguments: columns.map(\.value))
+        for (index, column) in columns.enumerated() where column.isDate {
+            sql.dates.append(DateArgument(index, table: table, column: column.name))
+        }
+        return sql
     }
 }
 

@@ -18,12 +18,13 @@ extension Row {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - dates: How dates are written.
+    ///   - dates: How dates are written. `nil` for `unixSeconds`, or `secondsSince2001` where the
+    ///     column's declared type says so.
     /// - Throws: `StoreError` `.mismatch` naming the column that is missing or does not fit. An
     ///   error of the type's `init(from:)` becomes the `cause`.
     /// - Complexity: O(*columns*) for each property.
     public func decode<T: Decodable>(
-        _ type: T.Type = T.self, dates: DateEncoding = .unixSeconds
+        _ type: T.Type = T.self, dates: DateEncoding? = nil
     ) throws -> T {
         do {
             return try RowValueDecoder(row: self, dates: dates).decode(type)
@@ -38,7 +39,7 @@ extension Row {
 /// The whole row, for types that ask for values by name.
 private struct RowValueDecoder: Decoder {
     let row: Row
-    let dates: DateEncoding
+    let dates: DateEncoding?
 
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
@@ -61,13 +62,13 @@ private struct RowValueDecoder: Decoder {
 
     private func first() throws(StoreError) -> ColumnDecoder {
         guard let value = row[0] else { throw StoreError(.mismatch, "the row has no columns") }
-        return ColumnDecoder(value: value, dates: dates)
+        return ColumnDecoder(row: row, index: 0, value: value, dates: dates)
     }
 }
 
 private struct KeyedRow<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let row: Row
-    let dates: DateEncoding
+    let dates: DateEncoding?
 
     var codingPath: [any CodingKey] { [] }
     var allKeys: [Key] { row.columnNames.compactMap { Key(stringValue: $0) }.filter(contains) }
@@ -79,16 +80,18 @@ private struct KeyedRow<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
     // The generic method meets the requirements for all types.
     func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
-        guard let value = row[key.stringValue] else {
+        guard let index = row.columnIndex(of: key.stringValue), let value = row[index] else {
             throw StoreError(
                 .mismatch, "the result has no column for a property that is not optional",
                 hint: "Select the column, or make the property optional.", column: key.stringValue)
         }
         do {
-            return try ColumnDecoder(value: value, dates: dates).decode(type)
+            return try ColumnDecoder(row: row, index: index, value: value, dates: dates)
+                .decode(type)
         } catch let error as StoreError {
             throw StoreError(
-                error.code, error.message, column: key.stringValue, cause: error.cause)
+                error.code, error.message, hint: error.hint, column: key.stringValue,
+                cause: error.cause)
         } catch {
             throw StoreError(
                 .mismatch, "the stored value could not be decoded", column: key.stringValue,
@@ -120,8 +123,10 @@ private struct KeyedRow<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
 /// One value.
 private struct ColumnDecoder: Decoder, SingleValueDecodingContainer {
+    let row: Row
+    let index: Int
     let value: Value
-    let dates: DateEncoding
+    let dates: DateEncoding?
 
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
@@ -137,7 +142,7 @@ private struct ColumnDecoder: Decoder, SingleValueDecodingContainer {
 
     // The generic method meets the requirements for all types.
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
-        if type == Date.self, let date = try dates.decode(value) as? T { return date }
+        if type == Date.self, let date = try date() as? T { return date }
         if let known = type as? any ValueConvertible.Type {
             guard let made = try known.init(value) as? T else {
                 throw StoreError.mismatch(value, type)
@@ -153,5 +158,13 @@ private struct ColumnDecoder: Decoder, SingleValueDecodingContainer {
     }
 
     /// Thrown and caught in this type: a single value is not enough for the type to decode.
+    private func date() throws(StoreError) -> Date {
+        if let dates { return try dates.decode(value) }
+        guard let seconds = value.seconds, let origin = row.columns.dates?[index] else {
+            return try DateEncoding.unixSeconds.decode(value)
+        }
+        return try origin.date(seconds, column: row.columnNames[index])
+    }
+
     private struct WantsContainer: Error {}
 }

@@ -14,7 +14,7 @@ import Foundation
 /// ```
 public struct SQL: Sendable, ExpressibleByStringInterpolation {
     /// The text, with `?` in place of each argument.
-    public private(set) var text: String
+    public internal(set) var text: String
     /// The arguments for the `?`, in order.
     public private(set) var arguments: [Value]
     /// The arguments for `:a`, `@a` and `$a`, by name without the sign; `nil` if every
@@ -24,6 +24,10 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
     private(set) var isStrict = false
     /// Whether it calls `coffer_value`, the function of `ValueList`.
     var usesLists = false
+    /// Whether an argument is a `Date` of which nobody said from when it counts.
+    private(set) var bindsPlainDate = false
+    /// Arguments for columns that count from 2001 or from 1970, as the file says.
+    var dates: [DateArgument] = []
     /// The first error met while the SQL was made, such as a value that cannot be stored or a
     /// name with two arguments; thrown when the SQL is used.
     var failure: StoreError?
@@ -57,6 +61,7 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
             do throws(StoreError) {
                 if named[name] != nil { throw .twoArguments(for: name) }
                 named[name] = try argument?.asValue() ?? .null
+                if argument is Date { bindsPlainDate = true }
             } catch {
                 failure = failure ?? error
             }
@@ -78,7 +83,9 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
     /// use of the result throws `.misuse`.
     public mutating func append(_ other: SQL) {
         text += other.text
+        dates += other.dates.map { $0.moved(by: arguments.count) }
         arguments += other.arguments
+        bindsPlainDate = bindsPlainDate || other.bindsPlainDate
         failure = failure ?? other.failure
         isStrict = isStrict || other.isStrict
         usesLists = usesLists || other.usesLists
@@ -92,8 +99,9 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
         namedArguments = named
     }
 
-    mutating func append(argument: some ValueConvertible) {
+    mutating func append<V: ValueConvertible>(argument: V) {
         text += "?"
+        if V.self == Date.self || V.self == Date?.self { bindsPlainDate = true }
         do throws(StoreError) {
             arguments.append(try argument.asValue())
         } catch {
@@ -106,6 +114,24 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
     func checked() throws(StoreError) -> SQL {
         if let failure { throw failure.with(sql: text) }
         return self
+    }
+
+    /// The SQL with its dates as the columns of this connection's file hold them.
+    ///
+    /// - Throws: `failure`, with the SQL text, if there is one. `.misuse` for a plain date if the
+    ///   file has columns that count from 2001. Errors of reading the schema.
+    @inline(__always)
+    func checked(on connection: Connection) throws(StoreError) -> SQL {
+        if failure == nil, !bindsPlainDate, dates.isEmpty { return self }
+        return try resolved(on: connection)
+    }
+
+    @inline(never)
+    private func resolved(on connection: Connection) throws(StoreError) -> SQL {
+        var sql = try checked()
+        if bindsPlainDate { try DateColumns.requireCountFrom1970(connection, sql: text) }
+        for date in dates { sql.arguments[date.index] = try date.value(of: sql, connection) }
+        return sql
     }
 
     /// Collects the pieces of an interpolated literal.

@@ -1,5 +1,11 @@
 import CSQLCipher
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 extension Statement {
     /// Binds all arguments, in order.
     ///
@@ -37,6 +43,9 @@ extension Statement {
     /// - Note: The corresponding C functions are `sqlite3_bind_*`.
     public func bind(_ value: some ValueConvertible, at index: Int) throws {
         let raw = try placeholder(index)
+        if value is Date, let connection {
+            try DateColumns.requireCountFrom1970(connection, sql: sql)
+        }
         try bindArgument(try value.asValue(), to: raw, at: Int32(index + 1))
     }
 
@@ -51,7 +60,8 @@ extension Statement {
     public func bind(
         named arguments: [String: (any ValueConvertible)?], isStrict: Bool = false
     ) throws {
-        try bind(try SQL(text: sql, named: arguments, isStrict: isStrict).checked())
+        let named = SQL(text: sql, named: arguments, isStrict: isStrict)
+        try bind(connection.map { try named.checked(on: $0) } ?? named.checked())
     }
 
     /// Makes all arguments NULL. Rewinds the statement.

@@ -369,6 +369,19 @@ public final class Statement {
         return made
     }
 
+    /// The columns, with what they tell about their dates.
+    ///
+    /// - Throws: Errors of reading the schema.
+    @inline(never)
+    func datedColumns() throws(StoreError) -> ColumnNames {
+        let known = columns
+        guard known.dates == nil else { return known }
+        let made = ColumnNames(
+            known.names, isExact: known.isExact, dates: try dateOrigins(count: known.names.count))
+        names = made
+        return made
+    }
+
     /// The current row's value in a column, counted from 0.
     ///
     /// - Throws: `StoreError` `.misuse` if there is no row, `.notFound` if there is no such column,
@@ -424,7 +437,11 @@ public final class Statement {
     }
 
     func column<T: ValueConvertible>(_ index: Int, as type: T.Type) throws(StoreError) -> T {
-        try T(try column(index))
+        let value = try column(index)
+        guard T.self == Date.self || T.self == Date?.self, value.seconds != nil else {
+            return try T(value)
+        }
+        return try datedColumns().made(value, at: index, as: type)
     }
 }
 

@@ -33,7 +33,7 @@ enum ValueList {
 
     /// The offsets of each value and of the end, as 64-bit integers; then the values, each as a
     /// byte of its `Kind` and its bytes.
-    private static func pack(_ values: [Value]) -> Data {
+    static func pack(_ values: [Value]) -> Data {
         var body = Data()
         var places = [Int64(values.count + 1) * 8]
         for value in values {

@@ -12,10 +12,12 @@ import Foundation
 /// ```
 ///
 /// All text is UTC, whatever the user's settings. Reading depends on the storage class: a number is
-/// seconds since 1970 (milliseconds for `unixMilliseconds`) even if the encoding writes text.
+/// seconds since 1970 even if the encoding writes text, unless it is `unixMilliseconds` or
+/// `secondsSince2001`.
 public struct DateEncoding: Sendable {
     private enum Form {
         case seconds
+        case secondsSince2001
         case milliseconds
         /// Written by the pattern, read in any form of ISO 8601.
         case iso8601(DatePattern)
@@ -25,9 +27,14 @@ public struct DateEncoding: Sendable {
 
     private let form: Form
 
-    /// Seconds since 1970 as a real, which SQL's own date functions read. Coffer uses this
-    /// encoding unless another is given.
+    /// Seconds since 1970 as a real, which SQL's own date functions read. Of three dates with
+    /// fractions, about two come back changed in the last bit.
     public static let unixSeconds = DateEncoding(form: .seconds)
+
+    /// Seconds since 1 January 2001 as a real, which is what a `Date` holds: every date comes back
+    /// to the bit. Coffer uses it for new columns of records, with the declared type
+    /// `REAL_SINCE_2001`. In SQL, `datetime(time + 978307200, 'unixepoch')` is the date.
+    public static let secondsSince2001 = DateEncoding(form: .secondsSince2001)
 
     /// Milliseconds since 1970 as an integer, as JavaScript and Java count.
     public static let unixMilliseconds = DateEncoding(form: .milliseconds)
@@ -59,7 +66,7 @@ public struct DateEncoding: Sendable {
     /// The storage class of the values that it writes.
     var storage: Storage {
         switch form {
-        case .seconds: .real
+        case .seconds, .secondsSince2001: .real
         case .milliseconds: .integer
         case .iso8601, .pattern, .unusable: .text
         }
@@ -68,9 +75,14 @@ public struct DateEncoding: Sendable {
     /// Whether the values that it writes sort in order of time.
     var isOrdered: Bool {
         switch form {
-        case .seconds, .milliseconds, .iso8601: true
+        case .seconds, .secondsSince2001, .milliseconds, .iso8601: true
         case .pattern, .unusable: false
         }
+    }
+
+    /// Whether it is `secondsSince2001`.
+    var countsFrom2001: Bool {
+        if case .secondsSince2001 = form { true } else { false }
     }
 
     private init(form: Form) {
@@ -97,6 +109,7 @@ public struct DateEncoding: Sendable {
     func encode(_ date: Date) throws(StoreError) -> Value {
         switch form {
         case .seconds: return try date.asValue()
+        case .secondsSince2001: return try date.timeIntervalSinceReferenceDate.asValue()
         case .milliseconds:
             guard let count = Int64(exactly: (date.timeIntervalSince1970 * 1000).rounded()) else {
                 throw StoreError(.mismatch, "the date does not fit milliseconds in 64 bits")
@@ -131,15 +144,18 @@ public struct DateEncoding: Sendable {
     }
 
     private func date(ofNumber number: Double) -> Date {
-        if case .milliseconds = form { return Date(timeIntervalSince1970: number / 1000) }
-        return Date(timeIntervalSince1970: number)
+        switch form {
+        case .milliseconds: Date(timeIntervalSince1970: number / 1000)
+        case .secondsSince2001: Date(timeIntervalSinceReferenceDate: number)
+        default: Date(timeIntervalSince1970: number)
+        }
     }
 
     /// The date that a text stands for; `nil` if it has another form. For seconds and milliseconds
     /// the text is a number, because a column of type TEXT makes a text of a number.
     private func date(ofText text: String) -> Date? {
         switch form {
-        case .seconds, .milliseconds:
+        case .seconds, .secondsSince2001, .milliseconds:
             return Double(text).flatMap { $0.isFinite ? date(ofNumber: $0) : nil }
         case .iso8601: return CivilTime(iso8601: text)?.date
         case .pattern(let pattern): return pattern.time(of: text)?.date

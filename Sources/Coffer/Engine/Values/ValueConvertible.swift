@@ -148,6 +148,7 @@ extension [UInt8]: ValueConvertible {
 extension Date: ValueConvertible {
     /// Seconds since 1970 as a real, so that SQL's own date functions read them. Exact to the
     /// microsecond: `Date` itself counts from 2001, and the sum is rounded. `.mismatch` for NaN.
+    /// A record's columns hold the count from 2001: see `DateEncoding.secondsSince2001`.
     public func asValue() throws(StoreError) -> Value { try timeIntervalSince1970.asValue() }
 
     /// The date of a number of seconds since 1970; `.mismatch` for a text, a blob and NULL.

@@ -16,6 +16,8 @@ struct BindingState {
     var isRefused = false
     /// Whether the record encodes a column piece by piece.
     var hasTrees = false
+    /// The columns whose dates count from 2001; those of the others count from 1970.
+    var since2001 = ColumnSet()
     /// Whether the file stores texts as UTF-16, to which SQLite converts some texts with loss.
     var isUTF16 = false
     var owner: Unmanaged<RowEncoder>?
@@ -66,6 +68,13 @@ struct BindingState {
         guard !value.isNaN else { throw notANumber(entry) }
         let code = sqlite3_bind_double(statement, try column(entry, .real), value)
         guard code == SQLITE_OK else { throw failure(code, entry) }
+    }
+
+    @inline(__always)
+    mutating func bind(_ value: Date, _ entry: Int32) throws {
+        let isSince2001 = since2001.contains(entry >> 2)
+        try bind(
+            isSince2001 ? value.timeIntervalSinceReferenceDate : value.timeIntervalSince1970, entry)
     }
 
     /// Copies the bytes before calling SQLite, so that the text need not be kept alive.

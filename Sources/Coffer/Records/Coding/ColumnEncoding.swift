@@ -37,11 +37,20 @@ public struct ColumnEncoding: Sendable {
         if case .date(let encoding) = form { encoding.isOrdered } else { true }
     }
 
-    /// Converts a value from Coffer's usual form to the column's form.
+    /// The encoding of dates; `nil` for another type.
+    var dates: DateEncoding? {
+        if case .date(let encoding) = form { encoding } else { nil }
+    }
+
+    /// Whether its dates count from 2001, as those of new columns do.
+    var countsFrom2001: Bool { dates?.countsFrom2001 ?? false }
+
+    /// Converts a value from Coffer's usual form to the column's form. The usual form of a date is
+    /// seconds since 2001.
     func stored(_ value: Value) throws(StoreError) -> Value {
         switch (form, value) {
         case (.date(let encoding), .real(let seconds)):
-            return try encoding.encode(Date(timeIntervalSince1970: seconds))
+            return try encoding.encode(Date(timeIntervalSinceReferenceDate: seconds))
         case (.uuidText, .blob(let bytes)):
             return .text(try UUID(.blob(bytes)).uuidString)
         default: return value
@@ -52,7 +61,8 @@ public struct ColumnEncoding: Sendable {
     func usual(_ stored: Value) throws(StoreError) -> Value {
         switch (form, stored) {
         case (_, .null): return .null
-        case (.date(let encoding), _): return try encoding.decode(stored).asValue()
+        case (.date(let encoding), _):
+            return .real(try encoding.decode(stored).timeIntervalSinceReferenceDate)
         case (.uuidText, .text(let text)):
             guard let uuid = UUID(uuidString: text) else {
                 throw StoreError(.mismatch, "a text is not a UUID")
@@ -64,9 +74,44 @@ public struct ColumnEncoding: Sendable {
 }
 
 extension RecordColumn {
-    /// Converts a value from Coffer's usual form to the column's form.
-    func stored(_ value: Value) throws(StoreError) -> Value {
-        try encoding?.stored(value) ?? value
+    /// Whether a new column for it counts dates from 2001.
+    var countsFrom2001IfNew: Bool { encoding?.countsFrom2001 ?? (coding == .date) }
+
+    /// The declared type of a new column.
+    var declaredType: String {
+        countsFrom2001IfNew ? DateColumns.declaredType : storage.sqlType
+    }
+}
+
+extension RecordPlan {
+    /// The columns of the type's table that count from 2001, as the file declares them, or as the
+    /// type's encodings do. For a missing table, as it would be made.
+    ///
+    /// - Throws: `.mismatch` if the type declares another encoding of dates for such a column.
+    ///   Errors of reading the schema.
+    func columnsFrom2001(_ connection: Connection) throws(StoreError) -> ColumnSet {
+        let found = try DateColumns.of(connection).columns(of: table, connection)
+        guard let found else { return columnsFrom2001IfNew }
+        var positions: [Int] = []
+        for (position, column) in columns.enumerated() {
+            let isDeclaredSo = found.contains(column.name.asciiLowercased)
+            guard isDeclaredSo || column.encoding?.countsFrom2001 == true else { continue }
+            if column.type == Date.self, column.encoding?.countsFrom2001 == false {
+                throw StoreError(
+                    .mismatch,
+                    "static var encodings of \(typeName) gives a date another form than the "
+                        + "column, which is declared as \(DateColumns.declaredType)",
+                    hint: "Leave the property out of static var encodings.", table: table,
+                    column: column.name)
+            }
+            positions.append(position)
+        }
+        return ColumnSet(positions)
+    }
+
+    /// The columns that count from 2001 in a table that Coffer makes.
+    var columnsFrom2001IfNew: ColumnSet {
+        ColumnSet(columns.indices.filter { columns[$0].countsFrom2001IfNew })
     }
 }
 

@@ -1,6 +1,7 @@
 /// The values of some of a record's columns, in the order of its plan.
 ///
-/// They are exactly the values that a row would hold, but no table is needed.
+/// They are exactly the values that a row would hold, but no table is needed. Dates without a
+/// `ColumnEncoding` count from 2001.
 enum RecordValues {
     /// - Parameter positions: Which columns; the others are NULL.
     static func of<R: Record>(_ record: R, at positions: [Int]) throws(StoreError) -> [Value] {
@@ -62,7 +63,8 @@ private final class ColumnValueEncoder: Encoder {
         func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
             guard let column = state.columns[key.stringValue] else { return }
             do {
-                state.values[column.name] = try column.stored(value, by: ScalarEncoder())
+                state.values[column.name] = try column.stored(
+                    value, by: ScalarEncoder(), countingFrom2001: true)
             } catch let error as StoreError {
                 throw error.with(table: state.table, column: column.name)
             }

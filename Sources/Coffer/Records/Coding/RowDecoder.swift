@@ -33,8 +33,10 @@ final class RowDecoder: Decoder {
     ///   - names: The columns of the rows, in order. They may differ from the plan's.
     ///   - key: The column of the key, if it is a single one.
     ///   - stored: The stored properties of the decoded type; `nil` decodes by its `init(from:)`.
+    ///   - since2001: The columns of the rows whose dates count from 2001.
     init(
-        _ plan: RecordPlan, names: [String], key: String? = nil, stored: StoredProperties? = nil
+        _ plan: RecordPlan, names: [String], key: String? = nil, stored: StoredProperties? = nil,
+        since2001: ColumnSet
     ) {
         table = plan.table
         self.names = names
@@ -48,6 +50,7 @@ final class RowDecoder: Decoder {
         state = .allocate(capacity: 1)
         state.initialize(to: RowState())
         state.pointee.hasEncodings = encodings.contains { $0 != nil }
+        state.pointee.since2001 = since2001
         // Unretained, because this object's `deinit` frees the state.
         state.pointee.owner = Unmanaged.passUnretained(self)
     }
@@ -184,14 +187,18 @@ final class RowDecoder: Decoder {
         do {
             if let encoding = encodings[Int(column)], encoding.type == type {
                 let usual = try encoding.usual(try state.pointee.value(column))
-                return try ScalarDecoder(usual).decode(type)
+                return try ScalarDecoder(usual, countingFrom2001: true).decode(type)
             }
+            let isFrom2001 = state.pointee.since2001.contains(column)
             switch coding(of: type) {
             case .json:
                 return try JSONText.decode(type, from: try state.pointee.textData(column, type))
-            case .single: return try T(from: ScalarDecoder(try state.pointee.value(column)))
+            case .single:
+                let value = try state.pointee.value(column)
+                return try T(from: ScalarDecoder(value, countingFrom2001: isFrom2001))
             default:
-                return try ScalarDecoder(try state.pointee.value(column)).decode(type)
+                let value = try state.pointee.value(column)
+                return try ScalarDecoder(value, countingFrom2001: isFrom2001).decode(type)
             }
         } catch {
             throw failure(error, column, type)

@@ -28,9 +28,10 @@ final class RowEncoder: Encoder {
     ///   - stored: The stored properties of the record type; `nil` binds by its `encode(to:)`.
     ///   - chosen: The positions of the columns that get a value; `nil` for all.
     ///   - isUTF16: Whether the file stores texts as UTF-16.
+    ///   - since2001: The columns whose dates count from 2001.
     init(
         plan: RecordPlan, stored: StoredProperties? = nil, chosen: Set<Int>? = nil,
-        isUTF16: Bool = false
+        isUTF16: Bool = false, since2001: ColumnSet
     ) {
         self.plan = plan
         self.stored = chosen.flatMap { stored?.only($0) } ?? stored
@@ -44,6 +45,7 @@ final class RowEncoder: Encoder {
         state = .allocate(capacity: 1)
         state.initialize(to: BindingState())
         state.pointee.isUTF16 = isUTF16
+        state.pointee.since2001 = since2001
         // Unretained, because this object's `deinit` frees the state.
         state.pointee.owner = Unmanaged.passUnretained(self)
     }
@@ -51,7 +53,8 @@ final class RowEncoder: Encoder {
     /// An encoder that binds these columns and ignores the others.
     func only(_ positions: [Int]) -> RowEncoder {
         RowEncoder(
-            plan: plan, stored: stored, chosen: Set(positions), isUTF16: state.pointee.isUTF16)
+            plan: plan, stored: stored, chosen: Set(positions), isUTF16: state.pointee.isUTF16,
+            since2001: state.pointee.since2001)
     }
 
     deinit {
@@ -257,6 +260,17 @@ final class RowEncoder: Encoder {
 }
 
 extension RowEncoder {
+    /// The key as the column holds it. A date counts from 2001 before.
+    @inline(__always)
+    private func stored(key: Value, at position: Int) throws(StoreError) -> Value {
+        // Field by field: a copy of the column costs more than the check.
+        if let encoding = plan.columns[position].encoding { return try encoding.stored(key) }
+        guard plan.columns[position].kind == .date,
+            !state.pointee.since2001.contains(Int32(position))
+        else { return key }
+        return key.countedFrom1970
+    }
+
     /// Binds an integer to a column without an encoding.
     @inline(__always)
     func bind(
@@ -272,8 +286,7 @@ extension RowEncoder {
     /// Binds the value of a single-column key to the column's parameter.
     func bind(key: Value, at position: Int, to statement: Statement) throws(StoreError) {
         guard state.pointee.statement == nil else { throw nested() }
-        // Field by field: a copy of the column costs more than the check.
-        let key = try plan.columns[position].encoding?.stored(key) ?? key
+        let key = try stored(key: key, at: position)
         guard key.storage == nil || key.storage == plan.columns[position].storage else {
             let column = plan.columns[position]
             throw StoreError(

@@ -87,8 +87,7 @@ struct RowKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
         // Safe, because the types are compared first and equal types have the same bits. A column
         // with another storage has a `ColumnEncoding`.
         if T.self == Date.self, entry & 3 == Storage.real.rawValue {
-            let date = unsafeBitCast(value, to: Date.self)
-            try state.pointee.bind(date.timeIntervalSince1970, entry)
+            try state.pointee.bind(unsafeBitCast(value, to: Date.self), entry)
         } else if T.self == Data.self {
             try state.pointee.bind(unsafeBitCast(value, to: Data.self), entry)
         } else if T.self == UUID.self, entry & 3 == Storage.blob.rawValue {
@@ -130,7 +129,9 @@ extension RowEncoder {
             } else if column.coding == .json, column.type == T.self {
                 try state.pointee.bindText(try JSONText.data(value), entry)
             } else {
-                try state.pointee.bind(try column.stored(value, by: scalar), entry)
+                let isFrom2001 = state.pointee.since2001.contains(entry >> 2)
+                let stored = try column.stored(value, by: scalar, countingFrom2001: isFrom2001)
+                try state.pointee.bind(stored, entry)
             }
         } catch {
             throw failure(error, entry >> 2)

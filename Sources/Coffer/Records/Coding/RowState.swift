@@ -21,6 +21,8 @@ struct RowState {
     /// The row's values, while SQLite passes them to a function in the middle of a step.
     var values: UnsafeMutablePointer<OpaquePointer?>?
     var owner: Unmanaged<RowDecoder>?
+    /// The columns whose dates count from 2001; those of the others count from 1970.
+    var since2001 = ColumnSet()
     /// Whether a column has a `ColumnEncoding`.
     var hasEncodings = false
     /// The first key type that was asked for, nearly always the only one. `holder` points to its
@@ -98,7 +100,9 @@ struct RowState {
 
     @inline(__always)
     func date(_ value: OpaquePointer?, _ column: Int32) throws -> Date {
-        Date(timeIntervalSince1970: try real(value, column, for: Date.self))
+        let seconds = try real(value, column, for: Date.self)
+        return since2001.contains(column)
+            ? Date(timeIntervalSinceReferenceDate: seconds) : Date(timeIntervalSince1970: seconds)
     }
 
     @inline(never)

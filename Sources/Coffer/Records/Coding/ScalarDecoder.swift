@@ -7,14 +7,17 @@ import Foundation
 /// Makes a Swift value from one SQL value, for types that decode themselves from a single value.
 final class ScalarDecoder: Decoder, SingleValueDecodingContainer {
     private let value: Value
+    /// Whether a number that is decoded as a date counts from 2001 rather than 1970.
+    private let countingFrom2001: Bool
     /// The first failure, for a type that goes on to ask for a container.
     private var failure: StoreError?
 
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    init(_ value: Value) {
+    init(_ value: Value, countingFrom2001: Bool) {
         self.value = value
+        self.countingFrom2001 = countingFrom2001
     }
 
     /// The first failure, or else the error for a container that the type did not ask for when it
@@ -45,6 +48,10 @@ final class ScalarDecoder: Decoder, SingleValueDecodingContainer {
         if type == String.self { return unsafeBitCast(try decode(String.self), to: type) }
         if type == Double.self {
             return unsafeBitCast(try explained(type) { try Double(value) }, to: type)
+        }
+        if type == Date.self, countingFrom2001 {
+            let seconds = try explained(type) { try Double(value) }
+            return unsafeBitCast(Date(timeIntervalSinceReferenceDate: seconds), to: type)
         }
         if ColumnShape.known(type) != nil, let known = type as? any ValueConvertible.Type {
             return try explained(type) {

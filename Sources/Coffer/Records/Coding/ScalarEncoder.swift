@@ -16,8 +16,13 @@ final class ScalarEncoder: Encoder, SingleValueEncodingContainer {
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    /// Returns the SQL value, or throws the failure of the type's own `encode(to:)`.
+    /// Returns the SQL value, or throws the failure of the type's own `encode(to:)`. A date counts
+    /// from 2001.
     func encode<T: Encodable>(value: T) throws -> Value {
+        if let date = value as? Date, T.self == Date.self {
+            kind = .date
+            return try date.timeIntervalSinceReferenceDate.asValue()
+        }
         if let shape = ColumnShape.known(T.self), let known = value as? any ValueConvertible {
             kind = shape.kind
             return try known.asValue()

@@ -32,6 +32,7 @@ struct ValueKind: Hashable, Sendable {
         id = ObjectIdentifier(type)
     }
 
+    static var date: Self { Self(Date.self) }
     static let keyed = Self(Keyed.self)
     static let unkeyed = Self(Unkeyed.self)
 

@@ -15,7 +15,8 @@
 /// | Property | Column |
 /// |---|---|
 /// | integers, `Bool` | INTEGER |
-/// | `Double`, `Float`, `Date` (seconds since 1970) | REAL |
+/// | `Double`, `Float` | REAL |
+/// | `Date` (seconds since 2001) | REAL_SINCE_2001; other columns count from 1970 |
 /// | `String`, `URL`, `Decimal` | TEXT |
 /// | `Data`, `[UInt8]`, `UUID` (16 bytes) | BLOB |
 /// | an enum or a wrapper that encodes a single value | that value's column |

@@ -103,7 +103,7 @@ public struct Reference<R: Record>: Sendable {
 /// too. A record always writes its own value. An existing column keeps the default it has.
 public struct Default<R: Record>: Sendable {
     let path: PartialKeyPath<R> & Sendable
-    let value: @Sendable (ConditionColumn) throws(StoreError) -> Value
+    let value: @Sendable (ConditionColumn) throws(StoreError) -> ConditionValue
 
     /// Gives a property's column a default.
     ///

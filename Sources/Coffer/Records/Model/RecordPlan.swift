@@ -1,5 +1,11 @@
 import Synchronization
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// Coffer's description of a record type: its columns, and the SQL for them. Made once per type.
 ///
 /// Parameters are numbered by column, so that one way of binding serves INSERT and UPDATE. Column
@@ -11,6 +17,8 @@ final class RecordPlan: Sendable {
     let columns: [RecordColumn]
     /// Positions of the key's columns, in the order of `static var key`.
     let keyPositions: [Int]
+    /// Whether a column holds dates. Then the file has to say from when they count.
+    let hasDates: Bool
     /// Whether the table is declared WITHOUT ROWID.
     let isWithoutRowID: Bool
     let quotedTable: String
@@ -35,6 +43,7 @@ final class RecordPlan: Sendable {
         self.typeName = typeName
         self.table = table
         self.columns = columns
+        hasDates = columns.contains { $0.kind == .date || $0.type == Date.self }
         self.isWithoutRowID = isWithoutRowID
         self.declare = declare
         let key = key == Self.defaultKey ? Self.defaultKey(of: columns) : key

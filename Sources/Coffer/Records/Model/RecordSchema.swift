@@ -124,7 +124,7 @@ struct RecordSchema {
         of position: Int, _ declaration: TableDeclaration
     ) throws(StoreError) -> String {
         let column = plan.columns[position]
-        var text = "\(plan.quotedColumns[position]) \(column.storage.sqlType)"
+        var text = "\(plan.quotedColumns[position]) \(column.declaredType)"
         // A key column in SQLite may be NULL unless it is declared NOT NULL. A single INTEGER key
         // is the row id, which is never NULL: SQLite chooses a value.
         if plan.keyPositions == [position] { text += " PRIMARY KEY" }

@@ -179,7 +179,7 @@ extension RecordPlan {
     /// The column as the type declares it.
     func expected(_ position: Int) -> ExistingColumn {
         ExistingColumn(
-            name: columns[position].name, type: columns[position].storage.sqlType,
+            name: columns[position].name, type: columns[position].declaredType,
             isNotNull: isNotNull(position),
             keyRank: (keyPositions.firstIndex(of: position) ?? -1) + 1)
     }

@@ -106,8 +106,7 @@ struct StoredProperty: Sendable {
             guard let value = load([UInt8].self, place) else { return }
             try value.withUnsafeBytes { try state.pointee.bindBlob($0, entry: entry) }
         case .date:
-            guard let value = load(Date.self, place) else { return }
-            try state.pointee.bind(value.timeIntervalSince1970, entry)
+            if let value = load(Date.self, place) { try state.pointee.bind(value, entry) }
         case .uuid:
             guard let value = load(UUID.self, place) else { return }
             try withUnsafeBytes(of: value.uuid) {

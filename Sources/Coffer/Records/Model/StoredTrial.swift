@@ -17,10 +17,11 @@ struct StoredTrial<R: Record> {
         self.plan = plan
         self.stored = stored
         let names = plan.columns.map(\.name)
-        ownEncoder = RowEncoder(plan: plan)
-        ownDecoder = RowDecoder(plan, names: names)
-        storedEncoder = RowEncoder(plan: plan, stored: stored)
-        storedDecoder = RowDecoder(plan, names: names, stored: stored)
+        ownEncoder = RowEncoder(plan: plan, since2001: ColumnSet())
+        ownDecoder = RowDecoder(plan, names: names, since2001: ColumnSet())
+        storedEncoder = RowEncoder(plan: plan, stored: stored, since2001: ColumnSet())
+        storedDecoder = RowDecoder(
+            plan, names: names, stored: stored, since2001: ColumnSet())
     }
 
     /// Why the properties cannot be used; `nil` if they can.

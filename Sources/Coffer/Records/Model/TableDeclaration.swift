@@ -30,7 +30,9 @@ struct TableDeclaration: Sendable {
         }
         for declared in R.defaults {
             let position = try plan.position(of: declared.path)
-            let value = try declared.value(ConditionColumn(plan, at: position))
+            let found = try declared.value(ConditionColumn(plan, at: position))
+            let isOfOtherCount = found.isDate && !plan.columns[position].countsFrom2001IfNew
+            let value = isOfOtherCount ? found.value.countedFrom1970 : found.value
             if value != .null { defaults[position] = value }
         }
     }

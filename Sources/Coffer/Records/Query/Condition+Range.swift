@@ -46,12 +46,10 @@ extension PartialRangeFrom where Bound: Encodable {
 
 extension ConditionColumn {
     fileprivate func sql<V: Encodable>(from low: V, through high: V) throws(StoreError) -> SQL {
-        SQL(text: "\(name) BETWEEN ? AND ?", arguments: [try ordered(low), try ordered(high)])
+        sql("\(name) BETWEEN ? AND ?", [try ordered(low), try ordered(high)])
     }
 
     fileprivate func sql<V: Encodable>(from low: V, upTo high: V) throws(StoreError) -> SQL {
-        SQL(
-            text: "(\(name) >= ? AND \(name) < ?)",
-            arguments: [try ordered(low), try ordered(high)])
+        sql("(\(name) >= ? AND \(name) < ?)", [try ordered(low), try ordered(high)])
     }
 }

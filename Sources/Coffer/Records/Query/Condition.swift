@@ -116,6 +116,13 @@ extension Condition {
     }
 }
 
+/// A value that a column is compared with or set to.
+struct ConditionValue {
+    let value: Value
+    /// Whether it is a date that counts from 2001, and the file tells from when the column counts.
+    let isDate: Bool
+}
+
 /// A column in a condition.
 struct ConditionColumn {
     private let plan: RecordPlan
@@ -132,32 +139,51 @@ struct ConditionColumn {
 
     var isNullable: Bool { column.isNullable }
 
-    func sql(_ comparison: String, _ value: Value) -> SQL {
-        SQL(text: "\(name) \(comparison) ?", arguments: [value])
+    func sql(_ comparison: String, _ value: ConditionValue) -> SQL {
+        sql("\(name) \(comparison) ?", [value])
+    }
+
+    /// SQL with a `?` for each value.
+    func sql(_ text: String, _ values: [ConditionValue]) -> SQL {
+        var sql = SQL(text: text, arguments: values.map(\.value))
+        for (index, value) in values.enumerated() where value.isDate {
+            sql.dates.append(DateArgument(index, table: plan.table, column: column.name))
+        }
+        return sql
     }
 
     func sql<V: Encodable>(isIn values: some Sequence<V>) throws(StoreError) -> SQL {
-        var wanted: [Value] = []
+        var wanted: [ConditionValue] = []
         for value in values { wanted.append(try self.value(value)) }
-        let others = wanted.filter { $0 != .null }
-        let isIn: SQL = "\(SQL(text: name)) IN (\(Self.list(others)))"
+        let others = wanted.filter { $0.value != .null }
+        let isIn: SQL = "\(SQL(text: name)) IN (\(list(others)))"
         guard others.count < wanted.count else { return isIn }
         // A `nil` in the sequence matches NULL.
         return "(\(isIn) OR \(SQL(text: name)) IS NULL)"
     }
 
     /// Up to 100 values are bound one by one; more are bound as one packed blob.
-    private static func list(_ values: [Value]) -> SQL {
-        guard values.count <= 100 else { return ValueList.select(values) }
-        let places = repeatElement("?", count: values.count).joined(separator: ", ")
-        return SQL(text: places, arguments: values)
+    private func list(_ values: [ConditionValue]) -> SQL {
+        guard values.count > 100 else {
+            return sql(repeatElement("?", count: values.count).joined(separator: ", "), values)
+        }
+        let list = values.map(\.value)
+        var sql = ValueList.select(list)
+        if values.contains(where: \.isDate) {
+            let packed = sql.arguments.count - 1
+            sql.dates = [
+                DateArgument(packed, table: plan.table, column: column.name, list: list)
+            ]
+        }
+        return sql
     }
 
     /// The value in the form that the column stores.
-    func value<V: Encodable>(_ value: V) throws(StoreError) -> Value {
+    func value<V: Encodable>(_ value: V) throws(StoreError) -> ConditionValue {
         let encoded: Value
+        let scalar = ScalarEncoder()
         do {
-            encoded = try column.stored(value, by: ScalarEncoder())
+            encoded = try column.stored(value, by: scalar, countingFrom2001: true)
         } catch let error as StoreError {
             throw error.with(table: plan.table, column: column.name)
         } catch {
@@ -172,14 +198,15 @@ struct ConditionColumn {
                     + "with \(encoded.storageClass)",
                 table: plan.table, column: column.name)
         }
-        return encoded
+        let isDate = encoded != .null && scalar.kind == .date && column.encoding == nil
+        return ConditionValue(value: encoded, isDate: isDate)
     }
 
     /// The value for a comparison by order; `.misuse` for `nil` or a column without an order.
-    func ordered<V: Encodable>(_ value: V) throws(StoreError) -> Value {
+    func ordered<V: Encodable>(_ value: V) throws(StoreError) -> ConditionValue {
         try plan.requireOrder(of: position)
         let encoded = try self.value(value)
-        guard encoded != .null else {
+        guard encoded.value != .null else {
             throw StoreError(
                 .misuse, "a value cannot be less or greater than nil",
                 hint: "Compare with == nil or != nil.", table: plan.table, column: column.name)

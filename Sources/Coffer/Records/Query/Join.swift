@@ -179,7 +179,8 @@ extension RecordTable {
         let before = Array(repeating: "", count: plan.columns.count)
         let second = RowDecoder(
             parents.plan, names: before + parents.decoder.names, key: parents.decoder.key,
-            stored: parents.decoder.stored)
+            stored: parents.decoder.stored,
+            since2001: parents.since2001.moved(by: before.count))
         return try rows(sql, connection) { statement throws(StoreError) in
             let child = try decoder.current(Child.self, statement)
             return (child, try second.current(Parent.self, statement))

@@ -62,6 +62,9 @@ private struct PageEnd {
         guard let position = term.position else { return term.column }
         try plan.requireOrder(of: position)
         let (column, value) = (term.column, values[position])
+        let isDate = plan.columns[position].kind == .date && plan.columns[position].encoding == nil
+        let place = ConditionColumn(plan, at: position)
+            .sql("?", [ConditionValue(value: value, isDate: isDate && value != .null)])
         // A row id property is only `nil` in a record that is not stored yet.
         let isNullable = plan.columns[position].isNullable && position != plan.rowIDPosition
         guard value != .null || isNullable else {
@@ -71,19 +74,19 @@ private struct PageEnd {
                 column: plan.columns[position].name)
         }
         // IS also compares with NULL.
-        let isTied: SQL = "(\(column) IS \(value) AND \(try behind(terms.dropFirst())))"
+        let isTied: SQL = "(\(column) IS \(place) AND \(try behind(terms.dropFirst())))"
         switch (term.order, value) {
         // NULL sorts before all other values.
         case (.ascending, .null): return "(\(column) IS NOT NULL OR \(isTied))"
         case (.descending, .null): return isTied
         case (.descending, _) where isNullable:
-            return "(\(column) < \(value) OR \(column) IS NULL OR \(isTied))"
+            return "(\(column) < \(place) OR \(column) IS NULL OR \(isTied))"
         default:
             let sign = SQL(text: term.order == .ascending ? ">" : "<")
-            guard terms.count > 1 else { return "\(column) \(sign) \(value)" }
-            let isBehind: SQL = "(\(column) \(sign) \(value) OR \(isTied))"
+            guard terms.count > 1 else { return "\(column) \(sign) \(place)" }
+            let isBehind: SQL = "(\(column) \(sign) \(place) OR \(isTied))"
             // The first comparison is redundant, but an index can answer it.
-            return "(\(column) \(sign)= \(value) AND \(isBehind))"
+            return "(\(column) \(sign)= \(place) AND \(isBehind))"
         }
     }
 }

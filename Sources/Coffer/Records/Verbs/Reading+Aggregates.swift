@@ -190,7 +190,9 @@ extension RecordTable {
     ) throws(StoreError) -> V {
         let column = plan.columns[position]
         do {
-            return try ScalarDecoder(try column.encoding?.usual(stored) ?? stored).decode(type)
+            let isFrom2001 = column.encoding != nil || since2001.contains(Int32(position))
+            let usual = try column.encoding?.usual(stored) ?? stored
+            return try ScalarDecoder(usual, countingFrom2001: isFrom2001).decode(type)
         } catch {
             let known =
                 StoreError(beneath: error)

@@ -15,7 +15,7 @@ extension Reading where Self: ~Copyable {
     ) throws -> [R] {
         let connection = try connection()
         let table = try RecordTable.of(type, connection)
-        return try table.find(type, keys: keys.map { try $0.asValue() }, connection)
+        return try table.find(type, keys: keys.map { try table.key($0) }, connection)
     }
 
     /// Calls `body` with each record of a query.
@@ -84,7 +84,10 @@ extension RecordTable {
     fileprivate func fetch<T: Decodable>(
         _ sql: SQL, as type: T.Type, _ connection: Connection
     ) throws(StoreError) -> [T] {
-        let decoder = RowDecoder(plan, names: plan.columns.map(\.name), key: decoder.key)
+        // The other type may read as a date what is none in this one.
+        let since2001 = plan.hasDates ? since2001 : try plan.columnsFrom2001(connection)
+        let decoder = RowDecoder(
+            plan, names: plan.columns.map(\.name), key: decoder.key, since2001: since2001)
         return try read(sql, connection, ifMissing: []) { statement throws(StoreError) in
             try decoder.begin(statement)
             defer { decoder.end() }

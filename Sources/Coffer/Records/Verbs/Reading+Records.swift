@@ -58,7 +58,8 @@ extension Reading where Self: ~Copyable {
         _ type: R.Type, _ key: some ValueConvertible
     ) throws -> R? {
         let connection = try connection()
-        return try RecordTable.of(type, connection).find(type, try key.asValue(), connection)
+        let table = try RecordTable.of(type, connection)
+        return try table.find(type, try table.key(key), connection)
     }
 
     /// How many records a query asks for.

@@ -40,7 +40,7 @@ extension RecordTable {
     ) throws(StoreError) -> Bool {
         try plan.requireKey(for: "update")
         try ready(connection, isCreating: false)
-        let expected = try condition.sql.checked()
+        let expected = try condition.sql.checked(on: connection)
         guard expected.namedArguments == nil else {
             throw StoreError(
                 .misuse, "the condition of an update has named arguments",

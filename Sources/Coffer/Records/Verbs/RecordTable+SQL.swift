@@ -13,9 +13,32 @@ extension RecordTable {
             guard try statement.advance() else { return [] }
             let decoder = RowDecoder(
                 plan, names: plan.spelled(statement.columns.names), key: decoder.key,
-                stored: decoder.stored)
+                stored: decoder.stored,
+                since2001: try columnsFrom2001(of: statement))
             return try decoder.all(type, statement, isAtRow: true)
         }
+    }
+}
+
+extension RecordTable {
+    /// The columns of a result whose dates count from 2001. For an expression it is the table's
+    /// column of the same name that tells.
+    private func columnsFrom2001(of statement: Statement) throws(StoreError) -> ColumnSet {
+        let names = plan.spelled(statement.columns.names)
+        guard plan.hasDates else {
+            return ColumnSet(names.indices.filter { statement.countsFrom2001($0) })
+        }
+        let origins = try statement.dateOrigins(count: names.count)
+        return ColumnSet(
+            names.indices.filter { index in
+                switch origins[index] {
+                case .since2001: return true
+                case .since1970: return false
+                case .unknown:
+                    let own = plan.columns.firstIndex { $0.name == names[index] }
+                    return own.map { since2001.contains(Int32($0)) } ?? false
+                }
+            })
     }
 }
 

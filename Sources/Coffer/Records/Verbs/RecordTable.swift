@@ -1,5 +1,11 @@
 import CSQLCipher
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// The table of one record type on one connection: its plan and its compiled statements.
 ///
 /// Finding the statements builds no SQL text. So they are outside the statement cache, whose key is
@@ -8,6 +14,8 @@ final class RecordTable {
     let plan: RecordPlan
     let encoder: RowEncoder
     let decoder: RowDecoder
+    /// The columns whose dates count from 2001, as the file declares them.
+    let since2001: ColumnSet
     private var insertion: Statement?
     private var updating: Statement?
     private var deletion: Statement?
@@ -21,15 +29,20 @@ final class RecordTable {
     /// Whether the table has row ids; known once `isChecked` is true.
     private var hasRowIDs = true
 
-    private init(_ plan: RecordPlan, _ stored: StoredProperties?, isUTF16: Bool) {
+    private init(
+        _ plan: RecordPlan, _ stored: StoredProperties?, isUTF16: Bool, since2001: ColumnSet
+    ) {
         self.plan = plan
-        encoder = RowEncoder(plan: plan, stored: stored, isUTF16: isUTF16)
+        self.since2001 = since2001
+        encoder = RowEncoder(
+            plan: plan, stored: stored, isUTF16: isUTF16, since2001: since2001)
         let position = plan.keyPositions.count == 1 ? plan.keyPositions[0] : 0
         let key = plan.keyPositions.count == 1 ? plan.columns[position] : nil
         let isInteger = key?.storage == .integer && key?.encoding == nil
         integerKeyParameter = isInteger ? Int32(position + 1) : 0
         decoder = RowDecoder(
-            plan, names: plan.columns.map(\.name), key: key?.name, stored: stored)
+            plan, names: plan.columns.map(\.name), key: key?.name, stored: stored,
+            since2001: since2001)
     }
 
     @inline(__always)
@@ -50,7 +63,8 @@ final class RecordTable {
         let encoding = try connection.current().firstText("PRAGMA encoding")
         let made = RecordTable(
             plan, try StoredProperties.of(type, plan).usable,
-            isUTF16: encoding?.hasPrefix("UTF-16") == true)
+            isUTF16: encoding?.hasPrefix("UTF-16") == true,
+            since2001: plan.hasDates ? try plan.columnsFrom2001(connection) : ColumnSet())
         connection.attach(made, as: ObjectIdentifier(type))
         return made
     }
@@ -163,6 +177,22 @@ final class RecordTable {
             try requireNoTable(after: error, connection)
             return nil
         }
+    }
+
+    /// A key as the encoder takes it: a date counts from 2001.
+    @inline(__always)
+    func key<K: ValueConvertible>(_ key: K) throws(StoreError) -> Value {
+        plan.hasDates ? try dateKey(key) : try key.asValue()
+    }
+
+    @inline(never)
+    private func dateKey(_ key: some ValueConvertible) throws(StoreError) -> Value {
+        if let date = key as? Date { return try date.timeIntervalSinceReferenceDate.asValue() }
+        let value = try key.asValue()
+        guard let position = plan.keyPositions.first, plan.columns[position].kind == .date,
+            let seconds = value.seconds
+        else { return value }
+        return .real(Date(timeIntervalSince1970: seconds).timeIntervalSinceReferenceDate)
     }
 
     /// Binds a key to the statement that finds by it.
@@ -283,7 +313,7 @@ final class RecordTable {
         _ sql: SQL, _ connection: Connection, isWriting: Bool = false,
         _ body: (Statement) throws(StoreError) -> T
     ) throws(StoreError) -> T {
-        let sql = try sql.checked()
+        let sql = try sql.checked(on: connection)
         let limit = try connection.current().maximumArgumentCount
         guard sql.arguments.count <= limit else {
             throw StoreError(
@@ -407,7 +437,10 @@ final class RecordTable {
     func recreate(
         _ connection: Connection, after error: StoreError
     ) throws(StoreError) {
-        guard error.code == .sql, try RecordSchema(plan, connection).kind() == .nothing else {
+        // The encoder counts dates as the table did that is gone.
+        guard error.code == .sql, since2001 == plan.columnsFrom2001IfNew || !plan.hasDates,
+            try RecordSchema(plan, connection).kind() == .nothing
+        else {
             throw try explain(error, connection, isWriting: true)
         }
         try RecordSchema(plan, connection).create()

@@ -16,8 +16,8 @@ public struct RecordUpdate<R: Record>: Sendable {
     /// Also sets a property of these rows.
     public func set<V: Encodable>(_ path: KeyPath<R, V>, to value: V) -> RecordUpdate {
         adding(path) { plan, position throws(StoreError) in
-            let value = try ConditionColumn(plan, at: position).value(value)
-            return SQL(text: "?", arguments: [value])
+            let column = ConditionColumn(plan, at: position)
+            return column.sql("?", [try column.value(value)])
         }
     }
 

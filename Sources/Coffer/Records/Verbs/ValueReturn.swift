@@ -5,15 +5,23 @@ extension RecordColumn {
     /// first. A value of another kind is stored only if decoding returns a value with the same
     /// encoding.
     ///
+    /// - Parameter countingFrom2001: Whether the column's dates count from 2001 rather than 1970.
+    ///   A `ColumnEncoding` takes precedence.
     /// - Throws: `.mismatch` if it would decode to something else; any error from the type's own
     ///   coding.
     @inline(__always)
-    func stored<T: Encodable>(_ value: T, by scalar: ScalarEncoder) throws -> Value {
+    func stored<T: Encodable>(
+        _ value: T, by scalar: ScalarEncoder, countingFrom2001: Bool
+    ) throws -> Value {
         // An enum may encode one case as a container and another one as a single value, or as nil.
         if coding == .json, isOwn(T.self) { return try json(value) }
         let encoded = try scalar.encode(value: value)
-        if scalar.kind == kind || encoded == .null { return try stored(encoded) }
-        return try stored(checked(value, encoded, scalar.kind))
+        let returned =
+            scalar.kind == kind || encoded == .null
+            ? encoded : try checked(value, encoded, scalar.kind)
+        if let encoding { return try encoding.stored(returned) }
+        let isOfOtherCount = scalar.kind == .date && !countingFrom2001
+        return isOfOtherCount ? returned.countedFrom1970 : returned
     }
 
     /// Whether a type is the column's type or an optional of it. Coffer does not check a property
@@ -50,7 +58,7 @@ extension RecordColumn {
             let scalar = ScalarEncoder()
             return (try? scalar.encode(value: made)) == encoded && scalar.kind == kind
         }
-        let made = (try? D(from: ScalarDecoder(encoded))) as? any Encodable
+        let made = (try? D(from: ScalarDecoder(encoded, countingFrom2001: true))) as? any Encodable
         return made.map { again($0) } ?? false
     }
 }

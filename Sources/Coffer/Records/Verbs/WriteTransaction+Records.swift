@@ -112,7 +112,8 @@ extension WriteTransaction {
         _ type: R.Type, key: some ValueConvertible
     ) throws -> Bool {
         let connection = try connection()
-        return try RecordTable.of(type, connection).delete(key: try key.asValue(), connection)
+        let table = try RecordTable.of(type, connection)
+        return try table.delete(key: try table.key(key), connection)
     }
 
     /// Removes the rows that a query asks for.

@@ -25,7 +25,7 @@ extension Connection {
     ) throws -> RowChange {
         try onTable(table) { () throws(StoreError) in
             let values = try ColumnValues(row: values)
-            return try add(values.insertion(into: try table.quotedIdentifier()), to: table)
+            return try add(values.insertion(into: table), to: table)
         }
     }
 
@@ -67,7 +67,7 @@ extension Connection {
         try onTable(table) { () throws(StoreError) in
             let name = try table.quotedIdentifier()
             var sql = SQL(text: "DELETE FROM \(name)")
-            sql.append(try filter.clause(table: name))
+            sql.append(try filter.clause(table: table))
             return try perform(try sql.requireFewArguments())
         }
     }
@@ -104,7 +104,7 @@ extension Connection {
         try onTable(table) { () throws(StoreError) in
             let name = try table.quotedIdentifier()
             var sql = SQL(text: "SELECT * FROM \(name)")
-            sql.append(try filter.clause(table: name))
+            sql.append(try filter.clause(table: table))
             for (index, column) in order.enumerated() {
                 sql.append(index == 0 ? " ORDER BY " : ", ")
                 sql.append(SQL(text: try column.term(table: name)))
@@ -168,12 +168,11 @@ extension SQL {
     /// - Parameter clause: Makes the WHERE clause for the quoted name of the table.
     static func update(
         _ table: String, _ values: ColumnValues,
-        _ clause: (_ quotedTable: String) throws(StoreError) -> SQL
+        _ clause: (_ table: String) throws(StoreError) -> SQL
     ) throws(StoreError) -> SQL {
         let name = try table.quotedIdentifier()
-        var sql = SQL(
-            text: "UPDATE \(name) SET \(values.assignments)", arguments: values.values)
-        sql.append(try clause(name))
+        var sql = values.sql("UPDATE \(name) SET \(values.assignments)", table)
+        sql.append(try clause(table))
         return try sql.requireFewArguments()
     }
 }

@@ -42,13 +42,15 @@ extension Connection {
             return try onTable(table) { () throws(StoreError) in
                 if parts.rest.columns.isEmpty { return try addIfMissing(parts.key, to: table) }
                 let count = try perform(
-                    try .update(table, parts.rest) { parts.key.condition(table: $0) })
+                    try .update(table, parts.rest) { table throws(StoreError) in
+                        try parts.key.condition(table: table)
+                    })
                 guard count <= 1 else {
                     // The index may distinguish texts that the column treats as equal.
                     throw StoreError(.misuse, "the conflicting columns match several rows")
                 }
                 if count == 1 { return RowChange(rowCount: 1, insertedRowID: nil) }
-                return try add(all.insertion(into: try table.quotedIdentifier()), to: table)
+                return try add(all.insertion(into: table), to: table)
             }
         }
     }
@@ -58,10 +60,10 @@ extension Connection {
         _ key: ColumnValues, to table: String
     ) throws(StoreError) -> RowChange {
         let name = try table.quotedIdentifier()
-        var sql = SQL(
-            text: "INSERT INTO \(name) (\(key.names)) SELECT \(key.placeholders) "
-                + "WHERE NOT EXISTS (SELECT 1 FROM \(name)", arguments: key.values)
-        sql.append(key.condition(table: name))
+        var sql = key.sql(
+            "INSERT INTO \(name) (\(key.names)) SELECT \(key.placeholders) "
+                + "WHERE NOT EXISTS (SELECT 1 FROM \(name)", table)
+        sql.append(try key.condition(table: table))
         sql.append(")")
         return try add(sql, to: table)
     }
@@ -101,8 +103,9 @@ private final class UniqueColumns {
 
 extension ColumnValues {
     /// Always compares with `=`, as a unique index does: NULL equals nothing.
-    fileprivate func condition(table quotedTable: String) -> SQL {
+    fileprivate func condition(table: String) throws(StoreError) -> SQL {
+        let quotedTable = try table.quotedIdentifier()
         let terms = columns.map { "\(quotedTable).\($0.quotedName) = ?" }
-        return SQL(text: " WHERE \(terms.joined(separator: " AND "))", arguments: values)
+        return sql(" WHERE \(terms.joined(separator: " AND "))", table)
     }
 }

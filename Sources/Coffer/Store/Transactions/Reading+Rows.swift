@@ -15,7 +15,7 @@ extension Reading where Self: ~Copyable {
     /// - Throws: As `rows(_:)` and `Row.decode(_:dates:)`.
     /// - Complexity: O(*rows*) memory.
     public func rows<T: Decodable>(
-        _ sql: SQL, as type: T.Type, dates: DateEncoding = .unixSeconds
+        _ sql: SQL, as type: T.Type, dates: DateEncoding? = nil
     ) throws -> [T] {
         try rows(sql).map { try $0.decode(type, dates: dates) }
     }
