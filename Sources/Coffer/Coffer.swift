@@ -7,6 +7,7 @@
 //                ReadTable  WriteTable
 //                StoreSnapshot  Migration  MigrationProgress  VersionStep  BlobChunks
 //                StoreStatistics  WriteStatistics  CheckpointStatistics  RunningWrite
+//                Interruption
 // Records        Record  Exemplified  RecordAccess  RecordAccessReport  ColumnEncoding
 //                DateEncoding  Index  Default  Reference  SchemaDifference
 //                Query  QueryOrder  Condition  Join  TextMatch  RecordUpdate  RecordStream

@@ -94,12 +94,13 @@ final class StoreCore: Sendable {
     // MARK: Writing
 
     func write<T>(
-        _ request: WriteQueue.Request, _ body: (inout WriteTransaction) throws -> T
+        _ request: WriteQueue.Request, cancellation: Cancellation? = nil,
+        _ body: (inout WriteTransaction) throws -> T
     ) throws -> T {
         if let held = HeldStore.current(of: id) { return try joinWrite(held, body) }
         try requireWritable()
         var value: T?
-        try queue.write(request) { scope in
+        try queue.write(request, cancellation: cancellation) { scope in
             var transaction = WriteTransaction(scope: scope, level: scope.level)
             value = try body(&transaction)
         }
@@ -161,7 +162,8 @@ final class StoreCore: Sendable {
     // MARK: Reading
 
     func read<T>(
-        timeout: Duration? = nil, _ body: (inout ReadTransaction) throws -> T
+        timeout: Duration? = nil, cancellation: Cancellation? = nil,
+        _ body: (inout ReadTransaction) throws -> T
     ) throws -> T {
         if let held = HeldStore.current(of: id) {
             var transaction = ReadTransaction(scope: held.scope, level: held.scope.level)
@@ -170,9 +172,10 @@ final class StoreCore: Sendable {
         let timeout = timeout ?? configuration.waitTimeout
         let gate = pool.hasReaders ? readGate : queue.gate
         let beginning = pool.metrics.beginning()
-        try gate.waitUnlessDeadlocked(timeout: timeout, for: "a free connection")
+        try gate.waitUnlessDeadlocked(
+            timeout: timeout, for: "a free connection", cancellation: cancellation)
         defer { gate.leave() }
-        return try runRead(waitingSince: beginning, cancellation: nil, body)
+        return try runRead(waitingSince: beginning, cancellation: cancellation, body)
     }
 
     func read<T: Sendable>(

@@ -107,14 +107,17 @@ extension Gate {
     /// - Throws: `.busy` after the timeout; the reason of `close(_:)`; `.wouldDeadlock` at once if
     ///   the wait would close a cycle of waits.
     func waitUnlessDeadlocked(
-        timeout: Duration?, for what: String, isSharing: Bool = false, holding held: [Gate] = []
+        timeout: Duration?, for what: String, isSharing: Bool = false, holding held: [Gate] = [],
+        cancellation: Cancellation? = nil
     ) throws(StoreError) {
         guard HeldStore.isInsideAny || !held.isEmpty else {
-            return try wait(timeout: timeout, for: what, isSharing: isSharing)
+            return try wait(
+                timeout: timeout, for: what, isSharing: isSharing, cancellation: cancellation)
         }
         if try enterAtOnce() { return }
         try DeadlockWatch.wait(for: self, holding: held) { () throws(StoreError) in
-            try wait(timeout: timeout, for: what, isSharing: isSharing)
+            try wait(
+                timeout: timeout, for: what, isSharing: isSharing, cancellation: cancellation)
         }
     }
 }

@@ -360,9 +360,11 @@ final class Gate: Sendable {
     ///   - timeout: How long to wait; `nil` waits indefinitely.
     ///   - what: What the error says was waited for.
     ///   - isSharing: Whether `pass()` may admit it.
-    /// - Throws: `.busy` after the timeout, the reason of `close(_:)`.
+    ///   - cancellation: Ends the waiting when it is cancelled.
+    /// - Throws: `.busy` after the timeout, the reason of `close(_:)`, `.cancelled`.
     func wait(
-        timeout: Duration?, for what: String, isSharing: Bool = false
+        timeout: Duration?, for what: String, isSharing: Bool = false,
+        cancellation: Cancellation? = nil
     ) throws(StoreError) {
         if try enterAtOnce() { return }
         let waiter = Waiter()
@@ -370,7 +372,15 @@ final class Gate: Sendable {
             if case .failure(let error) = decision { waiter.come(error) } else { waiter.come(nil) }
         }
         enter(ticket)
-        if !waiter.wait(timeout) { ticket.withdraw(Self.expired(what)) }
+        func wait() {
+            if !waiter.wait(timeout) { ticket.withdraw(Self.expired(what)) }
+        }
+        if let cancellation {
+            let reason = cancellation.reasonOfWaiting
+            cancellation.whileWaiting({ ticket.withdraw(reason) }, wait)
+        } else {
+            wait()
+        }
         try waiter.result()
     }
 

@@ -77,33 +77,63 @@ final class StopSignal: Sendable {
     var beginning: ContinuousClock.Instant? { state.withLock { $0.beginning } }
 }
 
-/// Set when the task of a body is cancelled; checked between statements.
+/// Set when the task of a body is cancelled, or its `Interruption` interrupts it; checked between
+/// statements.
 final class Cancellation: Sendable {
+    private struct State {
+        /// The connection that runs the body, while an interrupt would affect only this body.
+        var target: InterruptHandle?
+        /// Withdraws the body's ticket, while its thread waits at a gate.
+        var withdraw: (@Sendable () -> Void)?
+    }
+
     private let flag = Atomic(false)
-    /// The connection that runs the body, while an interrupt would affect only this body.
-    private let target = Mutex<InterruptHandle?>(nil)
+    private let state = Mutex(State())
+    /// What happened, for the error.
+    private let event: String
+
+    init(_ event: String = "the task was cancelled") {
+        self.event = event
+    }
 
     var isCancelled: Bool { flag.load(ordering: .relaxed) }
 
-    /// The error of a body whose task was cancelled.
+    /// The error of a body that was cancelled.
     var reason: StoreError? {
         guard isCancelled else { return nil }
-        return StoreError(.cancelled, "the task was cancelled; its work was rolled back")
+        return StoreError(.cancelled, "\(event); its work was rolled back")
+    }
+
+    /// The error of a body that was cancelled before it began.
+    var reasonOfWaiting: StoreError {
+        StoreError(.cancelled, "\(event) while it waited; nothing was done")
     }
 
     func cancel() {
         flag.store(true, ordering: .relaxed)
-        // Under the mutex, because afterwards the connection may run another body's statement.
-        target.withLock { $0?.interrupt() }
+        let withdraw = state.withLock { state in
+            // Under the mutex, because afterwards the connection may run another body's statement.
+            state.target?.interrupt()
+            return state.withdraw
+        }
+        withdraw?()
+    }
+
+    /// Runs `wait`. Meanwhile `cancel()` calls `withdraw`; it does at once if it was called before.
+    func whileWaiting(_ withdraw: @escaping @Sendable () -> Void, _ wait: () -> Void) {
+        state.withLock { $0.withdraw = withdraw }
+        defer { state.withLock { $0.withdraw = nil } }
+        if isCancelled { withdraw() }
+        wait()
     }
 
     /// From now on, `cancel()` also interrupts the running statement of this connection.
     func aim(at handle: InterruptHandle) {
-        target.withLock { $0 = handle }
+        state.withLock { $0.target = handle }
     }
 
     /// From now on, `cancel()` interrupts no statement.
     func release() {
-        target.withLock { $0 = nil }
+        state.withLock { $0.target = nil }
     }
 }

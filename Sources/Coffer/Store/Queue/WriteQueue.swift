@@ -147,11 +147,15 @@ final class WriteQueue: Sendable {
     /// - Throws: What `body` throws, once its work is undone. The errors of
     ///   `Gate.waitUnlessDeadlocked`, and of BEGIN. The error of COMMIT, or `.rolledBack` if
     ///   another body of the group made SQLite end the transaction; both replace what `body` threw.
-    func write(_ request: Request, _ body: (TransactionScope) throws -> Void) throws {
+    func write(
+        _ request: Request, cancellation: Cancellation? = nil,
+        _ body: (TransactionScope) throws -> Void
+    ) throws {
         let beginning = ContinuousClock.now
         try gate.waitUnlessDeadlocked(
-            timeout: request.timeout, for: "the write queue", isSharing: request.sharesTurns)
-        let ending = run(request, waitingSince: beginning, cancellation: nil, body)
+            timeout: request.timeout, for: "the write queue", isSharing: request.sharesTurns,
+            cancellation: cancellation)
+        let ending = run(request, waitingSince: beginning, cancellation: cancellation, body)
         // A lone write creates nothing to wait on.
         let waiter = canPassOn(request) ? Gate.Waiter() : nil
         let failure: StoreError?
