@@ -56,6 +56,8 @@ public final class Connection {
     private var scope = Authorizer.Scope.connection
     /// Objects that other parts of Coffer keep per connection, such as a record type's statements.
     private let attachments = Attachments()
+    /// How many closures a store has run on it: see `Preparations`.
+    var preparationCount = 0
 
     /// Creates a connection that opens with `setKey(_:)`.
     ///

@@ -62,7 +62,7 @@ extension Connection {
     ///
     /// FTS3 and FTS4 find it as `tokenize=coffer words`, FTS5 (SQLCipher 4) as `tokenize='words'`.
     /// It stays registered until the connection closes, also after a change of the key. In a store,
-    /// register it in `Configuration.prepare`. It gets texts only from pages whose MAC fits, and
+    /// register it in `prepareConnections(_:)`. It gets texts only from pages whose MAC fits, and
     /// must not use its connection. A second tokenizer of the same name replaces the first at once.
     ///
     /// A table of FTS3 or FTS4 whose tokenizer is not registered cannot be created. An existing one

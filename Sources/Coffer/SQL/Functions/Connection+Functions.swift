@@ -10,7 +10,7 @@ extension Connection {
     /// ```
     ///
     /// It lives until it is removed or the connection closes; a change of the key keeps it. In a
-    /// store, register it in `Configuration.prepare`. Arguments that come from pages are known to
+    /// store, use `prepareConnections(_:)`. Arguments that come from pages are known to
     /// be authentic before `body` gets them. `body` must use its arguments only: using its
     /// connection is `.misuse`.
     ///

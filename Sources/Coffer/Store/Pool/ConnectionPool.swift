@@ -19,6 +19,7 @@ final class ConnectionPool: @unchecked Sendable {
     let events: StoreEvents
     let metrics: StoreMetrics
     private let readers = Mutex(Readers())
+    private let preparations = Preparations()
 
     private struct Readers {
         var idle: [Reader] = []
@@ -108,7 +109,7 @@ final class ConnectionPool: @unchecked Sendable {
     ///   `.wrongKey`.
     func takeReader() throws(StoreError) -> Reader {
         while let reader = readers.withLock({ $0.idle.popLast() }) {
-            guard reader.connection.isOutdated else { return reader }
+            if !reader.connection.isOutdated, isPrepared(reader) { return reader }
             reader.connection.close()
             readers.withLock { $0.forget(reader) }
         }
@@ -132,9 +133,28 @@ final class ConnectionPool: @unchecked Sendable {
             pooling: try file.openReader(cacheByteCount: cacheByteCount), mode: .readOnly,
             configuration: configuration, cacheByteCount: cacheByteCount)
         try connection.prepareHandle()
+        try preparations.apply(to: connection)
         let reader = Reader(connection: connection)
         if isCounted { readers.withLock { $0.signals.append(reader.stop) } }
         return reader
+    }
+
+    /// Runs the closures that an idle reader has not run yet.
+    ///
+    /// - Returns: `false` if one of them failed; the reader must then be closed.
+    private func isPrepared(_ reader: Reader) -> Bool {
+        guard reader.connection.preparationCount != preparations.count else { return true }
+        return (try? preparations.apply(to: reader.connection)) != nil
+    }
+
+    /// Runs a closure on the writer, and on each reader before its next use.
+    ///
+    /// Only for the holder of the write gate.
+    ///
+    /// - Throws: What `body` throws; readers then do not run it.
+    func prepare(_ body: @escaping @Sendable (Connection) throws -> Void) throws {
+        try body(openWriter())
+        preparations.append(body)
     }
 
     func giveBack(_ reader: Reader) {
