@@ -142,19 +142,20 @@ extension Statement {
         guard columns.isExact else {
             throw StoreError(.mismatch, "the name of a column is not UTF-8", sql: sql)
         }
+        var hasReal = false
         var values: [Value] = []
         values.reserveCapacity(columns.names.count)
         for index in 0..<Int32(columns.names.count) {
             do throws(StoreError) {
-                values.append(try Self.value(of: raw, at: index))
+                let value = try Self.value(of: raw, at: index)
+                if case .real = value { hasReal = true }
+                values.append(value)
             } catch {
                 throw StoreError(
                     error.code, error.message, sql: sql, column: columns.names[Int(index)])
             }
         }
-        guard columns.dates == nil, values.contains(where: { $0.seconds != nil }) else {
-            return Row(columns: columns, values: values)
-        }
-        return Row(columns: try datedColumns(), values: values)
+        if hasReal { return Row(columns: try datedColumns(), values: values) }
+        return Row(columns: columns, values: values)
     }
 }

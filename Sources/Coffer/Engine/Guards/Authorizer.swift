@@ -32,6 +32,8 @@ final class Authorizer {
     private(set) var transactionVerb: String?
     /// True once the statement being compiled turned out to change the schema.
     private(set) var sawSchemaChange = false
+    /// How often SQLite has asked for an action, on any compilation of the handle.
+    fileprivate(set) var actionCount = 0
     private var refusal: StoreError?
 
     func install(on db: OpaquePointer) {
@@ -191,6 +193,7 @@ private func authorize(
     guard let context else { return SQLITE_DENY }
     // Unretained: the authorizer lives in the handle whose connection calls it.
     let authorizer = Unmanaged<Authorizer>.fromOpaque(context).takeUnretainedValue()
+    authorizer.actionCount &+= 1
     if authorizer.isCoffer || !authorizer.isActive { return SQLITE_OK }
     switch action {
     case SQLITE_READ, SQLITE_SELECT, SQLITE_INSERT, SQLITE_UPDATE, SQLITE_DELETE:

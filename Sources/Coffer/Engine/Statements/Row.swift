@@ -26,13 +26,13 @@ final class ColumnNames: Sendable {
     func made<T: ValueConvertible>(
         _ value: Value, at index: Int, as type: T.Type
     ) throws(StoreError) -> T {
-        if T.self == Date.self || T.self == Date?.self, let seconds = value.seconds,
-            let origin = dates?[index],
-            let made = try origin.date(seconds, column: names[index]) as? T
-        {
-            return made
-        }
-        return try T(value)
+        guard let dates, T.self == Date.self || T.self == Date?.self,
+            case .real(let seconds) = value
+        else { return try T(value) }
+        let date = try dates[index].date(seconds, column: names[index])
+        // Equal types have the same bits.
+        return T.self == Date.self
+            ? unsafeBitCast(date, to: type) : unsafeBitCast(Optional(date), to: type)
     }
 
     /// Position of a name, counted from 0: an exact match, else one that differs only in the case

@@ -162,6 +162,18 @@ extension Statement {
         return sqlite3_value_double(value)
     }
 
+    /// The date in a column, counted as its declared type says; an integer that a `Double` holds
+    /// exactly counts from 1970.
+    ///
+    /// - Throws: As `value(at:as:)` of any type.
+    public func value(at index: Int, as type: Date.Type) throws -> Date {
+        let value = try self.value(ofColumn: index)
+        guard sqlite3_value_type(value) == SQLITE_FLOAT else {
+            return try column(index, as: Date.self)
+        }
+        return try date(sqlite3_value_double(value), at: index)
+    }
+
     /// The current row's text in a column, counted from 0.
     ///
     /// - Throws: As `value(at:as:)` of any type.

@@ -63,6 +63,10 @@ public final class Statement {
     /// the next step reports it.
     var wasAbandoned = false
     private var names: ColumnNames?
+    /// What the result's columns tell about their dates; `nil` if all count from 1970.
+    private var knownOrigins: [DateOrigin]?
+    /// `Authorizer.actionCount` when that was found; -1 before.
+    private var originsCompilation = -1
     /// The tables that it touches, once an observer has asked for them.
     var knownFootprint: StatementFootprint?
     /// How many closures read bytes of the current row, which must stay until they return.
@@ -369,17 +373,46 @@ public final class Statement {
         return made
     }
 
+    /// What the result's columns tell about their dates; `nil` if all count from 1970.
+    ///
+    /// SQLite asks the authorizer whenever it compiles the text again, so what was found is valid
+    /// until the next compilation.
+    ///
+    /// - Throws: Errors of reading the schema.
+    @inline(__always)
+    func origins() throws(StoreError) -> [DateOrigin]? {
+        if originsCompilation == handle.authorizer.actionCount { return knownOrigins }
+        return try findOrigins()
+    }
+
+    @inline(never)
+    private func findOrigins() throws(StoreError) -> [DateOrigin]? {
+        let found = try dateOrigins(count: Int(sqlite3_column_count(try pointer())))
+        knownOrigins = found.contains { $0 != .since1970 } ? found : nil
+        // The owner of an adopted handle compiles without the authorizer.
+        if !handle.isAdopted { originsCompilation = handle.authorizer.actionCount }
+        return knownOrigins
+    }
+
     /// The columns, with what they tell about their dates.
     ///
     /// - Throws: Errors of reading the schema.
-    @inline(never)
     func datedColumns() throws(StoreError) -> ColumnNames {
         let known = columns
-        guard known.dates == nil else { return known }
-        let made = ColumnNames(
-            known.names, isExact: known.isExact, dates: try dateOrigins(count: known.names.count))
+        guard known.dates == nil, let dates = try origins() else { return known }
+        let made = ColumnNames(known.names, isExact: known.isExact, dates: dates)
         names = made
         return made
+    }
+
+    /// The date of a real in a column.
+    ///
+    /// - Throws: `.mismatch` if the real does not tell from when it counts; errors of reading the
+    ///   schema.
+    func date(_ seconds: Double, at index: Int) throws(StoreError) -> Date {
+        guard let origins = try origins() else { return Date(timeIntervalSince1970: seconds) }
+        if origins[index] == .since2001 { return Date(timeIntervalSinceReferenceDate: seconds) }
+        return try origins[index].date(seconds, column: columns.names[index])
     }
 
     /// The current row's value in a column, counted from 0.
@@ -438,10 +471,13 @@ public final class Statement {
 
     func column<T: ValueConvertible>(_ index: Int, as type: T.Type) throws(StoreError) -> T {
         let value = try column(index)
-        guard T.self == Date.self || T.self == Date?.self, value.seconds != nil else {
+        guard T.self == Date.self || T.self == Date?.self, case .real(let seconds) = value else {
             return try T(value)
         }
-        return try datedColumns().made(value, at: index, as: type)
+        let date = try date(seconds, at: index)
+        // Equal types have the same bits.
+        return T.self == Date.self
+            ? unsafeBitCast(date, to: type) : unsafeBitCast(Optional(date), to: type)
     }
 }
 

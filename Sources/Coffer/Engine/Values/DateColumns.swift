@@ -49,20 +49,12 @@ final class DateColumns {
     private func find(
         _ table: String, _ connection: Connection
     ) throws(StoreError) -> Set<String>? {
+        // Also tells the columns of a view, and has no row for a table that is missing.
+        let rows = try connection.rows("PRAGMA table_info(\(identifier: table))", isReadOnly: true)
+        guard !rows.isEmpty else { return nil }
         var columns: Set<String> = []
-        do throws(StoreError) {
-            let sql = SQL(text: "SELECT * FROM \(try table.quotedIdentifier()) LIMIT 0")
-            try connection.run(sql, isReadOnly: true) { statement throws(StoreError) in
-                // SQLite recompiles the text at the first step if the schema has changed.
-                try statement.runToEnd()
-                for (index, name) in statement.columnNames.enumerated()
-                where statement.countsFrom2001(index) {
-                    columns.insert(name.asciiLowercased)
-                }
-            }
-        } catch {
-            guard error.code == .sql else { throw error }
-            return nil
+        for row in rows where row["type"]?.isDeclaredType == true {
+            columns.insert(try row.read("name", as: String.self).asciiLowercased)
         }
         return columns
     }
@@ -207,6 +199,12 @@ extension DateOrigin {
 }
 
 extension Value {
+    /// Whether it is the declared type of a column that counts from 2001.
+    fileprivate var isDeclaredType: Bool {
+        guard case .text(let type) = self else { return false }
+        return type.asciiLowercased == DateColumns.declaredType.asciiLowercased
+    }
+
     /// The number of a real, which may be a date.
     var seconds: Double? {
         if case .real(let seconds) = self { seconds } else { nil }

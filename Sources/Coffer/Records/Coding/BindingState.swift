@@ -16,8 +16,8 @@ struct BindingState {
     var isRefused = false
     /// Whether the record encodes a column piece by piece.
     var hasTrees = false
-    /// The columns whose dates count from 2001; those of the others count from 1970.
-    var since2001 = ColumnSet()
+    /// The columns whose dates count from 2001, of the first 64; the encoder has all.
+    var since2001: UInt64 = 0
     /// Whether the file stores texts as UTF-16, to which SQLite converts some texts with loss.
     var isUTF16 = false
     var owner: Unmanaged<RowEncoder>?
@@ -72,9 +72,17 @@ struct BindingState {
 
     @inline(__always)
     mutating func bind(_ value: Date, _ entry: Int32) throws {
-        let isSince2001 = since2001.contains(entry >> 2)
         try bind(
-            isSince2001 ? value.timeIntervalSinceReferenceDate : value.timeIntervalSince1970, entry)
+            countsFrom2001(entry >> 2)
+                ? value.timeIntervalSinceReferenceDate : value.timeIntervalSince1970, entry)
+    }
+
+    /// Whether the dates of a column count from 2001 rather than 1970.
+    @inline(__always)
+    func countsFrom2001(_ column: Int32) -> Bool {
+        column < 64
+            ? since2001 &>> UInt64(truncatingIfNeeded: column) & 1 != 0
+            : encoder.since2001.contains(column)
     }
 
     /// Copies the bytes before calling SQLite, so that the text need not be kept alive.

@@ -1,6 +1,7 @@
 /// Positions of columns, of which nearly all are below 64.
 struct ColumnSet: Sendable, Equatable {
-    private var first: UInt64 = 0
+    /// The positions below 64, one bit each.
+    private(set) var first: UInt64 = 0
     private var others: Set<Int32> = []
 
     init() {}

@@ -21,6 +21,8 @@ final class RowDecoder: Decoder {
     var lastCount = 0
     /// Memory for one record of the decoded type, allocated when first needed.
     private var place: UnsafeMutableRawPointer?
+    /// The columns of the rows whose dates count from 2001.
+    let since2001: ColumnSet
     private let positions: [String: Int32]
     private let encodings: [ColumnEncoding?]
     private var holders: [ObjectIdentifier: AnyObject] = [:]
@@ -40,6 +42,7 @@ final class RowDecoder: Decoder {
     ) {
         table = plan.table
         self.names = names
+        self.since2001 = since2001
         self.key = key
         encodings = names.map { name in plan.columns.first { $0.name == name }?.encoding }
         let positions = Dictionary(
@@ -50,7 +53,7 @@ final class RowDecoder: Decoder {
         state = .allocate(capacity: 1)
         state.initialize(to: RowState())
         state.pointee.hasEncodings = encodings.contains { $0 != nil }
-        state.pointee.since2001 = since2001
+        state.pointee.since2001 = since2001.first
         // Unretained, because this object's `deinit` frees the state.
         state.pointee.owner = Unmanaged.passUnretained(self)
     }
@@ -189,7 +192,7 @@ final class RowDecoder: Decoder {
                 let usual = try encoding.usual(try state.pointee.value(column))
                 return try ScalarDecoder(usual, countingFrom2001: true).decode(type)
             }
-            let isFrom2001 = state.pointee.since2001.contains(column)
+            let isFrom2001 = since2001.contains(column)
             switch coding(of: type) {
             case .json:
                 return try JSONText.decode(type, from: try state.pointee.textData(column, type))

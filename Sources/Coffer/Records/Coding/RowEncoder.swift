@@ -8,6 +8,8 @@ final class RowEncoder: Encoder {
     let state: UnsafeMutablePointer<BindingState>
     /// Binds records without their `encode(to:)`; `nil` if that is used.
     private let stored: StoredProperties?
+    /// The columns whose dates count from 2001.
+    let since2001: ColumnSet
     /// For types that encode a single value.
     let scalar = ScalarEncoder()
     /// The first failure in a requirement of `Encoder` that cannot throw.
@@ -34,6 +36,7 @@ final class RowEncoder: Encoder {
         isUTF16: Bool = false, since2001: ColumnSet
     ) {
         self.plan = plan
+        self.since2001 = since2001
         self.stored = chosen.flatMap { stored?.only($0) } ?? stored
         let columns = plan.columns.indices
         let chosen = chosen ?? Set(columns)
@@ -45,7 +48,7 @@ final class RowEncoder: Encoder {
         state = .allocate(capacity: 1)
         state.initialize(to: BindingState())
         state.pointee.isUTF16 = isUTF16
-        state.pointee.since2001 = since2001
+        state.pointee.since2001 = since2001.first
         // Unretained, because this object's `deinit` frees the state.
         state.pointee.owner = Unmanaged.passUnretained(self)
     }
@@ -54,7 +57,7 @@ final class RowEncoder: Encoder {
     func only(_ positions: [Int]) -> RowEncoder {
         RowEncoder(
             plan: plan, stored: stored, chosen: Set(positions), isUTF16: state.pointee.isUTF16,
-            since2001: state.pointee.since2001)
+            since2001: since2001)
     }
 
     deinit {
@@ -266,7 +269,7 @@ extension RowEncoder {
         // Field by field: a copy of the column costs more than the check.
         if let encoding = plan.columns[position].encoding { return try encoding.stored(key) }
         guard plan.columns[position].kind == .date,
-            !state.pointee.since2001.contains(Int32(position))
+            !since2001.contains(Int32(position))
         else { return key }
         return key.countedFrom1970
     }

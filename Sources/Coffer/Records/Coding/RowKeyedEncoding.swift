@@ -129,7 +129,7 @@ extension RowEncoder {
             } else if column.coding == .json, column.type == T.self {
                 try state.pointee.bindText(try JSONText.data(value), entry)
             } else {
-                let isFrom2001 = state.pointee.since2001.contains(entry >> 2)
+                let isFrom2001 = state.pointee.countsFrom2001(entry >> 2)
                 let stored = try column.stored(value, by: scalar, countingFrom2001: isFrom2001)
                 try state.pointee.bind(stored, entry)
             }

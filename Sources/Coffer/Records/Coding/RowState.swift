@@ -21,8 +21,8 @@ struct RowState {
     /// The row's values, while SQLite passes them to a function in the middle of a step.
     var values: UnsafeMutablePointer<OpaquePointer?>?
     var owner: Unmanaged<RowDecoder>?
-    /// The columns whose dates count from 2001; those of the others count from 1970.
-    var since2001 = ColumnSet()
+    /// The columns whose dates count from 2001, of the first 64; the decoder has all.
+    var since2001: UInt64 = 0
     /// Whether a column has a `ColumnEncoding`.
     var hasEncodings = false
     /// The first key type that was asked for, nearly always the only one. `holder` points to its
@@ -98,10 +98,18 @@ struct RowState {
         return float
     }
 
+    /// Whether the dates of a column count from 2001 rather than 1970.
+    @inline(__always)
+    func countsFrom2001(_ column: Int32) -> Bool {
+        column < 64
+            ? since2001 &>> UInt64(truncatingIfNeeded: column) & 1 != 0
+            : decoder.since2001.contains(column)
+    }
+
     @inline(__always)
     func date(_ value: OpaquePointer?, _ column: Int32) throws -> Date {
         let seconds = try real(value, column, for: Date.self)
-        return since2001.contains(column)
+        return countsFrom2001(column)
             ? Date(timeIntervalSinceReferenceDate: seconds) : Date(timeIntervalSince1970: seconds)
     }
 

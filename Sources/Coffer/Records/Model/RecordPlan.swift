@@ -19,6 +19,8 @@ final class RecordPlan: Sendable {
     let keyPositions: [Int]
     /// Whether a column holds dates. Then the file has to say from when they count.
     let hasDates: Bool
+    /// Whether the key is one column, of dates.
+    let hasDateKey: Bool
     /// Whether the table is declared WITHOUT ROWID.
     let isWithoutRowID: Bool
     let quotedTable: String
@@ -48,6 +50,7 @@ final class RecordPlan: Sendable {
         self.declare = declare
         let key = key == Self.defaultKey ? Self.defaultKey(of: columns) : key
         keyPositions = try Self.positions(of: key, in: columns, typeName)
+        hasDateKey = keyPositions.count == 1 && columns[keyPositions[0]].kind == .date
         quotedTable = try Self.quoted(table, typeName)
         var quotedColumns: [String] = []
         for column in columns { quotedColumns.append(try Self.quoted(column.name, typeName)) }

@@ -182,16 +182,14 @@ final class RecordTable {
     /// A key as the encoder takes it: a date counts from 2001.
     @inline(__always)
     func key<K: ValueConvertible>(_ key: K) throws(StoreError) -> Value {
-        plan.hasDates ? try dateKey(key) : try key.asValue()
+        plan.hasDateKey ? try dateKey(key) : try key.asValue()
     }
 
     @inline(never)
     private func dateKey(_ key: some ValueConvertible) throws(StoreError) -> Value {
         if let date = key as? Date { return try date.timeIntervalSinceReferenceDate.asValue() }
         let value = try key.asValue()
-        guard let position = plan.keyPositions.first, plan.columns[position].kind == .date,
-            let seconds = value.seconds
-        else { return value }
+        guard let seconds = value.seconds else { return value }
         return .real(Date(timeIntervalSince1970: seconds).timeIntervalSinceReferenceDate)
     }
 
