@@ -69,23 +69,9 @@ final class ProgressReporter: Sendable {
         Terminal.write(JSON.line(Line(progress: verb, done: done, total: total, unit: unit)))
     }
 
-    private static let barWidth = 30
-
     private func drawBar(_ done: Int, _ total: Int?, elapsed: Duration) {
-        guard let total, total > 0 else {
-            Terminal.writeRaw("\r\u{1b}[K\(verb): \(done) \(unit)")
-            return
-        }
-        let fraction = min(1, Double(done) / Double(total))
-        let filled = Int(fraction * Double(Self.barWidth))
-        let bar =
-            String(repeating: "#", count: filled)
-            + String(repeating: "-", count: Self.barWidth - filled)
-        var text = "\(verb): [\(bar)] \(Int(fraction * 100)) %  \(done) of \(total) \(unit)"
-        if fraction > 0.02, fraction < 1 {
-            let seconds = Double(elapsed.components.seconds)
-            if seconds >= 2 { text += ", \(Int(seconds / fraction * (1 - fraction))) s left" }
-        }
-        Terminal.writeRaw("\r\u{1b}[K\(text)")
+        let line = ProgressLine(
+            verb: verb, unit: unit, done: done, total: total, elapsed: elapsed)
+        Terminal.writeRaw("\r\u{1b}[K\(line.text(width: Terminal.width))")
     }
 }

@@ -41,6 +41,13 @@ enum Terminal {
         _ = try? FileDescriptor.standardError.writeAll(Array(text.utf8))
     }
 
+    /// The columns of the terminal; 80 if it does not tell.
+    static var width: Int {
+        var size = winsize()
+        guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+        return Int(size.ws_col)
+    }
+
     // MARK: Colours
 
     enum Colour: Int {
