@@ -129,7 +129,7 @@ extension Connection {
     ///
     /// Its size cannot change: create it with `zeroblob(byteCount)` in SQL. Prefer the table's last
     /// column, because the engine keeps the whole value in memory if another value follows.
-    /// Triggers do not see the writes. A column in an index or a foreign key is refused.
+    /// Triggers do not see the writes. A column in an index or a foreign key is `.unsupported`.
     ///
     /// - Parameters:
     ///   - column: The column.
@@ -138,8 +138,9 @@ extension Connection {
     ///   - schema: The name of the database, `main` unless you say otherwise.
     ///   - body: The work. Outside a transaction it runs in a new one, which an error rolls back.
     /// - Returns: The result of `body`.
-    /// - Throws: As `withBlob`; `StoreError` `.readOnly`, `.busy`, `.full`, `.io`; `.misuse` while
-    ///   a statement outside a transaction has a current row.
+    /// - Throws: As `withBlob`; `StoreError` `.unsupported` for a column in an index or a foreign
+    ///   key, `.readOnly`, `.busy`, `.full`, `.io`; `.misuse` while a statement outside a
+    ///   transaction has a current row.
     /// - Note: The corresponding C functions are `sqlite3_blob_open` and `sqlite3_blob_close`.
     public func withWritableBlob<T>(
         _ column: String, in table: String, row: Int64, schema: String = "main",

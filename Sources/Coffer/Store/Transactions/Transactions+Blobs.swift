@@ -49,7 +49,7 @@ extension WriteTransaction {
     ///
     /// Its size cannot change: create it by `zeroblob(byteCount)` in SQL. Prefer the table's last
     /// column, because the engine keeps the whole blob in memory if another value follows. Triggers
-    /// do not fire for what is written. A column of an index or a foreign key is refused.
+    /// do not fire for what is written. A column of an index or a foreign key is `.unsupported`.
     ///
     /// - Parameters:
     ///   - column: The column.
@@ -57,7 +57,8 @@ extension WriteTransaction {
     ///   - row: The row's id.
     ///   - body: The work.
     /// - Returns: What `body` returns.
-    /// - Throws: As `withBlob(_:in:row:_:)`; `StoreError` `.full`, `.io`.
+    /// - Throws: As `withBlob(_:in:row:_:)`; `StoreError` `.unsupported` for a column of an index
+    ///   or a foreign key, `.full`, `.io`.
     public func withWritableBlob<T>(
         _ column: String, in table: String, row: Int64,
         _ body: (inout BlobWriter) throws -> T
