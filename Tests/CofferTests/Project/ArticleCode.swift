@@ -122,6 +122,28 @@ import Testing
         }
     }
 
+    @Test func `Records: bytes in pieces`() async throws {
+        struct Film: Record {
+            var id: UUID
+            var title: String
+            var video: Data
+        }
+        let film = Film(id: UUID(), title: "Metropolis", video: Data())
+        let upload = AsyncStream { continuation in
+            continuation.yield(Data(count: 1000))
+            continuation.finish()
+        }
+        let size = 1000
+        try await store.write { tx in try tx.insert(film) }
+        try await store.writeBlob(
+            \.video, in: Film.self, key: film.id, byteCount: size, from: upload)
+        var sent = 0
+        for try await chunk in store.chunks(of: \.video, in: Film.self, key: film.id) {
+            sent += chunk.count
+        }
+        #expect(sent == size)
+    }
+
     @Test func `Records: encodings`() throws {
         struct Note: Record {
             var id: UUID

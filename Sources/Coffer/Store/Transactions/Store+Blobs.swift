@@ -32,7 +32,7 @@ extension Store {
         of column: String, in table: String, row: Int64, maximumByteCount: Int = 64 << 10
     ) -> BlobChunks {
         let cell = BlobCell(schema: "main", table: table, column: column, row: row)
-        return BlobChunks(core: core, cell: cell, maximumByteCount: maximumByteCount)
+        return BlobChunks(core: core, maximumByteCount: maximumByteCount) { _ in cell }
     }
 
     /// Writes a blob into one cell of a row, from a stream, in one transaction.
@@ -67,38 +67,25 @@ extension Store {
         fileID: StaticString = #fileID, line: UInt = #line
     ) async throws where Source.Element == Data {
         let cell = BlobCell(schema: "main", table: table, column: column, row: row)
-        try await core.requirePlace(for: cell, byteCount: byteCount)
-        var spool = BlobSpool(beside: core.pool.file?.location)
-        for try await chunk in source {
-            try Task.checkCancellation()
-            guard chunk.count <= byteCount - spool.byteCount else {
-                throw cell.error(.mismatch, "the source gave more than \(byteCount) bytes")
-            }
-            try await spool.append(chunk)
-        }
-        // A source that ends because the task was cancelled is not complete.
-        try Task.checkCancellation()
-        guard spool.byteCount == byteCount else {
-            throw cell.error(
-                .mismatch, "the source gave \(spool.byteCount) of \(byteCount) bytes")
-        }
-        let request = WriteQueue.Request(
-            isSharing: false, caller: Caller(fileID: fileID, line: line))
-        try await core.write(request) { [spool] tx in try tx.replace(cell, with: spool) }
+        let caller = Caller(fileID: fileID, line: line)
+        try await core.writeBlob(byteCount: byteCount, from: source, caller) { _ in cell }
     }
 }
+
+/// Finds the cell of a blob in a transaction.
+typealias BlobPlace = @Sendable (Connection) throws(StoreError) -> BlobCell
 
 /// The bytes of one blob, as a sequence of chunks. See `Store.chunks(of:in:row:maximumByteCount:)`.
 public struct BlobChunks: AsyncSequence, Sendable {
     let core: StoreCore
-    let cell: BlobCell
     let maximumByteCount: Int
+    let place: BlobPlace
 
     /// Begins a loop over the blob. It reads nothing until its first chunk is requested.
     public func makeAsyncIterator() -> Iterator {
-        let (cell, maximumByteCount) = (cell, maximumByteCount)
+        let (place, maximumByteCount) = (place, maximumByteCount)
         let loop = ReadLoop<Data>(core) { tx, channel in
-            try tx.withBlob(cell.column, in: cell.table, row: cell.row) { blob in
+            try tx.withBlob(place) { blob in
                 try blob.forEachChunk(maximumByteCount: maximumByteCount) {
                     try channel.putBlocking(Data($0))
                 }
@@ -121,26 +108,55 @@ public struct BlobChunks: AsyncSequence, Sendable {
 }
 
 extension StoreCore {
-    /// Checks whether a blob of this size can be written into the cell, as far as is known
-    /// beforehand.
+    /// Collects the source, then writes its bytes into the cell in one transaction.
+    ///
+    /// That transaction looks for the cell again, because its row may have gone meanwhile, and
+    /// another may have got the row id.
+    func writeBlob<Source: AsyncSequence>(
+        byteCount: Int, from source: Source, _ caller: Caller, into place: @escaping BlobPlace
+    ) async throws where Source.Element == Data {
+        let cell = try await requireRoom(at: place, byteCount: byteCount)
+        var spool = BlobSpool(beside: pool.file?.location)
+        for try await chunk in source {
+            try Task.checkCancellation()
+            guard chunk.count <= byteCount - spool.byteCount else {
+                throw cell.error(.mismatch, "the source gave more than \(byteCount) bytes")
+            }
+            try await spool.append(chunk)
+        }
+        // A source that ends because the task was cancelled is not complete.
+        try Task.checkCancellation()
+        guard spool.byteCount == byteCount else {
+            throw cell.error(
+                .mismatch, "the source gave \(spool.byteCount) of \(byteCount) bytes")
+        }
+        let request = WriteQueue.Request(isSharing: false, caller: caller)
+        try await write(request) { [spool] tx in
+            try tx.replace(place(tx.connection()), with: spool)
+        }
+    }
+
+    /// Finds the cell, and checks whether a blob of this size can be written into it, as far as is
+    /// known beforehand.
     ///
     /// - Throws: `.misuse` for a negative size; `.readOnly` for a store that was opened for reading
     ///   only; `.notFound` if there is no such row; `.tooBig` if a value cannot have that size;
-    ///   otherwise as `storageClass(of:in:row:)` and `read(_:)`.
-    fileprivate func requirePlace(for cell: BlobCell, byteCount: Int) async throws {
+    ///   otherwise as `place`, `storageClass(of:in:row:)` and `read(_:)`.
+    private func requireRoom(
+        at place: @escaping BlobPlace, byteCount: Int
+    ) async throws -> BlobCell {
         guard byteCount >= 0 else {
-            throw cell.error(
-                .misuse,
-                "the size of a blob must not be negative")
+            throw StoreError(.misuse, "the size of a blob must not be negative")
         }
         try requireWritable()
-        try await read { tx in
-            guard try tx.storageClass(of: cell.column, in: cell.table, row: cell.row) != nil else {
-                throw cell.missing
-            }
-            guard try byteCount <= tx.connection().limit(.length) else {
+        return try await read { tx in
+            let connection = try tx.connection()
+            let cell = try place(connection)
+            guard try connection.storageClass(cell) != nil else { throw cell.missing }
+            guard try byteCount <= connection.limit(.length) else {
                 throw cell.error(.tooBig, "\(byteCount) bytes are more than a value can have")
             }
+            return cell
         }
     }
 }
@@ -157,7 +173,7 @@ extension WriteTransaction {
                 + "\(try cell.column.quotedIdentifier()) = zeroblob(?) WHERE \(rowID) = ?",
             arguments: [.integer(Int64(spool.byteCount)), .integer(cell.row)])
         guard try execute(sql) == 1 else { throw cell.missing }
-        try withWritableBlob(cell.column, in: cell.table, row: cell.row) { blob in
+        try withWritableBlob(cell) { blob in
             var offset = 0
             try spool.forEachChunk { chunk in
                 // A cancelled task stops here.

@@ -42,6 +42,16 @@ extension Reading where Self: ~Copyable {
     ) throws -> StorageClass? {
         try connection().storageClass(of: column, in: table, row: row)
     }
+
+    /// The same for a blob that is found in this transaction.
+    func withBlob<T>(
+        _ place: BlobPlace, _ body: (inout BlobReader) throws -> T
+    ) throws -> T {
+        let connection = try connection()
+        let cell = try place(connection)
+        return try connection.withBlob(
+            cell.column, in: cell.table, row: cell.row, schema: cell.schema, body)
+    }
 }
 
 extension WriteTransaction {
@@ -63,9 +73,17 @@ extension WriteTransaction {
         _ column: String, in table: String, row: Int64,
         _ body: (inout BlobWriter) throws -> T
     ) throws -> T {
+        try withWritableBlob(
+            BlobCell(schema: "main", table: table, column: column, row: row), body)
+    }
+
+    func withWritableBlob<T>(
+        _ cell: BlobCell, _ body: (inout BlobWriter) throws -> T
+    ) throws -> T {
         let connection = try connection()
-        let cell = BlobCell(schema: "main", table: table, column: column, row: row)
-        try ChangeHistory(connection).note(cell)
-        return try connection.withWritableBlob(column, in: table, row: row, body)
+        // A history follows tables of the file, not temporary ones.
+        if cell.schema == "main" { try ChangeHistory(connection).note(cell) }
+        return try connection.withWritableBlob(
+            cell.column, in: cell.table, row: cell.row, schema: cell.schema, body)
     }
 }
