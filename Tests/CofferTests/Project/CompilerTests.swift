@@ -29,6 +29,13 @@ import Testing
         #expect(try Self.compile(source, limit) == "")
     }
 
+    /// Swift warns of an optional in an interpolation that has no overload for it. Its fix-it makes
+    /// the optional a text, "nil", which the store would keep.
+    @Test func `every interpolation of SQL compiles without a warning`() throws {
+        let source = Repository.root.appending(path: "Tests/MustCompile/Interpolations.swift")
+        #expect(try Self.compile(source, ["-warnings-as-errors"]) == "")
+    }
+
     /// Compiles up to the check of ownership.
     private static func compile(_ source: URL, _ options: [String] = []) throws -> String {
         try BuiltModules.compile(source, ["-emit-sil", "-o", "/dev/null"] + options)
