@@ -64,10 +64,10 @@ extension StoreError {
             column: column, resultCode: resultCode, cause: cause)
     }
 
-    /// The same error with a cause, and without `sqlOffset`.
+    /// The same error with a cause.
     func with(cause: any Error) -> StoreError {
         StoreError(
-            code, message, hint: hint, sql: sql, pages: pages, table: table,
+            code, message, hint: hint, sql: sql, sqlOffset: sqlOffset, pages: pages, table: table,
             column: column, resultCode: resultCode, cause: cause)
     }
 
