@@ -188,6 +188,28 @@ import Testing
         }
     }
 
+    final class Misspelt: Record {
+        static var columns: [PartialKeyPath<Misspelt>: String] {
+            [\.titleText: "title_txt", \.id: "title"]
+        }
+        let id: Int
+        let titleText: String
+        init(id: Int) { (self.id, titleText) = (id, "") }
+        enum CodingKeys: String, CodingKey {
+            case id
+            case titleText = "title_text"
+        }
+    }
+
+    @Test func `a misspelt column of a declaration is named with the property and the nearest`() {
+        let near = expect(.misuse) { try column(\Misspelt.titleText) }
+        #expect(near?.message.contains("titleText") == true, "\(near?.message ?? "")")
+        #expect(near?.message.contains("title_txt") == true)
+        #expect(near?.hint?.contains("Did you mean title_text?") == true, "\(near?.hint ?? "")")
+        let far = expect(.misuse) { try column(\Misspelt.id) }
+        #expect(far?.hint?.contains("id, title_text") == true, "\(far?.hint ?? "")")
+    }
+
     struct Wrapped: Record, Equatable {
         static var columns: [PartialKeyPath<Wrapped>: String] { [\.title: "title"] }
         var id: Int

@@ -106,9 +106,13 @@ extension RecordPlan {
     func position<R: Record>(of path: PartialKeyPath<R>) throws(StoreError) -> Int {
         if let name = R.columns[path] {
             guard let position = columns.firstIndex(where: { $0.name == name }) else {
+                let names = columns.map(\.name)
+                let near = name.nearest(among: names).map { "Did you mean \($0)? " } ?? ""
                 throw StoreError(
                     .misuse,
-                    "static var columns of \(typeName) names \(name), which is not a column",
+                    "static var columns of \(typeName) gives \(String(reflecting: path)) the "
+                        + "column \(name), and there is none of that name",
+                    hint: near + "The columns are \(names.joined(separator: ", ")).",
                     table: table, column: name)
             }
             return position
