@@ -78,7 +78,7 @@ extension Query {
     }
 
     /// True where a row refers to one of the rows of this query; never for NULL. Texts compare by
-    /// the collation of the referring column.
+    /// the collation of the referring column. A type without a table has no rows.
     ///
     /// ```swift
     /// Article.where(Author.where(\.name == "Ada").contains(\.author) && \.created > date)
@@ -94,7 +94,8 @@ extension Query {
             let parents = reference.parentColumns.joined(separator: ", ")
             let rows = select(parents, reference.parent)
             let columns = SQL(text: reference.childColumns.joined(separator: ", "))
-            return Condition("(\(columns)) IN (\(rows))")
+            let condition: SQL = "(\(columns)) IN (\(rows))"
+            return Condition(condition.orEmpty(reference.parent))
         } catch {
             return Condition(SQL(failure: error))
         }

@@ -49,10 +49,25 @@ extension RecordTable {
         if expected.usesLists { try connection.current().knowLists() }
         // A plain ? takes the number after the greatest one, which is that of the last column.
         let text = plan.updateSQL(orFail: false) + " AND (\(expected.text))"
-        let statement = try connection.cached(text)
+        var sql = SQL(text: text)
+        sql.maybeMissing = expected.maybeMissing
+        do throws(StoreError) {
+            return try run(sql, record, expected.arguments, connection)
+        } catch {
+            let filled = try sql.withEmptyTables(after: error, connection)
+            guard let filled else { throw error }
+            return try run(filled, record, expected.arguments, connection)
+        }
+    }
+
+    /// Runs an UPDATE of a whole record, with further arguments; returns whether it changed a row.
+    private func run<R: Record>(
+        _ sql: SQL, _ record: R, _ arguments: [Value], _ connection: Connection
+    ) throws(StoreError) -> Bool {
+        let statement = try connection.cached(sql.text)
         defer { connection.release(statement) }
         try encoder.bind(record, to: statement)
-        for (index, value) in expected.arguments.enumerated() {
+        for (index, value) in arguments.enumerated() {
             let parameter = Int32(plan.columns.count + 1 + index)
             try statement.bindArgument(value, to: statement.pointer(), at: parameter)
         }

@@ -326,6 +326,10 @@ final class RecordTable {
             try statement.bind(sql)
             return try body(statement)
         } catch {
+            // The SQL did not compile, so `body` has got no row.
+            if let sql = try sql.withEmptyTables(after: error, connection) {
+                return try run(sql, connection, isWriting: isWriting, body)
+            }
             throw try explain(error, connection, isWriting: isWriting)
         }
     }
