@@ -18,6 +18,15 @@ struct PartialUpdate: Hashable {
 struct PreparedUpdate {
     let statement: Statement
     let encoder: RowEncoder
+    /// Finds the row id of the row with the record's values in unique columns; `nil` for a table
+    /// without row ids.
+    var finding: PreparedFinding?
+}
+
+/// A SELECT of a row id, and the encoder that binds records to it.
+struct PreparedFinding {
+    let statement: Statement
+    let encoder: RowEncoder
 }
 
 extension RecordTable {
@@ -96,15 +105,40 @@ extension RecordTable {
         }
     }
 
-    /// Updates the row with the same values in unique columns, or adds one.
+    /// Updates the row with the same values in unique columns, or adds one; returns its row id.
     func upsert<R: Record>(
         _ record: R, conflictingOn paths: [PartialKeyPath<R>], _ connection: Connection
-    ) throws(StoreError) {
+    ) throws(StoreError) -> Int64 {
         let wanted = PartialUpdate(kind: .conflict, paths: paths)
         let known = partialUpdates[wanted]
         let update =
             if let known { known } else { try makeUpdate(wanted, conflictingOn: paths, connection) }
-        try updateOrInsert(record, update.statement, connection)
+        let inserted = try updateOrInsert(record, update.statement, connection)
+        if let inserted { return inserted }
+        // An UPDATE leaves SQLite's last row id as it is.
+        guard let finding = update.finding else { return 0 }
+        try finding.encoder.bind(record, to: finding.statement)
+        defer { finding.statement.rewind() }
+        do throws(StoreError) {
+            guard try finding.statement.advance() else { return 0 }
+            return try finding.statement.column(0, as: Int64.self)
+        } catch {
+            throw try explain(error, connection)
+        }
+    }
+
+    /// - Parameter positions: The positions of columns that are unique together.
+    private func finding(
+        _ positions: [Int], _ connection: Connection
+    ) throws(StoreError) -> PreparedFinding? {
+        let rowID = try connection.freeRowIDName(of: plan.table, schema: nil)
+        guard let rowID else { return nil }
+        let terms = positions.map { "\(plan.qualifiedColumns[$0]) = ?\($0 + 1)" }
+        let sql =
+            "SELECT \(plan.quotedTable).\(rowID) FROM \(plan.quotedTable) "
+            + "WHERE \(terms.joined(separator: " AND "))"
+        return PreparedFinding(
+            statement: try prepare(sql, connection), encoder: encoder.only(positions))
     }
 
     @inline(never)
@@ -160,7 +194,8 @@ extension RecordTable {
             plan.updateSQL(
                 setting: others.isEmpty ? positions : others, where: positions, orFail: false),
             connection)
-        let update = PreparedUpdate(statement: statement, encoder: encoder)
+        let update = PreparedUpdate(
+            statement: statement, encoder: encoder, finding: try finding(positions, connection))
         partialUpdates[wanted] = update
         return update
     }

@@ -116,17 +116,20 @@ final class RecordTable {
     }
 
     /// Runs an UPDATE, and inserts the record if it has changed no row.
+    ///
+    /// - Returns: The result of `insert`; `nil` if the UPDATE has changed a row.
+    @discardableResult
     func updateOrInsert<R: Record>(
         _ record: R, _ statement: Statement, _ connection: Connection
-    ) throws(StoreError) {
+    ) throws(StoreError) -> Int64? {
         try encoder.bind(record, to: statement)
         do throws(StoreError) {
             try statement.runToEnd()
-            if coffer_changes(statement.handle.db) > 0 { return }
+            if coffer_changes(statement.handle.db) > 0 { return nil }
         } catch {
             try recreate(connection, after: error)
         }
-        try insert(record, connection)
+        return try insert(record, connection)
     }
 
     func delete<R: Record>(_ record: R, _ connection: Connection) throws(StoreError) -> Bool {

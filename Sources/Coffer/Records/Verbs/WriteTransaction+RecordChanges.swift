@@ -110,7 +110,7 @@ extension WriteTransaction {
     /// is none.
     ///
     /// ```swift
-    /// try tx.upsert(download, conflictingOn: \.url)
+    /// let row = try tx.upsert(download, conflictingOn: \.url)
     /// ```
     ///
     /// The row remains the same row and keeps its key, whatever key the record has. `nil` conflicts
@@ -119,15 +119,18 @@ extension WriteTransaction {
     /// - Parameters:
     ///   - record: The record.
     ///   - paths: All properties of the key, or of one index that the type declares as unique.
+    /// - Returns: The row id of the row that was added or updated. 0 for a table without row ids,
+    ///   if a trigger ignored the record, or if a trigger removed its row.
     /// - Throws: As `insert(_:)`; `StoreError` `.misuse` if the type does not declare them as
     ///   unique, `.mismatch` if the table has no such index yet, `.constraint` if a further unique
     ///   index refuses the row.
     /// - Complexity: O(log *rows*).
+    @discardableResult
     public func upsert<R: Record>(
         _ record: R, conflictingOn paths: PartialKeyPath<R>...
-    ) throws {
+    ) throws -> Int64 {
         let connection = try connection()
-        try RecordTable.of(R.self, connection)
+        return try RecordTable.of(R.self, connection)
             .upsert(record, conflictingOn: paths, connection)
     }
 
