@@ -136,6 +136,8 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
         var sql = try checked()
         if bindsPlainDate { try DateColumns.requireCountFrom1970(connection, sql: text) }
         for date in dates { sql.arguments[date.index] = try date.value(of: sql, connection) }
+        // Now they are as the file has them: nothing must convert them again.
+        (sql.dates, sql.bindsPlainDate) = ([], false)
         return sql
     }
 

@@ -113,8 +113,8 @@ extension Reading where Self: ~Copyable {
     ) throws -> StorageClass? {
         let connection = try connection()
         let column = try RecordPlan.of(type).blobColumn(of: path)
-        let cell = try RecordTable.of(type, connection).cell(
-            of: column, key: try key.asValue(), connection)
+        let table = try RecordTable.of(type, connection)
+        let cell = try table.cell(of: column, key: try table.key(key), connection)
         return try cell.flatMap { cell throws(StoreError) in try connection.storageClass(cell) }
     }
 }
@@ -146,12 +146,11 @@ extension WriteTransaction {
 private func blobPlace<R: Record>(
     _ path: PartialKeyPath<R>, _ type: R.Type, _ key: some ValueConvertible
 ) -> BlobPlace {
-    let known = Result { () throws(StoreError) in
-        (column: try RecordPlan.of(type).blobColumn(of: path), key: try key.asValue())
-    }
+    let column = Result { () throws(StoreError) in try RecordPlan.of(type).blobColumn(of: path) }
     return { connection throws(StoreError) in
-        let (column, key) = try known.get()
+        let column = try column.get()
         let table = try RecordTable.of(type, connection)
+        let key = try table.key(key)
         guard let cell = try table.cell(of: column, key: key, connection) else {
             throw StoreError(
                 .notFound, "\(table.plan.table) has no row with this key",
