@@ -12,7 +12,7 @@ import Testing
         "a store is one file: nest the write of another store": [
             "attach", "attachedNames", "detach",
         ],
-        "Configuration.prepare runs on every connection, also on those that open later": [
+        "Store.prepareConnections runs on every connection, also on those that open later": [
             "limit", "register", "registerRegexp", "removeCollation", "removeFunction", "setLimit",
             "trace",
         ],
@@ -22,7 +22,6 @@ import Testing
         "Store.backup, Store.upgrade and Store.encrypt copy whole stores": ["load", "save"],
         "a store opens with its key, and is open until it is closed": ["isOpen", "setKey"],
         "Store.path and Store.profile say it": ["cipherInformation", "url"],
-        "a store makes checkpoints by itself": ["checkpoint"],
         "lastChangeCount counts the last change": ["totalChangeCount"],
         "the connection is the store's, and may close": ["withUnsafeHandle"],
     ]
