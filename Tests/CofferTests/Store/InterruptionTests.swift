@@ -117,6 +117,35 @@ import Testing
         }
     }
 
+    @Test func `a body that ignores the interrupt has done nothing either`() async throws {
+        let (interruption, hold) = (Interruption(), Hold())
+        async let result = Self.onThread { [store] in
+            try store.write(interruptedBy: interruption) { tx in
+                try tx.execute("INSERT INTO t VALUES (1)")
+                hold.stay()
+                return (try? tx.rows(Self.endless))?.count ?? 0
+            }
+        }
+        await hold.isEntered()
+        hold.release()
+        interruption.interrupt()
+        #expect(code(await result) == .cancelled)
+        #expect(try await store.read { tx in try tx.scalar("SELECT count(*) FROM t") } == 0)
+    }
+
+    /// An interrupt that comes between the check of a verb and the first step of its statement.
+    @Test func `no interrupt is lost, whenever it comes`() async throws {
+        for round in 0..<200 {
+            let interruption = Interruption()
+            async let result = Self.onThread { [store] in
+                try store.read(interruptedBy: interruption) { tx in try tx.rows(Self.endless) }
+            }
+            for _ in 0..<round * 50 { _ = interruption.isInterrupted }
+            interruption.interrupt()
+            #expect(code(await result) == .cancelled)
+        }
+    }
+
     @Test func `a call that nobody interrupts returns its value`() throws {
         let interruption = Interruption()
         #expect(try store.write(interruptedBy: interruption) { _ in 1 } == 1)

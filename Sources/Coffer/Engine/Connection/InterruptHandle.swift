@@ -14,6 +14,8 @@ public final class InterruptHandle: Sendable {
     /// The address of the open `sqlite3`, 0 while there is none. The mutex keeps others from
     /// closing it while it is used.
     private let address = Mutex<UInt>(0)
+    /// How many bodies must stop that run on the connection; asked by `mustStop`.
+    fileprivate let stopCount = Atomic(0)
 
     init() {}
 
@@ -32,12 +34,42 @@ public final class InterruptHandle: Sendable {
         let new = UInt(bitPattern: handle.db)
         address.withLock { $0 = new }
         handle.interruptHandle = self
+        // The owner of an adopted handle may have a progress handler.
+        guard !handle.isAdopted else { return }
+        // Unretained: the handle keeps this object until it has closed.
+        sqlite3_progress_handler(
+            handle.db, Self.operationCount, mustStop, Unmanaged.passUnretained(self).toOpaque())
     }
+
+    /// Ends the statement that runs, and every long one until `endStop()`.
+    ///
+    /// An interrupt alone may be lost: "A call to sqlite3_interrupt(D) that occurs when there are
+    /// no running SQL statements is a no-op" (<https://www.sqlite.org/c3ref/interrupt.html>). So it
+    /// is one between the last check of the body and the first step of its statement.
+    func stop() {
+        stopCount.add(1, ordering: .relaxed)
+        interrupt()
+    }
+
+    /// Must follow each `stop()` once the body has ended.
+    func endStop() {
+        stopCount.subtract(1, ordering: .relaxed)
+    }
+
+    /// SQLite asks after so many of its operations whether to go on: some tenths of a millisecond.
+    private static let operationCount: Int32 = 4_096
 
     /// Makes `interrupt()` do nothing from now on, unless it already refers to another handle. A
     /// handle calls this before it closes.
     func release(_ handle: Handle) {
         let old = UInt(bitPattern: handle.db)
         address.withLock { if $0 == old { $0 = 0 } }
+    }
+}
+
+private func mustStop(context: UnsafeMutableRawPointer?) -> Int32 {
+    guard let context else { return 0 }
+    return Unmanaged<InterruptHandle>.fromOpaque(context)._withUnsafeGuaranteedRef {
+        $0.stopCount.load(ordering: .relaxed) > 0 ? 1 : 0
     }
 }

@@ -9,6 +9,11 @@ final class StopSignal: Sendable {
         var reason: StoreError?
         var target: InterruptHandle?
         var onStop: (@Sendable (StoreError) -> Void)?
+
+        /// Lets the connection go on after a body that had to stop.
+        func endStop() {
+            if reason != nil { target?.endStop() }
+        }
     }
 
     private let isStopped = Atomic(false)
@@ -19,7 +24,10 @@ final class StopSignal: Sendable {
     func begin(_ target: InterruptHandle) {
         isStopped.store(false, ordering: .relaxed)
         let now = ContinuousClock.now
-        state.withLock { $0 = State(beginning: now, target: target) }
+        state.withLock { state in
+            state.endStop()
+            state = State(beginning: now, target: target)
+        }
     }
 
     /// Keeps `work`, to be called once with the reason when `stop(_:since:)` stops the body, on the
@@ -37,13 +45,16 @@ final class StopSignal: Sendable {
 
     /// Ends the body: `stop(_:since:)` does nothing until the next `begin(_:)`.
     func end() {
-        state.withLock { $0 = State() }
+        state.withLock { state in
+            state.endStop()
+            state = State()
+        }
     }
 
     /// Asks the running body to stop with this reason, if it began no later than `beginning`, and
     /// interrupts its statement. An interrupted write rolls back its whole transaction.
     ///
-    /// If the body was asked before, only interrupts its statement again; the first reason remains.
+    /// If the body was asked before, the first reason remains.
     ///
     /// - Returns: `true` if this call was the first to ask the body; `false` also if no body runs
     ///   or it began later.
@@ -52,15 +63,11 @@ final class StopSignal: Sendable {
         let (isTold, onStop) = state.withLock {
             state -> (Bool, (@Sendable (StoreError) -> Void)?) in
             guard let begun = state.beginning, begun <= beginning else { return (false, nil) }
-            guard state.reason == nil else {
-                // The first interrupt may have come between two statements.
-                state.target?.interrupt()
-                return (false, nil)
-            }
+            guard state.reason == nil else { return (false, nil) }
             state.reason = reason
             isStopped.store(true, ordering: .relaxed)
             // Under the mutex, because afterwards the connection may run another body's statement.
-            state.target?.interrupt()
+            state.target?.stop()
             return (true, state.onStop)
         }
         onStop?(reason)
@@ -110,10 +117,10 @@ final class Cancellation: Sendable {
     }
 
     func cancel() {
-        flag.store(true, ordering: .relaxed)
         let withdraw = state.withLock { state in
+            let isFirst = !flag.exchange(true, ordering: .relaxed)
             // Under the mutex, because afterwards the connection may run another body's statement.
-            state.target?.interrupt()
+            if isFirst { state.target?.stop() }
             return state.withdraw
         }
         withdraw?()
@@ -129,11 +136,17 @@ final class Cancellation: Sendable {
 
     /// From now on, `cancel()` also interrupts the running statement of this connection.
     func aim(at handle: InterruptHandle) {
-        state.withLock { $0.target = handle }
+        state.withLock { state in
+            state.target = handle
+            if isCancelled { handle.stop() }
+        }
     }
 
     /// From now on, `cancel()` interrupts no statement.
     func release() {
-        state.withLock { $0.target = nil }
+        state.withLock { state in
+            if isCancelled { state.target?.endStop() }
+            state.target = nil
+        }
     }
 }

@@ -13,7 +13,8 @@ extension Store {
 
     /// Runs a write that another thread can end; otherwise as `write(mode:timeout:_:)`.
     ///
-    /// Inside another write of the same store, only that write can be ended.
+    /// It does not share its commit with other writes. Inside another write of the same store, only
+    /// that write can be ended.
     ///
     /// - Throws: `StoreError` `.cancelled` after `interrupt()`, with nothing written; otherwise as
     ///   `write(mode:timeout:_:)`.
@@ -23,11 +24,12 @@ extension Store {
         interruptedBy interruption: Interruption, fileID: StaticString = #fileID,
         line: UInt = #line, _ body: (inout WriteTransaction) throws -> T
     ) throws -> T {
-        let caller = Caller(fileID: fileID, line: line)
+        // Of the writes that share a commit, an interrupt could end only the first.
+        let request = WriteQueue.Request(
+            mode: mode, timeout: timeout, isSharing: false,
+            caller: Caller(fileID: fileID, line: line))
         return try interruption.running { cancellation in
-            try core.write(
-                .init(mode: mode, timeout: timeout, caller: caller), cancellation: cancellation,
-                body)
+            try core.write(request, cancellation: cancellation, body)
         }
     }
 }
