@@ -107,6 +107,24 @@ import Testing
         #expect(pinned.map(\.id) == [note.id])
     }
 
+    @Test func `Records: dates in SQL`() throws {
+        struct Note: Record {
+            var id: Int
+            var title: String
+            var created: Date
+        }
+        let date = Date()
+        let note = Note(id: 1, title: "a", created: date + 1)
+        try store.write { tx in try tx.insert(note) }
+        try store.read { tx throws in
+            let rows = try tx.rows(
+                "SELECT title FROM note WHERE created > \(date, for: \Note.created)")
+            let row = try tx.firstRow("SELECT max(created) AS latest FROM note")
+            let latest = try row?.date("latest", as: tx.dateEncoding(of: \Note.created))
+            #expect(rows.count == 1 && latest == note.created)
+        }
+    }
+
     @Test func `Records: an update with an expectation`() throws {
         struct Note: Record {
             var id: Int

@@ -126,7 +126,7 @@ import Testing
     @Test func `a table that comes later is found, and a query that is wrong fails`() async throws {
         let query = Article.where(Self.ofAda)
         #expect(try await store.read { tx in try tx.fetch(query) } == [])
-        var counts = store.observe { tx in try tx.count(query) }.makeAsyncIterator()
+        let counts = store.observe { tx in try tx.count(query) }.makeAsyncIterator()
         #expect(try await counts.next() == 0)
         try await store.write { tx throws in
             try tx.insert(Author(id: 1, name: "Ada", country: nil))

@@ -82,6 +82,14 @@ import Testing
         #expect(try store.read { tx in try tx.scalar("SELECT 1") } == 1)
     }
 
+    @Test func `a closure that only the writer can run is refused, and reads go on`() throws {
+        let store = try make()
+        #expect(throws: StoreError.self) {
+            try store.prepareConnections { try $0.execute("CREATE TABLE t (n)") }
+        }
+        #expect(try store.read { tx in try tx.scalar("SELECT 1") } == 1)
+    }
+
     @Test func `inside a body it is misuse, after close closed, and beside a long write busy`()
         async throws
     {

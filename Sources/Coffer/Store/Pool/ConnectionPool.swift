@@ -133,7 +133,8 @@ final class ConnectionPool: @unchecked Sendable {
             pooling: try file.openReader(cacheByteCount: cacheByteCount), mode: .readOnly,
             configuration: configuration, cacheByteCount: cacheByteCount)
         try connection.prepareHandle()
-        try preparations.apply(to: connection)
+        // One that is not counted only makes checkpoints.
+        if isCounted { try preparations.apply(to: connection) }
         let reader = Reader(connection: connection)
         if isCounted { readers.withLock { $0.signals.append(reader.stop) } }
         return reader
@@ -151,9 +152,16 @@ final class ConnectionPool: @unchecked Sendable {
     ///
     /// Only for the holder of the write gate.
     ///
-    /// - Throws: What `body` throws; readers then do not run it.
+    /// - Throws: What `body` throws on the writer or on a reader; the other readers then do not run
+    ///   it.
     func prepare(_ body: @escaping @Sendable (Connection) throws -> Void) throws {
         try body(openWriter())
+        // A closure that only the writer can run would make every later read fail.
+        if file != nil, hasReaders {
+            let reader = try openReader(isCounted: false)
+            defer { reader.connection.close() }
+            try body(reader.connection)
+        }
         preparations.append(body)
     }
 

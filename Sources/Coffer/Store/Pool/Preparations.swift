@@ -55,7 +55,7 @@ extension Store {
     /// without; a read that begins after the return has it.
     ///
     /// - Parameter body: Registers what SQL may use. It must not keep the connection.
-    /// - Throws: What `body` throws: connections that are not the writer then do not run it. `.misuse`
+    /// - Throws: What `body` throws: connections that open later then do not run it. `.misuse`
     ///   inside a body of the store; `.busy` after `Configuration.waitTimeout`; `.closed`.
     public func prepareConnections(
         _ body: @escaping @Sendable (Connection) throws -> Void
