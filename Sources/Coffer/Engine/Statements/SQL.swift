@@ -28,8 +28,6 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
     private(set) var bindsPlainDate = false
     /// Arguments for columns that count from 2001 or from 1970, as the file says.
     var dates: [DateArgument] = []
-    /// The quoted columns of each table that counts as empty if it is missing, by its name.
-    var maybeMissing: [String: [String]]?
     /// The first error met while the SQL was made, such as a value that cannot be stored or a
     /// name with two arguments; thrown when the SQL is used.
     var failure: StoreError?
@@ -91,9 +89,6 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
         failure = failure ?? other.failure
         isStrict = isStrict || other.isStrict
         usesLists = usesLists || other.usesLists
-        if let others = other.maybeMissing {
-            maybeMissing = maybeMissing?.merging(others) { $1 } ?? others
-        }
         guard let others = other.namedArguments else { return }
         var named = namedArguments ?? [:]
         for (name, value) in others {

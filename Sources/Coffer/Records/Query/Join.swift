@@ -94,8 +94,7 @@ extension Query {
             let parents = reference.parentColumns.joined(separator: ", ")
             let rows = select(parents, reference.parent)
             let columns = SQL(text: reference.childColumns.joined(separator: ", "))
-            let condition: SQL = "(\(columns)) IN (\(rows))"
-            return Condition(condition.orEmpty(reference.parent))
+            return Condition("(\(columns)) IN (\(rows))")
         } catch {
             return Condition(SQL(failure: error))
         }

@@ -1,49 +1,49 @@
 // A type without a table has no rows, also where a condition refers to it.
 
-extension SQL {
-    /// The same SQL, for a type that may have no table.
-    func orEmpty(_ plan: RecordPlan) -> SQL {
-        var sql = self
-        sql.maybeMissing = (maybeMissing ?? [:]).merging([plan.table: plan.quotedColumns]) { $1 }
-        return sql
-    }
-
-    /// The SQL with an empty result in place of each table that is missing, if that is why it does
-    /// not compile; else `nil`.
+extension RecordTable {
+    /// A query with an empty result in place of each missing table of a type that this one refers
+    /// to; `nil` if no table is missing, or if the query failed for another reason.
     ///
     /// An observer learns that the query reads the schema, so it looks again when a table comes.
-    func withEmptyTables(
-        after error: StoreError, _ connection: Connection
+    func withEmptyParents(
+        _ sql: SQL, after error: StoreError, _ connection: Connection
     ) throws(StoreError) -> SQL? {
-        guard error.code == .sql, let maybeMissing else { return nil }
+        guard error.code == .sql else { return nil }
         var empty: [String] = []
-        for (name, columns) in maybeMissing.sorted(by: { $0.key < $1.key }) {
-            let table = try name.quotedIdentifier()
-            guard try !connection.findsTable(name, quoted: table) else { continue }
-            let nulls = columns.map { _ in "NULL" }.joined(separator: ", ")
-            let names = columns.joined(separator: ", ")
-            empty.append("\(table)(\(names)) AS (SELECT \(nulls) WHERE 0)")
+        for parent in try plan.parents() where try !connection.findsTable(of: parent) {
+            let nulls = parent.columns.map { _ in "NULL" }.joined(separator: ", ")
+            let names = parent.quotedColumns.joined(separator: ", ")
+            empty.append("\(parent.quotedTable)(\(names)) AS (SELECT \(nulls) WHERE 0)")
         }
         guard !empty.isEmpty else { return nil }
         // The name of a common table expression hides a table's.
-        var sql = SQL(text: "WITH \(empty.joined(separator: ", ")) ")
-        sql.append(self)
-        sql.maybeMissing = nil
-        return sql
+        return SQL(text: "WITH \(empty.joined(separator: ", ")) ").appending(sql)
+    }
+}
+
+extension RecordPlan {
+    /// The types that this one refers to, and those that they refer to; one for each table.
+    fileprivate func parents() throws(StoreError) -> ArraySlice<RecordPlan> {
+        var found = [self]
+        var names: Set<String> = [table.asciiLowercased]
+        var index = 0
+        while index < found.count {
+            for reference in try found[index].declaration().references
+            where names.insert(reference.parent.table.asciiLowercased).inserted {
+                found.append(reference.parent)
+            }
+            index += 1
+        }
+        return found.dropFirst()
     }
 }
 
 extension Connection {
-    /// Whether SQL finds a table or view of this name, in any database.
-    fileprivate func findsTable(_ name: String, quoted: String) throws(StoreError) -> Bool {
-        let known = try firstRow(
-            """
-            SELECT 1 FROM sqlite_master
-            WHERE type IN ('table', 'view') AND name = \(name) COLLATE NOCASE
-            """, isReadOnly: true)
-        if known != nil { return true }
+    /// Whether SQL finds a table or view under the type's name, in any database.
+    fileprivate func findsTable(of plan: RecordPlan) throws(StoreError) -> Bool {
+        if try RecordSchema(plan, self).kind() != .nothing { return true }
         do throws(StoreError) {
-            release(try cached("SELECT 1 FROM \(quoted) LIMIT 0"))
+            release(try cached("SELECT 1 FROM \(plan.quotedTable) LIMIT 0"))
             return true
         } catch {
             guard error.code == .sql else { throw error }

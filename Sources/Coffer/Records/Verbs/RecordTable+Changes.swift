@@ -58,12 +58,11 @@ extension RecordTable {
         if expected.usesLists { try connection.current().knowLists() }
         // A plain ? takes the number after the greatest one, which is that of the last column.
         let text = plan.updateSQL(orFail: false) + " AND (\(expected.text))"
-        var sql = SQL(text: text)
-        sql.maybeMissing = expected.maybeMissing
+        let sql = SQL(text: text)
         do throws(StoreError) {
             return try run(sql, record, expected.arguments, connection)
         } catch {
-            let filled = try sql.withEmptyTables(after: error, connection)
+            let filled = try withEmptyParents(sql, after: error, connection)
             guard let filled else { throw error }
             return try run(filled, record, expected.arguments, connection)
         }

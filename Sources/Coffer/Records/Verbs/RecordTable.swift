@@ -272,7 +272,7 @@ final class RecordTable {
         _ sql: () throws(StoreError) -> SQL, _ connection: Connection
     ) throws(StoreError) -> Int {
         do throws(StoreError) {
-            return try run(sql(), connection, isWriting: true) { statement throws(StoreError) in
+            return try query(sql(), connection, isWriting: true) { statement throws(StoreError) in
                 try statement.runToEnd()
                 return Int(coffer_changes(statement.handle.db))
             }
@@ -291,10 +291,25 @@ final class RecordTable {
         _ body: (Statement) throws(StoreError) -> T
     ) throws(StoreError) -> T {
         do throws(StoreError) {
-            return try run(sql, connection, body)
+            return try query(sql, connection, body)
         } catch {
             try requireNoTable(after: error, connection)
             return none
+        }
+    }
+
+    /// Runs a query by key paths. Types that it refers to have no rows if they have no table.
+    private func query<T>(
+        _ sql: SQL, _ connection: Connection, isWriting: Bool = false,
+        _ body: (Statement) throws(StoreError) -> T
+    ) throws(StoreError) -> T {
+        do throws(StoreError) {
+            return try run(sql, connection, isWriting: isWriting, body)
+        } catch {
+            // SQL that did not compile has passed no row to `body`.
+            let filled = try withEmptyParents(sql, after: error, connection)
+            guard let filled else { throw error }
+            return try run(filled, connection, isWriting: isWriting, body)
         }
     }
 
@@ -329,10 +344,6 @@ final class RecordTable {
             try statement.bind(sql)
             return try body(statement)
         } catch {
-            // The SQL did not compile, so `body` has got no row.
-            if let sql = try sql.withEmptyTables(after: error, connection) {
-                return try run(sql, connection, isWriting: isWriting, body)
-            }
             throw try explain(error, connection, isWriting: isWriting)
         }
     }
