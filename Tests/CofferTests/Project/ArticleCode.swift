@@ -146,6 +146,11 @@ import Testing
             var title: String
             var video: Data
         }
+        struct FilmTitle: Record {
+            static let table = "film"
+            var id: UUID
+            var title: String
+        }
         let film = Film(id: UUID(), title: "Metropolis", video: Data())
         let upload = AsyncStream { continuation in
             continuation.yield(Data(count: 1000))
@@ -160,6 +165,8 @@ import Testing
             sent += chunk.count
         }
         #expect(sent == size)
+        let titles = try await store.read { tx in try tx.fetch(FilmTitle.all) }
+        #expect(titles.map(\.title) == ["Metropolis"])
     }
 
     @Test func `Records: encodings`() throws {

@@ -13,6 +13,13 @@ import Testing
         var data: Data
     }
 
+    /// The same table, without its bytes.
+    private struct Head: Record, Equatable {
+        static let table = "t"
+        var id: Int
+        var flag: Int
+    }
+
     private struct Page: Record {
         var id: UUID
         var body: Data
@@ -68,6 +75,42 @@ import Testing
             #expect(error.code == .damaged, "\(error)")
         }
         #expect(data.starts(with: received) && received.count < data.count)
+    }
+
+    @Test(arguments: BlobFixture.DamagedPart.allCases, journalModes)
+    func `a type without the bytes of its table reads none of their pages`(
+        part: BlobFixture.DamagedPart, mode: Configuration.JournalMode
+    ) throws {
+        let fixture = try BlobFixture(mode)
+        _ = try fixture.insertDamaged(part)
+        let store = try fixture.store()
+        // Reading a damaged page would be an error.
+        try store.read { tx throws in
+            #expect(try tx.fetch(Head.all) == [Head(id: 1, flag: 7)])
+            #expect(try tx.fetch(Head.where(\.flag > 3).order(by: \.flag)).count == 1)
+            #expect(try tx.find(Head.self, 1)?.flag == 7)
+        }
+        expect(.damaged) { try store.read { tx in try tx.fetch(Item.all) } }
+    }
+
+    @Test(arguments: journalModes)
+    func `a type without the bytes of its table leaves them as they are`(
+        mode: Configuration.JournalMode
+    ) throws {
+        let fixture = try BlobFixture(mode)
+        let data = BlobFixture.bytes(100_000)
+        try fixture.insert(data)
+        let store = try fixture.store()
+        try store.write { tx throws in
+            try tx.update(Head(id: 1, flag: 1))
+            #expect(try tx.find(Item.self, 1)?.data == data)
+            try tx.upsert(Head(id: 1, flag: 2))
+            try tx.upsert(Head(id: 1, flag: 3), conflictingOn: \.id)
+            try tx.update(Head(id: 1, flag: 4), only: \.flag)
+            try tx.update(Head.all.set(\.flag, to: 5))
+        }
+        let item = try store.read { tx in try tx.find(Item.self, 1) }
+        #expect(item?.data == data && item?.flag == 5)
     }
 
     @Test(arguments: journalModes)
