@@ -86,6 +86,98 @@ import Testing
         connection.close()
     }
 
+    @Test func `a table of another program takes plain dates, beside one that counts from 2001`()
+        throws
+    {
+        let time = Date(timeIntervalSince1970: 1_700_000_000)
+        try fixture.execute("CREATE TABLE log (id INTEGER PRIMARY KEY, time REAL)")
+        try fixture.execute("INSERT INTO log VALUES (1, \(time))")
+        struct Log: Record, Equatable {
+            var id: Int
+            var time: Date
+        }
+        try fixture.store.read { tx throws in
+            #expect(try tx.scalar("SELECT time FROM log WHERE time <= \(time)") == time)
+            #expect(try tx.scalar("SELECT max(time) FROM log") == time)
+            let log = try tx.fetch(Log.self, sql: "SELECT id, max(time) AS time FROM log")
+            #expect(log == [Log(id: 1, time: time)])
+            let visits = try tx.fetch(Visit.self, sql: "SELECT id, max(time) AS began FROM log")
+            #expect(visits == [Visit(id: 1, began: time)])
+            // Of both tables: nothing tells which.
+            expect(.mismatch) {
+                try tx.fetch(
+                    Visit.self, sql: "SELECT 1 AS id, max(time, began) AS began FROM log, visit")
+            }
+            let both: SQL = "SELECT began FROM visit UNION ALL SELECT time FROM log"
+            for row in try tx.rows(both) {
+                expect(.mismatch) { try row.get(0, as: Date.self) }
+            }
+        }
+    }
+
+    @Test func `an expression that is an integer does not tell either`() throws {
+        try fixture.store.read { tx throws in
+            let sql: SQL = "SELECT CAST(max(began) AS INTEGER) AS began FROM visit"
+            expect(.mismatch) { try tx.scalar(sql, as: Date.self) }
+            let row = try #require(try tx.firstRow(sql))
+            expect(.mismatch) { try row.decode(Latest.self) }
+            #expect(try tx.scalar(sql, as: Int.self) == 721_692_800)
+        }
+    }
+
+    @Test func `a view's expression needs an encoding, and a compound view too`() throws {
+        struct Latest: Record {
+            static let table = "latest"
+            static let key = ["id"]
+            var id: Int
+            var began: Date
+        }
+        struct ToldLatest: Record, Equatable {
+            static let table = "latest"
+            static var encodings: [PartialKeyPath<ToldLatest>: ColumnEncoding] {
+                [\.began: .date(.secondsSince2001)]
+            }
+            var id: Int
+            var began: Date
+        }
+        struct Every: Record {
+            static let table = "every"
+            var began: Date
+        }
+        try fixture.execute("CREATE TABLE log (time REAL)")
+        try fixture.execute(
+            "CREATE VIEW latest AS SELECT id, max(began) AS began FROM visit GROUP BY id")
+        try fixture.execute(
+            "CREATE VIEW every AS SELECT began FROM visit UNION ALL SELECT time FROM log")
+        try fixture.store.read { tx throws in
+            let error = expect(.mismatch) { try tx.fetch(Latest.all) }
+            #expect(error?.hint?.contains("encodings") == true)
+            expect(.mismatch) { try tx.count(Latest.where(\.began == date)) }
+            expect(.mismatch) { try tx.fetch(Every.all) }
+            #expect(
+                try tx.fetch(ToldLatest.where(\.began == date)) == [ToldLatest(id: 1, began: date)])
+        }
+    }
+
+    @Test func `a copy of a table that would count otherwise is refused`() throws {
+        try fixture.store.write { tx throws in
+            let error = expect(.misuse) {
+                try tx.execute("CREATE TABLE archive AS SELECT * FROM visit")
+            }
+            #expect(error?.column == "began")
+            expect(.misuse) {
+                try tx.execute(
+                    "create temp table t as with v as (select * from visit) select * from v")
+            }
+            try tx.execute("CREATE TABLE ids AS SELECT id FROM visit")
+            try tx.execute("CREATE VIEW copy AS SELECT * FROM visit")
+            let kinds: [ColumnDefinition] = [.init("id", .integer), .init("began", .date)]
+            try tx.table("archive").create(kinds)
+            try tx.execute("INSERT INTO archive SELECT * FROM visit")
+            #expect(try tx.scalar("SELECT began FROM archive") == date)
+        }
+    }
+
     @Test func `a file without such columns takes plain dates as seconds since 1970`() throws {
         let other = try RecordFixture()
         try other.execute("CREATE TABLE log (time REAL)")

@@ -142,20 +142,23 @@ extension Statement {
         guard columns.isExact else {
             throw StoreError(.mismatch, "the name of a column is not UTF-8", sql: sql)
         }
-        var hasReal = false
+        var hasNumber = false
         var values: [Value] = []
         values.reserveCapacity(columns.names.count)
         for index in 0..<Int32(columns.names.count) {
             do throws(StoreError) {
                 let value = try Self.value(of: raw, at: index)
-                if case .real = value { hasReal = true }
+                switch value {
+                case .real, .integer: hasNumber = true
+                default: break
+                }
                 values.append(value)
             } catch {
                 throw StoreError(
                     error.code, error.message, sql: sql, column: columns.names[Int(index)])
             }
         }
-        if hasReal { return Row(columns: try datedColumns(), values: values) }
+        if hasNumber { return Row(columns: try datedColumns(), values: values) }
         return Row(columns: columns, values: values)
     }
 }

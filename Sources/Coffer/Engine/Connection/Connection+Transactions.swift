@@ -179,6 +179,7 @@ extension Connection {
             try handle.followOwner()
         }
         if let verb = statement.transactionVerb { try allow(verb, handle) }
+        if statement.changesSchema { try requireKeptDates(statement) }
         if !handle.isInTransaction {
             if !statement.isControl {
                 try handle.run(.begin)

@@ -27,7 +27,7 @@ final class ColumnNames: Sendable {
         _ value: Value, at index: Int, as type: T.Type
     ) throws(StoreError) -> T {
         guard let dates, T.self == Date.self || T.self == Date?.self,
-            case .real(let seconds) = value
+            let seconds = value.seconds
         else { return try T(value) }
         let date = try dates[index].date(seconds, column: names[index])
         // Equal types have the same bits.

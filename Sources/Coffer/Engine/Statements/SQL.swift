@@ -25,7 +25,7 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
     /// Whether it calls `coffer_value`, the function of `ValueList`.
     var usesLists = false
     /// Whether an argument is a `Date` of which nobody said from when it counts.
-    private(set) var bindsPlainDate = false
+    var bindsPlainDate = false
     /// Arguments for columns that count from 2001 or from 1970, as the file says.
     var dates: [DateArgument] = []
     /// The first error met while the SQL was made, such as a value that cannot be stored or a
@@ -118,21 +118,19 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
 
     /// The SQL with its dates as the columns of this connection's file hold them.
     ///
-    /// - Throws: `failure`, with the SQL text, if there is one. `.misuse` for a plain date if the
-    ///   file has columns that count from 2001. Errors of reading the schema.
+    /// - Throws: `failure`, with the SQL text, if there is one. Errors of reading the schema.
     @inline(__always)
     func checked(on connection: Connection) throws(StoreError) -> SQL {
-        if failure == nil, !bindsPlainDate, dates.isEmpty { return self }
+        if failure == nil, dates.isEmpty { return self }
         return try resolved(on: connection)
     }
 
     @inline(never)
     private func resolved(on connection: Connection) throws(StoreError) -> SQL {
         var sql = try checked()
-        if bindsPlainDate { try DateColumns.requireCountFrom1970(connection, sql: text) }
         for date in dates { sql.arguments[date.index] = try date.value(of: sql, connection) }
         // Now they are as the file has them: nothing must convert them again.
-        (sql.dates, sql.bindsPlainDate) = ([], false)
+        sql.dates = []
         return sql
     }
 

@@ -43,9 +43,7 @@ extension Statement {
     /// - Note: The corresponding C functions are `sqlite3_bind_*`.
     public func bind(_ value: some ValueConvertible, at index: Int) throws {
         let raw = try placeholder(index)
-        if value is Date, let connection {
-            try DateColumns.requireCountFrom1970(connection, sql: sql)
-        }
+        if value is Date, let connection { try requirePlainDates(on: connection) }
         try bindArgument(try value.asValue(), to: raw, at: Int32(index + 1))
     }
 
@@ -90,6 +88,7 @@ extension Statement {
     /// - Throws: `.misuse` if an argument is missing or superfluous; otherwise as `bind(_:)` of all
     ///   arguments.
     func bind(_ sql: SQL) throws(StoreError) {
+        if sql.bindsPlainDate, let connection { try requirePlainDates(on: connection) }
         guard let named = sql.namedArguments else { return try bindArguments(sql.arguments) }
         let raw = try pointer()
         try endRun()

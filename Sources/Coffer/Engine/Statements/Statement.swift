@@ -246,6 +246,8 @@ public final class Statement {
             isRunning = true
             // The first step compiles the text again if the schema has changed.
             names = nil
+            // The owner of an adopted handle compiles without the authorizer.
+            if handle.isAdopted { originsCompilation = -1 }
             // An error that nobody asked for belongs to an earlier statement.
             if handle.callback.error != nil { handle.callback.error = nil }
             if handle.touchObserver != nil { try tellObserver() }
@@ -389,8 +391,7 @@ public final class Statement {
     private func findOrigins() throws(StoreError) -> [DateOrigin]? {
         let found = try dateOrigins(count: Int(sqlite3_column_count(try pointer())))
         knownOrigins = found.contains { $0 != .since1970 } ? found : nil
-        // The owner of an adopted handle compiles without the authorizer.
-        if !handle.isAdopted { originsCompilation = handle.authorizer.actionCount }
+        originsCompilation = handle.authorizer.actionCount
         return knownOrigins
     }
 
@@ -405,9 +406,9 @@ public final class Statement {
         return made
     }
 
-    /// The date of a real in a column.
+    /// The date of a number in a column.
     ///
-    /// - Throws: `.mismatch` if the real does not tell from when it counts; errors of reading the
+    /// - Throws: `.mismatch` if the number does not tell from when it counts; errors of reading the
     ///   schema.
     func date(_ seconds: Double, at index: Int) throws(StoreError) -> Date {
         guard let origins = try origins() else { return Date(timeIntervalSince1970: seconds) }
@@ -471,7 +472,7 @@ public final class Statement {
 
     func column<T: ValueConvertible>(_ index: Int, as type: T.Type) throws(StoreError) -> T {
         let value = try column(index)
-        guard T.self == Date.self || T.self == Date?.self, case .real(let seconds) = value else {
+        guard T.self == Date.self || T.self == Date?.self, let seconds = value.seconds else {
             return try T(value)
         }
         let date = try date(seconds, at: index)

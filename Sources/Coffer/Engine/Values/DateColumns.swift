@@ -1,11 +1,5 @@
 import CSQLCipher
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The columns of a file whose declared type says that their dates count from 2001.
 ///
 /// A `Date` of Swift counts from 2001. Adding the seconds since 1970 rounds two of three dates. So
@@ -18,10 +12,28 @@ final class DateColumns {
     /// section 3.1 of <https://www.sqlite.org/datatype3.html>.
     static let declaredType = "REAL_SINCE_2001"
 
-    /// The names in lower case, by the table's name in lower case; `nil` for a table that is
-    /// missing.
-    private var tables: [String: Set<String>?] = [:]
-    private var isAnywhere: Bool?
+    /// The columns of a table or view, in lower case.
+    struct Table {
+        var from2001: Set<String> = []
+        /// The columns of a view that do not tell: expressions over a table with such columns.
+        var unknown: Set<String> = []
+    }
+
+    /// Where columns count from 2001.
+    private struct Places {
+        /// Tables of the main file, in lower case.
+        var tables = TableSet()
+        /// Whether an attached file or a temporary table has such columns.
+        var hasOthers = false
+        /// Views that put several SELECTs together, in lower case.
+        var compoundViews: [String] = []
+
+        var isEmpty: Bool { tables.isEmpty && !hasOthers }
+    }
+
+    /// By the name of the table or view in lower case; `nil` for one that is missing.
+    private var tables: [String: Table?] = [:]
+    private var places: Places?
 
     static func of(_ connection: Connection) throws(StoreError) -> DateColumns {
         let id = ObjectIdentifier(DateColumns.self)
@@ -31,58 +43,123 @@ final class DateColumns {
         return made
     }
 
-    /// The columns of a table or view that count from 2001, in lower case; `nil` if SQL finds
-    /// nothing under this name.
+    /// What the columns of a table or view tell; `nil` if SQL finds nothing under this name.
     ///
     /// - Throws: Errors of reading the schema, such as `.damaged`.
-    func columns(
-        of table: String, _ connection: Connection
-    ) throws(StoreError) -> Set<String>? {
-        if let known = tables[table.asciiLowercased] { return known }
+    func table(_ name: String, _ connection: Connection) throws(StoreError) -> Table? {
+        if let known = tables[name.asciiLowercased] { return known }
         let found = try connection.unobserved { () throws(StoreError) in
-            try find(table, connection)
+            try find(name, connection)
         }
-        tables[table.asciiLowercased] = .some(found)
+        tables[name.asciiLowercased] = .some(found)
         return found
     }
 
-    private func find(
-        _ table: String, _ connection: Connection
-    ) throws(StoreError) -> Set<String>? {
-        // Also tells the columns of a view, and has no row for a table that is missing.
-        let rows = try connection.rows("PRAGMA table_info(\(identifier: table))", isReadOnly: true)
-        guard !rows.isEmpty else { return nil }
-        var columns: Set<String> = []
-        for row in rows where row["type"]?.isDeclaredType == true {
-            columns.insert(try row.read("name", as: String.self).asciiLowercased)
+    private func find(_ name: String, _ connection: Connection) throws(StoreError) -> Table? {
+        // Has no row for a table that is missing, which is no error.
+        let known = try connection.firstRow(
+            "PRAGMA table_info(\(identifier: name))", isReadOnly: true)
+        guard known != nil else { return nil }
+        var table = Table()
+        guard try !places(connection).isEmpty else { return table }
+        let sql = SQL(text: "SELECT * FROM \(try name.quotedIdentifier()) LIMIT 0")
+        try connection.run(sql, isReadOnly: true) { statement throws(StoreError) in
+            // SQLite compiles the text again at the first step if the schema has changed.
+            try statement.runToEnd()
+            let names = statement.columnNames
+            for (name, origin) in zip(names, try statement.dateOrigins(count: names.count)) {
+                switch origin {
+                case .since1970: break
+                case .since2001: table.from2001.insert(name.asciiLowercased)
+                case .unknown: table.unknown.insert(name.asciiLowercased)
+                }
+            }
         }
-        return columns
+        return table
     }
 
-    /// Whether a column of the file, of an attached file or of a temporary table counts from 2001.
+    // MARK: Statements
+
+    /// Whether a statement reads or writes a table with columns that count from 2001.
     ///
-    /// - Throws: Errors of reading the schema, such as `.damaged`.
-    /// - Complexity: O(*objects of the schema*) the first time, then O(1).
-    func isAnywhere(_ connection: Connection) throws(StoreError) -> Bool {
-        if let isAnywhere { return isAnywhere }
-        let found = try connection.unobserved { () throws(StoreError) in
-            let handle = try connection.current()
-            // Reading the list of temporary tables would open their database.
-            let hasTemporary = sqlite3_db_readonly(handle.db, "temp") >= 0
-            let schemas = ["main"] + (hasTemporary ? ["temp"] : []) + handle.attached.map(\.name)
-            for schema in schemas {
-                let list = schema == "temp" ? "sqlite_temp_master" : "sqlite_master"
-                let row = try connection.firstRow(
-                    """
-                    SELECT 1 FROM \(identifier: schema).\(identifier: list)
-                    WHERE sql LIKE \("%\(Self.declaredType)%")
-                    """, isReadOnly: true)
-                if row != nil { return true }
-            }
+    /// - Throws: Errors of reading the schema and of EXPLAIN, such as `.damaged`.
+    /// - Complexity: O(1) in a file without such columns, once its schema was searched. Otherwise
+    ///   as `Statement.footprint(on:)`.
+    func isTouched(
+        by statement: Statement, _ connection: Connection
+    ) throws(StoreError) -> Bool {
+        let places = try places(connection)
+        guard !places.isEmpty else { return false }
+        if places.hasOthers { return true }
+        let footprint: StatementFootprint
+        do throws(StoreError) {
+            footprint = try statement.footprint(on: connection)
+        } catch  where error.code == .sql {
+            // The statement compiled, so it is an EXPLAIN, which has no dates.
             return false
         }
-        isAnywhere = found
+        return footprint.reads.intersects(places.tables)
+            || footprint.writes.intersects(places.tables)
+    }
+
+    /// Whether a statement puts several SELECTs together, or a view that it reads may. SQLite then
+    /// tells the declared types of one of them only.
+    func isCompound(
+        _ statement: Statement, _ connection: Connection
+    ) throws(StoreError) -> Bool {
+        let text = statement.sql.asciiLowercased
+        let views = try places(connection).compoundViews
+        return text.isCompoundSelect || views.contains { text.contains($0) }
+    }
+
+    /// - Throws: Errors of reading the schema, such as `.damaged`.
+    /// - Complexity: O(*objects of the schema*) the first time, then O(1).
+    private func places(_ connection: Connection) throws(StoreError) -> Places {
+        if let places { return places }
+        let found = try connection.unobserved { () throws(StoreError) in
+            try search(connection)
+        }
+        places = found
         return found
+    }
+
+    private func search(_ connection: Connection) throws(StoreError) -> Places {
+        let handle = try connection.current()
+        let pattern = "%\(Self.declaredType)%"
+        var places = Places()
+        // Reading the list of temporary tables would open their database.
+        let hasTemporary = sqlite3_db_readonly(handle.db, "temp") >= 0
+        for schema in (hasTemporary ? ["temp"] : []) + handle.attached.map(\.name) {
+            let list = schema == "temp" ? "sqlite_temp_master" : "sqlite_master"
+            let row = try connection.firstRow(
+                """
+                SELECT 1 FROM \(identifier: schema).\(identifier: list)
+                WHERE type = 'table' AND sql LIKE \(pattern)
+                """, isReadOnly: true)
+            if row != nil { places.hasOthers = true }
+        }
+        let rows = try connection.rows(
+            "SELECT name FROM main.sqlite_master WHERE type = 'table' AND sql LIKE \(pattern)",
+            isReadOnly: true)
+        for row in rows {
+            places.tables.insert(try row.read("name", as: String.self).asciiLowercased)
+        }
+        guard !places.isEmpty else { return places }
+        let views = try connection.rows(
+            "SELECT name, sql FROM main.sqlite_master WHERE type = 'view'", isReadOnly: true)
+        for row in views
+        where try row.read("sql", as: String.self).asciiLowercased.isCompoundSelect {
+            places.compoundViews.append(try row.read("name", as: String.self).asciiLowercased)
+        }
+        return places
+    }
+}
+
+extension String {
+    /// Whether a text in lower case has a word that puts SELECTs together. Also true for such a
+    /// word in a comment, a name or a text.
+    fileprivate var isCompoundSelect: Bool {
+        contains("union") || contains("intersect") || contains("except")
     }
 }
 
@@ -96,123 +173,5 @@ extension Connection {
         handle.touchObserver = nil
         defer { handle.touchObserver = observer }
         return try body()
-    }
-}
-
-extension DateColumns {
-    /// - Throws: `.misuse` if a column of the file counts from 2001: nothing tells whether a plain
-    ///   date is for it. Errors of reading the schema.
-    static func requireCountFrom1970(
-        _ connection: Connection, sql: String
-    ) throws(StoreError) {
-        guard try of(connection).isAnywhere(connection) else { return }
-        throw StoreError(
-            .misuse, "a date is bound, and columns of this file count from 1970 or from 2001",
-            hint: "Name the property whose column it is for: \\(date, for: \\Note.created). Or say "
-                + "the encoding: \\(date, as: .unixSeconds).", sql: sql)
-    }
-}
-
-/// An argument for a column whose declared type tells from when its dates count. Until the SQL
-/// runs, the argument counts from 2001.
-struct DateArgument: Sendable {
-    fileprivate(set) var index: Int
-    let table: String
-    let column: String
-    /// The values that the argument packs; `nil` for a single value.
-    var list: [Value]?
-
-    init(_ index: Int, table: String, column: String, list: [Value]? = nil) {
-        (self.index, self.table, self.column, self.list) = (index, table, column, list)
-    }
-
-    func moved(by count: Int) -> DateArgument {
-        var moved = self
-        moved.index += count
-        return moved
-    }
-
-    /// The argument as the column holds it. A missing table has no rows, so anything fits.
-    func value(of sql: SQL, _ connection: Connection) throws(StoreError) -> Value {
-        let columns = try DateColumns.of(connection).columns(of: table, connection)
-        let value = sql.arguments[index]
-        if columns?.contains(column.asciiLowercased) != false { return value }
-        if let list { return .blob(ValueList.pack(list.map(\.countedFrom1970))) }
-        return value.countedFrom1970
-    }
-}
-
-/// What a column of a result tells about the dates in it.
-enum DateOrigin: Sendable {
-    case since1970
-    case since2001
-    /// An expression, in a file with columns that count from 2001.
-    case unknown
-}
-
-extension Statement {
-    /// Whether a column of the result is a table's column that counts from 2001.
-    func countsFrom2001(_ index: Int) -> Bool {
-        guard let raw, let type = sqlite3_column_decltype(raw, Int32(index)) else { return false }
-        return sqlite3_stricmp(type, DateColumns.declaredType) == 0
-    }
-
-    /// What each column of the result tells about its dates.
-    ///
-    /// - Throws: Errors of reading the schema.
-    func dateOrigins(count: Int) throws(StoreError) -> [DateOrigin] {
-        let raw = try pointer()
-        var isMixed: Bool?
-        var origins: [DateOrigin] = []
-        for index in 0..<count {
-            guard sqlite3_column_decltype(raw, Int32(index)) == nil else {
-                origins.append(countsFrom2001(index) ? .since2001 : .since1970)
-                continue
-            }
-            if isMixed == nil, let connection {
-                isMixed = try DateColumns.of(connection).isAnywhere(connection)
-            }
-            origins.append(isMixed == true ? .unknown : .since1970)
-        }
-        return origins
-    }
-}
-
-extension DateOrigin {
-    /// The date that a number stands for.
-    ///
-    /// - Parameter column: The name in the result, for the error.
-    /// - Throws: `.mismatch` if the number does not say from when it counts.
-    func date(_ seconds: Double, column: String) throws(StoreError) -> Date {
-        switch self {
-        case .since1970: return Date(timeIntervalSince1970: seconds)
-        case .since2001: return Date(timeIntervalSinceReferenceDate: seconds)
-        case .unknown:
-            throw StoreError(
-                .mismatch,
-                "the result's column is an expression, which does not tell from when dates count",
-                hint: "Say it: row.date(\"\(column)\", as: .secondsSince2001), or .unixSeconds. "
-                    + "tx.dateEncoding(of:) returns the encoding of a property's column.",
-                column: column)
-        }
-    }
-}
-
-extension Value {
-    /// Whether it is the declared type of a column that counts from 2001.
-    fileprivate var isDeclaredType: Bool {
-        guard case .text(let type) = self else { return false }
-        return type.asciiLowercased == DateColumns.declaredType.asciiLowercased
-    }
-
-    /// The number of a real, which may be a date.
-    var seconds: Double? {
-        if case .real(let seconds) = self { seconds } else { nil }
-    }
-
-    /// Seconds since 1970 from seconds since 2001; any other value unchanged.
-    var countedFrom1970: Value {
-        guard let seconds else { return self }
-        return .real(Date(timeIntervalSinceReferenceDate: seconds).timeIntervalSince1970)
     }
 }

@@ -87,14 +87,21 @@ extension RecordPlan {
     /// The columns of the type's table that count from 2001, as the file declares them, or as the
     /// type's encodings do. For a missing table, as it would be made.
     ///
-    /// - Throws: `.mismatch` if the type declares another encoding of dates for such a column.
+    /// - Throws: `.mismatch` if the type declares another encoding of dates for such a column, or
+    ///   if a view's column does not tell.
     ///   Errors of reading the schema.
     func columnsFrom2001(_ connection: Connection) throws(StoreError) -> ColumnSet {
-        let found = try DateColumns.of(connection).columns(of: table, connection)
+        let found = try DateColumns.of(connection).table(table, connection)
         guard let found else { return columnsFrom2001IfNew }
         var positions: [Int] = []
         for (position, column) in columns.enumerated() {
-            let isDeclaredSo = found.contains(column.name.asciiLowercased)
+            let isDeclaredSo = found.from2001.contains(column.name.asciiLowercased)
+            let isDate = column.kind == .date || column.type == Date.self
+            if isDate, column.encoding == nil,
+                found.unknown.contains(column.name.asciiLowercased)
+            {
+                throw DateOrigin.unknownInView(column.name).with(table: table)
+            }
             guard isDeclaredSo || column.encoding?.countsFrom2001 == true else { continue }
             if column.type == Date.self, column.encoding?.countsFrom2001 == false {
                 throw StoreError(

@@ -58,7 +58,8 @@ extension RecordTable {
         if expected.usesLists { try connection.current().knowLists() }
         // A plain ? takes the number after the greatest one, which is that of the last column.
         let text = plan.updateSQL(orFail: false) + " AND (\(expected.text))"
-        let sql = SQL(text: text)
+        var sql = SQL(text: text)
+        sql.bindsPlainDate = expected.bindsPlainDate
         do throws(StoreError) {
             return try run(sql, record, expected.arguments, connection)
         } catch {
@@ -74,6 +75,7 @@ extension RecordTable {
     ) throws(StoreError) -> Bool {
         let statement = try connection.cached(sql.text)
         defer { connection.release(statement) }
+        if sql.bindsPlainDate { try statement.requirePlainDates(on: connection) }
         try encoder.bind(record, to: statement)
         for (index, value) in arguments.enumerated() {
             let parameter = Int32(plan.columns.count + 1 + index)

@@ -14,31 +14,42 @@ extension RecordTable {
             let decoder = RowDecoder(
                 plan, names: plan.spelled(statement.columns.names), key: decoder.key,
                 stored: decoder.stored,
-                since2001: try columnsFrom2001(of: statement))
+                since2001: try columnsFrom2001(of: statement, connection))
             return try decoder.all(type, statement, isAtRow: true)
         }
     }
 }
 
 extension RecordTable {
-    /// The columns of a result whose dates count from 2001. For an expression it is the table's
-    /// column of the same name that tells.
-    private func columnsFrom2001(of statement: Statement) throws(StoreError) -> ColumnSet {
+    /// The columns of a result whose dates count from 2001. For an expression over the type's own
+    /// table alone, the table's column of the same name tells.
+    ///
+    /// - Throws: `.mismatch` for another expression; errors of reading the schema.
+    private func columnsFrom2001(
+        of statement: Statement, _ connection: Connection
+    ) throws(StoreError) -> ColumnSet {
         let names = plan.spelled(statement.columns.names)
         guard plan.hasDates else {
             return ColumnSet(names.indices.filter { statement.countsFrom2001($0) })
         }
-        let origins = try statement.dateOrigins(count: names.count)
-        return ColumnSet(
-            names.indices.filter { index in
-                switch origins[index] {
-                case .since2001: return true
-                case .since1970: return false
-                case .unknown:
-                    let own = plan.columns.firstIndex { $0.name == names[index] }
-                    return own.map { since2001.contains(Int32($0)) } ?? false
+        var positions: [Int] = []
+        for (index, origin) in try statement.dateOrigins(count: names.count).enumerated() {
+            let own = plan.columns.firstIndex { $0.name == names[index] }
+            switch origin {
+            case .since1970: break
+            case .since2001: positions.append(index)
+            case .unknown:
+                guard let own, plan.columns[own].kind == .date, plan.columns[own].encoding == nil
+                else { continue }
+                let tables = try statement.footprint(on: connection).reads
+                guard tables == TableSet([plan.table.asciiLowercased]) else {
+                    _ = try origin.date(0, column: names[index])
+                    continue
                 }
-            })
+                if since2001.contains(Int32(own)) { positions.append(index) }
+            }
+        }
+        return ColumnSet(positions)
     }
 }
 

@@ -21,6 +21,8 @@ public struct ColumnDefinition: Sendable, Hashable {
         case integer = "INTEGER"
         /// Floating-point numbers.
         case real = "REAL"
+        /// A `Date`, as seconds since 2001: see `DateEncoding.secondsSince2001`.
+        case date = "REAL_SINCE_2001"
         /// Texts.
         case text = "TEXT"
         /// Bytes. Every value stays as it is.

@@ -49,12 +49,14 @@ final class TransactionScope {
 
     /// Runs the body of the transaction, and returns what it returns.
     ///
-    /// - Throws: What `body` throws. If `body` returned although it had to stop, the reason: one of
-    ///   its statements may have been interrupted, and `body` may have ignored that error.
+    /// - Throws: What `body` throws. If `body` returned although one of its verbs was refused
+    ///   because it must stop, the reason of that refusal. If it returned although it was
+    ///   cancelled, `.cancelled`: one of its statements may have been interrupted, and `body` may
+    ///   have ignored that error.
     func run<T>(_ body: () throws -> T) throws -> T {
         let value = try body()
         if let refusal { throw refusal }
-        if let reason = stop.reason ?? cancellation?.reason { throw reason }
+        if let reason = cancellation?.reason { throw reason }
         return value
     }
 

@@ -1,0 +1,72 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// An argument for a column whose declared type tells from when its dates count. Until the SQL
+/// runs, the argument counts from 2001.
+struct DateArgument: Sendable {
+    private(set) var index: Int
+    let table: String
+    let column: String
+    /// The values that the argument packs; `nil` for a single value.
+    let list: [Value]?
+
+    init(_ index: Int, table: String, column: String, list: [Value]? = nil) {
+        (self.index, self.table, self.column, self.list) = (index, table, column, list)
+    }
+
+    func moved(by count: Int) -> DateArgument {
+        var moved = self
+        moved.index += count
+        return moved
+    }
+
+    /// The argument as the column holds it. A missing table has no rows, so anything fits.
+    ///
+    /// - Throws: `.mismatch` if the column is an expression of a view, which does not tell; errors
+    ///   of reading the schema.
+    func value(of sql: SQL, _ connection: Connection) throws(StoreError) -> Value {
+        let value = sql.arguments[index]
+        guard let found = try DateColumns.of(connection).table(table, connection) else {
+            return value
+        }
+        let name = column.asciiLowercased
+        if found.unknown.contains(name) {
+            throw DateOrigin.unknownInView(column).with(table: table)
+        }
+        if found.from2001.contains(name) { return value }
+        if let list { return .blob(ValueList.pack(list.map(\.countedFrom1970))) }
+        return value.countedFrom1970
+    }
+}
+
+extension Statement {
+    /// - Throws: `.misuse` if the statement touches a table with columns that count from 2001:
+    ///   nothing tells whether a plain date is for one of them. Errors of reading the schema.
+    func requirePlainDates(on connection: Connection) throws(StoreError) {
+        guard try DateColumns.of(connection).isTouched(by: self, connection) else { return }
+        throw StoreError(
+            .misuse, "a date is bound, and columns that the statement touches count from 2001",
+            hint: "Name the property whose column it is for: \\(date, for: \\Note.created). Or say "
+                + "the encoding: \\(date, as: .unixSeconds).", sql: sql)
+    }
+}
+
+extension Value {
+    /// The number of a real, or of an integer that a `Double` holds exactly, which may be a date.
+    var seconds: Double? {
+        switch self {
+        case .real(let seconds): seconds
+        case .integer(let integer): Double(exactly: integer)
+        default: nil
+        }
+    }
+
+    /// Seconds since 1970 from seconds since 2001; any other value unchanged.
+    var countedFrom1970: Value {
+        guard case .real(let seconds) = self else { return self }
+        return .real(Date(timeIntervalSinceReferenceDate: seconds).timeIntervalSince1970)
+    }
+}
