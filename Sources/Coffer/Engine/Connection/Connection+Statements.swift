@@ -158,7 +158,7 @@ extension Statement {
                     error.code, error.message, sql: sql, column: columns.names[Int(index)])
             }
         }
-        if hasNumber { return Row(columns: try datedColumns(), values: values) }
+        if hasNumber { return Row(columns: datedColumns(), values: values) }
         return Row(columns: columns, values: values)
     }
 }

@@ -395,12 +395,18 @@ public final class Statement {
         return knownOrigins
     }
 
-    /// The columns, with what they tell about their dates.
-    ///
-    /// - Throws: Errors of reading the schema.
-    func datedColumns() throws(StoreError) -> ColumnNames {
+    /// The columns, with what they tell about their dates. If the schema cannot be read, they tell
+    /// nothing: the end of the transaction reports why.
+    func datedColumns() -> ColumnNames {
         let known = columns
-        guard known.dates == nil, let dates = try origins() else { return known }
+        guard known.dates == nil else { return known }
+        let dates: [DateOrigin]?
+        do throws(StoreError) {
+            dates = try origins()
+        } catch {
+            dates = Array(repeating: .unknown, count: known.names.count)
+        }
+        guard let dates else { return known }
         let made = ColumnNames(known.names, isExact: known.isExact, dates: dates)
         names = made
         return made
