@@ -115,16 +115,6 @@ import Testing
         }
     }
 
-    @Test func `an expression that is an integer does not tell either`() throws {
-        try fixture.store.read { tx throws in
-            let sql: SQL = "SELECT CAST(max(began) AS INTEGER) AS began FROM visit"
-            expect(.mismatch) { try tx.scalar(sql, as: Date.self) }
-            let row = try #require(try tx.firstRow(sql))
-            expect(.mismatch) { try row.decode(Latest.self) }
-            #expect(try tx.scalar(sql, as: Int.self) == 721_692_800)
-        }
-    }
-
     @Test func `a view's expression needs an encoding, and a compound view too`() throws {
         struct Latest: Record {
             static let table = "latest"

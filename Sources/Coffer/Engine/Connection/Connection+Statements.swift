@@ -142,23 +142,21 @@ extension Statement {
         guard columns.isExact else {
             throw StoreError(.mismatch, "the name of a column is not UTF-8", sql: sql)
         }
-        var hasNumber = false
+        var hasReal = false
         var values: [Value] = []
         values.reserveCapacity(columns.names.count)
         for index in 0..<Int32(columns.names.count) {
             do throws(StoreError) {
                 let value = try Self.value(of: raw, at: index)
-                switch value {
-                case .real, .integer: hasNumber = true
-                default: break
-                }
+                if case .real = value { hasReal = true }
                 values.append(value)
             } catch {
                 throw StoreError(
                     error.code, error.message, sql: sql, column: columns.names[Int(index)])
             }
         }
-        if hasNumber { return Row(columns: datedColumns(), values: values) }
+        // A pragma has no dates, and may run where no query can.
+        if hasReal, !isControl { return Row(columns: datedColumns(), values: values) }
         return Row(columns: columns, values: values)
     }
 }
