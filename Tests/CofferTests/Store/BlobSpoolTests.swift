@@ -113,13 +113,13 @@ import Glibc
 
     #if os(Linux)
     /// The files without a name that this process has open in the folder.
-    private func unnamed(_ fixture: BlobFixture) throws -> [String] {
+    private func unnamed(in folder: TemporaryFolder) throws -> [String] {
         let base = "/proc/self/fd"
         return try FileManager.default.contentsOfDirectory(atPath: base).map { "\(base)/\($0)" }
             .filter { link in
                 let target = try? FileManager.default.destinationOfSymbolicLink(atPath: link)
                 return target.map {
-                    $0.hasPrefix(fixture.folder.url.path + "/") && $0.hasSuffix("(deleted)")
+                    $0.hasPrefix(folder.url.path + "/") && $0.hasSuffix("(deleted)")
                 } ?? false
             }
     }
@@ -141,7 +141,7 @@ import Glibc
         await questions.next()
         feed.yield(data)
         await questions.next()
-        let files = try unnamed(fixture)
+        let files = try unnamed(in: fixture.folder)
         #expect(files.count == 1)
         for file in files {
             let written = try Data(contentsOf: URL(filePath: file))
@@ -156,7 +156,7 @@ import Glibc
         feed.finish()
         try await task.value
         #expect(try await stored(store) == data)
-        #expect(try unnamed(fixture) == [])
+        #expect(try unnamed(in: fixture.folder) == [])
     }
     #endif
 
@@ -184,6 +184,19 @@ import Glibc
             #expect(try file.chunk(number) == expected)
         }
     }
+
+    #if os(Linux)
+    @Test func `a discarded file gives its room back while somebody still holds it`() throws {
+        let folder = try TemporaryFolder()
+        let file = try spoolFile(folder)
+        #expect(try unnamed(in: folder).count == 1)
+        file.discard()
+        #expect(try unnamed(in: folder) == [])
+        expect(.misuse) { try file.chunk(0) }
+        expect(.misuse) { try file.append(Data(count: Self.chunk)) }
+        file.discard()
+    }
+    #endif
 
     @Test func `a chunk that was changed, cut or moved is not read back`() throws {
         let folder = try TemporaryFolder()

@@ -48,6 +48,13 @@ struct BlobSpool: Sendable {
         rest = Data()
     }
 
+    /// Gives the room on the disk back. Afterwards the bytes cannot be read.
+    ///
+    /// A thread that has resumed the caller may hold the file a moment longer.
+    func discard() {
+        file?.discard()
+    }
+
     /// Passes all bytes to `body`, in chunks, in the order in which they were added.
     ///
     /// - Throws: What `body` throws; `StoreError` `.io` if the file cannot be read, or if its bytes

@@ -25,8 +25,18 @@ final class SpoolFile: Sendable {
 
     let descriptor: Int32
     private let sealer = ChunkSealer()
-    /// The number of the next chunk.
-    private let count = Mutex<UInt64>(0)
+    private let state = Mutex(State())
+
+    private struct State {
+        /// The number of the next chunk.
+        var count: UInt64 = 0
+        var isDiscarded = false
+
+        /// The system may have given the descriptor to another file since.
+        func requireFile() throws(StoreError) {
+            guard !isDiscarded else { throw StoreError(.misuse, "the spooled bytes are discarded") }
+        }
+    }
 
     /// Creates an empty file in the folder of a store's file.
     ///
@@ -46,10 +56,20 @@ final class SpoolFile: Sendable {
     }
 
     deinit {
-        close(descriptor)
+        discard()
     }
 
-    var chunkCount: Int { count.withLock { Int($0) } }
+    /// Gives the room on the disk back, whoever still holds this object. Afterwards no chunk can be
+    /// written or read.
+    func discard() {
+        state.withLock { state in
+            guard !state.isDiscarded else { return }
+            state.isDiscarded = true
+            close(descriptor)
+        }
+    }
+
+    var chunkCount: Int { state.withLock { Int($0.count) } }
 
     /// Writes the next chunk, which has `chunkByteCount` bytes.
     ///
@@ -57,9 +77,10 @@ final class SpoolFile: Sendable {
     ///   unusable.
     func append(_ chunk: Data) throws(StoreError) {
         // Counted even if writing fails, so that no number is used twice.
-        let number = count.withLock { count in
-            defer { count += 1 }
-            return count
+        let number = try state.withLock { state throws(StoreError) in
+            try state.requireFile()
+            defer { state.count += 1 }
+            return state.count
         }
         let sealed = try sealer.seal(chunk, number: number)
         var offset = Self.offset(of: number)
@@ -80,6 +101,7 @@ final class SpoolFile: Sendable {
     /// - Parameter number: The number of the chunk, from 0.
     /// - Throws: `.io` if the chunk cannot be read, or if its bytes were changed on the disk.
     func chunk(_ number: Int) throws(StoreError) -> Data {
+        try state.withLock { state throws(StoreError) in try state.requireFile() }
         var sealed = Data(count: Self.chunkByteCount + ChunkSealer.overhead)
         let count = sealed.withUnsafeMutableBytes { bytes -> Int in
             var count = 0

@@ -117,6 +117,7 @@ extension StoreCore {
     ) async throws where Source.Element == Data {
         let cell = try await requireRoom(at: place, byteCount: byteCount)
         var spool = BlobSpool(beside: pool.file?.location)
+        defer { spool.discard() }
         for try await chunk in source {
             try Task.checkCancellation()
             guard chunk.count <= byteCount - spool.byteCount else {
