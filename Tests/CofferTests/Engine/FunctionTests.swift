@@ -254,6 +254,16 @@ import Testing
         expect(.misuse) { try connection.removeFunction("coffer_value", argumentCount: 2) }
     }
 
+    @Test(arguments: ["typeof", "LENGTH", "ifnull", "substr"])
+    func `the functions of SQLite that Coffer's own SQL calls stay as they are`(
+        name: String
+    ) throws {
+        expect(.misuse) { try connection.register(function: name) { _ in "null" } }
+        expect(.misuse) { try connection.register(aggregate: name) { Median() } }
+        expect(.misuse) { try connection.removeFunction(name, argumentCount: 1) }
+        #expect(try connection.scalar("SELECT typeof(length('ab'))") == "integer")
+    }
+
     @Test func `a name with NUL or without letters is misuse`() throws {
         for name in ["", "lower\0x"] {
             expect(.misuse) { try connection.register(function: name) { _ in 1 } }

@@ -81,7 +81,16 @@ extension Connection {
                 .misuse, "\(ValueList.function) is a function of Coffer",
                 hint: "Give your function another name.")
         }
+        guard !engineFunctions.contains(name.asciiLowercased) else {
+            throw StoreError(
+                .misuse, "\(name) is a function of SQLite that Coffer's own SQL calls",
+                hint: "Give your function another name.")
+        }
     }
+
+    /// The functions by which Coffer reads sizes and storage classes. With another one of that name
+    /// a value could look like NULL.
+    private static let engineFunctions: Set = ["ifnull", "length", "substr", "typeof"]
 
     static func functionSetting(_ name: String, _ argumentCount: Int?) -> String {
         "function \(name.asciiLowercased) \(argumentCount ?? -1)"
