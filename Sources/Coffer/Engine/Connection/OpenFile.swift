@@ -13,6 +13,11 @@ final class OpenFile {
         self.file = file
         self.profile = profile
         let report = DamageReport()
-        handle.failures.damagedPages = { [weak self] in self.map(report.pages) ?? [] }
+        // A weak reference would slow down each retain of this object. `deinit` ends the closure.
+        handle.failures.damagedPages = { [unowned(unsafe) self] in report.pages(self) }
+    }
+
+    deinit {
+        handle.failures.damagedPages = nil
     }
 }

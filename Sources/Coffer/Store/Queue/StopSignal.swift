@@ -11,6 +11,7 @@ final class StopSignal: Sendable {
         var onStop: (@Sendable (StoreError) -> Void)?
 
         /// Lets the connection go on after a body that had to stop.
+        @inline(never)
         func endStop() {
             if reason != nil { target?.endStop() }
         }
@@ -22,10 +23,11 @@ final class StopSignal: Sendable {
     /// Begins a body: `stop(_:since:)` now applies to it and interrupts statements of this handle.
     /// An earlier reason to stop is forgotten.
     func begin(_ target: InterruptHandle) {
+        let wasStopped = isStopped.load(ordering: .relaxed)
         isStopped.store(false, ordering: .relaxed)
         let now = ContinuousClock.now
         state.withLock { state in
-            state.endStop()
+            if wasStopped { state.endStop() }
             state = State(beginning: now, target: target)
         }
     }
@@ -46,7 +48,8 @@ final class StopSignal: Sendable {
     /// Ends the body: `stop(_:since:)` does nothing until the next `begin(_:)`.
     func end() {
         state.withLock { state in
-            state.endStop()
+            // Set under the mutex.
+            if isStopped.load(ordering: .relaxed) { state.endStop() }
             state = State()
         }
     }
