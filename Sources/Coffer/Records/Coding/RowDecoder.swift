@@ -23,6 +23,8 @@ final class RowDecoder: Decoder {
     private var place: UnsafeMutableRawPointer?
     /// The columns of the rows whose dates count from 2001.
     let since2001: ColumnSet
+    /// Whether the rows hold sizes instead of the values of `Lazy` properties.
+    private let leavesLazy: Bool
     private let positions: [String: Int32]
     private let encodings: [ColumnEncoding?]
     private var holders: [ObjectIdentifier: AnyObject] = [:]
@@ -37,13 +39,14 @@ final class RowDecoder: Decoder {
     ///   - stored: The stored properties of the decoded type; `nil` decodes by its `init(from:)`.
     ///   - since2001: The columns of the rows whose dates count from 2001.
     init(
-        _ plan: RecordPlan, names: [String], key: String? = nil, stored: StoredProperties? = nil,
-        since2001: ColumnSet
+        _ plan: RecordPlan, names: [String], key: String? = nil, leavesLazy: Bool = false,
+        stored: StoredProperties? = nil, since2001: ColumnSet
     ) {
         table = plan.table
         self.names = names
         self.since2001 = since2001
         self.key = key
+        self.leavesLazy = leavesLazy
         encodings = names.map { name in plan.columns.first { $0.name == name }?.encoding }
         let positions = Dictionary(
             names.enumerated().map { ($0.element, Int32($0.offset)) },
@@ -194,6 +197,8 @@ final class RowDecoder: Decoder {
             }
             let isFrom2001 = since2001.contains(column)
             switch coding(of: type) {
+            case .lazy:
+                return try decode(lazy: type, column)
             case .json:
                 return try JSONText.decode(type, from: try state.pointee.textData(column, type))
             case .single:
@@ -222,10 +227,22 @@ final class RowDecoder: Decoder {
         }
     }
 
+    /// A `Lazy` from its size, or from its value in a row that holds that.
+    private func decode<T: Decodable>(lazy type: T.Type, _ column: Int32) throws -> T {
+        let value = try state.pointee.value(column)
+        if leavesLazy, case .integer(let byteCount) = value,
+            let made = (type as? any LazyProperty.Type)?.inFile(byteCount: byteCount) as? T
+        {
+            return made
+        }
+        return try T(from: ScalarDecoder(value, countingFrom2001: false))
+    }
+
     private func coding<T: Decodable>(of type: T.Type) -> ColumnCoding {
         if let known = codings[ObjectIdentifier(type)] { return known }
         // A type that throws before it asks for a container is offered the value as it is.
-        let coding = ColumnShape.of(type)?.coding ?? .single
+        let coding: ColumnCoding =
+            type is any LazyProperty.Type ? .lazy : ColumnShape.of(type)?.coding ?? .single
         codings[ObjectIdentifier(type)] = coding
         return coding
     }

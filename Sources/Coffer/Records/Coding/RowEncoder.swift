@@ -16,6 +16,10 @@ final class RowEncoder: Encoder {
     private(set) var failure: StoreError?
     /// The columns that the current record encodes piece by piece, by entry.
     private var trees: [Int32: EncodedTree] = [:]
+    /// The columns of the current record whose `Lazy` value is not loaded.
+    var unloaded: Set<Int> = []
+    /// Those of the last record that was refused for them.
+    var lastUnloaded: Set<Int> = []
     private var holders: [ObjectIdentifier: AnyObject] = [:]
     private let positions: [String: Int32]
     /// The columns that get no value, whatever a record encodes for them.
@@ -117,16 +121,21 @@ final class RowEncoder: Encoder {
     /// parameters keep the values of the row before.
     @inline(never)
     private func finish(_ raw: OpaquePointer) throws(StoreError) {
-        if let failure {
-            self.failure = nil
-            throw failure
-        }
+        if state.pointee.isRefused { throw takeRefusal() }
         guard let allColumns else { return }
         var missing = allColumns & ~state.pointee.bound
         while missing != 0 {
             sqlite3_bind_null(raw, Int32(truncatingIfNeeded: missing.trailingZeroBitCount) &+ 1)
             missing &= missing &- 1
         }
+    }
+
+    @inline(never)
+    private func takeRefusal() -> StoreError {
+        let notLoaded = takeUnloaded()
+        guard let failure else { return notLoaded }
+        (self.failure, lastUnloaded) = (nil, [])
+        return failure
     }
 
     /// The tree for a column that the record encodes piece by piece.
@@ -167,6 +176,7 @@ final class RowEncoder: Encoder {
     private func wrapped(_ error: any Error) -> StoreError {
         let first = failure
         failure = nil
+        unloaded = []
         trees.removeAll()
         if let first { return first }
         if let known = error as? StoreError { return known }

@@ -134,6 +134,7 @@ extension RowEncoder {
                 try state.pointee.bind(stored, entry)
             }
         } catch {
+            if refuseUnloaded(value, entry) { return }
             throw failure(error, entry >> 2)
         }
     }

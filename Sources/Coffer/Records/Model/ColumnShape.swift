@@ -17,6 +17,8 @@ enum ColumnCoding: UInt8, Sendable {
     case decimal
     /// The value that the type encodes in its single-value container.
     case single
+    /// As `single`, or left in the file: see `Lazy`. Only of types, never of columns.
+    case lazy
     /// Any other encoding, as JSON text.
     case json
 }

@@ -21,6 +21,8 @@ final class RecordPlan: Sendable {
     let hasDates: Bool
     /// Whether the key is one column, of dates.
     let hasDateKey: Bool
+    /// Whether a column is that of a `Lazy` property.
+    let hasLazy: Bool
     /// Whether the table is declared WITHOUT ROWID.
     let isWithoutRowID: Bool
     let quotedTable: String
@@ -50,6 +52,8 @@ final class RecordPlan: Sendable {
         self.declare = declare
         let key = key == Self.defaultKey ? Self.defaultKey(of: columns) : key
         keyPositions = try Self.positions(of: key, in: columns, typeName)
+        hasLazy = columns.contains(where: \.isLazy)
+        try Self.requireKey(isLoaded: keyPositions.map { columns[$0] }, typeName)
         hasDateKey = keyPositions.count == 1 && columns[keyPositions[0]].kind == .date
         quotedTable = try Self.quoted(table, typeName)
         var quotedColumns: [String] = []
@@ -137,8 +141,8 @@ extension RecordPlan {
 
     /// Sets every column outside the key. For a record that is all key it sets the key to itself,
     /// so that the statement still shows whether the row exists.
-    func updateSQL(orFail: Bool) -> String {
-        let others = columns.indices.filter { !keyPositions.contains($0) }
+    func updateSQL(orFail: Bool, keeping kept: Set<Int> = []) -> String {
+        let others = columns.indices.filter { !keyPositions.contains($0) && !kept.contains($0) }
         return updateSQL(
             setting: others.isEmpty ? keyPositions : others, where: keyPositions, orFail: orFail)
     }
@@ -160,7 +164,18 @@ extension RecordPlan {
     var findSQL: String { "\(selectSQL) WHERE \(keyCondition)" }
 
     var selectSQL: String {
+        "SELECT \(selectedColumns.joined(separator: ", ")) FROM \(quotedTable)"
+    }
+
+    /// With the values of `Lazy` properties, for a type that may not have them.
+    var selectAllSQL: String {
         "SELECT \(qualifiedColumns.joined(separator: ", ")) FROM \(quotedTable)"
+    }
+
+    /// One column of a record's row.
+    func loadSQL(_ position: Int) -> String {
+        "SELECT \(qualifiedColumns[position]) FROM \(quotedTable) WHERE \(keyCondition) "
+            + "AND coalesce(1, ?\(columns.count))"
     }
 
     /// Passes the columns to `RowCollector`.

@@ -34,7 +34,7 @@ public struct Join<Child: Record, Parent: Record>: Sendable {
         if let condition = parents.condition { rows = rows.where(Condition(condition.sql)) }
         rows.order = parents.order + rows.order
         let (child, parent) = (reference.child, reference.parent)
-        let columns = (child.qualifiedColumns + parent.qualifiedColumns).joined(separator: ", ")
+        let columns = (child.selectedColumns + parent.selectedColumns).joined(separator: ", ")
         return SQL(
             text: "SELECT \(columns) FROM \(child.quotedTable) JOIN \(parent.quotedTable) "
                 + "ON \(reference.equality)"
@@ -179,6 +179,7 @@ extension RecordTable {
         let before = Array(repeating: "", count: plan.columns.count)
         let second = RowDecoder(
             parents.plan, names: before + parents.decoder.names, key: parents.decoder.key,
+            leavesLazy: true,
             stored: parents.decoder.stored,
             since2001: parents.since2001.moved(by: before.count))
         return try rows(sql, connection) { statement throws(StoreError) in

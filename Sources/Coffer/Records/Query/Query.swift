@@ -79,6 +79,11 @@ public struct Query<R: Record>: Sendable {
 
     func selectSQL(_ plan: RecordPlan) -> SQL { SQL(text: plan.selectSQL).appending(clauses) }
 
+    /// With the values of `Lazy` properties.
+    func selectAllSQL(_ plan: RecordPlan) -> SQL {
+        SQL(text: plan.selectAllSQL).appending(clauses)
+    }
+
     /// The same for `RowCollector`: one column, the call of its function. `nil` if the query has an
     /// order, because SQLite need not pass rows to an aggregate function in that order. `nil` if it
     /// has a limit, because LIMIT would count the aggregate's single row. See

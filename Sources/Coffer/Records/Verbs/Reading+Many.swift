@@ -59,7 +59,7 @@ extension Reading where Self: ~Copyable {
     public func fetch<R: Record, T: Decodable>(_ query: Query<R>, as type: T.Type) throws -> [T] {
         let connection = try connection()
         let table = try RecordTable.of(R.self, connection)
-        return try table.fetch(query.selectSQL(table.plan), as: type, connection)
+        return try table.fetch(query.selectAllSQL(table.plan), as: type, connection)
     }
 }
 

@@ -170,7 +170,9 @@ extension RecordPlan {
         let column = columns[try position(of: path)]
         let type = Swift.type(of: path).valueType
         let wrapped = (type as? any OptionalValue.Type)?.wrapped ?? type
-        guard column.coding == .data || column.coding == .bytes, wrapped == column.type else {
+        let isLazy = (column.type as? any LazyProperty.Type)?.wrapped == Data.self
+        guard column.coding == .data || column.coding == .bytes || isLazy, wrapped == column.type
+        else {
             throw StoreError(
                 .misuse, "a property of \(type) has no bytes of its own in the file",
                 hint: "Only Data and [UInt8] can be read and written in pieces. Fetch the record, "

@@ -8,10 +8,14 @@ struct PartialUpdate: Hashable {
         case only
         /// Sets the other columns, except the key, of the row with the same values in these.
         case conflict
+        /// All columns, but for those of values that are not loaded.
+        case loaded
     }
 
     let kind: Kind
     let paths: [AnyKeyPath]
+    /// The positions of the columns that stay as they are.
+    var kept: Set<Int> = []
 }
 
 /// An UPDATE of chosen columns, and the encoder that binds records to it.
@@ -57,21 +61,24 @@ extension RecordTable {
         }
         if expected.usesLists { try connection.current().knowLists() }
         // A plain ? takes the number after the greatest one, which is that of the last column.
-        let text = plan.updateSQL(orFail: false) + " AND (\(expected.text))"
+        let kept = try unloaded(in: record, connection)
+        let encoder = encoder(keeping: kept)
+        let text = plan.updateSQL(orFail: false, keeping: kept) + " AND (\(expected.text))"
         var sql = SQL(text: text)
         sql.bindsPlainDate = expected.bindsPlainDate
         do throws(StoreError) {
-            return try run(sql, record, expected.arguments, connection)
+            return try run(sql, record, encoder, expected.arguments, connection)
         } catch {
             let filled = try withEmptyParents(sql, after: error, connection)
             guard let filled else { throw error }
-            return try run(filled, record, expected.arguments, connection)
+            return try run(filled, record, encoder, expected.arguments, connection)
         }
     }
 
     /// Runs an UPDATE of a whole record, with further arguments; returns whether it changed a row.
     private func run<R: Record>(
-        _ sql: SQL, _ record: R, _ arguments: [Value], _ connection: Connection
+        _ sql: SQL, _ record: R, _ encoder: RowEncoder, _ arguments: [Value],
+        _ connection: Connection
     ) throws(StoreError) -> Bool {
         let statement = try connection.cached(sql.text)
         defer { connection.release(statement) }
@@ -90,7 +97,7 @@ extension RecordTable {
     ) throws(StoreError) -> Bool {
         let statement = try connection.cached(plan.existsSQL)
         defer { connection.release(statement) }
-        try encoder.bind(record, to: statement)
+        try keyEncoder.bind(record, to: statement)
         return try statement.advance()
     }
 

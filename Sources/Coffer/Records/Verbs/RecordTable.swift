@@ -13,6 +13,8 @@ import Foundation
 final class RecordTable {
     let plan: RecordPlan
     let encoder: RowEncoder
+    /// Binds a record's key at least; all that a record has if no value may be in the file.
+    let keyEncoder: RowEncoder
     let decoder: RowDecoder
     /// The columns whose dates count from 2001, as the file declares them.
     let since2001: ColumnSet
@@ -34,14 +36,16 @@ final class RecordTable {
     ) {
         self.plan = plan
         self.since2001 = since2001
-        encoder = RowEncoder(
+        let encoder = RowEncoder(
             plan: plan, stored: stored, isUTF16: isUTF16, since2001: since2001)
+        self.encoder = encoder
+        keyEncoder = plan.hasLazy ? encoder.only(plan.keyPositions) : encoder
         let position = plan.keyPositions.count == 1 ? plan.keyPositions[0] : 0
         let key = plan.keyPositions.count == 1 ? plan.columns[position] : nil
         let isInteger = key?.storage == .integer && key?.encoding == nil
         integerKeyParameter = isInteger ? Int32(position + 1) : 0
         decoder = RowDecoder(
-            plan, names: plan.columns.map(\.name), key: key?.name, stored: stored,
+            plan, names: plan.columns.map(\.name), key: key?.name, leavesLazy: true, stored: stored,
             since2001: since2001)
     }
 
@@ -107,7 +111,11 @@ final class RecordTable {
     /// Updates the record's row; returns whether it exists.
     func update<R: Record>(_ record: R, _ connection: Connection) throws(StoreError) -> Bool {
         let statement = try updateStatement(connection, isCreating: false)
-        try encoder.bind(record, to: statement)
+        do throws(StoreError) {
+            try encoder.bind(record, to: statement)
+        } catch {
+            return try updateLoaded(record, after: error, connection)
+        }
         return try change(statement, connection)
     }
 
@@ -135,7 +143,7 @@ final class RecordTable {
     func delete<R: Record>(_ record: R, _ connection: Connection) throws(StoreError) -> Bool {
         do throws(StoreError) {
             let statement = try deleteStatement(connection)
-            try encoder.bind(record, to: statement)
+            try keyEncoder.bind(record, to: statement)
             return try change(statement, connection)
         } catch {
             try requireNoTable(after: error, connection)
@@ -360,7 +368,7 @@ final class RecordTable {
     }
 
     @inline(__always)
-    private func updateStatement(
+    func updateStatement(
         _ connection: Connection, isCreating: Bool
     ) throws(StoreError) -> Statement {
         if let updating { return updating }
