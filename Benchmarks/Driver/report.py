@@ -24,11 +24,11 @@ WORDS = {
     "W6-single": "W6 durable writes",
     "W6-async64": "W6 durable writes, 64 at once (C: one commit each)", "read-one": "lookups, a read for each", "read-empty": "reads of nothing", "open-raw": "open, raw key",
     "open-passphrase": "open, passphrase", "open-pool-raw": "open writer and 4 readers, raw key",
-    "open-pool-passphrase": "open writer and 4 readers, passphrase", "rekey": "rekey", "verify": "verify",
+    "open-pool-passphrase": "open writer and 4 readers, passphrase", "rekey": "rekey", "verify": "verify", "compact": "compact (C: VACUUM, which checks nothing)",
     "blob-in": "blobs in", "blob-out": "blobs out",
     "flights-import": "flights, import", "flights-fetch": "flights, fetch all", "flights-questions": "flights, the questions",
 }
-IN_MEGABYTES = {"rekey", "verify", "blob-in", "blob-out"}
+IN_MEGABYTES = {"rekey", "verify", "compact", "blob-in", "blob-out"}
 # What has a time for each unit of work; growth and latencies have tables of their own.
 APART = LATENCY + BESIDE + WATCH + ["idle"]
 COMPARED = [name for name in ALL_WORKLOADS if not name.startswith("growth") and name not in APART]

@@ -27,7 +27,7 @@ WATCH = ["watch-nobody", "watch-value", "watch-changes", "watch-log"]
 # What a store's queue is for.
 QUEUE = ["read-one", "read-empty"] + BESIDE + WATCH + ["idle"]
 OPEN = ["open-raw", "open-passphrase", "open-pool-raw", "open-pool-passphrase"]
-FILES = ["rekey", "verify"]
+FILES = ["rekey", "verify", "compact"]
 BLOBS = ["blob-in", "blob-out"]
 # A real table; Scripts/flights fetches it.
 FLIGHTS = ["flights-import", "flights-fetch", "flights-questions"]

@@ -11,13 +11,14 @@
 // Records        Record  Exemplified  RecordAccess  RecordAccessReport  ColumnEncoding
 //                DateEncoding  Index  Default  Reference  SchemaDifference
 //                Query  QueryOrder  Condition  Join  TextMatch  RecordUpdate  RecordStream
+//                Lazy  LazyValue
 // Buckets        Bucket  BucketKey  PrefixedBucketKey  BucketEntry
 // Observation    ObservedValues  ObservedChanges  ChangeEvent  ChangedRow  ChangeBatch  ChangeToken
 //
 // ── What an operator uses ──────────────────────────────────────────────────────────────────────
 // Verification   VerificationScope  VerificationProgress  VerificationReport  DamagedPage
 //                PageContent  PageRole
-// Copies         CopyProgress  CopyReport
+// Copies         CopyProgress  CopyReport  CompactReport
 // Rotation       RekeyReport
 // Files          StoreFileStatus  CipherProfile  CipherInformation  CipherLogLevel  Engine  Release
 //

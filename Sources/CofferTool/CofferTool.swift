@@ -36,7 +36,11 @@ struct CofferTool: AsyncParsableCommand {
             """,
         version: Version.text,
         groupedSubcommands: [
-            CommandGroup(name: "Stores:", subcommands: [Init.self, Status.self, Verify.self]),
+            CommandGroup(
+                name: "Stores:",
+                subcommands: [
+                    Init.self, Status.self, Verify.self, Compact.self, Checkpoint.self,
+                ]),
             CommandGroup(name: "Keys:", subcommands: [Rekey.self, ShellKey.self]),
             CommandGroup(
                 name: "Copies:",

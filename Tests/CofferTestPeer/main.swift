@@ -201,6 +201,8 @@ case "hold-write":
     hold(.immediate, "SELECT 1")
 case "hold-read":
     hold(.deferred, "SELECT count(*) FROM t")
+case "hold-schema":
+    hold(.deferred, "SELECT count(*) FROM sqlite_master")
 case "rekey":
     // The cache is so small that pages reach the disk before the end.
     report {
@@ -212,6 +214,10 @@ case "rekey":
         waitForInput()
         return try rekey(connection)
     }
+case "compact":
+    report { try compact(isHeld: false) }
+case "compact-held":
+    report { try compact(isHeld: true) }
 case "write-limited":
     report {
         let byteCount = Int(next()) ?? 0

@@ -14,7 +14,8 @@ int main(int count, char **values) {
         {"W6", floor_durable},  {"read", floor_queue},         {"watch", floor_queue},
         {"idle", floor_queue},
         {"W", floor_records},   {"blob", floor_blobs},         {"open", floor_files},
-        {"rekey", floor_files}, {"verify", floor_files},       {"growth", floor_growth},
+        {"rekey", floor_files}, {"verify", floor_files},       {"compact", floor_files},
+        {"growth", floor_growth},
         {"flights", floor_flights},
     };
     for (size_t i = 0; i < sizeof workloads / sizeof *workloads; i++) {

@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Workloads
 
-/// open, rekey and verify: whole files.
+/// open, rekey, verify and compact: whole files.
 struct Files {
     let run: Run
 
@@ -66,6 +66,26 @@ struct Files {
         try run.requireFound { copy in
             let store = try Store(path: copy, key: .raw(Run.key))
             return try !store.verify().isGood
+        }
+    }
+
+    /// Compacts the file after every second row was deleted.
+    func compact() throws {
+        for _ in 0..<run.repeats {
+            try fill(Item.make(1...run.rows))
+            let byteCount = run.fileByteCount
+            let store = try run.openStore()
+            try store.write { tx in try tx.execute("DELETE FROM item WHERE id % 2 = 0") }
+            try store.checkpoint(.truncate)
+            try run.sample(written: Check(), units: Double(byteCount) / 1e6) {
+                try store.compact()
+            } check: { report in
+                guard report.isShortened, report.content.rowCount == run.rows / 2 else {
+                    throw Missing()
+                }
+                return Check()
+            }
+            try store.close()
         }
     }
 

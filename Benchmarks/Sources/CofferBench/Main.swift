@@ -36,6 +36,7 @@ import Workloads
             try Files(run).open(.passphrase(Run.passphrase), readers: 4)
         case ("coffer-record", "rekey"): try Files(run).rekey()
         case ("coffer-record", "verify"): try Files(run).verify()
+        case ("coffer-record", "compact"): try Files(run).compact()
         case ("coffer-record", "growth-insert"): try Growth(run).insert()
         case ("coffer-record", "growth-get"): try Growth(run).get()
         case ("coffer-record", "growth-scan"): try Growth(run).scan()

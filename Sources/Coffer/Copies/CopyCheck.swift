@@ -4,6 +4,9 @@ struct CopyCheck {
     /// `nil` for a plaintext database, whose pages carry no MAC.
     let cipher: FileCipher?
     let monitor: CopyMonitor
+    /// The connection and schema that check the structure; `nil` for `handle`. An index may need
+    /// functions that only a prepared connection has.
+    var structure: (handle: Handle, schema: String)?
 
     struct Result {
         let tableCount: Int
@@ -17,7 +20,11 @@ struct CopyCheck {
         try requireAuthenticPages()
         try handle.run(.begin)
         defer { try? handle.run(.rollback) }
-        try Self.requireSound(handle, "the copy", isAuthentic: cipher != nil)
+        if let structure {
+            try Self.requireSound(structure.handle, "the copy", schema: structure.schema)
+        } else {
+            try Self.requireSound(handle, "the copy", isAuthentic: cipher != nil)
+        }
         let schema = try CopiedSchema(of: handle, withColumns: content != nil)
         let rowCount: Int
         if let content {
@@ -59,11 +66,11 @@ struct CopyCheck {
     ///   if all pages are authentic and the check cannot run, because the schema needs a collation
     ///   or a function that this program does not have.
     static func requireSound(
-        _ handle: Handle, _ what: String, isAuthentic: Bool = false
+        _ handle: Handle, _ what: String, schema: String = "main", isAuthentic: Bool = false
     ) throws(StoreError) {
         var problems: [String] = []
         do throws(StoreError) {
-            let rows = try CopyStatement(handle, "PRAGMA integrity_check(10)")
+            let rows = try CopyStatement(handle, "PRAGMA \(schema).integrity_check(10)")
             while try rows.step() {
                 if let text = try rows.text(0), text != "ok" { problems.append(text) }
             }

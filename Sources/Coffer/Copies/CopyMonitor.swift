@@ -10,6 +10,8 @@ public struct CopyProgress: Sendable {
         case verifyingPages
         /// Rows of the finished copy that were read back.
         case verifyingRows
+        /// Pages of the checked copy that were written to the store, by `compact()`.
+        case replacingPages
     }
 
     /// The current step.
@@ -33,6 +35,10 @@ struct CopyMonitor {
         _ step: CopyProgress.Step, _ count: Int, of countTotal: Int
     ) throws(StoreError) {
         progress?(CopyProgress(step: step, count: count, countTotal: countTotal))
+        try requireNotCancelled()
+    }
+
+    func requireNotCancelled() throws(StoreError) {
         guard !isCancelled() else {
             throw StoreError(.cancelled, "the task was cancelled while it copied")
         }

@@ -89,7 +89,7 @@ struct DatabaseCopy {
         }
     }
 
-    private static func unsupported(
+    static func unsupported(
         _ entry: CopiedSchema.Entry, cause: StoreError
     ) -> StoreError {
         StoreError(
@@ -100,7 +100,7 @@ struct DatabaseCopy {
             table: entry.table, resultCode: cause.resultCode, cause: cause)
     }
 
-    private static func contradiction(_ table: String, cause: StoreError) -> StoreError {
+    static func contradiction(_ table: String, cause: StoreError) -> StoreError {
         StoreError(
             .damaged, "rows of \(table) contradict a constraint of \(table): \(cause.message)",
             hint: "The index of that constraint is damaged or was never checked: mend the source.",

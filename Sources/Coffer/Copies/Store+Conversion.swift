@@ -171,10 +171,10 @@ extension Store {
 
     /// Runs a copy on a thread that may block. The task's cancellation stops it at the next
     /// progress report: one is made every `CopyMonitor.interval` rows or pages.
-    static func cancellable(
+    static func cancellable<Report: Sendable>(
         _ progress: (@Sendable (CopyProgress) -> Void)?,
-        _ work: @escaping @Sendable (CopyMonitor) throws -> CopyReport
-    ) async throws -> CopyReport {
+        _ work: @escaping @Sendable (CopyMonitor) throws -> Report
+    ) async throws -> Report {
         let cancellation = Cancellation()
         do {
             return try await withTaskCancellationHandler {

@@ -130,7 +130,7 @@ final class StoreCore: Sendable {
     /// - Throws: What `body` throws, after the savepoint is undone; `.misuse` if `held` only reads;
     ///   otherwise as `TransactionScope.inSavepoint`.
     private func joinWrite<T>(
-        _ held: HeldStore, _ body: (inout WriteTransaction) throws -> T
+        _ held: HeldStore.Transaction, _ body: (inout WriteTransaction) throws -> T
     ) throws -> T {
         guard held.kind == .writing else {
             throw StoreError(

@@ -42,18 +42,20 @@ struct CopyResult: Report {
 
 extension OutputOptions {
     /// Runs a copy that a signal cancels, with its progress shown.
-    func copying(
+    func copying<Result: Sendable>(
         _ verb: String,
         _ work:
             @escaping @Sendable (@escaping @Sendable (CopyProgress) -> Void) async throws
-            -> CopyReport
-    ) async throws -> CopyReport {
+            -> Result
+    ) async throws -> Result {
         let rows = reporter(verb, unit: "rows")
         let pages = reporter("\(verb): check", unit: "pages")
+        let replaced = reporter("\(verb): replace", unit: "pages")
         return try await Interruption.cancelling {
             defer {
                 rows.finish()
                 pages.finish()
+                replaced.finish()
             }
             return try await work { progress in
                 switch progress.step {
@@ -61,6 +63,8 @@ extension OutputOptions {
                     rows.update(progress.count, of: progress.countTotal)
                 case .copyingPages, .verifyingPages:
                     pages.update(progress.count, of: progress.countTotal)
+                case .replacingPages:
+                    replaced.update(progress.count, of: progress.countTotal)
                 }
             }
         }

@@ -169,6 +169,27 @@ import Testing
         #expect(titles.map(\.title) == ["Metropolis"])
     }
 
+    @Test func `Records: values that stay in the file`() throws {
+        struct Letter: Record {
+            var id: UUID
+            var title: String
+            var body: Lazy<Data>
+        }
+
+        let (id, data) = (UUID(), Data([1, 2]))
+        var shown: [Data] = []
+        func show(_ data: Data) { shown.append(data) }
+        try store.write { tx in
+            try tx.insert(Letter(id: id, title: "Hello", body: Lazy(data)))
+            var letter = try tx.fetch(Letter.order(by: \.title))[0]
+            letter.title = "Hello again"
+            try tx.update(letter)
+            let body = try tx.load(\.body, of: letter)
+            show(body)
+        }
+        #expect(shown == [data])
+    }
+
     @Test func `Records: encodings`() throws {
         struct Note: Record {
             var id: UUID

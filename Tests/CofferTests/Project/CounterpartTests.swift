@@ -19,7 +19,7 @@ import Testing
         "a Configuration says it for all connections": ["busyPolicy", "clearStatementCache"],
         "cursors and statements end with their body": ["closeCursors", "hasOpenCursors"],
         "tx.table(_:) has it under a shorter name": ["createTable", "dropTable"],
-        "Store.backup, Store.upgrade and Store.encrypt copy whole stores": ["load", "save"],
+        "Store.backup, Store.upgrade and Store.encrypt copy whole stores": ["save"],
         "a store opens with its key, and is open until it is closed": ["isOpen", "setKey"],
         "Store.path and Store.profile say it": ["cipherInformation", "url"],
         "lastChangeCount counts the last change": ["totalChangeCount"],

@@ -34,6 +34,8 @@ private enum ReadmeSymbols {
         _ = try await store.verify()
         // `backup`
         _ = try await store.backup(to: "copy.db")
+        // `compact`
+        _ = try await store.compact()
         // `migrate([Migration])`
         let migrations: [Migration] = []
         try await store.migrate(migrations)

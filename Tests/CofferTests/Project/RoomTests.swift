@@ -34,6 +34,7 @@ import Testing
         "Copies/CopyStatement.swift": "binds and steps, row by row",
         "Copies/PageCopy.swift": "sqlite3_backup",
         "Copies/PlaintextFile.swift": "opens the plaintext side",
+        "Copies/RowTransfer.swift": "reports and cancels within a statement",
         "Rotation/Rekey.swift": "sqlite3_rekey",
         "Rotation/RekeyedWAL.swift": "syncs the main file between two checkpoints",
         "Store/Transactions/SpoolFile.swift": "opens a file without a name",

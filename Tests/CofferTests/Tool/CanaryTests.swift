@@ -73,6 +73,9 @@ import Testing
             Run(verb: ["kv", "count", path, "b"], options: first),
             Run(verb: ["kv", "delete", path, "b", "k"], options: first),
             Run(verb: ["verify", path], options: first),
+            Run(verb: ["checkpoint", path], options: first),
+            Run(verb: ["compact", path], options: first),
+            Run(verb: ["compact", path], options: second, exitCode: 12),
             Run(
                 verb: ["backup", path, out("backup.db")],
                 options: first + ["--new-raw-key-fd", "3"]),

@@ -88,6 +88,8 @@ import Testing
                 { isThere("plain.db") }
             ),
             (["encrypt"], [out("plain.db"), out("again.db")] + key, { isThere("again.db") }),
+            (["checkpoint"], [path] + key, { try count("note") == 2 }),
+            (["compact"], [path] + key, { try count("note") == 2 }),
             (["export"], [path, "--output", out("o.sql")] + key, { isThere("o.sql") }),
             (
                 ["rekey"], [path, "--new-raw-key-fd", "4"] + key,

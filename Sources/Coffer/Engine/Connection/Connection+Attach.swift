@@ -118,7 +118,7 @@ extension Connection {
 /// ATTACH reads the schema at once, so the cipher settings must be correct before it. Only the
 /// engine's process-wide defaults can provide them. Coffer's own connections set all of them after
 /// their key, so changed defaults do not affect them.
-private struct Attachment {
+struct Attachment {
     let name: String
     let file: FileLocation
     let profile: CipherProfile

@@ -72,6 +72,13 @@ public struct Configuration: Sendable {
     /// The file's cipher settings. With `nil`, Coffer finds those of an existing file by its first
     /// page's MAC, and takes `Engine.capabilities.defaultProfile` for a new one.
     public var profile: CipherProfile?
+    /// Whether a new file can give free pages back to the disk by
+    /// ``Store/incrementalVacuum(pageCount:)``. An existing file keeps what it was created with.
+    ///
+    /// It costs: both engines then accept a page of zeros as valid, so that somebody who may write
+    /// the file can blank the end of a long value without a trace (`SECURITY.md`). Without it,
+    /// ``Store/compact(progress:)`` gives pages back.
+    public var incrementalVacuum = false
 
     /// The journal mode; an existing file in another mode is converted.
     public var journalMode = JournalMode.wal

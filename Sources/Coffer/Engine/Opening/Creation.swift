@@ -36,6 +36,8 @@ struct Creation {
             vfs: configuration.vfs)
         try physical.unlock(handle, key: key)
         try handle.run("PRAGMA synchronous = FULL")
+        // Accepted only before page 1 exists.
+        if configuration.incrementalVacuum { try handle.run("PRAGMA auto_vacuum = INCREMENTAL") }
         // Any write of the header creates page 1.
         try handle.run("BEGIN IMMEDIATE; PRAGMA user_version = 0; COMMIT")
         try JournalModeChange(handle: handle, file: temporary).set(configuration)

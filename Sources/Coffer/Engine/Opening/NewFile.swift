@@ -26,6 +26,15 @@ package struct NewFile: ~Copyable {
         temporary = FileLocation(resolved: unfinished.path)
     }
 
+    /// Takes a temporary name next to an existing file, for a copy that never gets another name.
+    ///
+    /// - Throws: `.io` if the lock file cannot be created.
+    init(beside file: FileLocation) throws(StoreError) {
+        (unfinished, lock) = try Self.locked(file)
+        self.file = file
+        temporary = FileLocation(resolved: unfinished.path)
+    }
+
     /// As `init(at:)` of a `FileLocation`, for a path.
     ///
     /// - Throws: `.misuse`, `.unsupported` or `.notFound` for the path, as `FileLocation.init(_:)`;

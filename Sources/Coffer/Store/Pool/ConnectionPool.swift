@@ -140,6 +140,26 @@ final class ConnectionPool: @unchecked Sendable {
         return reader
     }
 
+    /// Opens a connection that copies the store into a file attached to it. It has every function
+    /// and collation, is not one of the readers, and belongs to the caller, who closes it. The
+    /// caller must not write the store through it.
+    ///
+    /// - Throws: As `openReader(isCounted:)`.
+    func openForCopy(cacheByteCount: Int) throws(StoreError) -> Connection {
+        let reader = try openReader(isCounted: false)
+        do throws(StoreError) {
+            try preparations.apply(to: reader.connection)
+            let handle = try reader.connection.current()
+            try handle.setCacheByteCount(cacheByteCount)
+            // It would hold for attached files too.
+            try handle.run("PRAGMA query_only = OFF")
+        } catch {
+            reader.connection.close()
+            throw error
+        }
+        return reader.connection
+    }
+
     /// Runs the closures that an idle reader has not run yet.
     ///
     /// - Returns: `false` if one of them failed; the reader must then be closed.

@@ -86,8 +86,9 @@ enum DeadlockWatch {
         guard let id else {
             throw StoreError(
                 .wouldDeadlock,
-                "this would wait for a body of another store that waits for this one: a deadlock",
-                hint: "Nest stores in the same order everywhere.")
+                "this would wait for a body that waits for this one: a deadlock",
+                hint: "Nest stores in the same order everywhere, and write to none in the progress "
+                    + "closure of its own compact.")
         }
         defer { waits.withLock { _ = $0.waits.removeValue(forKey: id) } }
         try body()

@@ -13,9 +13,16 @@ import Musl
 final class HeldStore {
     enum Kind { case reading, writing }
 
-    let store: ObjectIdentifier
-    let kind: Kind
-    let scope: TransactionScope
+    /// A transaction that is open for a body.
+    struct Transaction {
+        let kind: Kind
+        let scope: TransactionScope
+    }
+
+    private let store: ObjectIdentifier
+    private let kind: Kind
+    /// `nil` while a compaction holds the gate, without a transaction that others could join.
+    private let scope: TransactionScope?
     /// The gate at which others wait for this body to end.
     private let gate: Gate
     /// The gate at which a snapshot's other reads wait, if this is a snapshot's read.
@@ -23,7 +30,7 @@ final class HeldStore {
     private let outer: HeldStore?
 
     private init(
-        store: ObjectIdentifier, kind: Kind, scope: TransactionScope, gate: Gate,
+        store: ObjectIdentifier, kind: Kind, scope: TransactionScope?, gate: Gate,
         snapshotGate: Gate?, outer: HeldStore?
     ) {
         self.store = store
@@ -53,10 +60,12 @@ final class HeldStore {
 
     /// The innermost transaction of `store` whose body runs on the current thread; `nil` if there
     /// is none.
-    static func current(of store: ObjectIdentifier) -> HeldStore? {
+    static func current(of store: ObjectIdentifier) -> Transaction? {
         var held = innermost
         while let candidate = held {
-            if candidate.store == store { return candidate }
+            if candidate.store == store, let scope = candidate.scope {
+                return Transaction(kind: candidate.kind, scope: scope)
+            }
             held = candidate.outer
         }
         return nil
@@ -74,6 +83,19 @@ final class HeldStore {
         innermost = HeldStore(
             store: store, kind: kind, scope: scope, gate: gate, snapshotGate: snapshotGate,
             outer: outer)
+        defer { innermost = outer }
+        return try body()
+    }
+
+    /// Runs `body`, which holds `gate` without a transaction that others could join: meanwhile
+    /// `gatesHeld` includes the gate on this thread.
+    ///
+    /// - Throws: What `body` throws.
+    static func hold<T, E: Error>(_ gate: Gate, _ body: () throws(E) -> T) throws(E) -> T {
+        let outer = innermost
+        innermost = HeldStore(
+            store: ObjectIdentifier(gate), kind: .writing, scope: nil, gate: gate,
+            snapshotGate: nil, outer: outer)
         defer { innermost = outer }
         return try body()
     }
