@@ -27,12 +27,8 @@ struct CofferTool: AsyncParsableCommand {
               coffer sql notes.db 'SELECT count(*) FROM note' --json
 
             EXIT CODES
-              0 done; 1 failed; 2 wrong usage; 10 not found; 11 busy or locked; 12 wrong \
-            passphrase or key; 14 damaged or tampered; 16 format that this engine does not open; \
-            17 disk full or I/O error; 18 changed, but not completely: run the same command again; \
-            19 the secret cannot be obtained; 21 must be writable, but this user cannot write it; \
-            130 interrupted. Each verb's help says what its exit codes mean for the store. A verb \
-            that only reads leaves the store as it was
+              \(ExitStatus.list). Each verb's help says what its exit codes mean for the store. A \
+            verb that only reads leaves the store as it was
             """,
         version: Version.text,
         groupedSubcommands: [
@@ -74,8 +70,12 @@ enum Main {
         signal(SIGXFSZ, SIG_IGN)
         do {
             let arguments = Array(CommandLine.arguments.dropFirst())
+            if arguments.prefix(while: { $0 != "--" }).contains("--json") {
+                Terminal.collectMessages()
+            }
             try SecretInArguments.refuse(arguments)
             try RawArguments.requireUTF8()
+            try UnknownVerb.refuse(arguments)
             var command = try CofferTool.parseAsRoot(arguments)
             if (command as? any ChangingVerb)?.isChanging == true { Hardening.outliveReaders() }
             if !isHardened { Terminal.warn("core dumps could not be forbidden") }
@@ -84,8 +84,11 @@ enum Main {
             } else {
                 try command.run()
             }
+            Terminal.writeMessages()
         } catch {
-            exit(report(error))
+            let code = report(error)
+            Terminal.writeMessages()
+            exit(code)
         }
     }
 
@@ -94,24 +97,17 @@ enum Main {
         if let code = error as? ExitCode { return code.rawValue }
         let code = CofferTool.exitCode(for: error)
         if code.isSuccess { return tell(CofferTool.fullMessage(for: error)) }
-        let isJSON = CommandLine.arguments.contains("--json")
-        if code == .validationFailure {
-            guard isJSON else {
-                Terminal.write(CofferTool.fullMessage(for: error))
-                return ExitStatus.usage.rawValue
-            }
-            return say(ToolError(.usage, CofferTool.message(for: error)), isJSON: true)
+        guard code == .validationFailure else { return say(error) }
+        guard Terminal.isJSON else {
+            Terminal.write(CofferTool.fullMessage(for: error))
+            return ExitStatus.usage.rawValue
         }
-        return say(error, isJSON: isJSON)
+        return say(ToolError(.usage, CofferTool.message(for: error)))
     }
 
-    private static func say(_ error: any Error, isJSON: Bool) -> Int32 {
+    private static func say(_ error: any Error) -> Int32 {
         let failure = Failure(error)
-        if isJSON {
-            Terminal.write(JSON.line(["error": failure]))
-        } else {
-            Terminal.fail(failure.message, hint: failure.hint)
-        }
+        Terminal.fail(failure)
         return failure.exitCode
     }
 
@@ -122,7 +118,7 @@ enum Main {
             try output.writeLine(text)
             try output.flush()
         } catch {
-            return say(error, isJSON: false)
+            return say(error)
         }
         return ExitStatus.success.rawValue
     }

@@ -1,7 +1,9 @@
 import Coffer
 
 /// The exit codes of `coffer`. A script can choose its next step by them alone.
-enum ExitStatus: Int32 {
+///
+/// The name of each case is the `code` of an error in JSON, so that both say the same.
+enum ExitStatus: Int32, CaseIterable {
     case success = 0
     /// Any failure without its own code.
     case failure = 1
@@ -12,13 +14,13 @@ enum ExitStatus: Int32 {
     /// Another process holds the lock: try again.
     case busy = 11
     /// The passphrase or raw key does not open the file.
-    case wrongCredential = 12
+    case wrongKey = 12
     /// The file is damaged, cut short or tampered with.
     case damaged = 14
     /// This engine does not open the file's format.
     case unsupportedFormat = 16
     /// The disk is full, too many files are open, or reading or writing failed.
-    case noSpaceOrIO = 17
+    case io = 17
     /// The change is made, but not complete: run the same command again. 3, 13, 15 and 20 are
     /// reserved for a keyring.
     case unfinished = 18
@@ -26,22 +28,65 @@ enum ExitStatus: Int32 {
     case secretSource = 19
     /// The file, its folder or its medium must be writable, but this user cannot write it.
     case notWritable = 21
+    /// The path of a new file, or the name of a new table, is taken.
+    case alreadyExists = 22
+    /// A UNIQUE, NOT NULL, CHECK or FOREIGN KEY constraint refused the change.
+    case constraint = 23
+    /// The SQL text cannot be compiled or run, or Coffer refuses it.
+    case sql = 24
+    /// The input is not in the format that was named, or a value does not fit where it belongs.
+    case badInput = 25
+    /// The statement would change the store, and `--write` is not given.
+    case wouldChange = 26
     /// Ctrl-C, SIGTERM, SIGHUP or SIGQUIT; or a change of the key that could not be proven.
     case interrupted = 130
 
-    init(_ code: StoreError.Code) {
-        switch code {
+    init(_ error: StoreError) {
+        switch error.code {
         case .notFound: self = .notFound
         case .busy, .alreadyOpen: self = .busy
-        case .wrongKey: self = .wrongCredential
+        case .wrongKey: self = .wrongKey
         case .damaged, .truncated: self = .damaged
         case .notEncrypted, .notAStore, .needsNewerEngine, .needsNewerProgram, .needsUpgrade,
             .unsupported:
             self = .unsupportedFormat
-        case .full, .io, .tooManyFiles: self = .noSpaceOrIO
+        case .full, .io, .tooManyFiles: self = .io
         case .readOnly: self = .notWritable
         case .cancelled: self = .interrupted
+        case .alreadyExists: self = .alreadyExists
+        case .constraint, .conflict: self = .constraint
+        case .sql: self = .sql
+        // A statement that the authorizer refuses; all other misuse is the tool's own mistake.
+        case .misuse where error.sql != nil: self = .sql
+        case .mismatch, .tooBig: self = .badInput
         default: self = .failure
         }
     }
+
+    /// What the code means for the user, in a few words, for help and manual.
+    var meaning: String {
+        switch self {
+        case .success: "done"
+        case .failure: "failed for a reason without a code of its own"
+        case .usage: "wrong usage"
+        case .notFound: "not found"
+        case .busy: "busy or locked: try again"
+        case .wrongKey: "wrong passphrase or key"
+        case .damaged: "damaged or tampered"
+        case .unsupportedFormat: "format that this engine does not open"
+        case .io: "disk full or I/O error"
+        case .unfinished: "changed, but not completely: run the same command again"
+        case .secretSource: "the secret cannot be obtained"
+        case .notWritable: "must be writable, but this user cannot write it"
+        case .alreadyExists: "exists already"
+        case .constraint: "a constraint refused the change"
+        case .sql: "SQL that cannot be run"
+        case .badInput: "bad input"
+        case .wouldChange: "would change the store, but --write is not given"
+        case .interrupted: "interrupted"
+        }
+    }
+
+    /// All codes and their meanings, for the help.
+    static let list = allCases.map { "\($0.rawValue) \($0.meaning)" }.joined(separator: "; ")
 }

@@ -52,7 +52,7 @@ struct CSVImport {
             batch = try records.next()[...]
         }
         return ImportResult(
-            path: run.path, table: table.name, isTableMade: table.isMade,
+            path: ReportedPath(run.path), table: table.name, isTableMade: table.isMade,
             columns: columns.map(\.name), rowCount: count)
     }
 

@@ -87,7 +87,7 @@ struct ColumnKey: Hashable {
 
 /// The result of an import.
 struct ImportResult: Report {
-    let path: String
+    let path: ReportedPath
     /// `nil` for SQL, which names its tables itself.
     var table: String?
     var isTableMade: Bool?
@@ -95,7 +95,7 @@ struct ImportResult: Report {
     var rowCount: Int
 
     var lines: [(label: String, value: String)] {
-        var lines = [("store", path)]
+        var lines = [("store", "\(path)")]
         if let table { lines.append(("table", isTableMade == true ? "\(table), made" : table)) }
         if let columns { lines.append(("columns", columns.joined(separator: ", "))) }
         // SQL also deletes and updates rows.
@@ -123,13 +123,16 @@ struct ImportRun {
         switch error {
         case let problem as RecordProblem:
             return ToolError(
-                .failure, "\(input.name), line \(problem.line): \(problem.message)",
+                .badInput, "\(input.name), line \(problem.line): \(problem.message)",
                 hint: problem.hint)
         case let error as StoreError
         where [.constraint, .sql, .tooBig, .mismatch].contains(error.code):
+            let failure = Failure(error)
+            // The statements are Coffer's own, so SQL that fails has a name from the file.
+            let status = error.code == .sql ? .badInput : failure.status
             return ToolError(
-                .failure, "\(input.name), line \(line): \(Failure(error).message)",
-                hint: error.hint)
+                status, "\(input.name), line \(line): \(failure.message)",
+                hint: failure.hint)
         default: return error
         }
     }

@@ -34,7 +34,7 @@ final class InputFile {
         } catch {
             let isMissing = error as? Errno == .noSuchFileOrDirectory
             throw ToolError(
-                isMissing ? .notFound : .noSpaceOrIO, "\(path) cannot be opened: \(error)")
+                isMissing ? .notFound : .io, "\(path) cannot be opened: \(error)")
         }
         var facts = stat()
         let isFile =
@@ -79,7 +79,7 @@ final class InputFile {
         do {
             return try descriptor.read(into: room)
         } catch {
-            throw ToolError(.noSpaceOrIO, "\(name) cannot be read: \(error)")
+            throw ToolError(.io, "\(name) cannot be read: \(error)")
         }
     }
 
@@ -89,7 +89,7 @@ final class InputFile {
         if let byteCount { bytes.reserveCapacity(min(byteCount, maximumCount) + 2) }
         while try read(1 << 20, into: &bytes) {
             guard bytes.count <= maximumCount else {
-                throw ToolError(.failure, "\(name) has more than \(maximumCount) bytes")
+                throw ToolError(.badInput, "\(name) has more than \(maximumCount) bytes")
             }
         }
         return bytes

@@ -43,7 +43,7 @@ struct JSONImport {
             throw RecordProblem(line: 1, message: "there is no object to take the columns from")
         }
         return ImportResult(
-            path: run.path, table: target.name, isTableMade: target.isMade,
+            path: ReportedPath(run.path), table: target.name, isTableMade: target.isMade,
             columns: target.columns.map(\.name), rowCount: count)
     }
 
@@ -120,7 +120,7 @@ struct JSONImport {
                 start = 0
                 searched = bytes.count
                 guard bytes.count <= JSONImport.maximumLineByteCount else {
-                    throw ToolError(.failure, "\(input.name) has a line of more than 1 GiB")
+                    throw ToolError(.badInput, "\(input.name) has a line of more than 1 GiB")
                 }
                 isAtEnd = try !input.read(max(1 << 20, bytes.count), into: &bytes)
             }

@@ -43,7 +43,7 @@ final class OutputFile {
                 FilePath(named.file.temporaryPath), .writeOnly,
                 options: [.create, .exclusiveCreate, .closeOnExec], permissions: .ownerReadWrite)
         } catch {
-            throw ToolError(.noSpaceOrIO, "\(path) cannot be created: \(error)")
+            throw ToolError(.io, "\(path) cannot be created: \(error)")
         }
         self.named = named
     }
@@ -72,7 +72,7 @@ final class OutputFile {
 
     private func failure(_ reason: Errno) -> ToolError {
         reason == .fileExists
-            ? ToolError(.failure, "\(path) exists already")
-            : ToolError(.noSpaceOrIO, "\(path) cannot be written: \(reason)")
+            ? ToolError(.alreadyExists, "\(path) exists already")
+            : ToolError(.io, "\(path) cannot be written: \(reason)")
     }
 }

@@ -22,7 +22,7 @@ struct ScriptImport {
         if let index = bytes.firstIndex(of: 0) {
             let line = bytes[..<index].count { $0 == 0x0a } + 1
             throw ToolError(
-                .failure, "\(input.name), line \(line): a NUL, which would end the text")
+                .badInput, "\(input.name), line \(line): a NUL, which would end the text")
         }
         bytes.append(0)
         self.bytes = bytes
@@ -31,7 +31,7 @@ struct ScriptImport {
     func callAsFunction() throws -> ImportResult {
         try bytes.withUnsafeBytes { raw in
             guard let text = raw.baseAddress?.assumingMemoryBound(to: CChar.self) else {
-                return ImportResult(path: path, rowCount: 0)
+                return ImportResult(path: ReportedPath(path), rowCount: 0)
             }
             // SQLite ignores `PRAGMA foreign_keys` in a transaction, so it runs before the
             // transaction.
@@ -39,7 +39,8 @@ struct ScriptImport {
             let before = connection.totalChangeCount
             try connection.transaction { try statements(text, from: start) }
             if isUnchecked { try warnOfViolations() }
-            return ImportResult(path: path, rowCount: connection.totalChangeCount - before)
+            return ImportResult(
+                path: ReportedPath(path), rowCount: connection.totalChangeCount - before)
         }
     }
 
@@ -115,7 +116,7 @@ struct ScriptImport {
         case "BEGIN", "COMMIT", "RELEASE": return
         case let verb?:
             throw ToolError(
-                .failure, "\(verb) in the file is not possible: the whole file is one transaction")
+                .badInput, "\(verb) in the file is not possible: the whole file is one transaction")
         }
     }
 
@@ -125,7 +126,8 @@ struct ScriptImport {
         let start = bytes[offset...].firstIndex { !isSpace($0) } ?? offset
         let place = "\(input.name), line \(bytes[..<start].count { $0 == 0x0a } + 1): "
         let failure = Failure(error)
-        let status = (error as? StoreError).map { ExitStatus($0.code) } ?? .failure
+        // A statement that Coffer refuses has no code of its own in the library.
+        let status = failure.status == .failure ? .sql : failure.status
         return ToolError(status, place + failure.message, hint: failure.hint)
     }
 

@@ -13,7 +13,7 @@ enum StandardInput {
     static func text(_ what: String) throws -> String {
         let bytes = try InputFile("-", apartFrom: "").readAll(maximumCount: 64 << 20)
         guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw ToolError(.failure, "the \(what) from standard input is not UTF-8")
+            throw ToolError(.badInput, "the \(what) from standard input is not UTF-8")
         }
         return text
     }

@@ -33,10 +33,13 @@ struct PassphraseCommand {
         try? output.fileHandleForReading.close()
         process.waitUntilExit()
         if case .failure = count { return try count.get() }
-        guard process.terminationStatus == 0, process.terminationReason == .exit else {
+        let status = process.terminationStatus
+        guard process.terminationReason == .exit else {
+            throw ToolError(.secretSource, "the passphrase command died by signal \(status)")
+        }
+        guard status == 0 else {
             throw ToolError(
-                .secretSource,
-                "the passphrase command failed with exit code \(process.terminationStatus)")
+                .secretSource, "the passphrase command failed with exit code \(status)")
         }
         return try count.get()
     }

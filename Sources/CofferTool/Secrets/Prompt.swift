@@ -58,7 +58,7 @@ enum Prompt {
             var before = before
             _ = tcsetattr(number, TCSAFLUSH, &before)
         }
-        return try Interruption.restoring(restore) {
+        return try Signals.restoring(restore) {
             guard tcsetattr(number, TCSAFLUSH, &settings) == 0 else {
                 throw ToolError(
                     .secretSource, "the terminal's echo cannot be turned off")
@@ -111,7 +111,7 @@ final class HiddenTyping {
             return nil
         }
         let before = settings
-        Interruption.willRestore { [before] in
+        Signals.willRestore { [before] in
             var before = before
             _ = tcsetattr(terminal.rawValue, TCSAFLUSH, &before)
             try? terminal.close()
@@ -124,7 +124,7 @@ final class HiddenTyping {
     func end() {
         guard !isEnded else { return }
         isEnded = true
-        Interruption.restore()
+        Signals.restore()
     }
 
     deinit {

@@ -27,7 +27,7 @@ enum SecretReader {
     private static func read(_ source: SecretSource, prompts: [String]) throws -> StoreKey {
         // Handles signals only after reading, so that a command that fetches the secret can be
         // interrupted in the usual way.
-        defer { Interruption.install() }
+        defer { Signals.install() }
         switch source {
         case .prompt:
             return try passphrase(source) { try Prompt.read(prompts, into: $0) }

@@ -48,22 +48,9 @@ struct StandardOutput {
         do {
             try descriptor.writeAll(buffer)
         } catch {
-            throw ToolError(.noSpaceOrIO, "\(name) cannot be written: \(error)")
+            throw ToolError(.io, "\(name) cannot be written: \(error)")
         }
         buffer.removeAll(keepingCapacity: true)
-    }
-}
-
-/// JSON as every verb writes it: one line, sorted keys.
-enum JSON {
-    static func line(_ value: some Encodable) -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        encoder.dateEncodingStrategy = .iso8601
-        encoder.nonConformingFloatEncodingStrategy = .convertToString(
-            positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
-        guard let data = try? encoder.encode(value) else { return "{}" }
-        return JSONValue.harmless(String(decoding: data, as: UTF8.self))
     }
 }
 
@@ -75,7 +62,7 @@ protocol Report: Encodable {
 
 /// Options for the output of a verb.
 struct OutputOptions: ParsableArguments {
-    @Flag(help: "Write one JSON object (after a failure, to standard error).")
+    @Flag(help: "Write the result as one JSON object, and errors and warnings as another.")
     var json = false
 
     @Option(
@@ -91,7 +78,7 @@ struct OutputOptions: ParsableArguments {
     func print(_ report: some Report) throws {
         var output = StandardOutput()
         if json {
-            try output.writeLine(JSON.line(report))
+            try output.writeLine(JSON.object(report))
         } else if !quiet {
             let lines = report.lines.map { (label: VisibleText.of($0.label), value: $0.value) }
             let width = (lines.map(\.label.count).max() ?? 0) + 2

@@ -66,7 +66,7 @@ final class ProgressReporter: Sendable {
     }
 
     private func writeJSON(_ done: Int, _ total: Int?) {
-        Terminal.write(JSON.line(Line(progress: verb, done: done, total: total, unit: unit)))
+        Terminal.write(JSON.object(Line(progress: verb, done: done, total: total, unit: unit)))
     }
 
     private func drawBar(_ done: Int, _ total: Int?, elapsed: Duration) {

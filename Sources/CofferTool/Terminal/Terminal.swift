@@ -1,3 +1,4 @@
+import Synchronization
 import SystemPackage
 
 #if canImport(Glibc)
@@ -13,17 +14,57 @@ enum Terminal {
     /// Whether progress and colours make sense. `NO_COLOR`: <https://no-color.org>.
     static let isInteractive = isatty(STDERR_FILENO) != 0
 
-    static func fail(_ message: String, hint: String?) {
-        say(painted("error:", .red) + " ", message)
-        if let hint { say(painted("hint:", .blue) + " ", hint) }
+    static func fail(_ failure: Failure) {
+        guard !messages.withLock({ messages in messages?.setError(failure) != nil }) else { return }
+        say(painted("error:", .red) + " ", failure.message)
+        if let hint = failure.hint { say(painted("hint:", .blue) + " ", hint) }
     }
 
     static func warn(_ message: String) {
+        guard !messages.withLock({ $0?.warnings.append(message) != nil }) else { return }
         say(painted("warning:", .yellow) + " ", message)
     }
 
     static func note(_ message: String) {
+        guard !messages.withLock({ $0?.notes.append(message) != nil }) else { return }
         say("", message)
+    }
+
+    // MARK: JSON
+
+    /// What standard error gets as one object at the end, if the user wants JSON.
+    private struct Messages: Encodable {
+        var warnings: [String] = []
+        var notes: [String] = []
+        private(set) var error: Failure?
+
+        var isEmpty: Bool { warnings.isEmpty && notes.isEmpty && error == nil }
+
+        /// Keeps the first error, which is the cause of the others.
+        mutating func setError(_ failure: Failure) {
+            error = error ?? failure
+        }
+    }
+
+    /// `nil` if messages are written at once, as lines for people.
+    private static let messages = Mutex<Messages?>(nil)
+
+    /// Whether messages wait.
+    static var isJSON: Bool { messages.withLock { $0 != nil } }
+
+    /// From now on messages wait until `writeMessages()`.
+    static func collectMessages() {
+        messages.withLock { $0 = Messages() }
+    }
+
+    /// Writes the messages that wait, if there are any. Must be called before the process ends.
+    static func writeMessages() {
+        let waiting = messages.withLock { messages in
+            defer { if messages != nil { messages = Messages() } }
+            return messages
+        }
+        guard let waiting, !waiting.isEmpty else { return }
+        write(JSON.object(waiting))
     }
 
     /// Writes one line, whatever the message contains: paths, names and SQL may come from others.

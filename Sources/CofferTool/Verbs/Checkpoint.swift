@@ -26,7 +26,7 @@ struct Checkpoint: AsyncParsableCommand, ChangingVerb {
     @OptionGroup(title: "Output") var output: OutputOptions
 
     struct Result: Report {
-        let path: String
+        let path: ReportedPath
         let hasWAL: Bool
         /// Bytes of the WAL before.
         let walByteCount: Int
@@ -34,7 +34,7 @@ struct Checkpoint: AsyncParsableCommand, ChangingVerb {
         var lines: [(label: String, value: String)] {
             let done =
                 hasWAL ? "\(walByteCount) bytes moved into the main file" : "none: nothing to move"
-            return [("store", path), ("WAL", done)]
+            return [("store", "\(path)"), ("WAL", done)]
         }
     }
 
@@ -44,6 +44,6 @@ struct Checkpoint: AsyncParsableCommand, ChangingVerb {
             try await opened.checkpoint(.truncate)
         }
         output.printDone(
-            Result(path: store.path, hasWAL: result != nil, walByteCount: byteCount))
+            Result(path: ReportedPath(store.path), hasWAL: result != nil, walByteCount: byteCount))
     }
 }

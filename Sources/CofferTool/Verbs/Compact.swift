@@ -28,7 +28,7 @@ struct Compact: AsyncParsableCommand, ChangingVerb {
     @OptionGroup(title: "Output") var output: OutputOptions
 
     struct Result: Report {
-        let path: String
+        let path: ReportedPath
         let oldByteCount: Int
         let byteCount: Int
         let tableCount: Int
@@ -37,7 +37,7 @@ struct Compact: AsyncParsableCommand, ChangingVerb {
         let isShortened: Bool
 
         init(_ path: String, _ report: CompactReport) {
-            self.path = path
+            self.path = ReportedPath(path)
             oldByteCount = report.oldByteCount
             byteCount = report.byteCount
             tableCount = report.content.tableCount
@@ -48,7 +48,8 @@ struct Compact: AsyncParsableCommand, ChangingVerb {
 
         var lines: [(label: String, value: String)] {
             [
-                ("store", path), ("before", "\(oldByteCount) bytes"), ("now", "\(byteCount) bytes"),
+                ("store", "\(path)"), ("before", "\(oldByteCount) bytes"),
+                ("now", "\(byteCount) bytes"),
                 ("content", "\(tableCount) tables, \(rowCount) rows, \(pageCount) pages"),
                 ("proof", "every row compared, every page authenticated, the structure checked"),
             ]

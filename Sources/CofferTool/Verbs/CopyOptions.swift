@@ -14,16 +14,16 @@ struct CopyOptions: ParsableArguments {
 
 /// The report of every verb that copies.
 struct CopyResult: Report {
-    let source: String
-    let copy: String
+    let source: ReportedPath
+    let copy: ReportedPath
     let profile: String?
     let tableCount: Int
     let rowCount: Int
     let pageCount: Int
 
     init(_ options: CopyOptions, _ report: CopyReport) {
-        source = options.store.path
-        copy = options.newPath
+        source = ReportedPath(options.store.path)
+        copy = ReportedPath(options.newPath)
         profile = report.profile?.description
         tableCount = report.tableCount
         rowCount = report.rowCount
@@ -32,7 +32,7 @@ struct CopyResult: Report {
 
     var lines: [(label: String, value: String)] {
         [
-            ("source", "\(source), kept as it is"), ("copy", copy),
+            ("source", "\(source), kept as it is"), ("copy", "\(copy)"),
             ("profile", profile ?? "none: plaintext"),
             ("content", "\(tableCount) tables, \(rowCount) rows, \(pageCount) pages"),
             ("proof", "read back and compared or authenticated, and its structure checked"),
@@ -51,7 +51,7 @@ extension OutputOptions {
         let rows = reporter(verb, unit: "rows")
         let pages = reporter("\(verb): check", unit: "pages")
         let replaced = reporter("\(verb): replace", unit: "pages")
-        return try await Interruption.cancelling {
+        return try await Signals.cancelling {
             defer {
                 rows.finish()
                 pages.finish()

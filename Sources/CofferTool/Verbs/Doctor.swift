@@ -65,7 +65,7 @@ struct DoctorReport: Report {
         let state: State
         let message: String
         /// The unfinished file that the check concerns.
-        var path: String?
+        var path: ReportedPath?
     }
 
     let checks: [Check]
@@ -90,9 +90,8 @@ private enum Examination {
     private static func engine() -> Check {
         do {
             let engine = try Engine.capabilities
-            let name = "SQLCipher \(engine.cipherVersion), SQLite \(engine.sqliteVersion)"
             guard let notice = engine.ageNotice else {
-                return Check(name: "engine", state: .good, message: name)
+                return Check(name: "engine", state: .good, message: engine.names)
             }
             return Check(name: "engine", state: .warning, message: notice)
         } catch {
@@ -189,7 +188,8 @@ private enum Examination {
     private static func unfinished(_ file: UnfinishedFile, isCleaned: Bool) -> Check {
         let (size, state) = (file.byteCount, file.state)
         func check(_ result: Check.State, _ message: String) -> Check {
-            Check(name: "unfinished", state: result, message: message, path: file.path)
+            Check(
+                name: "unfinished", state: result, message: message, path: ReportedPath(file.path))
         }
         switch state {
         case .held: return check(.good, "\(size) bytes, being made by a process that is running")

@@ -65,11 +65,11 @@ struct Export: AsyncParsableCommand, ChangingVerb {
     }
 
     struct Result: Report {
-        let path: String
+        let path: ReportedPath
         let rowCount: Int
 
         var lines: [(label: String, value: String)] {
-            [("file", path), ("exported", "\(rowCount) rows, in plaintext")]
+            [("file", "\(path)"), ("exported", "\(rowCount) rows, in plaintext")]
         }
     }
 
@@ -89,8 +89,8 @@ struct Export: AsyncParsableCommand, ChangingVerb {
         if !talk.quiet { Terminal.warn("\(output) will hold the content in plaintext") }
         // Only the task below uses `work` until that task has ended.
         nonisolated(unsafe) let work = { try write(connection, to: output) }
-        let rowCount = try await Interruption.cancelling { try work() }
-        talk.printDone(Result(path: output, rowCount: rowCount))
+        let rowCount = try await Signals.cancelling { try work() }
+        talk.printDone(Result(path: ReportedPath(output), rowCount: rowCount))
     }
 
     private func write(_ connection: Connection, to path: String) throws -> Int {

@@ -89,7 +89,7 @@ struct Import: AsyncParsableCommand, ChangingVerb {
         // Only the task below uses `work` until that task has ended.
         nonisolated(unsafe) let work = try work(run, chosenFormat())
         let reporter = run.reporter
-        let result = try await Interruption.cancelling {
+        let result = try await Signals.cancelling {
             defer { reporter.finish() }
             return try work()
         }

@@ -30,12 +30,12 @@ struct Init: AsyncParsableCommand, ChangingVerb {
     @OptionGroup(title: "Output") var output: OutputOptions
 
     struct Result: Report {
-        let path: String
+        let path: ReportedPath
         let profile: String
         let journalMode: String
 
         var lines: [(label: String, value: String)] {
-            [("store", path), ("profile", profile), ("journal mode", journalMode)]
+            [("store", "\(path)"), ("profile", profile), ("journal mode", journalMode)]
         }
     }
 
@@ -47,7 +47,8 @@ struct Init: AsyncParsableCommand, ChangingVerb {
         let key = try SecretReader.new(try secret.source(), for: store.path)
         let made = try await Store(path: store.path, key: key, configuration: configuration)
         let result = Result(
-            path: made.path, profile: made.profile.description, journalMode: journalMode.rawValue)
+            path: ReportedPath(store.path), profile: made.profile.description,
+            journalMode: journalMode.rawValue)
         try await made.close()
         output.printDone(result)
     }

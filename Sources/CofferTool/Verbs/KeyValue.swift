@@ -212,7 +212,7 @@ extension KeyValue {
             }
             var standardOutput = StandardOutput()
             try standardOutput.writeLine(
-                output.json ? JSON.line(Result(count: count)) : String(count))
+                output.json ? JSON.object(Result(count: count)) : String(count))
             try standardOutput.flush()
         }
     }

@@ -12,7 +12,7 @@ enum NewFile {
         var found = stat()
         guard lstat(path, &found) != 0 else {
             throw ToolError(
-                .failure, "\(path) exists already",
+                .alreadyExists, "\(path) exists already",
                 hint: "An existing file is never overwritten. Name another file or move that one "
                     + "away.")
         }

@@ -46,39 +46,48 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
     }
 
     struct Result: Report {
-        let path: String
+        let path: ReportedPath
         /// Whether this run changed the key, and not an earlier one.
-        let changed: Bool
+        let isChanged: Bool
+        /// The key that opens the store now.
+        let key = "new"
+        let proof: String
         let isWholeFile: Bool
         let journalMode: String
         let pageCount: Int
         let oldPageCount: Int
         let seconds: Double
+        let engine: String
         /// The reason why the WAL could not be moved. It is not in the JSON.
         private(set) var failure: StoreError?
 
         private enum CodingKeys: CodingKey {
-            case path, changed, isWholeFile, journalMode, pageCount, oldPageCount, seconds
+            case path, isChanged, key, proof, isWholeFile, journalMode, pageCount, oldPageCount
+            case seconds, engine
         }
 
-        init(_ store: Store, _ report: RekeyReport, changed: Bool, took duration: Duration) {
-            path = store.path
-            self.changed = changed
+        init(
+            _ store: StoreOptions, _ opened: Store, _ report: RekeyReport, isChanged: Bool,
+            took duration: Duration
+        ) {
+            path = ReportedPath(store.path)
+            self.isChanged = isChanged
+            proof =
+                isChanged
+                ? "a new connection opens with the new key and fails with the old one"
+                : "the new key opens it and the current one does not: changed before"
             isWholeFile = report.isWholeFile
-            journalMode = store.journalMode.description
+            journalMode = opened.journalMode.description
             pageCount = report.pageCount
             oldPageCount = report.oldPageCount
             seconds = (duration / .seconds(1) * 100).rounded() / 100
+            engine = (try? Engine.capabilities)?.names ?? "unknown"
             failure = report.checkpointFailure
         }
 
         var lines: [(label: String, value: String)] {
-            let proof =
-                changed
-                ? "a new connection opens with the new key and fails with the old one"
-                : "the new key opens it and the current one does not: changed before"
-            return [
-                ("store", path), ("pages", "\(pageCount) under the new key"),
+            [
+                ("store", "\(path)"), ("pages", "\(pageCount) under the new key"),
                 ("main file", isWholeFile ? "all of it under the new key" : unfinished),
                 ("journal mode", journalMode), ("proof", proof), ("time", "\(seconds) s"),
             ]
@@ -90,7 +99,7 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
     func run() async throws {
         let newSource = try newSecret.source(apartFrom: try secret.source())
         guard !dryRun else { return try rehearse(newSource) }
-        Interruption.note("nothing was changed")
+        Signals.note("nothing was changed")
         let typing = try newSource == .prompt && secret.source() == .prompt ? HiddenTyping() : nil
         let key = try store.key(secret)
         let opened: Store
@@ -143,10 +152,10 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         let start = ContinuousClock.now
         let report: RekeyReport
         do {
-            Interruption.note(
+            Signals.note(
                 "one of the two keys opens every row: coffer status --prompt tells which")
             report = try await opened.changeKey(to: newKey.takeOne())
-            Interruption.note(Self.finishing)
+            Signals.note(Self.finishing)
         } catch {
             progress.cancel()
             await progress.value
@@ -164,7 +173,8 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
             Terminal.warn("the pages could not be counted again: \(Failure(error).message)")
             counted = report
         }
-        return Result(opened, counted, changed: true, took: ContinuousClock.now - start)
+        return Result(
+            store, opened, counted, isChanged: true, took: ContinuousClock.now - start)
     }
 
     /// Warns of commits that damage cut off in the WAL. A change of the key ends with an empty WAL,
@@ -183,14 +193,15 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         do {
             opened = try await store.open(with: newKey.takeOne())
         } catch let error as StoreError where error.code == .wrongKey {
-            if !output.json { Terminal.note("the new secret does not open it either") }
+            Terminal.note("the new secret does not open it either")
             throw refusal
         }
         do {
-            Interruption.note(Self.finishing)
+            Signals.note(Self.finishing)
             return try await store.closing(opened) { opened in
                 let report = try await opened.finishRekey()
-                return Result(opened, report, changed: false, took: report.duration)
+                return Result(
+                    store, opened, report, isChanged: false, took: report.duration)
             }
         } catch let error as StoreError where error.code == .damaged {
             throw error

@@ -2,9 +2,11 @@ import Coffer
 
 /// The report of `rekey --dry-run`.
 struct RekeyObstacles: Report {
-    let path: String
+    let path: ReportedPath
     let dryRun = true
     let isChanged: Bool
+    /// The key that opens the store now.
+    let key: String
     let isWholeFile: Bool
     let profile: String
     let journalMode: String
@@ -21,13 +23,15 @@ struct RekeyObstacles: Report {
     let exitStatus: ExitStatus?
 
     private enum CodingKeys: CodingKey {
-        case path, dryRun, isChanged, isWholeFile, profile, journalMode, pageCount, oldPageCount
+        case path, dryRun, isChanged, key, isWholeFile, profile, journalMode, pageCount,
+            oldPageCount
         case neededByteCount, freeByteCount, isWritable, obstacles, notes
     }
 
     init(_ found: RekeyRehearsal, _ locks: LockHolders) {
-        path = found.path
+        path = ReportedPath(found.path)
         isChanged = found.isChanged
+        key = found.isChanged ? "new" : "current"
         isWholeFile = found.oldPageCount == 0
         profile = found.profile.description
         journalMode = found.journalMode.description
@@ -71,10 +75,10 @@ struct RekeyObstacles: Report {
         let isLogKept = locks.reader != nil
         if let limit = found.maximumWritableByteCount, !found.maySize(isLogKept: isLogKept) {
             let text = "this process cannot write a file of more than \(limit) bytes (ulimit -f)"
-            obstacles.append((.noSpaceOrIO, text))
+            obstacles.append((.io, text))
         }
         if !found.hasRoom(isLogKept: isLogKept) {
-            obstacles.append((.noSpaceOrIO, "the disk does not have enough room"))
+            obstacles.append((.io, "the disk does not have enough room"))
         }
         return obstacles
     }
@@ -96,7 +100,7 @@ struct RekeyObstacles: Report {
     var lines: [(label: String, value: String)] {
         let free = freeByteCount.map { "\($0) are free" } ?? "the free space is unknown"
         var lines = [
-            ("store", path), ("profile", profile),
+            ("store", "\(path)"), ("profile", profile),
             (
                 "key",
                 isChanged ? "the new one opens it already" : "the current one opens it"

@@ -100,7 +100,8 @@ struct RunSQL: AsyncParsableCommand, ChangingVerb {
         }
         guard write || prepared.isReadOnly else {
             throw ToolError(
-                .failure, "the statement would change the store", hint: "Add --write to allow it.")
+                .wouldChange, "the statement would change the store",
+                hint: "Add --write to allow it.")
         }
     }
 

@@ -38,7 +38,7 @@ struct ShellKey: AsyncParsableCommand {
             if output.json {
                 let text = String(decoding: lines, as: UTF8.self)
                 let pragmas = text.split(separator: "\n").map(String.init)
-                try standardOutput.writeLine(JSON.line(Result(pragmas: pragmas)))
+                try standardOutput.writeLine(JSON.object(Result(pragmas: pragmas)))
             } else {
                 try standardOutput.write(lines)
             }

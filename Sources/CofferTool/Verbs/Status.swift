@@ -37,7 +37,7 @@ struct Status: AsyncParsableCommand {
 
 /// The report of `status`.
 struct StatusReport: Report {
-    let path: String
+    let path: ReportedPath
     let format: StoreFileStatus.Format
     let byteCount: Int
     let walByteCount: Int
@@ -87,18 +87,18 @@ struct StatusReport: Report {
     }
 
     init(file: StoreFileStatus, engine: Engine.Capabilities) {
-        path = file.path
+        path = ReportedPath(file.path)
         format = file.format
         byteCount = file.byteCount
         walByteCount = file.walByteCount
         journalByteCount = file.journalByteCount
-        self.engine = "SQLCipher \(engine.cipherVersion), SQLite \(engine.sqliteVersion)"
+        self.engine = engine.names
         engineNotice = engine.ageNotice
     }
 
     var lines: [(label: String, value: String)] {
         var lines = [
-            ("file", path), ("format", content.map { "store, \($0.profile)" } ?? formatText),
+            ("file", "\(path)"), ("format", content.map { "store, \($0.profile)" } ?? formatText),
             ("size", "\(byteCount) bytes"), ("WAL", Self.bytes(walByteCount)),
             ("journal", Self.bytes(journalByteCount)),
         ]

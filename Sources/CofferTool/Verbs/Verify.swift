@@ -39,7 +39,7 @@ struct Verify: AsyncParsableCommand {
         let found = try await store.withStore(
             secret, mode: .readOnly, hardLinks: .told
         ) { opened in
-            try await Interruption.cancelling(isLateResultKept: false) {
+            try await Signals.cancelling(isLateResultKept: false) {
                 defer { reporter.finish() }
                 return try await opened.verify(scope) { progress in
                     reporter.update(progress.pageCount, of: progress.pageCountTotal)
@@ -53,7 +53,7 @@ struct Verify: AsyncParsableCommand {
 
 /// The report of `verify`.
 struct VerifyResult: Report {
-    let path: String
+    let path: ReportedPath
     let isGood: Bool
     let pageCount: Int
     let pageCountTotal: Int
@@ -68,21 +68,37 @@ struct VerifyResult: Report {
     let surplusByteCount: Int
     let problems: [String]
 
-    /// A page and its content.
+    /// Damaged pages that follow each other and have the same content. A file whose tail is lost
+    /// may have hundreds of thousands.
     struct Damaged: Encodable {
+        /// The first page; 0 if the damage is not in a page.
         let page: Int
+        private(set) var lastPage: Int
         let content: String
 
-        init(_ page: DamagedPage) {
-            self.page = page.number
-            content = page.content.description
+        static func runs(of pages: [DamagedPage]) -> [Damaged] {
+            pages.reduce(into: []) { runs, page in
+                let content = page.content.description
+                if let last = runs.last, last.lastPage + 1 == page.number, page.number > 1,
+                    last.content == content
+                {
+                    runs[runs.count - 1].lastPage = page.number
+                } else {
+                    runs.append(
+                        Damaged(page: page.number, lastPage: page.number, content: content))
+                }
+            }
         }
 
-        var text: String { page == 0 ? content : "page \(page): \(content)" }
+        var text: String {
+            guard page > 0 else { return content }
+            let name = page == lastPage ? "page" : "\(lastPage - page + 1) pages,"
+            return "\(name) \(PageRuns.text(page...lastPage)): \(content)"
+        }
     }
 
     init(path: String, _ report: VerificationReport) {
-        self.path = path
+        self.path = ReportedPath(path)
         isGood = report.isGood
         pageCount = report.pageCount
         pageCountTotal = report.pageCountTotal
@@ -91,8 +107,8 @@ struct VerifyResult: Report {
         frameCount = report.frameCount
         stalePageCount = report.stalePageCount
         isCheckpointOwed = report.isCheckpointOwed
-        damagedPages = report.damagedPages.map(Damaged.init)
-        damagedFramePages = report.damagedFramePages.map(Damaged.init)
+        damagedPages = Damaged.runs(of: report.damagedPages)
+        damagedFramePages = Damaged.runs(of: report.damagedFramePages)
         trailingByteCount = report.trailingByteCount
         surplusByteCount = report.surplusByteCount
         problems = report.problems
@@ -109,7 +125,7 @@ struct VerifyResult: Report {
 
     var lines: [(label: String, value: String)] {
         var lines = [
-            ("store", path), ("pages", "\(pageCount) of \(pageCountTotal) checked"),
+            ("store", "\(path)"), ("pages", "\(pageCount) of \(pageCountTotal) checked"),
             ("WAL", "\(frameCount) committed frames checked"),
             ("structure", structure),
             ("result", isGood ? soundness : "DAMAGED: restore from a backup"),

@@ -55,14 +55,14 @@ import Testing
         func out(_ name: String) -> String { folder.path(name) }
         return [
             Run(verb: ["init", path, "--profile", "sqlcipher3"], options: first),
-            Run(verb: ["init", path], options: first, exitCode: 1),
+            Run(verb: ["init", path], options: first, exitCode: 22),
             Run(verb: ["status", path], options: first),
             Run(verb: ["status", path], options: second, exitCode: 12),
             Run(verb: ["import", path, csv, "--table", "note"], options: first),
             Run(verb: ["import", path, csv, "--table", "note"], options: second, exitCode: 12),
             Run(verb: ["sql", path, "SELECT * FROM note"], options: first),
-            Run(verb: ["sql", path, "SELECT * FROM nowhere"], options: first, exitCode: 1),
-            Run(verb: ["sql", path, "PRAGMA key = 'x'", "--write"], options: first, exitCode: 1),
+            Run(verb: ["sql", path, "SELECT * FROM nowhere"], options: first, exitCode: 24),
+            Run(verb: ["sql", path, "PRAGMA key = 'x'", "--write"], options: first, exitCode: 24),
             Run(verb: ["export", path, "--format", "sql"], options: first),
             Run(
                 verb: ["export", path, "--table", "note", "--output", out("o.csv")],

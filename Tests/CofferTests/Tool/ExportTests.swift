@@ -7,7 +7,7 @@ import Testing
         let store = try ToolStore()
         try store.execute("CREATE TABLE t(a)", "INSERT INTO t VALUES (1), (x'00')")
         let file = try store.write(Data("mine".utf8), as: "there.sql")
-        try store.fail("export", ["--output", file], saying: "exists already")
+        try store.fail("export", ["--output", file], exitCode: 22, saying: "exists already")
         #expect(try Data(contentsOf: URL(filePath: file)) == Data("mine".utf8))
         let before = try FileManager.default.contentsOfDirectory(atPath: store.folder.url.path)
         try store.fail(

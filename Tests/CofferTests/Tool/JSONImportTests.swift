@@ -47,7 +47,7 @@ import Testing
         let text = "{\"a\":1}\n\(line)\n{\"a\":3}\n"
         let output = try store.run("import", arguments, input: Data(text.utf8))
         if words.isEmpty { return #expect(output.exitCode == 0) }
-        #expect(output.exitCode == 1)
+        #expect(output.exitCode == 25)
         #expect(output.errorText.contains("line 2"), "\(output.errorText)")
         #expect(output.errorText.contains(words), "\(output.errorText)")
         #expect(try store.tables() == [])
@@ -60,7 +60,8 @@ import Testing
             let store = try ToolStore()
             let text = "{\"a\":\(first)}\n{\"a\":\(second)}\n"
             try store.fail(
-                "import", arguments, input: Data(text.utf8), saying: "line 2", "column a")
+                "import", arguments, input: Data(text.utf8), exitCode: 25, saying: "line 2",
+                "column a")
             #expect(try store.tables() == [])
         }
         // A program that writes 2.0 as 2 may fill an existing column of reals.
@@ -69,14 +70,15 @@ import Testing
         try store.succeed("import", arguments, input: Data("{\"A\":2}\n{}\n".utf8))
         #expect(try store.rows("SELECT * FROM t") == [[2.0, "d"], [nil, "d"]])
         try store.fail(
-            "import", arguments, input: Data("{\"a\":2,\"A\":3}\n".utf8), saying: "twice")
+            "import", arguments, input: Data("{\"a\":2,\"A\":3}\n".utf8), exitCode: 25,
+            saying: "twice")
         let big = Data("{\"a\":9007199254740993}\n".utf8)
-        try store.fail("import", arguments, input: big, saying: "column a")
+        try store.fail("import", arguments, input: big, exitCode: 25, saying: "column a")
     }
 
     @Test func `text that is not UTF-8 is refused`() throws {
         let store = try ToolStore()
         let data = Data("{\"a\":\"".utf8) + [0xc3] + Data("\"}\n".utf8)
-        try store.fail("import", arguments, input: data, saying: "line 1", "UTF-8")
+        try store.fail("import", arguments, input: data, exitCode: 25, saying: "line 1", "UTF-8")
     }
 }

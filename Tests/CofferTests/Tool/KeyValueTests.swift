@@ -68,7 +68,7 @@ import Testing
         #expect(try kv("get", "b", "k").text == "two\n")
         #expect(try kv("get", "b", "-").text == "from input\n")
         #expect(try kv("count", "b").text == "2\n")
-        #expect(try kv("count", "b", "--json").text == "{\"count\":2}\n")
+        #expect(try kv("count", "b", "--json").text == "{\"count\":2,\"schema\":1}\n")
         #expect(try kv("delete", "b", "k").exitCode == 0)
         #expect(try kv("delete", "b", "k").exitCode == 10)
         #expect(try kv("count", "b").text == "1\n")

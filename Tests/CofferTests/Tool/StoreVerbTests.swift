@@ -66,7 +66,7 @@ import Testing
         try make()
         let before = try Data(contentsOf: URL(filePath: path))
         let output = try coffer("init")
-        #expect(output.exitCode == 1)
+        #expect(output.exitCode == 22)
         #expect(output.errorText.contains("exists already"))
         #expect(try Data(contentsOf: URL(filePath: path)) == before)
     }

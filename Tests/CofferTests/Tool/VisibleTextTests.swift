@@ -62,18 +62,18 @@ import Testing
         let quoted = "\"\(name)\""
         try run(["status", path], exitCode: 10, json: json)
         try run(["init", path], json: json)
-        try run(["init", path], exitCode: 1, json: json)
+        try run(["init", path], exitCode: 22, json: json)
         let create = "CREATE TABLE \(quoted)(\(quoted) UNIQUE)"
         try run(["sql", path, create, "--write"], json: json)
         let insert = ["sql", path, "INSERT INTO \(quoted) VALUES (?)", "--write", "--bind", name]
         try run(insert, json: json)
-        try run(insert, exitCode: 1, json: json)
+        try run(insert, exitCode: 23, json: json)
         let rows = try run(["sql", path, "SELECT * FROM \(quoted)"], json: json)
         if json {
             let row = try JSONSerialization.jsonObject(with: rows.stdout) as? [String: String]
             #expect(row == [name: name], "escapes of JSON read back as what they stand for")
         }
-        try run(["sql", path, "SELECT * FROM \"\(name)no\""], exitCode: 1, json: json)
+        try run(["sql", path, "SELECT * FROM \"\(name)no\""], exitCode: 24, json: json)
         try run(["kv", "put", path, name, name, name], json: json)
         try run(["kv", "list", path, name], json: json)
         try run(["kv", "list", path], json: json)
@@ -84,7 +84,7 @@ import Testing
         try run(["export", path, "--output", copies[0], "--table", name], json: json)
         try run(["export", path, "--table", name + "no"], exitCode: 10, json: json)
         try run(["backup", path, copies[1]], json: json)
-        try run(["backup", path, copies[1]], exitCode: 1, json: json)
+        try run(["backup", path, copies[1]], exitCode: 22, json: json)
         try run(["decrypt", path, copies[2], "--write-plaintext"], json: json)
         try run(["encrypt", copies[2], copies[3]], json: json)
         try run(["upgrade", path, copies[4]], json: json)

@@ -13,7 +13,7 @@ import Darwin
 /// Work that leaves something half done (a new file) is cancelled and cleans up. Everything else
 /// ends at once, which does not harm a store: the next connection that opens the file rolls back an
 /// unfinished transaction. A second signal always ends the process.
-enum Interruption {
+enum Signals {
     private struct State {
         /// Cancels the running work; the first signal takes it.
         var cancel: (@Sendable () -> Void)?
@@ -108,7 +108,9 @@ enum Interruption {
             return cancel()
         }
         for restore in restores.reversed() { restore() }
-        Terminal.note("interrupted" + (note.map { "; \($0)" } ?? ""))
+        let end = "interrupted" + (note.map { "; \($0)" } ?? "")
+        Terminal.isJSON ? Terminal.fail(Failure(ToolError(.interrupted, end))) : Terminal.note(end)
+        Terminal.writeMessages()
         _exit(ExitStatus.interrupted.rawValue)
     }
 }

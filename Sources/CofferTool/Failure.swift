@@ -1,0 +1,61 @@
+import Coffer
+
+/// The report of an error, and the program's exit code.
+struct Failure: Encodable {
+    /// The name of the exit code.
+    let code: String
+    let exitCode: Int32
+    /// The library's name of the failure; finer than `code` where the library tells more apart.
+    let reason: String
+    let message: String
+    let hint: String?
+    /// Numbers of damaged pages, as far as known.
+    let pages: [Int]
+
+    let status: ExitStatus
+
+    private enum CodingKeys: CodingKey {
+        case code, exitCode, reason, message, hint, pages
+    }
+
+    init(_ error: any Error) {
+        if let error = error as? StoreError {
+            status = ExitStatus(error)
+            reason = "\(error.code)"
+            message =
+                error.code == .cancelled
+                ? "interrupted" : ToolWords.message(Self.message(of: error))
+            hint = error.hint.flatMap(ToolWords.hint)
+            pages = error.pages
+        } else {
+            let error = Self.toolError(error)
+            status = error.status
+            reason = "\(error.status)"
+            message = error.message
+            hint = error.hint
+            pages = []
+        }
+        code = "\(status)"
+        exitCode = status.rawValue
+    }
+
+    private static func toolError(_ error: any Error) -> ToolError {
+        switch error {
+        case let error as ToolError: error
+        case is CancellationError: ToolError(.interrupted, "interrupted")
+        default: ToolError(.failure, "\(error)")
+        }
+    }
+
+    private static func message(of error: StoreError) -> String {
+        var message = error.message
+        if let table = error.table {
+            message += " (table \(table)\(error.column.map { ", column \($0)" } ?? ""))"
+        }
+        if !error.pages.isEmpty {
+            message += error.pages.count == 1 ? " (page " : " (pages "
+            message += PageRuns.text(of: error.pages) + ")"
+        }
+        return message
+    }
+}

@@ -1,0 +1,54 @@
+/// The library's messages in the words of a shell's user.
+///
+/// The library names what a program would call. Whoever runs `coffer` knows its verbs and options
+/// instead, and can follow no hint that only Swift code could.
+enum ToolWords {
+    /// What the library says, and what the tool says instead. The longer of two that begin alike
+    /// comes first.
+    static let words = [
+        ("Store.upgrade, or with `coffer upgrade`", "coffer upgrade"),
+        ("Store.upgrade, or `coffer upgrade`", "coffer upgrade"),
+        ("Store.upgrade", "coffer upgrade"),
+        ("Store.encrypt", "coffer encrypt"),
+        ("backup(to:key:)", "coffer backup"),
+        ("or raise busyTimeout", "or wait longer with --busy-timeout"),
+        (
+            "the store has been given its own, and store.rekey(to:) changes the key",
+            "coffer rekey changes the key"
+        ),
+        ("rekey(to:)", "coffer rekey"),
+        ("setKey(_:)", "an option such as --passphrase-file"),
+        ("; name a CipherProfile instead", ""),
+        ("a CipherProfile", "the store's own profile"),
+        (
+            "set Configuration.journalMode and open the file again",
+            "a store keeps the mode that it was made with"
+        ),
+        (
+            "; nest the write of another Store in this one's body, or use attach(_:as:key:) of a "
+                + "Connection", ""
+        ),
+        ("; use attach(_:as:key:) and detach", ""),
+        ("; use the store's Configuration", ""),
+        ("; use savepoint { }", ""),
+        ("; return to commit and throw to roll back", ""),
+        ("Use store.write { }", "Add --write to allow it"),
+        (".portable files", "files made with --profile portable"),
+    ]
+
+    static func message(_ text: String) -> String {
+        words.reduce(text) { $0.replacing($1.0, with: $1.1) }
+    }
+
+    /// - Returns: `nil` if only a program in Swift could follow the hint.
+    static func hint(_ text: String) -> String? {
+        let text = message(text)
+        return isSwift(text) ? nil : text
+    }
+
+    /// Whether a text names what only Swift code has: a call, a key path, a member, a declaration.
+    static func isSwift(_ text: String) -> Bool {
+        text.contains(
+            #/\w\([\w:]*:\)|\w\(\)|\\\.|(^|[ (])\.[a-z]|\b[A-Z]\w*\.[a-z]\w|static var|\{ /#)
+    }
+}

@@ -1,0 +1,286 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+@testable import CofferTool
+
+/// `Documentation/json.md`, compared with what the verbs write.
+@Suite(.againstHanging) struct JSONContractTests {
+    private enum Tree: Decodable {
+        case bool(Bool)
+        case number(Double)
+        case text(String)
+        case list([Tree])
+        case object([String: Tree])
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            if let value = try? container.decode(Bool.self) {
+                self = .bool(value)
+            } else if let value = try? container.decode(Double.self) {
+                self = .number(value)
+            } else if let value = try? container.decode(String.self) {
+                self = .text(value)
+            } else if let value = try? container.decode([Tree].self) {
+                self = .list(value)
+            } else {
+                self = .object(try container.decode([String: Tree].self))
+            }
+        }
+
+        subscript(name: String) -> Tree? {
+            if case .object(let members) = self { members[name] } else { nil }
+        }
+
+        var text: String? {
+            if case .text(let text) = self { text } else { nil }
+        }
+
+        /// The description's name of each field in it, and its type.
+        func fields(_ path: String = "") -> [(name: String, type: String)] {
+            switch self {
+            case .bool: [(path, "true or false")]
+            case .number: [(path, "number")]
+            case .text: [(path, "text")]
+            case .list(let items): items.flatMap { $0.fields(path + "[]") }
+            case .object(let members):
+                (path.isEmpty ? [] : [(path, "object")])
+                    + members.flatMap { $1.fields(path.isEmpty ? $0 : "\(path).\($0)") }
+            }
+        }
+    }
+
+    private struct Field {
+        let type: String
+        let mayBeAbsent: Bool
+    }
+
+    /// The fields of each section.
+    private static func sections() throws -> [String: [String: Field]] {
+        var sections: [String: [String: Field]] = [:]
+        var title = ""
+        for line in try Repository.text("Documentation/json.md").split(separator: "\n") {
+            if line.hasPrefix("## ") { title = String(line.dropFirst(3)) }
+            let cells = line.split(separator: "|").map {
+                $0.trimmingCharacters(in: .whitespaces)
+            }
+            guard line.hasPrefix("| `"), cells.count == 3 else { continue }
+            sections[title, default: [:]][cells[0].trimmingCharacters(in: ["`"])] = Field(
+                type: cells[1], mayBeAbsent: cells[2].contains("absent"))
+        }
+        return sections
+    }
+
+    /// Expects that the objects have the fields that a section describes and no others, each of
+    /// them at least once.
+    ///
+    /// - Parameter unseen: Fields that these objects do not have.
+    private func expect(
+        _ objects: [Data], describedBy title: String, unseen: Set<String> = [],
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let described = try #require(try Self.sections()[title], sourceLocation: sourceLocation)
+        var seen: Set<String> = []
+        for data in objects {
+            let tree = try JSONDecoder().decode(Tree.self, from: data)
+            guard case .object(let members) = tree, case .number(1) = members["schema"] else {
+                Issue.record("no object with schema 1", sourceLocation: sourceLocation)
+                continue
+            }
+            for (name, type) in tree.fields() where name != "schema" {
+                #expect(described[name]?.type == type, "\(name)", sourceLocation: sourceLocation)
+                seen.insert(name)
+            }
+            for (name, field) in described where !name.contains(".") && !field.mayBeAbsent {
+                let isThere = members[name.replacing("[]", with: "")] != nil
+                #expect(isThere, "\(name) is missing", sourceLocation: sourceLocation)
+            }
+        }
+        #expect(seen == Set(described.keys).subtracting(unseen), sourceLocation: sourceLocation)
+    }
+
+    private let store: ToolStore
+
+    init() throws {
+        store = try ToolStore()
+        try store.execute(
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, v)", "INSERT INTO t(v) VALUES (1), (2)")
+    }
+
+    private func out(_ verb: String, _ arguments: [String] = []) throws -> Data {
+        let output = try store.run(verb, arguments + ["--json"])
+        #expect(output.exitCode == 0, "\(output.errorText)")
+        return output.stdout
+    }
+
+    private func path(_ name: String) -> String { store.folder.path(name) }
+
+    // MARK: Results
+
+    @Test func `status, init and checkpoint write the fields that are described`() throws {
+        let outside = try Tool.run(["status", store.path, "--json"]).stdout
+        let notice: Set<String> = try Engine.capabilities.ageNotice == nil ? ["engineNotice"] : []
+        try expect(
+            [outside, try out("status")], describedBy: "`coffer status`", unseen: notice)
+        let made = try Tool.run(
+            ["init", path("new.db"), "--raw-key-fd", "3", "--json"], descriptors: [3: Tool.key(1)])
+        try expect([made.stdout], describedBy: "`coffer init`")
+        try expect([try out("checkpoint")], describedBy: "`coffer checkpoint`")
+        try expect([try out("compact")], describedBy: "`coffer compact`")
+    }
+
+    @Test func `verify writes the fields that are described`() throws {
+        func verify(_ path: String, exitCode: Int32) throws -> Data {
+            let output = try Tool.run(
+                ["verify", path, "--raw-key-fd", "3", "--json"], descriptors: [3: Tool.key(1)])
+            #expect(output.exitCode == exitCode && output.stderr.isEmpty, "\(output.errorText)")
+            return output.stdout
+        }
+        let good = try verify(store.path, exitCode: 0)
+        let connection = try store.connect()
+        for _ in 0..<3 { try connection.execute("INSERT INTO t(v) VALUES (zeroblob(900))") }
+        let copy = path("copy.db")
+        for suffix in ["", "-wal"] {
+            try FileManager.default.copyItem(atPath: store.path + suffix, toPath: copy + suffix)
+        }
+        // A collation that the tool does not have prevents the check of the structure.
+        try connection.register(collation: "mine") { $0 < $1 ? .orderedAscending : .orderedSame }
+        try connection.execute("CREATE TABLE c(v COLLATE mine UNIQUE)")
+        connection.close()
+        let unchecked = try verify(store.path, exitCode: 0)
+        let pageByteCount = CipherProfile.portable.pageByteCount
+        try Damage.flip(copy + "-wal", at: 32 + 2 * (24 + pageByteCount) + 500)
+        let cutOff = try verify(copy, exitCode: 14)
+        try FileManager.default.removeItem(atPath: copy + "-wal")
+        try Damage.flip(copy, at: pageByteCount + 500)
+        let damaged = try verify(copy, exitCode: 14)
+        try expect([good, unchecked, cutOff, damaged], describedBy: "`coffer verify`")
+    }
+
+    @Test func `rekey and its rehearsal write the fields that are described`() throws {
+        func rekey(_ arguments: String...) throws -> Data {
+            let output = try Tool.run(
+                ["rekey", store.path, "--raw-key-fd", "3", "--new-raw-key-fd", "4", "--json"]
+                    + arguments, descriptors: [3: Tool.key(1), 4: Tool.key(2)])
+            #expect(output.exitCode == 0, "\(output.errorText)")
+            return output.stdout
+        }
+        let other = try store.connect()
+        try expect(
+            [try rekey("--dry-run")], describedBy: "`coffer rekey --dry-run`",
+            unseen: ["obstacles[]"])
+        other.close()
+        try expect([try rekey(), try rekey()], describedBy: "`coffer rekey`")
+    }
+
+    @Test func `every copy writes the fields that are described`() throws {
+        let plain = path("plain.db")
+        try expect(
+            [
+                try out("backup", [path("a.db")]), try out("upgrade", [path("b.db")]),
+                try out("decrypt", [plain, "--write-plaintext"]),
+                try Tool.run(
+                    ["encrypt", plain, path("c.db"), "--raw-key-fd", "3", "--json"],
+                    descriptors: [3: Tool.key(1)]
+                ).stdout,
+            ], describedBy: "`coffer backup`, `upgrade`, `encrypt` and `decrypt`")
+    }
+
+    @Test func `the verbs of content write the fields that are described`() throws {
+        func kv(_ verb: String, _ arguments: String...) throws -> Data {
+            try Tool.run(
+                ["kv", verb, store.path] + arguments + ["--raw-key-fd", "3", "--json"],
+                descriptors: [3: Tool.key(1)]
+            ).stdout
+        }
+        let put = try kv("put", "b", "k", "v")
+        try expect([try kv("count", "b")], describedBy: "`coffer kv count`")
+        try expect(
+            [put, try kv("delete", "b", "k")], describedBy: "`coffer kv put` and `kv delete`")
+        try expect(
+            [try out("sql", ["DELETE FROM t WHERE id = 1", "--write"])],
+            describedBy: "`coffer sql` with a statement that returns no rows")
+        let (csv, sql) = (path("in.csv"), path("in.sql"))
+        try Data("a\n1\n".utf8).write(to: URL(filePath: csv))
+        try Data("CREATE TABLE z(a);".utf8).write(to: URL(filePath: sql))
+        try expect(
+            [try out("import", [csv, "--table", "new"]), try out("import", [sql])],
+            describedBy: "`coffer import`")
+        try expect(
+            [try out("export", ["--output", path("out.sql")])],
+            describedBy: "`coffer export --output`")
+        try expect([try out("shell-key", ["--reveal"])], describedBy: "`coffer shell-key`")
+        try Data().write(to: URL(filePath: path("other.db.new-0123456789abcdef")))
+        try expect(
+            [try Tool.run(["doctor", store.folder.url.path, "--json"]).stdout],
+            describedBy: "`coffer doctor`")
+    }
+
+    @Test func `paths are absolute, whatever the user gave`() throws {
+        let script = "cd \"$1\" && shift && exec \"$@\""
+        for given in ["./store.db", "store.db", ".//store.db"] {
+            let output = try Tool.runProgram(
+                ["sh", "-c", script, "sh", store.folder.url.path, Tool.executable.path]
+                    + ["status", given, "--json"])
+            let tree = try JSONDecoder().decode(Tree.self, from: output.stdout)
+            #expect(tree["path"]?.text == store.folder.url.path + "/store.db")
+        }
+    }
+
+    // MARK: Messages
+
+    @Test func `an error, a warning and a note are one object on standard error`() throws {
+        let key = try store.write(Data("not the passphrase".utf8), as: "key")
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: key)
+        let other = try store.write(Data("another".utf8), as: "other")
+        let wrong = try Tool.run([
+            "rekey", store.path, "--passphrase-file", key, "--new-passphrase-file", other, "--json",
+        ])
+        #expect(wrong.exitCode == 12)
+        #expect(wrong.stdout.isEmpty)
+        #expect(wrong.errorText.filter { $0 == "\n" }.count == 1, "\(wrong.errorText)")
+        try Damage.flip(store.path, at: 4096 + 300)
+        let damaged = try store.run("sql", ["SELECT count(*) FROM t WHERE v > 0", "--json"])
+        #expect(damaged.exitCode == 14)
+        try expect([wrong.stderr, damaged.stderr], describedBy: "Messages")
+    }
+
+    @Test func `a warning of a run that succeeds is one object too`() throws {
+        let output = try store.run("decrypt", [path("plain.db"), "--write-plaintext", "--json"])
+        #expect(output.exitCode == 0)
+        let tree = try JSONDecoder().decode(Tree.self, from: output.stderr)
+        #expect(tree.fields().map(\.name).sorted() == ["schema", "warnings[]"])
+    }
+
+    @Test func `an interrupted run ends with one object after its progress`() async throws {
+        let tool = try Tool.start(
+            ["import", store.path, "-", "--format", "csv", "--table", "n", "--raw-key-fd", "3"]
+                + ["--json", "--progress", "json"], descriptors: [3: Tool.key(1)])
+        try tool.write(Data(("a\n" + String(repeating: "1\n", count: 600_000)).utf8))
+        try await tool.waitForError("\"done\"")
+        tool.send(SIGINT)
+        let output = try tool.finish()
+        #expect(output.exitCode == 130)
+        let last = try #require(output.errorText.split(separator: "\n").last)
+        let tree = try JSONDecoder().decode(Tree.self, from: Data(last.utf8))
+        #expect(tree["error"]?["code"]?.text == "interrupted", "\(output.errorText)")
+        #expect(try store.tables() == ["t"])
+    }
+
+    @Test func `progress is lines of its own before the messages`() throws {
+        let output = try store.run("verify", ["--json", "--progress", "json"])
+        let lines = output.errorText.split(separator: "\n").map { Data($0.utf8) }
+        #expect(!lines.isEmpty)
+        try expect(lines, describedBy: "Progress")
+    }
+
+    // MARK: Codes
+
+    @Test func `the table of exit codes is that of the tool`() throws {
+        let rows = try Repository.text("Documentation/json.md").split(separator: "\n")
+            .filter { $0.wholeMatch(of: #/\| \d+ \| `\w+` \| .* \|/#) != nil }
+        #expect(
+            rows.map(String.init)
+                == ExitStatus.allCases.map { "| \($0.rawValue) | `\($0)` | \($0.meaning) |" })
+    }
+}
