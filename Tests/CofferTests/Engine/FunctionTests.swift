@@ -84,6 +84,28 @@ import Testing
         #expect((error?.cause as? StoreError)?.code == .mismatch)
     }
 
+    @Test func `a number given to a function is a date only in a named encoding`() throws {
+        let date = Date(timeIntervalSinceReferenceDate: 1)
+        let dates = Shared<[Date?]>([])
+        try connection.register(function: "seen", argumentCount: 1) { arguments in
+            let date = try arguments.date(0, as: .secondsSince2001)
+            dates.update { $0.append(date) }
+            return .null
+        }
+        try connection.register(function: "guessed", argumentCount: 1) { arguments in
+            _ = try arguments.get(0, as: Date?.self)
+            return .null
+        }
+        try connection.execute("CREATE TABLE d(at REAL_SINCE_2001)")
+        try connection.execute("INSERT INTO d VALUES (\(date, as: .secondsSince2001)), (NULL)")
+        _ = try connection.rows("SELECT seen(at) FROM d ORDER BY rowid")
+        #expect(dates.value == [date, nil])
+        let error = expect(.sql) { try connection.rows("SELECT guessed(at) FROM d") }
+        #expect((error?.cause as? StoreError)?.code == .mismatch)
+        #expect(error?.hint?.contains("arguments.date(0, as: .secondsSince2001)") == true)
+        _ = try connection.rows("SELECT guessed(at) FROM d WHERE at IS NULL")
+    }
+
     @Test func `P17 a function is released when it is replaced or removed`() throws {
         final class Witness: Sendable {}
         func register(_ name: String) throws -> () -> Bool {

@@ -64,11 +64,12 @@ extension StoreError {
             column: column, resultCode: resultCode, cause: cause)
     }
 
-    /// The same error with a cause.
+    /// The same error with a cause, whose hint it takes if it has none.
     func with(cause: any Error) -> StoreError {
         StoreError(
-            code, message, hint: hint, sql: sql, sqlOffset: sqlOffset, pages: pages, table: table,
-            column: column, resultCode: resultCode, cause: cause)
+            code, message, hint: hint ?? (cause as? StoreError)?.hint, sql: sql,
+            sqlOffset: sqlOffset, pages: pages, table: table, column: column,
+            resultCode: resultCode, cause: cause)
     }
 
     /// The same error, with the numbers of the pages that it is about.

@@ -1,5 +1,11 @@
 import CSQLCipher
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// The arguments of one call of a registered function.
 public struct FunctionArguments: Sendable {
     /// The arguments, in order, each with its own copy of the value.
@@ -22,13 +28,43 @@ public struct FunctionArguments: Sendable {
 
     /// The argument by position, as a Swift type; an optional type takes NULL.
     ///
-    /// - Throws: `StoreError` `.notFound` if there is no such argument, `.mismatch` if it does not
-    ///   fit the type. If the function's body does not catch it, it becomes the statement's error.
+    /// - Throws: `StoreError` `.notFound` if there is no such argument; `.mismatch` if it does not
+    ///   fit the type, or if `T` is `Date` and the argument a number, for which there is
+    ///   `date(_:as:)`. If the function's body does not catch it, it becomes the statement's error.
     public func get<T: ValueConvertible>(_ index: Int, as type: T.Type = T.self) throws -> T {
+        let value = try argument(index)
+        if T.self == Date.self || T.self == Date?.self, value.seconds != nil {
+            throw StoreError(
+                .mismatch, "a number given to a function does not tell from when it counts",
+                hint: "Say it: arguments.date(\(index), as: .secondsSince2001), or .unixSeconds.")
+        }
+        return try T(value)
+    }
+
+    /// The argument as a date in the given encoding; `nil` for NULL.
+    ///
+    /// An argument comes without its column, so that only the function can say how its dates are
+    /// stored:
+    ///
+    /// ```swift
+    /// connection.register(function: "year", argumentCount: 1) { arguments in
+    ///     let date = try arguments.date(0, as: .secondsSince2001)
+    ///     return date.map { .integer(Int64(calendar.component(.year, from: $0))) } ?? .null
+    /// }
+    /// ```
+    ///
+    /// - Throws: `StoreError` `.notFound` if there is no such argument, `.mismatch` if it is not a
+    ///   date in that encoding.
+    public func date(_ index: Int, as encoding: DateEncoding) throws -> Date? {
+        let value = try argument(index)
+        return value == .null ? nil : try encoding.decode(value)
+    }
+
+    private func argument(_ index: Int) throws(StoreError) -> Value {
         guard let value = self[index] else {
             throw StoreError(.notFound, "the function was called without argument \(index)")
         }
-        return try T(value)
+        return value
     }
 
     private static func value(_ raw: OpaquePointer?) throws(StoreError) -> Value {
