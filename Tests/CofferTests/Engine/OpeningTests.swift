@@ -176,10 +176,42 @@ import Workload
         }
     }
 
-    @Test func `a file cut inside a page is .truncated`() throws {
+    @Test(arguments: supportedProfiles)
+    func `a file cut inside any page is .truncated`(profile: CipherProfile) throws {
+        try make(profile)
+        let size = profile.pageByteCount
+        let byteCount = try Damage.byteCount(path)
+        for kept in [
+            byteCount - 1, byteCount - size + 1, byteCount - size / 2, size + 77, size - 1,
+        ] {
+            try Damage.truncate(path, to: kept)
+            let error = expect(.truncated) { try open() }
+            #expect(error?.hint?.lowercased().contains("end is missing") == true, "\(kept)")
+        }
+    }
+
+    @Test func `a first page cut where another page size would end may be one of a wrong key`()
+        throws
+    {
         try make()
-        try Damage.truncate(path, to: try Damage.byteCount(path) / 2 + 77)
-        expect(.truncated) { try open() }
+        try Damage.truncate(path, to: 1024)
+        let error = expect(.wrongKey) { try open() }
+        #expect(error?.hint?.contains("end is missing") == true)
+    }
+
+    @Test func `a file cut inside its last page opens while its WAL has that page`() throws {
+        let connection = try Connection(path: path, key: .numbered(1), configuration: .testing())
+        try connection.execute("CREATE TABLE t(v)")
+        _ = try connection.checkpoint(.truncate)
+        try connection.execute("INSERT INTO t VALUES (1)")
+        let copy = folder.path("copy.db")
+        for suffix in ["", "-wal"] {
+            try FileManager.default.copyItem(atPath: path + suffix, toPath: copy + suffix)
+        }
+        connection.close()
+        try Damage.truncate(copy, to: try Damage.byteCount(copy) - 77)
+        let reopened = try Connection(path: copy, key: .numbered(1), mode: .mustExist)
+        #expect(try reopened.rows("SELECT v FROM t").count == 1)
     }
 
     @Test(arguments: supportedProfiles)

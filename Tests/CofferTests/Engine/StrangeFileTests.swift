@@ -195,10 +195,10 @@ import Testing
         try expectAll(.truncated, saying: "empty")
     }
 
-    @Test func `noise shorter than two of the smallest pages is not a store`() throws {
-        for count in [513, 700, 1023] {
+    @Test func `noise of no whole number of pages is cut off or is not a store`() throws {
+        for count in [513, 700, 1023, 1025, 4095] {
             try write((0..<count).map { _ in UInt8.random(in: 0...0xff) })
-            try expectAll(.notAStore, saying: "\(count) bytes")
+            try expectAll(.truncated, saying: "\(count) bytes")
         }
         try write((0..<512).map { _ in UInt8.random(in: 0...0xff) })
         try expectAll(.wrongKey, saying: "does not open")

@@ -46,8 +46,8 @@ struct Diagnosis {
     /// a damaged page 1.
     ///
     /// - Returns: `.damaged` if the MAC of a page from 2 to 8 fits, or page 1 is blank;
-    ///   `.unsupported` for a test version of SQLCipher 2; `.notAStore` for a text, or a file of
-    ///   fewer than 1 024 bytes that are not 512; otherwise `.wrongKey`.
+    ///   `.unsupported` for a test version of SQLCipher 2; `.notAStore` for a text; `.truncated`
+    ///   for one shorter than a page whose size is no multiple of 512; otherwise `.wrongKey`.
     /// - Throws: Errors of reading the file and of deriving a key.
     func error(key: borrowing StoreKey) throws(StoreError) -> StoreError {
         for profile in profiles + [.sqlcipher2, .sqlcipher2BigEndian] {
@@ -69,6 +69,8 @@ struct Diagnosis {
                     + "is authentic",
                 hint: "The key is right: export the data with the program that wrote the file.")
         }
+        let byteCount = try handle.rawByteCount()
+        let isShort = byteCount < profiles.map(\.pageByteCount).max() ?? 0
         if let start = try handle.rawBytes(at: 0, count: FirstBytes.count) {
             // With a WAL or journal, the key was tried on the page there.
             if FirstBytes.isBlank(start), !file.hasPendingChanges {
@@ -81,22 +83,19 @@ struct Diagnosis {
             if FirstBytes.isText(start) {
                 return StoreError(.notAStore, "\(file.path) is a text file")
             }
-            let byteCount = try handle.rawByteCount()
             // The rest may be in the WAL or journal, which the key did not open either.
-            if byteCount < 2 * FirstBytes.count, byteCount != FirstBytes.count,
-                !file.hasPendingChanges
-            {
+            if isShort, !byteCount.isMultiple(of: FirstBytes.count), !file.hasPendingChanges {
                 return StoreError(
-                    .notAStore,
+                    .truncated,
                     "\(file.path) has \(byteCount) bytes, which is not a whole number of pages",
-                    hint: "It is not a store, or part of one is missing: then restore it from a "
-                        + "backup.")
+                    hint: "Its end is missing, or it is not a store: restore it from a backup.")
             }
         }
         return StoreError(
             .wrongKey, "the key does not open \(file.path)",
             hint: "Check the key. A file with cipher settings of its own (kdf_iter, another HMAC) "
-                + "looks the same, and so does a file that is not a store.")
+                + "looks the same, and so does a file that is not a store"
+                + (isShort ? ", or a store whose end is missing." : "."))
     }
 
     /// Whether page 1 decrypts to a header with the page size of the profile; `false` if the file

@@ -219,7 +219,8 @@ struct Opening {
         }
         guard let start = try handle.rawBytes(at: 0, count: FirstBytes.count) else {
             throw StoreError(
-                .notAStore, "\(file.path) has \(byteCount) bytes: less than one page")
+                .notAStore, "\(file.path) has \(byteCount) bytes: less than one page",
+                hint: "It is not a store, or its end is missing: then restore it from a backup.")
         }
         guard !FirstBytes.hasPlaintextHeader(start) else {
             throw FirstBytes.plaintextHeader(of: file)

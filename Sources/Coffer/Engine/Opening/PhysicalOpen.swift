@@ -96,7 +96,10 @@ struct PhysicalOpen {
                 // The read lock has opened the WAL.
                 if role != .privateDatabase { try ZeroPageCheck.install(on: handle) }
             }
-            if role != .privateDatabase { try ZeroPageCheck.removeIfAutoVacuum(on: handle) }
+            if role != .privateDatabase {
+                try ZeroPageCheck.removeIfAutoVacuum(on: handle)
+                if let cut = try cutInsidePage(handle, key: key) { throw cut }
+            }
         } catch  where error.code == .damaged || error.code == .sql {
             // A page whose MAC is wrong fails with SQLITE_ERROR, and this SQL is right.
             if let truncation = try truncation(handle, key: key) { throw truncation }
@@ -117,6 +120,22 @@ struct PhysicalOpen {
             .damaged, "the key is right, but the schema of \(file.path) cannot be read",
             hint: "Restore the file from a backup.", pages: damaged,
             resultCode: cause.resultCode, cause: cause)
+    }
+
+    /// `.truncated` if the file ends inside its last page, which the engine takes for a whole one
+    /// until it reads it; otherwise `nil`.
+    ///
+    /// A WAL or journal may hold the rest. The size is compared twice, because a writer that comes
+    /// and goes meanwhile extends the file.
+    private func cutInsidePage(
+        _ handle: Handle, key: borrowing RawKey
+    ) throws(StoreError) -> StoreError? {
+        let byteCount = try handle.rawByteCount()
+        guard !byteCount.isMultiple(of: profile.pageByteCount), !file.hasPendingChanges,
+            let truncation = try truncation(handle, key: key),
+            try handle.rawByteCount() == byteCount
+        else { return nil }
+        return truncation
     }
 
     /// `.truncated` if the file is shorter than the number of pages in its header; `nil` if not, or
