@@ -2,7 +2,7 @@
 // stands in the folder that the line names; `RoomTests` compares this page with the sources.
 //
 // ── What a program uses ────────────────────────────────────────────────────────────────────────
-// Store          Store  Configuration  OpenMode  Location  StoreKey  StoreError
+// Store          Store  Configuration  OpenMode  Location  StoreKey  KeyID  StoreError
 //                ReadTransaction  WriteTransaction  Reading  TransactionMode  TransactionAccess
 //                ReadTable  WriteTable
 //                StoreSnapshot  Migration  MigrationProgress  VersionStep  BlobChunks

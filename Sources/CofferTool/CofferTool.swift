@@ -36,14 +36,17 @@ struct CofferTool: AsyncParsableCommand {
                 name: "Stores:",
                 subcommands: [
                     Init.self, Status.self, Verify.self, Compact.self, Checkpoint.self,
+                    JournalMode.self,
                 ]),
-            CommandGroup(name: "Keys:", subcommands: [Rekey.self, ShellKey.self]),
+            CommandGroup(name: "Keys:", subcommands: [Rekey.self, KeyGen.self, ShellKey.self]),
             CommandGroup(
                 name: "Copies:",
                 subcommands: [Backup.self, Upgrade.self, Encrypt.self, Decrypt.self]),
             CommandGroup(
                 name: "Content:",
-                subcommands: [KeyValue.self, RunSQL.self, Import.self, Export.self]),
+                subcommands: [
+                    KeyValue.self, RunSQL.self, Tables.self, Schema.self, Import.self, Export.self,
+                ]),
             CommandGroup(name: "This machine:", subcommands: [Doctor.self]),
         ]
     )

@@ -76,6 +76,15 @@ extension Store {
         try await Self.offPool { [core] () throws(StoreError) in try core.finishRekey() }
     }
 
+    /// The id of the key that the store is open with; after a change of the key, that of the new
+    /// one.
+    ///
+    /// - Throws: `StoreError` `.unsupported` for a store without a file; otherwise as `read(_:)`.
+    /// - Complexity: O(1).
+    public func keyID() throws -> KeyID {
+        try read { tx in try tx.connection().keyID() }
+    }
+
     /// Whether the main file without its WAL opens with the store's key.
     ///
     /// `false` while a key change is in the WAL and was not moved yet. Also `false` if page 1 of

@@ -4,7 +4,7 @@ import ArgumentParser
 enum StandardInput {
     /// - Throws: `ValidationError` if the secret also comes from standard input.
     static func claim(_ data: String?, _ secret: SecretOptions) throws {
-        guard let data, try secret.source().isStandardInput else { return }
+        guard let data, try secret.named()?.isStandardInput == true else { return }
         throw ValidationError(
             "Standard input cannot be both \(data) and the secret: name another source for one.")
     }

@@ -1,3 +1,5 @@
+import Coffer
+
 /// Reads a raw key: bytes, or hex digits, with at most one newline after them.
 enum RawKeyText {
     /// Turns hex digits into bytes, in place, and returns how many bytes the key has.
@@ -16,6 +18,19 @@ enum RawKeyText {
                 hint: "Give 32 bytes, or 48 with the salt, or twice as many hex digits.")
         }
         return stripped / 2
+    }
+
+    /// Lends the hex digits of a new key, and a newline.
+    static func withRandomDigits(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+        let digits = Array("0123456789abcdef".utf8)
+        // A key has its bytes in locked memory, which is wiped.
+        let text = StoreKey(isPassphrase: true, maximumByteCount: 65) { bytes in
+            var random = SystemRandomNumberGenerator()
+            for index in 0..<64 { bytes[index] = digits[Int(random.next(upperBound: UInt8(16)))] }
+            bytes[64] = UInt8(ascii: "\n")
+            return 65
+        }
+        try text.withBytes(body)
     }
 
     private static func decodeHex(_ bytes: UnsafeMutableRawBufferPointer, digitCount: Int) -> Bool {

@@ -18,7 +18,7 @@ enum SecretInArguments {
                     + "stays in the shell's history",
                 hint: "Leave it out to be asked, or use \(prefix)passphrase-file, "
                     + "\(prefix)passphrase-fd, \(prefix)passphrase-command, "
-                    + "\(prefix)passphrase-stdin or \(prefix)raw-key-fd.")
+                    + "\(prefix)passphrase-stdin or a \(prefix)raw-key-… option.")
         }
     }
 }

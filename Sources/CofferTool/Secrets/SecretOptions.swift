@@ -36,15 +36,41 @@ struct SecretOptions: ParsableArguments {
             valueName: "number"))
     var rawKeyFd: Int32?
 
+    @Option(
+        help: ArgumentHelp("Read a raw key from a file, in the same forms.", valueName: "path"),
+        completion: .file())
+    var rawKeyFile: String?
+
+    @Option(
+        help: ArgumentHelp("Read a raw key from a shell command's output.", valueName: "command"),
+        completion: .list([]))
+    var rawKeyCommand: String?
+
     func validate() throws {
-        _ = try source()
+        _ = try named()
     }
 
-    /// - Throws: `ValidationError` if the options name more than one source.
+    /// The source that the options name, otherwise that of the variables, otherwise the terminal.
+    ///
+    /// - Throws: As `named()`, and errors of `SecretVariables`.
     func source() throws -> SecretSource {
+        try named() ?? SecretVariables.source(isNew: false) ?? .prompt
+    }
+
+    /// The source that the options name; `nil` if they name none.
+    ///
+    /// - Throws: `ValidationError` if they name more than one.
+    func named() throws -> SecretSource? {
         try SecretChoice.one(
-            file: passphraseFile, descriptor: passphraseFd, command: passphraseCommand,
-            standardInput: passphraseStdin, rawKeyDescriptor: rawKeyFd, prefix: "")
+            [
+                passphraseFile.map { .passphrase(.file($0)) },
+                passphraseFd.map { .passphrase(.descriptor($0)) },
+                passphraseCommand.map { .passphrase(.command($0)) },
+                passphraseStdin ? .passphrase(.descriptor(0)) : nil,
+                rawKeyFd.map { .rawKey(.descriptor($0)) },
+                rawKeyFile.map { .rawKey(.file($0)) },
+                rawKeyCommand.map { .rawKey(.command($0)) },
+            ], isNew: false)
     }
 }
 
@@ -74,21 +100,49 @@ struct NewSecretOptions: ParsableArguments {
             valueName: "number"))
     var newRawKeyFd: Int32?
 
+    @Option(
+        help: ArgumentHelp("Read a new raw key from a file, in the same forms.", valueName: "path"),
+        completion: .file())
+    var newRawKeyFile: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Read a new raw key from a shell command's output.", valueName: "command"),
+        completion: .list([]))
+    var newRawKeyCommand: String?
+
     func validate() throws {
-        _ = try source()
+        _ = try named()
     }
 
-    /// - Throws: `ValidationError` if the options name more than one source.
-    func source() throws -> SecretSource {
+    /// The source that the options name; `nil` if they name none.
+    ///
+    /// - Throws: `ValidationError` if they name more than one.
+    private func named() throws -> SecretSource? {
         try SecretChoice.one(
-            file: newPassphraseFile, descriptor: newPassphraseFd, command: newPassphraseCommand,
-            standardInput: newPassphraseStdin, rawKeyDescriptor: newRawKeyFd, prefix: "new-")
+            [
+                newPassphraseFile.map { .passphrase(.file($0)) },
+                newPassphraseFd.map { .passphrase(.descriptor($0)) },
+                newPassphraseCommand.map { .passphrase(.command($0)) },
+                newPassphraseStdin ? .passphrase(.descriptor(0)) : nil,
+                newRawKeyFd.map { .rawKey(.descriptor($0)) },
+                newRawKeyFile.map { .rawKey(.file($0)) },
+                newRawKeyCommand.map { .rawKey(.command($0)) },
+            ], isNew: true)
     }
 
+    /// The source that the options name, otherwise the terminal.
+    ///
+    /// - Parameter hasVariables: Whether variables name the source if the options do not. They do
+    ///   for a change of the key; a copy would otherwise get another key than its original, only
+    ///   because of the environment.
     /// - Throws: `ToolError` `.secretSource` if the source is also that of the current secret,
-    ///   because one of the two would be read as the other.
-    func source(apartFrom current: SecretSource) throws -> SecretSource {
-        let source = try source()
+    ///   because one of the two would be read as the other; errors of `SecretVariables`.
+    func source(
+        apartFrom current: SecretSource, hasVariables: Bool = false
+    ) throws -> SecretSource {
+        let variable = hasVariables ? try SecretVariables.source(isNew: true) : nil
+        let source = try named() ?? variable ?? .prompt
         guard source != .prompt, SecretChoice.isSame(source, current) else { return source }
         throw ToolError(
             .secretSource,
@@ -99,29 +153,23 @@ struct NewSecretOptions: ParsableArguments {
 
 /// The logic that both groups of options share.
 enum SecretChoice {
-    static func one(
-        file: String?, descriptor: Int32?, command: String?, standardInput: Bool,
-        rawKeyDescriptor: Int32?, prefix: String
-    ) throws -> SecretSource {
-        let named: [SecretSource] = [
-            file.map(SecretSource.file), descriptor.map(SecretSource.descriptor),
-            command.map(SecretSource.command), standardInput ? .standardInput : nil,
-            rawKeyDescriptor.map(SecretSource.rawKeyDescriptor),
-        ].compactMap { $0 }
+    static func one(_ options: [SecretSource?], isNew: Bool) throws -> SecretSource? {
+        let named = options.compactMap { $0 }
         guard named.count <= 1 else {
-            throw ValidationError("Name one source of the \(prefix)secret, not \(named.count).")
+            let secret = isNew ? "new secret" : "secret"
+            throw ValidationError("Name one source of the \(secret), not \(named.count).")
         }
         if let number = named.first?.descriptor, number < 0 || number == 1 || number == 2 {
             throw ValidationError("Descriptor \(number) cannot be the source of a secret.")
         }
-        return named.first ?? .prompt
+        return named.first
     }
 
     /// Whether both read the same input, whatever its name: `/dev/stdin`, a link, a descriptor.
     static func isSame(_ first: SecretSource, _ second: SecretSource) -> Bool {
         if let descriptor = first.descriptor, descriptor == second.descriptor { return true }
         guard let one = identity(first), let other = identity(second) else {
-            return first == second
+            return first.origin == second.origin
         }
         return one == other
     }
@@ -129,9 +177,9 @@ enum SecretChoice {
     /// Device and inode of the input.
     private static func identity(_ source: SecretSource) -> [UInt64]? {
         var found = stat()
-        switch source {
+        switch source.origin {
         case .file(let path): guard stat(path, &found) == 0 else { return nil }
-        case .descriptor(let number), .rawKeyDescriptor(let number):
+        case .descriptor(let number):
             guard fstat(number, &found) == 0 else { return nil }
         case .prompt, .command: return nil
         }

@@ -28,35 +28,31 @@ enum SecretReader {
         // Handles signals only after reading, so that a command that fetches the secret can be
         // interrupted in the usual way.
         defer { Signals.install() }
-        switch source {
-        case .prompt:
-            return try passphrase(source) { try Prompt.read(prompts, into: $0) }
-        case .file(let path):
-            return try passphrase(source) { try readFile(path, into: $0) }
-        case .descriptor(let number):
-            return try passphrase(source) {
-                try readAll(FileDescriptor(rawValue: number), source, into: $0)
-            }
-        case .command(let command):
-            return try passphrase(source) { try PassphraseCommand(command).run(into: $0) }
-        case .rawKeyDescriptor(let number):
-            return try StoreKey(isPassphrase: false, maximumByteCount: maximumByteCount) { bytes in
-                let count = try readAll(FileDescriptor(rawValue: number), source, into: bytes)
+        return try StoreKey(
+            isPassphrase: !source.isRawKey, maximumByteCount: maximumByteCount
+        ) { bytes in
+            let count = try read(source, prompts, into: bytes)
+            guard !source.isRawKey else {
                 return try RawKeyText.decode(bytes, count: count, source: source)
             }
-        }
-    }
-
-    private static func passphrase(
-        _ source: SecretSource, _ read: (UnsafeMutableRawBufferPointer) throws -> Int
-    ) throws -> StoreKey {
-        try StoreKey(isPassphrase: true, maximumByteCount: maximumByteCount) { bytes in
-            let count = withoutNewline(bytes, count: try read(bytes))
-            guard count > 0 else {
+            let stripped = withoutNewline(bytes, count: count)
+            guard stripped > 0 else {
                 throw ToolError(
                     .secretSource, "the passphrase from \(source.description) is empty")
             }
-            return count
+            return stripped
+        }
+    }
+
+    private static func read(
+        _ source: SecretSource, _ prompts: [String], into bytes: UnsafeMutableRawBufferPointer
+    ) throws -> Int {
+        switch source.origin {
+        case .prompt: try Prompt.read(prompts, into: bytes)
+        case .file(let path): try readFile(path, source, into: bytes)
+        case .descriptor(let number):
+            try readAll(FileDescriptor(rawValue: number), source, into: bytes)
+        case .command(let command): try SecretCommand(command, source).run(into: bytes)
         }
     }
 
@@ -67,7 +63,7 @@ enum SecretReader {
     }
 
     private static func readFile(
-        _ path: String, into bytes: UnsafeMutableRawBufferPointer
+        _ path: String, _ source: SecretSource, into bytes: UnsafeMutableRawBufferPointer
     ) throws -> Int {
         let file: FileDescriptor
         do {
@@ -82,7 +78,7 @@ enum SecretReader {
         {
             Terminal.warn("\(path) can be read by other users: chmod 600 it")
         }
-        return try readAll(file, .file(path), into: bytes)
+        return try readAll(file, source, into: bytes)
     }
 
     /// Reads to the end.

@@ -20,6 +20,8 @@ struct Init: AsyncParsableCommand, ChangingVerb {
 
     enum Journal: String, ExpressibleByArgument, CaseIterable {
         case wal, delete
+
+        var mode: Configuration.JournalMode { self == .wal ? .wal : .delete }
     }
 
     @OptionGroup var store: StoreOptions
@@ -33,9 +35,13 @@ struct Init: AsyncParsableCommand, ChangingVerb {
         let path: ReportedPath
         let profile: String
         let journalMode: String
+        let keyID: String
 
         var lines: [(label: String, value: String)] {
-            [("store", "\(path)"), ("profile", profile), ("journal mode", journalMode)]
+            [
+                ("store", "\(path)"), ("profile", profile), ("journal mode", journalMode),
+                ("key id", keyID),
+            ]
         }
     }
 
@@ -43,12 +49,13 @@ struct Init: AsyncParsableCommand, ChangingVerb {
         try NewFile.requireFree(store.path)
         var configuration = store.configuration
         configuration.profile = profile.profile?.profile
-        configuration.journalMode = journalMode == .wal ? .wal : .delete
+        configuration.journalMode = journalMode.mode
         let key = try SecretReader.new(try secret.source(), for: store.path)
         let made = try await Store(path: store.path, key: key, configuration: configuration)
         let result = Result(
             path: ReportedPath(store.path), profile: made.profile.description,
-            journalMode: journalMode.rawValue)
+            journalMode: journalMode.rawValue,
+            keyID: try made.keyID().description)
         try await made.close()
         output.printDone(result)
     }

@@ -51,6 +51,7 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         let isChanged: Bool
         /// The key that opens the store now.
         let key = "new"
+        let keyID: String
         let proof: String
         let isWholeFile: Bool
         let journalMode: String
@@ -62,7 +63,8 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         private(set) var failure: StoreError?
 
         private enum CodingKeys: CodingKey {
-            case path, isChanged, key, proof, isWholeFile, journalMode, pageCount, oldPageCount
+            case path, isChanged, key, keyID, proof, isWholeFile, journalMode, pageCount,
+                oldPageCount
             case seconds, engine
         }
 
@@ -76,6 +78,7 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
                 isChanged
                 ? "a new connection opens with the new key and fails with the old one"
                 : "the new key opens it and the current one does not: changed before"
+            keyID = (try? opened.keyID())?.description ?? "unknown"
             isWholeFile = report.isWholeFile
             journalMode = opened.journalMode.description
             pageCount = report.pageCount
@@ -89,7 +92,8 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
             [
                 ("store", "\(path)"), ("pages", "\(pageCount) under the new key"),
                 ("main file", isWholeFile ? "all of it under the new key" : unfinished),
-                ("journal mode", journalMode), ("proof", proof), ("time", "\(seconds) s"),
+                ("journal mode", journalMode), ("key id", keyID), ("proof", proof),
+                ("time", "\(seconds) s"),
             ]
         }
 
@@ -97,7 +101,7 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
     }
 
     func run() async throws {
-        let newSource = try newSecret.source(apartFrom: try secret.source())
+        let newSource = try newSecret.source(apartFrom: secret.source(), hasVariables: true)
         guard !dryRun else { return try rehearse(newSource) }
         Signals.note("nothing was changed")
         let typing = try newSource == .prompt && secret.source() == .prompt ? HiddenTyping() : nil

@@ -7,9 +7,10 @@ struct Status: AsyncParsableCommand {
         abstract: "Says what a file is and, with its key, what it contains.",
         discussion: """
             Without a secret it reports only what is visible from outside. With a secret (--prompt \
-            or a --passphrase-… or --raw-key-… option) it proves the key and counts rows. It \
-            changes no content and leaves no file behind. It rolls back a transaction that a crash \
-            left unfinished.
+            or a --passphrase-… or --raw-key-… option) it proves the key and counts rows. It shows \
+            the key's id, which is derived and stored nowhere: two files have the same only if key \
+            and salt are equal. It changes no content and leaves no file behind. It rolls back a \
+            transaction that a crash left unfinished.
 
             EXAMPLES
               coffer status notes.db
@@ -20,15 +21,20 @@ struct Status: AsyncParsableCommand {
     @OptionGroup var store: StoreOptions
     @Flag(help: "Ask for the passphrase on the terminal.")
     var prompt = false
+    @Flag(help: "Only prove the secret: exit code 0 if it opens the file, 12 if not.")
+    var testKey = false
     @OptionGroup(title: "Secret") var secret: SecretOptions
     @OptionGroup(title: "Output") var output: OutputOptions
 
     func run() async throws {
         let file = try StoreFileStatus(path: store.path)
         var result = StatusReport(file: file, engine: try Engine.capabilities)
-        if try prompt || secret.source() != .prompt {
-            result.content = try await store.withStore(secret, mode: .readOnly) { opened in
-                try StatusReport.Content(of: opened)
+        let source = try secret.named() ?? (prompt ? .prompt : secret.source())
+        if prompt || testKey || source != .prompt {
+            let key = try SecretReader.current(source, for: store.path)
+            let opened = try await store.open(with: key, mode: .readOnly)
+            result.content = try await store.closing(opened) { opened in
+                try StatusReport.Content(of: opened, isCounted: !testKey)
             }
         }
         try output.print(result)
@@ -48,6 +54,7 @@ struct StatusReport: Report {
 
     /// The facts that only the key reveals.
     struct Content: Encodable {
+        let keyID: String
         let profile: String
         let journalMode: String
         let pageByteCount: Int
@@ -56,14 +63,16 @@ struct StatusReport: Report {
         /// Whether the main file without its WAL opens with the key; `false` between a rekey and
         /// its checkpoint.
         let opensWithoutWAL: Bool
-        let tables: [Table]
+        /// `nil` if the rows were not to be counted.
+        let tables: [Table]?
 
         struct Table: Encodable {
             let name: String
             let rowCount: Int
         }
 
-        init(of store: Store) throws {
+        init(of store: Store, isCounted: Bool) throws {
+            keyID = try store.keyID().description
             profile = store.profile.description
             pageByteCount = store.profile.pageByteCount
             journalMode = store.journalMode.description
@@ -71,6 +80,7 @@ struct StatusReport: Report {
             (pageCount, freePageCount, tables) = try store.read { tx in
                 let pages: Int = try tx.firstRow("PRAGMA page_count")?.get(0) ?? 0
                 let free: Int = try tx.firstRow("PRAGMA freelist_count")?.get(0) ?? 0
+                guard isCounted else { return (pages, free, nil) }
                 let names = try tx.rows(
                     """
                     SELECT name FROM sqlite_master
@@ -104,19 +114,20 @@ struct StatusReport: Report {
         ]
         if let content {
             lines += [
-                ("key", "opens it"), ("journal mode", content.journalMode),
+                ("key", "opens it"), ("key id", content.keyID),
+                ("journal mode", content.journalMode),
                 (
                     "pages",
                     "\(content.pageCount) of \(content.pageByteCount) bytes, "
                         + "\(content.freePageCount) free"
                 ),
-                ("tables", "\(content.tables.count)"),
             ]
+            if let tables = content.tables { lines.append(("tables", "\(tables.count)")) }
             if !content.opensWithoutWAL {
                 let text = "does not open with this key without its WAL: if the key was changed, "
                 lines.append(("main file", text + "run the same rekey again"))
             }
-            lines += content.tables.map { ("  \($0.name)", "\($0.rowCount) rows") }
+            lines += (content.tables ?? []).map { ("  \($0.name)", "\($0.rowCount) rows") }
         }
         lines.append(("engine", engine))
         if let engineNotice { lines.append(("", engineNotice)) }

@@ -11,28 +11,28 @@ struct Verify: AsyncParsableCommand {
             that version is checked, and the report says that a checkpoint is owed, which is not \
             damage. Where nothing may be written it needs a store without a WAL or journal; \
             otherwise the exit code is 21. The exit code is 14 if anything is damaged. With \
-            --sample it checks the WAL and only that many pages, chosen at random for each run, \
-            but not the structure.
+            --sample it checks the WAL and only some pages, but not the structure.
 
             EXAMPLES
               coffer verify notes.db
               coffer verify notes.db --passphrase-file secret --json --progress json
               coffer verify large.db --sample 10000
+              coffer verify large.db --sample $(date +%u)/7
             """)
 
     @OptionGroup var store: StoreOptions
-    @Option(help: ArgumentHelp("Check only this many pages, chosen at random.", valueName: "pages"))
-    var sample: Int?
+    @Option(
+        help: ArgumentHelp(
+            "Check only this many pages, chosen at random, or a part such as 1/7: the parts 1/7 "
+                + "to 7/7 together are every page.",
+            valueName: "pages"))
+    var sample: Sample?
     @OptionGroup(title: "Secret") var secret: SecretOptions
     @OptionGroup(title: "Output") var output: OutputOptions
 
-    func validate() throws {
-        guard sample ?? 1 >= 1 else { throw ValidationError("--sample must be 1 page or more.") }
-    }
-
     func run() async throws {
         let reporter = output.reporter("verify", unit: "pages")
-        let scope = sample.map(VerificationScope.sample(maximumPageCount:)) ?? .everything
+        let scope = sample?.scope ?? .everything
         // Opens for reading only, which leaves a WAL with content alone. The last connection to
         // close would otherwise move the WAL into the file and delete it. By then, opening has
         // already cut off the frames behind a damaged frame, so that nobody could save them.
@@ -48,6 +48,22 @@ struct Verify: AsyncParsableCommand {
         }
         try output.print(VerifyResult(path: store.path, found))
         guard found.isGood else { throw ExitCode(ExitStatus.damaged.rawValue) }
+    }
+}
+
+/// How much `verify --sample` checks.
+struct Sample: ExpressibleByArgument {
+    let scope: VerificationScope
+
+    init?(argument: String) {
+        let numbers = argument.split(separator: "/", omittingEmptySubsequences: false)
+            .map { Int($0) ?? 0 }
+        guard numbers.allSatisfy({ $0 >= 1 }) else { return nil }
+        switch numbers.count {
+        case 1: scope = .sample(maximumPageCount: numbers[0])
+        case 2 where numbers[0] <= numbers[1]: scope = .part(numbers[0], of: numbers[1])
+        default: return nil
+        }
     }
 }
 

@@ -22,6 +22,21 @@ import Testing
         }
     }
 
+    // From Python: hmac.digest(b"\1" * 32, b"coffer1 key id" + bytes(range(16)) + b"\1", "sha256")
+    @Test func `the id is what HKDF-Expand gives, and depends on key and salt`() {
+        func id(_ byte: UInt8, salt: [UInt8]) -> KeyID {
+            let bytes = SecretBytes(byteCount: 32) { bytes in
+                for index in bytes.indices { bytes[index] = byte }
+            }
+            return RawKey(bytes: bytes, salt: salt).id()
+        }
+        let salt = [UInt8](0..<16)
+        #expect(id(1, salt: salt).description == "dc3422c8708c072d")
+        #expect(id(1, salt: salt) == id(1, salt: salt))
+        #expect(id(2, salt: salt) != id(1, salt: salt))
+        #expect(id(1, salt: salt.reversed()) != id(1, salt: salt))
+    }
+
     @Test func `an error passes through the key text`() throws {
         let key = RawKey(bytes: SecretBytes(byteCount: 32) { _ in }, salt: [])
         let error = #expect(throws: StoreError.self) {

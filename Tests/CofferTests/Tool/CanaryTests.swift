@@ -75,6 +75,12 @@ import Testing
             Run(verb: ["verify", path], options: first),
             Run(verb: ["checkpoint", path], options: first),
             Run(verb: ["compact", path], options: first),
+            Run(verb: ["tables", path], options: first),
+            Run(verb: ["schema", path], options: first),
+            Run(verb: ["schema", path], options: second, exitCode: 12),
+            Run(verb: ["journal-mode", path, "delete"], options: first),
+            Run(verb: ["status", path, "--test-key"], options: first),
+            Run(verb: ["keygen", out("new.key")]),
             Run(verb: ["compact", path], options: second, exitCode: 12),
             Run(
                 verb: ["backup", path, out("backup.db")],

@@ -127,6 +127,12 @@ import Testing
         try expect([made.stdout], describedBy: "`coffer init`")
         try expect([try out("checkpoint")], describedBy: "`coffer checkpoint`")
         try expect([try out("compact")], describedBy: "`coffer compact`")
+        try expect(
+            [try out("journal-mode"), try out("journal-mode", ["delete"])],
+            describedBy: "`coffer journal-mode`")
+        try expect(
+            [try Tool.run(["keygen", path("new.key"), "--json"]).stdout],
+            describedBy: "`coffer keygen`")
     }
 
     @Test func `verify writes the fields that are described`() throws {
@@ -149,7 +155,8 @@ import Testing
         connection.close()
         let unchecked = try verify(store.path, exitCode: 0)
         let pageByteCount = CipherProfile.portable.pageByteCount
-        try Damage.flip(copy + "-wal", at: 32 + 2 * (24 + pageByteCount) + 500)
+        // In the second of three commits: damage to the last one looks like a crash.
+        try Damage.flip(copy + "-wal", at: 32 + (24 + pageByteCount) + 500)
         let cutOff = try verify(copy, exitCode: 14)
         try FileManager.default.removeItem(atPath: copy + "-wal")
         try Damage.flip(copy, at: pageByteCount + 500)

@@ -89,6 +89,8 @@ import Testing
             ),
             (["encrypt"], [out("plain.db"), out("again.db")] + key, { isThere("again.db") }),
             (["checkpoint"], [path] + key, { try count("note") == 2 }),
+            (["journal-mode"], [path, "delete"] + key, { try count("note") == 2 }),
+            (["keygen"], [out("new.key")], { isThere("new.key") }),
             (["compact"], [path] + key, { try count("note") == 2 }),
             (["export"], [path, "--output", out("o.sql")] + key, { isThere("o.sql") }),
             (
@@ -114,7 +116,10 @@ import Testing
         let help = try Tool.run(["--experimental-dump-help"])
         let dump = try #require(JSONSerialization.jsonObject(with: help.stdout) as? [String: Any])
         let root = try #require(dump["command"] as? [String: Any])
-        let others = ["status", "verify", "shell-key", "doctor", "help", "get", "list", "count"]
+        let others = [
+            "status", "verify", "tables", "schema", "shell-key", "doctor", "help", "get", "list",
+            "count",
+        ]
         let tried = deeds.compactMap(\.verb.last) + others
         #expect(Self.names(below: root).count > 15)
         for name in Self.names(below: root) { #expect(tried.contains(name), "\(name)") }

@@ -34,6 +34,25 @@ import Workload
         #expect(pages(.everything, of: 0) == [])
     }
 
+    @Test(arguments: [Int.max, 1, 6, 21])
+    func `all parts together are every page but the lock page, each once`(lockPage: Int) {
+        for count in 0...22 {
+            for partCount in 1...9 {
+                let all = (1...partCount).flatMap {
+                    pages(.part($0, of: partCount), of: count, lockPage: lockPage)
+                }
+                #expect(all.sorted() == pages(.everything, of: count, lockPage: lockPage))
+            }
+        }
+        #expect(pages(.part(2, of: 3), of: 8) == [2, 5, 8])
+    }
+
+    @Test func `a part that does not exist is misuse`() {
+        for (number, count) in [(0, 7), (8, 7), (1, 0), (-1, 2)] {
+            expect(.misuse) { try VerificationScope.part(number, of: count).requireValid() }
+        }
+    }
+
     @Test func `the lock page is never drawn and all others are`() {
         var seen: Set<Int> = []
         for _ in 0..<500 {

@@ -212,6 +212,15 @@ public final class Connection {
         if case .open(_, let file) = state { file?.profile ?? privateProfile } else { nil }
     }
 
+    /// The id of the key that the file is open with.
+    ///
+    /// - Throws: `StoreError` `.unsupported` for a database that is not in a file that Coffer
+    ///   opened; `.misuse` before the key is set, `.closed`.
+    /// - Complexity: O(1).
+    public func keyID() throws -> KeyID {
+        try fileState().key.id()
+    }
+
     /// The file's URL; `nil` for a database without a file.
     public var url: URL? { location.url }
 

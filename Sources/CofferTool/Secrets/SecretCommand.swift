@@ -1,15 +1,17 @@
 import Foundation
 import SystemPackage
 
-/// Runs a shell command whose output is the passphrase.
+/// Runs a shell command whose output is the secret.
 ///
 /// The command inherits the environment, standard input and standard error, so that it can prompt
 /// on its own.
-struct PassphraseCommand {
+struct SecretCommand {
     private let command: String
+    private let source: SecretSource
 
-    init(_ command: String) {
+    init(_ command: String, _ source: SecretSource) {
         self.command = command
+        self.source = source
     }
 
     /// - Throws: `ToolError` `.secretSource` if the command fails. The command writes its own error
@@ -23,11 +25,11 @@ struct PassphraseCommand {
         do {
             try process.run()
         } catch {
-            throw ToolError(.secretSource, "the passphrase command cannot be run: \(error)")
+            throw ToolError(.secretSource, "\(source.description) cannot be run: \(error)")
         }
         let descriptor = FileDescriptor(rawValue: output.fileHandleForReading.fileDescriptor)
         let count = Result {
-            try SecretReader.readAll(descriptor, .command(command), into: bytes)
+            try SecretReader.readAll(descriptor, source, into: bytes)
         }
         // Closing the pipe stops a command that keeps writing, perhaps without end.
         try? output.fileHandleForReading.close()
@@ -35,11 +37,11 @@ struct PassphraseCommand {
         if case .failure = count { return try count.get() }
         let status = process.terminationStatus
         guard process.terminationReason == .exit else {
-            throw ToolError(.secretSource, "the passphrase command died by signal \(status)")
+            throw ToolError(.secretSource, "\(source.description) died by signal \(status)")
         }
         guard status == 0 else {
             throw ToolError(
-                .secretSource, "the passphrase command failed with exit code \(status)")
+                .secretSource, "\(source.description) failed with exit code \(status)")
         }
         return try count.get()
     }

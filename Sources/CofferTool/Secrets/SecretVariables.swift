@@ -1,0 +1,40 @@
+import Foundation
+
+/// The environment variables that name the source of a secret, for a command line that names none.
+///
+/// None holds a secret: the environment reaches every program that is started, and other users on
+/// some systems.
+enum SecretVariables {
+    /// The source that the variables name; `nil` if none is set.
+    ///
+    /// - Parameter isNew: Whether it is the source of the new secret, whose variables have `NEW_`.
+    /// - Throws: `ToolError` `.secretSource` for a variable that would hold a secret, `.usage` if
+    ///   several name a source.
+    static func source(
+        isNew: Bool, in environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws -> SecretSource? {
+        let prefix = isNew ? "COFFER_NEW_" : "COFFER_"
+        func value(_ name: String) -> String? {
+            environment[prefix + name].flatMap { $0.isEmpty ? nil : $0 }
+        }
+        for name in ["PASSPHRASE", "PASSWORD", "RAW_KEY", "KEY"] where value(name) != nil {
+            throw ToolError(
+                .secretSource,
+                "\(prefix)\(name) is refused: every program that is started sees the environment",
+                hint: "Name a file in \(prefix)PASSPHRASE_FILE or \(prefix)RAW_KEY_FILE, or a "
+                    + "command in \(prefix)PASSPHRASE_COMMAND or \(prefix)RAW_KEY_COMMAND.")
+        }
+        let named: [SecretSource] = [
+            value("PASSPHRASE_FILE").map { .passphrase(.file($0)) },
+            value("PASSPHRASE_COMMAND").map { .passphrase(.command($0)) },
+            value("RAW_KEY_FILE").map { .rawKey(.file($0)) },
+            value("RAW_KEY_COMMAND").map { .rawKey(.command($0)) },
+        ].compactMap { $0 }
+        guard named.count <= 1 else {
+            throw ToolError(
+                .usage, "\(named.count) variables \(prefix)… name the source of one secret",
+                hint: "Set one of them, or name the source by an option, which counts instead.")
+        }
+        return named.first
+    }
+}

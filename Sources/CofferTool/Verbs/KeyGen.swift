@@ -1,0 +1,49 @@
+import ArgumentParser
+import Coffer
+import Foundation
+import SystemPackage
+
+/// `coffer keygen`
+struct KeyGen: AsyncParsableCommand, ChangingVerb {
+    static let configuration = CommandConfiguration(
+        commandName: "keygen",
+        abstract: "Makes a file with a random raw key.",
+        discussion: """
+            The file has 64 hex digits, which only its owner may read, and is never an existing \
+            one. A raw key opens a store at once, without the derivation that a passphrase needs. \
+            Keep a copy where the store is not: nothing else opens it.
+
+            EXAMPLES
+              coffer keygen notes.key && coffer init notes.db --raw-key-file notes.key
+              coffer keygen new.key && coffer rekey notes.db --new-raw-key-file new.key
+
+            EXIT CODES
+              0 the file exists, even if the report could not be written; 22 a file has that name \
+            already. Any other: this run made none
+            """)
+
+    @Argument(help: "The new file.", completion: .file())
+    var path: String
+    @OptionGroup(title: "Output") var output: OutputOptions
+
+    func validate() throws {
+        guard !path.isEmpty else { throw ValidationError("The path is empty.") }
+    }
+
+    struct Result: Report {
+        let path: ReportedPath
+
+        var lines: [(label: String, value: String)] { [("key file", "\(path)")] }
+    }
+
+    func run() async throws {
+        let file = try OutputFile(path)
+        do {
+            try RawKeyText.withRandomDigits { digits in try file.descriptor.writeAll(digits) }
+        } catch {
+            throw ToolError(.io, "\(path) cannot be written: \(error)")
+        }
+        try file.finish()
+        output.printDone(Result(path: ReportedPath(path)))
+    }
+}
