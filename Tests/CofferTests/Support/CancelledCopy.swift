@@ -10,6 +10,8 @@ func cancelled(
     let hold = Hold()
     let isHeld = Atomic(false)
     let task = Task {
+        // A copy that ends without that step must end the wait for it.
+        defer { if !isHeld.exchange(true, ordering: .relaxed) { hold.stay() } }
         try await copy { progress in
             guard progress.step == step, !isHeld.exchange(true, ordering: .relaxed) else { return }
             hold.stay()

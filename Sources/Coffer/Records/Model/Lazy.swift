@@ -1,3 +1,5 @@
+import Synchronization
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -25,15 +27,17 @@ import Foundation
 /// `update` leaves the column of a value that is not loaded as it is. `insert`, `upsert` and
 /// `update(_:only:)` with that property throw ``StoreError/Code/misuse``, and so does encoding it.
 ///
-/// Two values are equal if both are loaded and have equal contents, or if neither is loaded and
-/// they have the same ``byteCount``. That does not compare the bytes in the file.
+/// Two loaded values are equal if their contents are. A value that is not loaded is equal only to
+/// its own copies: whether the file has the same bytes at another read is not known. So
+/// ``Store/observe(_:)`` delivers such records after each commit to their table.
 ///
 /// - Note: Declare it as the last property, because the engine reads through a large value to the
 ///   columns after it.
 public struct Lazy<Wrapped: LazyValue>: Sendable, Hashable {
     private enum Content: Sendable, Hashable {
         case loaded(Wrapped)
-        case inFile(byteCount: Int?)
+        /// `read` tells the reads of a program apart.
+        case inFile(byteCount: Int?, read: UInt64)
     }
 
     private let content: Content
@@ -66,7 +70,7 @@ public struct Lazy<Wrapped: LazyValue>: Sendable, Hashable {
     public var byteCount: Int? {
         switch content {
         case .loaded(let value): (value as? Data)?.count ?? (value as? String)?.utf8.count
-        case .inFile(let byteCount): byteCount
+        case .inFile(let byteCount, _): byteCount
         }
     }
 }
@@ -101,6 +105,9 @@ extension Lazy: CustomStringConvertible {
     }
 }
 
+/// How many values that are not loaded this process has read.
+private let lazyReadCount = Atomic<UInt64>(0)
+
 /// Any `Lazy`, for code that does not know its value's type.
 protocol LazyProperty {
     static var wrapped: Any.Type { get }
@@ -113,7 +120,8 @@ extension Lazy: LazyProperty {
     static var wrapped: Any.Type { Wrapped.self }
 
     static func inFile(byteCount: Int64) -> Self {
-        Self(.inFile(byteCount: byteCount < 0 ? nil : Int(byteCount)))
+        let read = lazyReadCount.add(1, ordering: .relaxed).newValue
+        return Self(.inFile(byteCount: byteCount < 0 ? nil : Int(byteCount), read: read))
     }
 }
 
