@@ -95,6 +95,22 @@ import Testing
         }
     }
 
+    @Test func `an update that a trigger ignores is .constraint, and changes nothing`() throws {
+        try store.write { tx throws in
+            try tx.upsert(Download(url: "u", done: 1), conflictingOn: \.url)
+            try tx.execute(
+                """
+                CREATE TRIGGER kept BEFORE UPDATE ON download BEGIN SELECT RAISE(IGNORE); END
+                """)
+        }
+        expect(.constraint) {
+            try store.write { tx in
+                try tx.upsert(Download(url: "u", done: 2), conflictingOn: \.url)
+            }
+        }
+        #expect(try store.read { tx in try tx.fetch(Download.all).map(\.done) } == [1])
+    }
+
     @Test func `it is right again after the table was made again`() throws {
         struct Undo: Error {}
         for round in 0..<2 {

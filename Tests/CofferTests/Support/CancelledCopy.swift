@@ -11,7 +11,7 @@ func cancelled(
     let isHeld = Atomic(false)
     let task = Task {
         // A copy that ends without that step must end the wait for it.
-        defer { if !isHeld.exchange(true, ordering: .relaxed) { hold.stay() } }
+        defer { if !isHeld.exchange(true, ordering: .relaxed) { hold.pass() } }
         try await copy { progress in
             guard progress.step == step, !isHeld.exchange(true, ordering: .relaxed) else { return }
             hold.stay()

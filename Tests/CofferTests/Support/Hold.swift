@@ -19,6 +19,12 @@ final class Hold: Sendable {
 
     /// Called in the body: signals that it runs, and waits.
     func stay() {
+        pass()
+        released.wait()
+    }
+
+    /// Ends the wait for the body, and goes on: also for a task, which must not block a thread.
+    func pass() {
         let waiting = entries.withLock { entries -> CheckedContinuation<Void, Never>? in
             if entries.waiting.isEmpty {
                 entries.count += 1
@@ -27,7 +33,6 @@ final class Hold: Sendable {
             return entries.waiting.removeFirst()
         }
         waiting?.resume()
-        released.wait()
     }
 
     /// Waits until the body runs.

@@ -123,7 +123,7 @@ extension WriteTransaction {
     ///   if a trigger ignored the record, or if a trigger removed its row.
     /// - Throws: As `insert(_:)`; `StoreError` `.misuse` if the type does not declare them as
     ///   unique, `.mismatch` if the table has no such index yet, `.constraint` if a further unique
-    ///   index refuses the row.
+    ///   index refuses the row, or if a trigger ignores the update of the row that is there.
     /// - Complexity: O(log *rows*).
     @discardableResult
     public func upsert<R: Record>(

@@ -49,7 +49,8 @@ extension Store {
     ///
     /// For functions, aggregates, window functions, collations and tokenizers. A change of the key
     /// keeps them, and so does `reopen`. What a store needs from its first transaction, such as a
-    /// collation of an index, belongs into `Configuration.prepare`.
+    /// collation of an index, belongs into `Configuration.prepare`. A pragma belongs there too: a
+    /// change of the key and `reopen` open connections again, and run that closure only.
     ///
     /// It waits for the write that runs. Reads that run, and snapshots that are open, go on
     /// without; a read that begins after the return has it.

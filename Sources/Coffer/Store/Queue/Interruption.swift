@@ -9,7 +9,9 @@ import Synchronization
 /// ```
 ///
 /// Asynchronous reads and writes end when their task is cancelled, and need none. One interruption
-/// may serve any number of calls, at once or one after the other.
+/// may serve any number of calls, at once or one after the other. A call in the body of another
+/// call to the same store is a part of that one, and ends with it; its own interruption does
+/// nothing.
 public final class Interruption: Sendable {
     private struct State {
         var isInterrupted = false
