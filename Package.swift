@@ -23,7 +23,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
-        .package(url: "https://github.com/swiftcsv/SwiftCSV", from: "0.10.0"),
     ],
     targets: [
         .systemLibrary(
@@ -49,7 +48,6 @@ let package = Package(
                 "Coffer",
                 .target(name: "CSQLCipher", condition: .when(traits: ["SystemSQLCipher"])),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "SwiftCSV", package: "SwiftCSV"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ]
         ),

@@ -24,33 +24,36 @@ enum Affinity {
 
     /// The value of a CSV field in such a column; `nil` if the column would change it, as `007`
     /// becomes 7 in a column of integers.
-    func value(of field: String) -> Value? {
+    func value(of field: UnsafeBufferPointer<UInt8>) -> BorrowedValue? {
         switch self {
         case .text, .blob: .text(field)
-        case .integer: CanonicalNumber.integer(field).map(Value.integer)
-        case .real: CanonicalNumber.real(field).map(Value.real)
+        case .integer: CanonicalNumber.integer(field).map(BorrowedValue.integer)
+        case .real: CanonicalNumber.real(field).map(BorrowedValue.real)
         case .numeric: numericValue(of: field)
         }
     }
 
-    private func numericValue(of field: String) -> Value? {
+    private func numericValue(of field: UnsafeBufferPointer<UInt8>) -> BorrowedValue? {
         if let integer = CanonicalNumber.integer(field) { return .integer(integer) }
         // For example, a date in a column DATE. A text that the column turns into a number is bound
         // as a number, so that the stored value is known.
         guard CanonicalNumber.looksNumeric(field) else { return .text(field) }
-        return CanonicalNumber.hasPoint(field) ? CanonicalNumber.real(field).map(Value.real) : nil
+        return CanonicalNumber.hasPoint(field)
+            ? CanonicalNumber.real(field).map(BorrowedValue.real) : nil
     }
 
     /// Whether such a column stores the value unchanged.
     ///
-    /// - Parameter isStrict: Whether the storage class must stay the same too. Otherwise a number
-    ///   may become the equal number of the other class, as 5 becomes 5.0 in a column of reals.
+    /// An integer may become the equal real in a column of reals.
+    ///
+    /// - Parameter isStrict: Whether a real must stay a real. Otherwise it may become the equal
+    ///   integer, as 5.0 becomes 5 in a column of integers.
     func keeps(_ value: Value, isStrict: Bool) -> Bool {
         switch (self, value) {
         case (_, .null), (_, .blob), (.blob, _), (.text, .text): true
         case (.text, _): false
-        case (_, .text(let text)): !CanonicalNumber.looksNumeric(text)
-        case (.real, .integer(let integer)): !isStrict && Double(exactly: integer) != nil
+        case (_, .text(var text)): text.withUTF8 { !CanonicalNumber.looksNumeric($0) }
+        case (.real, .integer(let integer)): Double(exactly: integer) != nil
         case (.real, .real), (_, .integer): true
         // The engine stores a real with an integral value as an integer.
         case (_, .real(let real)): !isStrict || Int64(exactly: real) == nil
@@ -58,49 +61,70 @@ enum Affinity {
     }
 }
 
-/// Converts text to numbers if nothing is lost.
+/// Converts text in UTF-8 to numbers if nothing is lost.
 enum CanonicalNumber {
+    typealias Bytes = UnsafeBufferPointer<UInt8>
+
     /// The integer whose decimal text is exactly this one: not `007`, not `+5`.
-    static func integer(_ text: String) -> Int64? {
-        guard let integer = Int64(text), String(integer) == text else { return nil }
-        return integer
+    static func integer(_ text: Bytes) -> Int64? {
+        let isNegative = text.first == 0x2d
+        let digits = text[(isNegative ? 1 : 0)...]
+        guard let first = digits.first, digits.count <= 19,
+            first != 0x30 || digits.count == 1 && !isNegative
+        else { return nil }
+        // Negative, because the smallest number has no positive counterpart.
+        var number: Int64 = 0
+        for byte in digits {
+            guard isDigit(byte) else { return nil }
+            let (product, overflow) = number.multipliedReportingOverflow(by: 10)
+            let (difference, underflow) = product.subtractingReportingOverflow(Int64(byte - 0x30))
+            guard !overflow, !underflow else { return nil }
+            number = difference
+        }
+        if isNegative { return number }
+        return number == .min ? nil : -number
     }
 
     /// The finite number that the text spells in JSON's form (not `007`, `+5` or `.5`); `nil` for
     /// an integer that no double holds.
-    static func real(_ text: String) -> Double? {
-        guard isDecimal(text), isPlain(text), let real = Double(text), real.isFinite else {
-            return nil
-        }
+    static func real(_ text: Bytes) -> Double? {
+        guard isDecimal(text), isPlain(text) else { return nil }
+        let string = String(decoding: text, as: UTF8.self)
+        guard let real = Double(string), real.isFinite else { return nil }
         if hasPoint(text) || abs(real) < 9_007_199_254_740_992 { return real }
-        return String(format: "%.0f", abs(real)) == text.drop { $0 == "-" } ? real : nil
+        return String(format: "%.0f", abs(real)) == string.drop { $0 == "-" } ? real : nil
     }
 
-    private static func isPlain(_ text: String) -> Bool {
-        let isDigit: (UInt8) -> Bool = { $0 >= 0x30 && $0 <= 0x39 }
-        let digits = text.utf8.drop { $0 == 0x2d }
-        guard let first = digits.first, isDigit(first), text != "-0" else { return false }
+    private static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
+
+    private static func isPlain(_ text: Bytes) -> Bool {
+        let digits = text.drop { $0 == 0x2d }
+        guard let first = digits.first, isDigit(first),
+            digits.count > 1 || first != 0x30 || text.count == 1
+        else { return false }
         let second = digits.dropFirst().first ?? 0x2e
-        return (first != 0x30 || !isDigit(second)) && text.utf8.last != 0x2e
+        return (first != 0x30 || !isDigit(second)) && text.last != 0x2e
     }
 
-    static func hasPoint(_ text: String) -> Bool {
-        text.utf8.contains { $0 == 0x2e || $0 | 0x20 == 0x65 }
+    static func hasPoint(_ text: Bytes) -> Bool {
+        text.contains { $0 == 0x2e || $0 | 0x20 == 0x65 }
     }
 
     /// Whether SQLite converts the text to a number, which it also does with spaces around it.
-    static func looksNumeric(_ text: String) -> Bool {
-        let trimmed = text.drop { $0.isASCII && $0.isWhitespace }
-            .reversed().drop { $0.isASCII && $0.isWhitespace }.reversed()
-        return isDecimal(String(trimmed)) && Double(String(trimmed)) != nil
+    static func looksNumeric(_ text: Bytes) -> Bool {
+        let isSpace: (UInt8) -> Bool = { $0 == 0x20 || 0x09...0x0d ~= $0 }
+        guard let start = text.firstIndex(where: { !isSpace($0) }),
+            let last = text.lastIndex(where: { !isSpace($0) })
+        else { return false }
+        let trimmed = Bytes(rebasing: text[start...last])
+        return isDecimal(trimmed) && Double(String(decoding: trimmed, as: UTF8.self)) != nil
     }
 
     /// Whether the text has only characters of decimal numbers: not `inf`, `nan` or `0x1p3`.
-    private static func isDecimal(_ text: String) -> Bool {
+    private static func isDecimal(_ text: Bytes) -> Bool {
         !text.isEmpty
-            && text.utf8.allSatisfy {
-                $0 >= 0x30 && $0 <= 0x39 || $0 == 0x2b || $0 == 0x2d || $0 == 0x2e
-                    || $0 | 0x20 == 0x65
+            && text.allSatisfy {
+                isDigit($0) || $0 == 0x2b || $0 == 0x2d || $0 == 0x2e || $0 | 0x20 == 0x65
             }
     }
 }

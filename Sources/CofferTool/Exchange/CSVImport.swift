@@ -5,8 +5,8 @@ struct CSVImport {
     let run: ImportRun
     let table: String
     let delimiter: Character
-    /// The field that represents NULL.
-    let null: String
+    /// The field that represents NULL, in UTF-8.
+    let null: [UInt8]
     /// Whether all columns of a new table are TEXT.
     let isTextOnly: Bool
 
@@ -22,67 +22,118 @@ struct CSVImport {
 
     private func insert(_ line: inout Int) throws -> ImportResult {
         var records = CSVRecords(run.input, delimiter: delimiter)
-        var batch = try records.next()[...]
-        guard let header = batch.popFirst() else {
+        let header = CSVRecord()
+        guard try records.next(header) else {
             throw RecordProblem(line: 1, message: "there is no header")
         }
-        if batch.isEmpty { batch = try records.next()[...] }
-        let table = try target(header, batch)
-        let columns = try columns(of: header, table)
-        let insertion = try table.insertion(columns.map(\.name), in: run.connection)
-        var values = [Value](repeating: .null, count: columns.count)
-        var count = 0
-        while !batch.isEmpty {
-            for record in batch {
-                line = record.line
-                guard record.fields.count == columns.count else {
-                    throw RecordProblem(
-                        line: line,
-                        message: "\(record.fields.count) fields, but the header has "
-                            + "\(columns.count)")
-                }
-                for (index, field) in record.fields.enumerated() {
-                    values[index] = try value(field, columns[index], line, table)
-                }
-                try insertion.bind(values)
-                _ = try insertion.step()
-                count += 1
-                try run.passed(count)
-            }
-            batch = try records.next()[...]
+        let names = try (0..<header.fieldCount).map { index in
+            try text(header[index], index, line: 1)
         }
+        var first = try firstRecords(&records)
+        let table = try target(names, first)
+        let columns = try columns(of: names, table)
+        let insertion = try table.insertion(columns.map(\.name), in: run.connection)
+        var writer = Writer(columns: columns, insertion: insertion)
+        for record in first { try insert(record, &line, table, &writer) }
+        first = []
+        let record = CSVRecord()
+        while try records.next(record) { try insert(record, &line, table, &writer) }
         return ImportResult(
             path: ReportedPath(run.path), table: table.name, isTableMade: table.isMade,
-            columns: columns.map(\.name), rowCount: count)
+            columns: columns.map(\.name), rowCount: writer.count)
+    }
+
+    /// The records by which the types of a new table's columns are chosen: about half of the first
+    /// chunk, because a record at its end could wait long for the rest of a pipe.
+    private func firstRecords(_ records: inout CSVRecords) throws -> [CSVRecord] {
+        var first: [CSVRecord] = []
+        var byteCount = 0
+        while byteCount < CSVRecords.chunkByteCount / 2 {
+            let record = CSVRecord()
+            guard try records.next(record) else { break }
+            // A line break and the delimiters count, so that empty records come to an end too.
+            byteCount += record.byteCount + record.fieldCount
+            first.append(record)
+        }
+        return first
+    }
+
+    /// What all records share.
+    private struct Writer {
+        let columns: [ImportTable.Column]
+        let insertion: Statement
+        var count = 0
+        /// The first of the blank lines that may end the file.
+        var blankLine: Int?
+    }
+
+    private func insert(
+        _ record: CSVRecord, _ line: inout Int, _ table: ImportTable, _ writer: inout Writer
+    ) throws {
+        line = writer.blankLine ?? record.line
+        // Blank lines at the end are not records, unless a record has one field.
+        if record.isBlank, writer.columns.count > 1 {
+            writer.blankLine = line
+            return
+        }
+        let fieldCount = writer.blankLine == nil ? record.fieldCount : 1
+        guard fieldCount == writer.columns.count else {
+            throw RecordProblem(
+                line: line,
+                message: "\(fieldCount) fields, but the header has \(writer.columns.count)")
+        }
+        for (index, column) in writer.columns.enumerated() {
+            let value = try value(record[index], index, column, line, table)
+            try writer.insertion.bind(borrowing: value, at: index)
+        }
+        _ = try writer.insertion.step()
+        writer.count += 1
+        try run.passed(writer.count)
     }
 
     private func value(
-        _ field: String, _ column: ImportTable.Column, _ line: Int, _ table: ImportTable
-    ) throws -> Value {
+        _ field: UnsafeBufferPointer<UInt8>, _ index: Int, _ column: ImportTable.Column,
+        _ line: Int, _ table: ImportTable
+    ) throws -> BorrowedValue {
         if isNull(field) { return .null }
-        if let value = column.affinity.value(of: field) { return value }
-        let kind = column.affinity == .real ? "reals" : "numbers"
-        throw RecordProblem(
-            line: line,
-            message: "column \(column.name) holds \(kind) and would change a field of "
-                + "\(field.utf8.count) bytes",
-            hint: table.isMade
-                ? "Make all columns text with --text, name the text that stands for NULL with "
-                    + "--null TEXT, or create the table beforehand."
-                : "Name the text that stands for NULL with --null TEXT, or give the column "
-                    + "another type.")
+        guard let value = column.affinity.value(of: field) else {
+            let kind = column.affinity == .real ? "reals" : "numbers"
+            throw RecordProblem(
+                line: line,
+                message: "column \(column.name) holds \(kind) and would change a field of "
+                    + "\(field.count) bytes",
+                hint: table.isMade
+                    ? "Make all columns text with --text, name the text that stands for NULL with "
+                        + "--null TEXT, or create the table beforehand."
+                    : "Name the text that stands for NULL with --null TEXT, or give the column "
+                        + "another type.")
+        }
+        if case .text = value, !UTF8Check.isValid(field) { throw notUTF8(index, line: line) }
+        return value
     }
 
-    /// Compares bytes, because equal `String`s may differ in how their accents are composed.
-    private func isNull(_ field: String) -> Bool {
-        field == null && field.utf8.elementsEqual(null.utf8)
+    private func text(
+        _ field: UnsafeBufferPointer<UInt8>, _ index: Int, line: Int
+    ) throws(RecordProblem) -> String {
+        guard let text = String(validating: field, as: UTF8.self) else {
+            throw notUTF8(index, line: line)
+        }
+        return text
+    }
+
+    private func notUTF8(_ index: Int, line: Int) -> RecordProblem {
+        RecordProblem(line: line, message: "field \(index + 1) is not UTF-8")
+    }
+
+    private func isNull(_ field: UnsafeBufferPointer<UInt8>) -> Bool {
+        field.count == null.count && field.elementsEqual(null)
     }
 
     private func columns(
-        of header: CSVRecords.Record, _ table: ImportTable
+        of names: [String], _ table: ImportTable
     ) throws -> [ImportTable.Column] {
         var seen: Set<Int> = []
-        return try header.fields.map { name in
+        return try names.map { name in
             guard let position = table.position(name) else {
                 throw RecordProblem(
                     line: 1, message: "the table \(table.name) has no column named \(name)")
@@ -95,9 +146,7 @@ struct CSVImport {
     }
 
     /// The existing table, or a new one whose types fit the first records.
-    private func target(
-        _ header: CSVRecords.Record, _ batch: ArraySlice<CSVRecords.Record>
-    ) throws -> ImportTable {
+    private func target(_ names: [String], _ first: [CSVRecord]) throws -> ImportTable {
         if let existing = try ImportTable.existing(table, in: run.connection) {
             guard !isTextOnly else {
                 throw ToolError(
@@ -105,21 +154,17 @@ struct CSVImport {
             }
             return existing
         }
-        let types = header.fields.indices.map { index in
-            isTextOnly
-                ? "TEXT"
-                : Self.type(
-                    of: batch.lazy.filter { $0.fields.indices.contains(index) }
-                        .map { $0.fields[index] }.filter { !isNull($0) })
-        }
-        return try ImportTable.make(table, header.fields, types: types, in: run.connection)
+        let types = names.indices.map { isTextOnly ? "TEXT" : type(ofField: $0, in: first) }
+        return try ImportTable.make(table, names, types: types, in: run.connection)
     }
 
-    private static func type(of fields: some Sequence<String>) -> String {
+    private func type(ofField index: Int, in records: [CSVRecord]) -> String {
         var isInteger = true
         var isReal = true
         var isEmpty = true
-        for field in fields {
+        for record in records where index < record.fieldCount && !record.isBlank {
+            let field = record[index]
+            if isNull(field) { continue }
             isEmpty = false
             if let integer = CanonicalNumber.integer(field) {
                 // An integer can be stored among reals if a double holds it.
@@ -131,7 +176,6 @@ struct CSVImport {
             if !isInteger, !isReal { return "TEXT" }
         }
         if isEmpty { return "TEXT" }
-        if isInteger { return "INTEGER" }
-        return "REAL"
+        return isInteger ? "INTEGER" : "REAL"
     }
 }

@@ -103,6 +103,7 @@ struct JSONImport {
         var bytes: [UInt8] = []
         var start = 0
         var isAtEnd = false
+        var isAtStart = true
 
         mutating func next() throws -> [UInt8]? {
             var searched = start
@@ -123,6 +124,10 @@ struct JSONImport {
                     throw ToolError(.badInput, "\(input.name) has a line of more than 1 GiB")
                 }
                 isAtEnd = try !input.read(max(1 << 20, bytes.count), into: &bytes)
+                // Some editors put this mark before UTF-8.
+                if isAtStart, bytes.starts(with: [0xef, 0xbb, 0xbf]) { start = 3 }
+                searched = max(searched, start)
+                isAtStart = false
             }
         }
     }

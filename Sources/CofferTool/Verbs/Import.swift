@@ -105,7 +105,7 @@ struct Import: AsyncParsableCommand, ChangingVerb {
         case .csv:
             let job = CSVImport(
                 run: run, table: name, delimiter: (delimiter ?? .comma).character,
-                null: null ?? "", isTextOnly: text)
+                null: Array((null ?? "").utf8), isTextOnly: text)
             return { try connection.transaction { try job() } }
         case .jsonl:
             let job = JSONImport(run: run, table: name)

@@ -87,6 +87,8 @@ import Testing
         #expect(try rows("\u{feff}a,b\n1,2\n") == [[1, 2]])
         #expect(try rows("a\n\nx\n") == [[nil], ["x"]])
         #expect(try rows("a,b\n") == [])
+        #expect(try rows("a,b\n1,2\n\n\r\n") == [[1, 2]])
+        #expect(try rows("a\n\"\"\n") == [[nil]])
     }
 
     @Test(arguments: [
@@ -111,7 +113,8 @@ import Testing
     @Test func `a file that is not CSV is refused with its line`() throws {
         try refuse("a,b\n1,2\n3\n", saying: "line 3", and: "1 fields")
         try refuse("a,b\n1,2,3\n", saying: "line 2", and: "3 fields")
-        try refuse("a,b\n1,2\n\n", saying: "line 3", and: "1 fields")
+        try refuse("a,b\n1,2\n\n3,4\n", saying: "line 3", and: "1 fields")
+        try refuse("a,b\n1,2\n\"\"\n", saying: "line 3", and: "1 fields")
         try refuse("a,b\n1,\"x\n2,3\n", saying: "line 2", and: "never ends")
         try refuse("a\n\"x\"y\n", saying: "line 2", and: "closing quote")
         try refuse("a\n\"x\" \n", saying: "line 2", and: "closing quote")

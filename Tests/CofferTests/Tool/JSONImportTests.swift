@@ -55,7 +55,8 @@ import Testing
 
     @Test func `a value that the column would change is refused`() throws {
         for (first, second) in [
-            ("1", "\"5\""), ("1", "2.0"), ("1.5", "2"), ("\"x\"", "1"), ("\"x\"", "1.5"),
+            ("1", "\"5\""), ("1", "2.0"), ("1.5", "9007199254740993"), ("\"x\"", "1"),
+            ("\"x\"", "1.5"),
         ] {
             let store = try ToolStore()
             let text = "{\"a\":\(first)}\n{\"a\":\(second)}\n"
@@ -74,6 +75,15 @@ import Testing
             saying: "twice")
         let big = Data("{\"a\":9007199254740993}\n".utf8)
         try store.fail("import", arguments, input: big, exitCode: 25, saying: "column a")
+    }
+
+    @Test func `an integer goes into a column that began with a real, after a byte order mark`()
+        throws
+    {
+        let store = try ToolStore()
+        let text = "\u{feff}{\"a\":1.5}\n{\"a\":2}\n"
+        try store.succeed("import", arguments, input: Data(text.utf8))
+        #expect(try store.rows("SELECT * FROM t") == [[1.5], [2.0]])
     }
 
     @Test func `text that is not UTF-8 is refused`() throws {
