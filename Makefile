@@ -21,7 +21,7 @@ sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports 
 	Benchmarks/Package.swift Benchmarks/Sources \
 	Benchmarks/Micro/Package.swift Benchmarks/Micro/Sources Benchmarks/Micro/Benchmarks
 
-.PHONY: help setup data build test demo lint format pictures manual clean tsan proof guards bench bench-quick \
+.PHONY: help setup data build install uninstall test demo lint format pictures manual clean tsan proof guards bench bench-quick \
 	bench-check bench-micro bench-micro-check
 
 help: ## this list
@@ -40,6 +40,13 @@ data: ## fetch the table of flights of a test, the demo and the benchmarks
 
 build: setup ## build library, tool and test helpers, for debugging
 	@$(select) swift build $(scratch)
+
+install: setup ## build the tool for release and install it: PREFIX (/usr/local), DESTDIR
+	@$(if $(ENGINE),echo 'install: links the SQLCipher of the system: leave ENGINE out' >&2; exit 2;) \
+		DESTDIR='$(DESTDIR)' Scripts/install $(if $(PREFIX),'$(PREFIX)')
+
+uninstall: ## remove what install has put there
+	@DESTDIR='$(DESTDIR)' Scripts/install --uninstall $(if $(PREFIX),'$(PREFIX)')
 
 test: setup data ## build and run the tests
 	@$(select) $(if $(filter 1,$(LONG)),COFFER_LONG_TESTS=1) \
@@ -75,7 +82,7 @@ manual: setup ## write Documentation/coffer.1 from the tool's own help
 		generate-manual --configuration debug --output-directory Documentation
 
 clean: ## remove all builds but that of SQLCipher 4
-	rm -rf .build .build-engine4 .build-guards .build-tsan* .build-examples .build-examples-engine4 .build-bench* .build-micro*
+	rm -rf .build .build-engine4 .build-install .build-guards .build-tsan* .build-examples .build-examples-engine4 .build-bench* .build-micro*
 
 bench: setup ## measure all workloads, systems and engines, about fifteen minutes after the build
 	@Benchmarks/run full
