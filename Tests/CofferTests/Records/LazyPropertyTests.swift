@@ -109,6 +109,15 @@ import Testing
         expect(.mismatch) { try store.read { tx in try tx.load(\.body, of: page) } }
     }
 
+    @Test func `a value that is not loaded is equal to its copies alone`() throws {
+        let found = try store.read { tx in try tx.fetch(Page.where(\.id == 1)) }
+        let again = try store.read { tx in try tx.fetch(Page.where(\.id == 1)) }
+        let copy = found
+        #expect(found == copy && found != again)
+        #expect(Set(found.map(\.body) + copy.map(\.body)).count == 1)
+        #expect(Lazy(body) == Lazy(body) && Lazy(body) != found[0].body)
+    }
+
     @Test func `a value is loaded on demand`() throws {
         let page = try page()
         var text = Text(id: 1, name: "n", page: nil, note: Lazy(Data()), text: Lazy("é\0ü"))
