@@ -32,6 +32,7 @@ struct CSVImport {
         var first = try firstRecords(&records)
         let table = try target(names, first)
         let columns = try columns(of: names, table)
+        try requireBindable(columns.count)
         let insertion = try table.insertion(columns.map(\.name), in: run.connection)
         var writer = Writer(columns: columns, insertion: insertion)
         for record in first { try insert(record, &line, table, &writer) }
@@ -56,6 +57,15 @@ struct CSVImport {
             first.append(record)
         }
         return first
+    }
+
+    /// - Throws: `RecordProblem` for more columns than one statement of this engine can fill.
+    private func requireBindable(_ count: Int) throws {
+        let maximum = try run.connection.limit(.parameterNumber)
+        guard count > maximum else { return }
+        throw RecordProblem(
+            line: 1, message: "\(count) columns, but this engine fills at most \(maximum) at once",
+            hint: "SQLCipher 4 fills more. Otherwise split the file into two tables.")
     }
 
     /// What all records share.

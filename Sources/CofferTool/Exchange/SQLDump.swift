@@ -119,10 +119,8 @@ struct SQLDump {
             line += Array(");\n".utf8)
             try output.write(line)
             rowCount += 1
-            if rowCount.isMultiple(of: 1024) {
-                try Task.checkCancellation()
-                reporter.update(rowCount, of: rowCountTotal)
-            }
+            try Task.checkCancellation()
+            if rowCount.isMultiple(of: 1024) { reporter.update(rowCount, of: rowCountTotal) }
         }
     }
 

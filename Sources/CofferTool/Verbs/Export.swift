@@ -89,7 +89,15 @@ struct Export: AsyncParsableCommand, ChangingVerb {
         if !talk.quiet { Terminal.warn("\(output) will hold the content in plaintext") }
         // Only the task below uses `work` until that task has ended.
         nonisolated(unsafe) let work = { try write(connection, to: output) }
-        let rowCount = try await Signals.cancelling { try work() }
+        let interrupt = connection.interruptHandle
+        let rowCount = try await Signals.cancelling {
+            // A statement that sorts or counts returns no row for a long time.
+            try await withTaskCancellationHandler {
+                try work()
+            } onCancel: {
+                interrupt.interrupt()
+            }
+        }
         talk.printDone(Result(path: ReportedPath(output), rowCount: rowCount))
     }
 
@@ -121,10 +129,8 @@ struct Export: AsyncParsableCommand, ChangingVerb {
         while try select.step() {
             try writer.write(try columns.indices.map(select.value), &output)
             count += 1
-            if count.isMultiple(of: 1024) {
-                try Task.checkCancellation()
-                reporter.update(count, of: total)
-            }
+            try Task.checkCancellation()
+            if count.isMultiple(of: 1024) { reporter.update(count, of: total) }
         }
         try writer.end(&output)
         return count

@@ -128,6 +128,18 @@ import Testing
         try refuse("", saying: "no header")
     }
 
+    @Test func `more columns than the engine binds are imported or refused with their number`()
+        throws
+    {
+        let names = (0..<1200).map { "c\($0)" }.joined(separator: ",")
+        let text = names + "\n" + (0..<1200).map(String.init).joined(separator: ",") + "\n"
+        if isEngine4 {
+            #expect(try rows(text)[0].count == 1200)
+        } else {
+            try refuse(text, saying: "1200 columns", and: "at most 999")
+        }
+    }
+
     @Test func `a text that is not UTF-8 is refused with its line`() throws {
         try refuse(Data("a,b\n1,2\n1,".utf8) + [0xff, 0x0a], saying: "line 3", "field 2", "UTF-8")
         // Cut through a character: the delimiter must not be lost.

@@ -3,6 +3,26 @@ import Foundation
 import Testing
 
 @Suite(.againstHanging) struct ExportTests {
+    @Test func `Ctrl-C ends an export whose statement gives no row, and leaves no file`()
+        async throws
+    {
+        let store = try ToolStore()
+        let file = store.folder.path("out.jsonl")
+        let endless =
+            "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c) "
+            + "SELECT count(*) FROM c"
+        let tool = try Tool.start(
+            [
+                "export", store.path, "--sql", endless, "--format", "jsonl", "--output", file,
+                "--raw-key-fd", "3",
+            ], descriptors: [3: Tool.key(1)])
+        try await tool.waitForError("in plaintext")
+        tool.send(SIGINT)
+        let output = try tool.finish()
+        #expect(output.exitCode == 130, "\(output.errorText)")
+        #expect(!FileManager.default.fileExists(atPath: file))
+    }
+
     @Test func `a file that exists is never replaced, and a failure leaves none`() throws {
         let store = try ToolStore()
         try store.execute("CREATE TABLE t(a)", "INSERT INTO t VALUES (1), (x'00')")
