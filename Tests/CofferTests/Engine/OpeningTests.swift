@@ -181,22 +181,28 @@ import Workload
         try make(profile)
         let size = profile.pageByteCount
         let byteCount = try Damage.byteCount(path)
-        for kept in [
-            byteCount - 1, byteCount - size + 1, byteCount - size / 2, size + 77, size - 1,
-        ] {
+        for kept in [byteCount - 1, byteCount - size + 1, byteCount - size / 2, size + 77] {
             try Damage.truncate(path, to: kept)
             let error = expect(.truncated) { try open() }
             #expect(error?.hint?.lowercased().contains("end is missing") == true, "\(kept)")
         }
     }
 
-    @Test func `a first page cut where another page size would end may be one of a wrong key`()
-        throws
-    {
+    @Test func `a cut first page may be a wrong key's, and the hint says so`() throws {
         try make()
-        try Damage.truncate(path, to: 1024)
-        let error = expect(.wrongKey) { try open() }
-        #expect(error?.hint?.contains("end is missing") == true)
+        for kept in [4095, 2000, 1024] {
+            try Damage.truncate(path, to: kept)
+            let error = expect(.wrongKey) { try open() }
+            #expect(error?.hint?.contains("end is missing") == true)
+            #expect(error?.message.contains("\(kept) bytes") == (kept != 1024))
+        }
+    }
+
+    @Test func `a wrong key of a small store with bytes after its end is .wrongKey`() throws {
+        try make(.sqlcipher3, rowCount: 0)
+        try Damage.append(path, byteCount: 3)
+        try open()
+        expect(.wrongKey) { try open(key: 2) }
     }
 
     @Test func `a file cut inside its last page opens while its WAL has that page`() throws {

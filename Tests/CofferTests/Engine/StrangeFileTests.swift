@@ -196,9 +196,14 @@ import Testing
     }
 
     @Test func `noise of no whole number of pages is cut off or is not a store`() throws {
-        for count in [513, 700, 1023, 1025, 4095] {
+        for count in [513, 700, 1023] {
             try write((0..<count).map { _ in UInt8.random(in: 0...0xff) })
             try expectAll(.truncated, saying: "\(count) bytes")
+        }
+        // It may be a sound store of smaller pages under another key, with bytes after its end.
+        for count in [1025, 4095] {
+            try write((0..<count).map { _ in UInt8.random(in: 0...0xff) })
+            try expectAll(.wrongKey, saying: "\(count) bytes")
         }
         try write((0..<512).map { _ in UInt8.random(in: 0...0xff) })
         try expectAll(.wrongKey, saying: "does not open")

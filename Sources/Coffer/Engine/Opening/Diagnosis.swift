@@ -47,7 +47,7 @@ struct Diagnosis {
     ///
     /// - Returns: `.damaged` if the MAC of a page from 2 to 8 fits, or page 1 is blank;
     ///   `.unsupported` for a test version of SQLCipher 2; `.notAStore` for a text; `.truncated`
-    ///   for one shorter than a page whose size is no multiple of 512; otherwise `.wrongKey`.
+    ///   for fewer than 1 024 bytes that are not 512; otherwise `.wrongKey`.
     /// - Throws: Errors of reading the file and of deriving a key.
     func error(key: borrowing StoreKey) throws(StoreError) -> StoreError {
         for profile in profiles + [.sqlcipher2, .sqlcipher2BigEndian] {
@@ -84,15 +84,20 @@ struct Diagnosis {
                 return StoreError(.notAStore, "\(file.path) is a text file")
             }
             // The rest may be in the WAL or journal, which the key did not open either.
-            if isShort, !byteCount.isMultiple(of: FirstBytes.count), !file.hasPendingChanges {
+            if byteCount < 2 * FirstBytes.count, byteCount != FirstBytes.count,
+                !file.hasPendingChanges
+            {
                 return StoreError(
                     .truncated,
                     "\(file.path) has \(byteCount) bytes, which is not a whole number of pages",
                     hint: "Its end is missing, or it is not a store: restore it from a backup.")
             }
         }
+        let size =
+            isShort && !byteCount.isMultiple(of: FirstBytes.count)
+            ? ", which has \(byteCount) bytes: not a whole number of pages" : ""
         return StoreError(
-            .wrongKey, "the key does not open \(file.path)",
+            .wrongKey, "the key does not open \(file.path)\(size)",
             hint: "Check the key. A file with cipher settings of its own (kdf_iter, another HMAC) "
                 + "looks the same, and so does a file that is not a store"
                 + (isShort ? ", or a store whose end is missing." : "."))
