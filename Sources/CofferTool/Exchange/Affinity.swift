@@ -85,14 +85,19 @@ enum CanonicalNumber {
         return number == .min ? nil : -number
     }
 
-    /// The finite number that the text spells in JSON's form (not `007`, `+5` or `.5`); `nil` for
-    /// an integer that no double holds.
+    /// The number that the text spells in JSON's form (not `007`, `+5` or `.5`); `nil` if the
+    /// double next to it, in its shortest form, is another number.
     static func real(_ text: Bytes) -> Double? {
         guard isDecimal(text), isPlain(text) else { return nil }
         let string = String(decoding: text, as: UTF8.self)
         guard let real = Double(string), real.isFinite else { return nil }
-        if hasPoint(text) || abs(real) < 9_007_199_254_740_992 { return real }
-        return String(format: "%.0f", abs(real)) == string.drop { $0 == "-" } ? real : nil
+        // A double keeps every decimal number of 15 digits: DBL_DIG in C.
+        if text.count <= 15, abs(real) >= 1e-300 || real == 0 && isZero(text) { return real }
+        return DecimalNumber(text) == DecimalNumber(real) ? real : nil
+    }
+
+    private static func isZero(_ text: Bytes) -> Bool {
+        DecimalNumber(text).digits.isEmpty
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
@@ -126,5 +131,47 @@ enum CanonicalNumber {
             && text.allSatisfy {
                 isDigit($0) || $0 == 0x2b || $0 == 0x2d || $0 == 0x2e || $0 | 0x20 == 0x65
             }
+    }
+}
+
+/// A decimal number, comparable in any of its forms: 1.50, 1.5 and 15e-1 are equal.
+private struct DecimalNumber: Equatable {
+    private let isNegative: Bool
+    /// Without zeros at either end; none for 0.
+    let digits: [UInt8]
+    /// The power of ten of the last digit.
+    private let exponent: Int
+
+    /// - Parameter text: Must be a number.
+    init(_ text: some Sequence<UInt8>) {
+        var digits: [UInt8] = []
+        var (exponent, written, sign) = (0, 0, 1)
+        var (isNegative, isFraction, isExponent) = (false, false, false)
+        for byte in text {
+            switch byte {
+            case 0x2d where isExponent: sign = -1
+            case 0x2d: isNegative = true
+            case 0x2e: isFraction = true
+            case 0x45, 0x65: isExponent = true
+            case 0x30...0x39 where isExponent:
+                written = min(written * 10 + Int(byte - 0x30), 99_999)
+            case 0x30...0x39:
+                if isFraction { exponent -= 1 }
+                if byte != 0x30 || !digits.isEmpty { digits.append(byte) }
+            default: break
+            }
+        }
+        exponent += sign * written
+        while digits.last == 0x30 {
+            digits.removeLast()
+            exponent += 1
+        }
+        self.isNegative = isNegative && !digits.isEmpty
+        self.digits = digits
+        self.exponent = digits.isEmpty ? 0 : exponent
+    }
+
+    init(_ real: Double) {
+        self.init("\(real)".utf8)
     }
 }

@@ -39,9 +39,10 @@ struct CSVImport {
         first = []
         let record = CSVRecord()
         while try records.next(record) { try insert(record, &line, table, &writer) }
+        run.warnOfIgnored(writer.ignoredCount, table)
         return ImportResult(
             path: ReportedPath(run.path), table: table.name, isTableMade: table.isMade,
-            columns: columns.map(\.name), rowCount: writer.count)
+            columns: columns.map(\.name), rowCount: writer.count - writer.ignoredCount)
     }
 
     /// The records by which the types of a new table's columns are chosen: about half of the first
@@ -73,6 +74,7 @@ struct CSVImport {
         let columns: [ImportTable.Column]
         let insertion: Statement
         var count = 0
+        var ignoredCount = 0
         /// The first of the blank lines that may end the file.
         var blankLine: Int?
     }
@@ -96,7 +98,9 @@ struct CSVImport {
             let value = try value(record[index], index, column, line, table)
             try writer.insertion.bind(borrowing: value, at: index)
         }
+        let before = run.connection.totalChangeCount
         _ = try writer.insertion.step()
+        if run.connection.totalChangeCount == before { writer.ignoredCount += 1 }
         writer.count += 1
         try run.passed(writer.count)
     }

@@ -1,10 +1,19 @@
 import ArgumentParser
+import Synchronization
 
 /// Standard input as data.
 enum StandardInput {
+    private static let claimed = Atomic(false)
+
+    /// Whether the verb reads its data from it, so that a command for a secret must not.
+    static var isClaimed: Bool { claimed.load(ordering: .relaxed) }
+
+    /// - Parameter data: What the verb reads from standard input; `nil` if it reads nothing.
     /// - Throws: `ValidationError` if the secret also comes from standard input.
     static func claim(_ data: String?, _ secret: SecretOptions) throws {
-        guard let data, try secret.named()?.isStandardInput == true else { return }
+        guard let data else { return }
+        claimed.store(true, ordering: .relaxed)
+        guard try secret.named()?.isStandardInput == true else { return }
         throw ValidationError(
             "Standard input cannot be both \(data) and the secret: name another source for one.")
     }

@@ -24,8 +24,9 @@ enum Prompt {
         } catch {
             throw ToolError(
                 .secretSource, "there is no terminal on which to ask for the passphrase",
-                hint: "Name a source: --passphrase-file, --passphrase-fd, --passphrase-command, "
-                    + "--passphrase-stdin or --raw-key-fd (for a new key --new-…).")
+                hint: "Name a source: --passphrase-file or another --passphrase-… option, "
+                    + "--raw-key-file or another --raw-key-… option (for a new key --new-…), or a "
+                    + "variable such as COFFER_PASSPHRASE_FILE.")
         }
         defer { try? terminal.close() }
         return try withoutEcho(terminal) {

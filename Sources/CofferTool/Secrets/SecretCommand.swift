@@ -4,7 +4,7 @@ import SystemPackage
 /// Runs a shell command whose output is the secret.
 ///
 /// The command inherits the environment, standard input and standard error, so that it can prompt
-/// on its own.
+/// on its own. If the verb reads its data from standard input, the command gets none of it.
 struct SecretCommand {
     private let command: String
     private let source: SecretSource
@@ -22,6 +22,8 @@ struct SecretCommand {
         process.arguments = ["-c", command]
         let output = Pipe()
         process.standardOutput = output
+        // It would take the first rows of an import.
+        if StandardInput.isClaimed { process.standardInput = FileHandle.nullDevice }
         do {
             try process.run()
         } catch {

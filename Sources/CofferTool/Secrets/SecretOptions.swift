@@ -141,8 +141,8 @@ struct NewSecretOptions: ParsableArguments {
     func source(
         apartFrom current: SecretSource, hasVariables: Bool = false
     ) throws -> SecretSource {
-        let variable = hasVariables ? try SecretVariables.source(isNew: true) : nil
-        let source = try named() ?? variable ?? .prompt
+        let source =
+            try named() ?? (hasVariables ? SecretVariables.source(isNew: true) : nil) ?? .prompt
         guard source != .prompt, SecretChoice.isSame(source, current) else { return source }
         throw ToolError(
             .secretSource,

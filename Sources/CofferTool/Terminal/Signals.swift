@@ -22,6 +22,8 @@ enum Signals {
         /// A further message for when the process ends.
         var note: String?
         var isInstalled = false
+        /// How many signals came.
+        var count = 0
     }
 
     private static let state = Mutex(State())
@@ -97,9 +99,9 @@ enum Signals {
     }
 
     private static func interrupted() {
-        let (cancel, restores, note) = state.withLock { state in
-            defer { state.cancel = nil }
-            return (state.cancel, state.restores, state.note)
+        let (cancel, restores, note, isFirst) = state.withLock { state in
+            defer { (state.cancel, state.count) = (nil, state.count + 1) }
+            return (state.cancel, state.restores, state.note, state.count == 0)
         }
         // Erases the progress bar, or the ^C that the terminal shows.
         if Terminal.isInteractive { Terminal.writeRaw("\r\u{1b}[K") }
@@ -109,8 +111,11 @@ enum Signals {
         }
         for restore in restores.reversed() { restore() }
         let end = "interrupted" + (note.map { "; \($0)" } ?? "")
-        Terminal.isJSON ? Terminal.fail(Failure(ToolError(.interrupted, end))) : Terminal.note(end)
-        Terminal.writeMessages()
+        if !Terminal.isJSON { Terminal.note(end) }
+        let mayEnd = Terminal.writeMessages(
+            endingWith: Failure(ToolError(.interrupted, end)))
+        // The run is over, and its own messages are being written.
+        guard mayEnd || !isFirst else { return }
         _exit(ExitStatus.interrupted.rawValue)
     }
 }

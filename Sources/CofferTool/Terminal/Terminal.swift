@@ -15,7 +15,7 @@ enum Terminal {
     static let isInteractive = isatty(STDERR_FILENO) != 0
 
     static func fail(_ failure: Failure) {
-        guard !messages.withLock({ messages in messages?.setError(failure) != nil }) else { return }
+        guard !messages.withLock({ $0?.setError(failure) != nil }) else { return }
         say(painted("error:", .red) + " ", failure.message)
         if let hint = failure.hint { say(painted("hint:", .blue) + " ", hint) }
     }
@@ -38,7 +38,12 @@ enum Terminal {
         var notes: [String] = []
         private(set) var error: Failure?
 
+        /// Whether they are written, or being written.
+        var isEnded = false
+
         var isEmpty: Bool { warnings.isEmpty && notes.isEmpty && error == nil }
+
+        private enum CodingKeys: CodingKey { case warnings, notes, error }
 
         /// Keeps the first error, which is the cause of the others.
         mutating func setError(_ failure: Failure) {
@@ -58,13 +63,20 @@ enum Terminal {
     }
 
     /// Writes the messages that wait, if there are any. Must be called before the process ends.
-    static func writeMessages() {
-        let waiting = messages.withLock { messages in
-            defer { if messages != nil { messages = Messages() } }
-            return messages
+    ///
+    /// - Returns: `false` if another thread has begun to write them, and so decides the exit code.
+    @discardableResult
+    static func writeMessages(endingWith failure: Failure? = nil) -> Bool {
+        let (isFirst, waiting) = messages.withLock { messages in
+            guard var all = messages else { return (true, Messages?.none) }
+            guard !all.isEnded else { return (false, nil) }
+            if let failure { all.setError(failure) }
+            all.isEnded = true
+            messages = all
+            return (true, all)
         }
-        guard let waiting, !waiting.isEmpty else { return }
-        write(JSON.object(waiting))
+        if let waiting, !waiting.isEmpty { write(JSON.object(waiting)) }
+        return isFirst
     }
 
     /// Writes one line, whatever the message contains: paths, names and SQL may come from others.

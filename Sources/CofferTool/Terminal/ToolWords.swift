@@ -49,6 +49,9 @@ enum ToolWords {
     /// Whether a text names what only Swift code has: a call, a key path, a member, a declaration.
     static func isSwift(_ text: String) -> Bool {
         text.contains(
-            #/\w\([\w:]*:\)|\w\(\)|\\\.|(^|[ (])\.[a-z]|\b[A-Z]\w*\.[a-z]\w|static var|\{ /#)
+            #/
+            \w\([\w:]*:\) | \w\(\) | \\[.A-Z] | (^|[\ (])\.[a-z] | static\ var | \{\  |
+            \b(Store|Connection|Configuration)\.[a-z]\w
+            /#)
     }
 }

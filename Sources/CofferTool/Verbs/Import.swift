@@ -11,9 +11,10 @@ struct Import: AsyncParsableCommand, ChangingVerb {
             names the line. Without --format, the file's extension gives the format.
 
             A table that does not exist is created. From CSV, a column is INTEGER or REAL if every \
-            field of the first megabyte is such a number in its plain form, otherwise TEXT. From \
-            JSON lines, the columns have the types of the first object's values. No value is \
-            altered silently: 007 in a column of integers is an error, and --text avoids it.
+            field of the first half megabyte is such a number in its plain form, otherwise TEXT. \
+            From JSON lines, the columns have the types of the first object's values. No value is \
+            altered silently: 007 in a column of integers is an error, and so is a number with \
+            more digits than a REAL keeps; --text avoids it. 1.50 becomes 1.5, the same number.
 
             csv: RFC 4180 in UTF-8, with a header. An empty field is NULL, unless --null names \
             another text (in quotes or not). jsonl: one object a line, as coffer export writes it; \

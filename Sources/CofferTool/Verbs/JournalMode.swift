@@ -8,8 +8,8 @@ struct JournalMode: AsyncParsableCommand, ChangingVerb {
         abstract: "Shows or changes how a store keeps changes until they are complete.",
         discussion: """
             With wal readers and the writer do not wait for each other, and a -wal file stands \
-            beside the store. With delete the store is one file. Only a store that no other \
-            program has open can change; its own program may change it back when it opens it.
+            beside the store. With delete the store is one file. The mode cannot change while \
+            another program reads or writes; the store's own program may change it back.
 
             EXAMPLES
               coffer journal-mode notes.db
@@ -17,7 +17,9 @@ struct JournalMode: AsyncParsableCommand, ChangingVerb {
 
             EXIT CODES
               0 the store has that mode, even if the report could not be written; 11 a program \
-            has the store open, and nothing was changed. Any other: nothing was changed
+            uses the store: the mode is mostly the old one. 11, 17 and 130: the mode is the old \
+            or the new one, and no content is lost; run the same command again. Any other: \
+            nothing was changed
             """)
 
     @OptionGroup var store: StoreOptions

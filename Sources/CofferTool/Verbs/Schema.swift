@@ -71,7 +71,7 @@ struct Schema: AsyncParsableCommand {
         var standardOutput = StandardOutput()
         for object in objects {
             try standardOutput.writeLine(
-                output.json ? JSON.line(object) : object.sql + ";")
+                output.json ? JSON.line(object) : object.statement)
         }
         try standardOutput.flush()
     }
@@ -86,8 +86,30 @@ private struct SchemaObject: Encodable {
 
     var isTable: Bool { type == "table" || type == "view" }
 
-    /// All of them but those of SQLite, in the order in which they were made.
+    /// A comment at the end would hide the semicolon.
+    var statement: String { sql + (sql.contains("--") ? "\n;" : ";") }
+
+    private var isVirtual: Bool {
+        sql.prefix(while: { $0 != "(" }).uppercased().hasPrefix("CREATE VIRTUAL TABLE")
+    }
+
+    /// What the modules of SQLite append to a virtual table's name for the tables behind it: FTS3
+    /// and FTS4, FTS5, R*Tree.
+    private static let shadowSuffixes = [
+        "_content", "_segments", "_segdir", "_docsize", "_stat", "_data", "_idx", "_config",
+        "_node", "_rowid", "_parent",
+    ]
+
+    /// All of them in the order in which they were made, but those of SQLite and those that a
+    /// virtual table makes by itself.
     static func all(in connection: Connection) throws -> [SchemaObject] {
+        let all = try stored(in: connection)
+        let virtual = all.filter(\.isVirtual).map(\.name)
+        let shadows = Set(virtual.flatMap { name in shadowSuffixes.map { ColumnKey(name + $0) } })
+        return all.filter { !shadows.contains(ColumnKey($0.table)) || $0.isVirtual }
+    }
+
+    private static func stored(in connection: Connection) throws -> [SchemaObject] {
         try connection.rows(
             """
             SELECT type, name, tbl_name, sql FROM sqlite_master

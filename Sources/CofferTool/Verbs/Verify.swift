@@ -131,7 +131,8 @@ struct VerifyResult: Report {
     }
 
     private var soundness: String {
-        pageCount < pageCountTotal ? "nothing wrong in the sample" : "all good"
+        let isSample = !isStructureChecked && structureFailure == nil
+        return isSample ? "nothing wrong in the sample" : "all good"
     }
 
     private var structure: String {

@@ -67,7 +67,18 @@ import Testing
             let stored = try rows("a\n\(field)\n1\n")
             #expect(stored == [[.text(field)], ["1"]])
         }
-        #expect(try rows("a\n9007199254740993.5\n")[0][0] == .real(9007199254740993.5))
+        for altered in [
+            "9007199254740993.5", "0.12345678901234567890123", "12345678901234567890.5", "1e-400",
+        ] {
+            #expect(try rows("a\n\(altered)\n")[0][0] == .text(altered))
+        }
+        for (kept, real) in [
+            ("0.1", 0.1), ("12.50", 12.5), ("1e5", 1e5), ("0.30000000000000004", 0.1 + 0.2),
+            ("1.7976931348623157e308", .greatestFiniteMagnitude), ("5e-324", 5e-324), ("0.0", 0),
+            ("123456789012.345", 123456789012.345),
+        ] {
+            #expect(try rows("a\n\(kept)\n")[0][0] == .real(real), "\(kept)")
+        }
         #expect(try rows("a\n9007199254740993\n1.5\n")[0][0] == "9007199254740993")
         #expect(try rows("a\n90000000000000000000\n")[0][0] == .real(9e19))
         #expect(try rows("a\n90000000000000000001\n")[0][0] == "90000000000000000001")
@@ -126,6 +137,19 @@ import Testing
         try refuse("a,a\n1,2\n", saying: "duplicate")
         try refuse("a,\n1,2\n", saying: "name")
         try refuse("", saying: "no header")
+    }
+
+    @Test func `records that the table ignores are not counted as imported`() throws {
+        let store = try ToolStore()
+        try store.execute("CREATE TABLE t(a INTEGER UNIQUE ON CONFLICT IGNORE, b)")
+        let arguments = ["-", "--table", "t", "--format"]
+        let csv = try store.succeed(
+            "import", arguments + ["csv"], input: Data("a,b\n1,2\n1,3\n2,4\n".utf8))
+        #expect(csv.text.contains("imported: 2 rows"))
+        #expect(csv.errorText.contains("1 records were not stored"))
+        let json = try store.succeed(
+            "import", arguments + ["jsonl"], input: Data("{\"a\":2}\n{\"a\":3}\n".utf8))
+        #expect(json.text.contains("imported: 1 rows"))
     }
 
     @Test func `more columns than the engine binds are imported or refused with their number`()

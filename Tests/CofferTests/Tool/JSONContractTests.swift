@@ -281,6 +281,19 @@ import Testing
         try expect(lines, describedBy: "Progress")
     }
 
+    @Test func `the first end of a run is the only one`() throws {
+        // In a process of its own, because the messages are those of the process.
+        let tool = try Tool.start(
+            ["import", store.path, "-", "--format", "csv", "--table", "n", "--raw-key-fd", "3"]
+                + ["--json"], descriptors: [3: Tool.key(1)])
+        try tool.write(Data("a,b\n1\n".utf8))
+        try tool.closeInput()
+        tool.send(SIGINT)
+        let output = try tool.finish()
+        #expect([25, 130].contains(output.exitCode))
+        #expect(output.errorText.filter { $0 == "\n" }.count <= 1, "\(output.errorText)")
+    }
+
     // MARK: Codes
 
     @Test func `the table of exit codes is that of the tool`() throws {

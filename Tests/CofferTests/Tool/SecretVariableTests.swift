@@ -56,6 +56,26 @@ import Testing
         #expect(!output.errorText.contains("canary"))
     }
 
+    @Test func `a command for the secret takes no row of an import from standard input`() throws {
+        let (file, command) = (try keyFile(), "cat > /dev/null; cat '")
+        let output = try Tool.run(
+            ["import", store.path, "-", "--format", "csv", "--table", "t"],
+            input: Data("a\n1\n2\n".utf8),
+            environment: ["COFFER_RAW_KEY_COMMAND": command + file + "'"])
+        #expect(output.exitCode == 0, "\(output.errorText)")
+        #expect(try store.rows("SELECT * FROM t") == [[1], [2]])
+    }
+
+    @Test func `an option names the new key although variables name several`() throws {
+        let environment = [
+            "COFFER_NEW_PASSPHRASE_FILE": "a", "COFFER_NEW_RAW_KEY_FILE": "b",
+            "COFFER_RAW_KEY_FILE": try keyFile(),
+        ]
+        let output = try Tool.run(
+            ["rekey", store.path, "--new-raw-key-file", try keyFile(2)], environment: environment)
+        #expect(output.exitCode == 0, "\(output.errorText)")
+    }
+
     @Test func `a new key by a variable is for rekey, and leaves copies alone`() throws {
         let environment = [
             "COFFER_RAW_KEY_FILE": try keyFile(), "COFFER_NEW_RAW_KEY_FILE": try keyFile(2),

@@ -26,6 +26,7 @@ import Testing
         "Copy the file into a new store with Store.upgrade, or `coffer upgrade`.",
         "Another connection or process holds the lock: try again, or raise busyTimeout.",
         "PRAGMA foreign_key_check lists all such rows.",
+        "Remove the other names (find DIR -samefile /data/Notes.db lists them), or go on.",
     ])
     func `a hint that a shell's user can follow is kept`(hint: String) {
         #expect(ToolWords.hint(hint) != nil)
