@@ -95,7 +95,7 @@ struct Export: AsyncParsableCommand, ChangingVerb {
             try await withTaskCancellationHandler {
                 try work()
             } onCancel: {
-                interrupt.interrupt()
+                interrupt.stop()
             }
         }
         talk.printDone(Result(path: ReportedPath(output), rowCount: rowCount))

@@ -46,7 +46,7 @@ public final class InterruptHandle: Sendable {
     /// An interrupt alone may be lost: "A call to sqlite3_interrupt(D) that occurs when there are
     /// no running SQL statements is a no-op" (<https://www.sqlite.org/c3ref/interrupt.html>). So it
     /// is one between the last check of the body and the first step of its statement.
-    func stop() {
+    package func stop() {
         stopCount.add(1, ordering: .relaxed)
         interrupt()
     }
