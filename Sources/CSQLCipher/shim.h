@@ -236,6 +236,17 @@ static inline int coffer_raw_byte_count(sqlite3 *db, int64_t *byte_count) {
     return code;
 }
 
+/// Takes the engine's own lock on the main file: SQLITE_LOCK_SHARED, then SQLITE_LOCK_EXCLUSIVE.
+/// SQLITE_BUSY if another connection has a lock that excludes it. Closing the connection gives it
+/// back; the connection itself must not read through SQL meanwhile.
+static inline int coffer_lock_main_file(sqlite3 *db, int level) {
+    sqlite3_file *file = 0;
+    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (code != SQLITE_OK) return code;
+    if (file == 0 || file->pMethods == 0) return SQLITE_MISUSE;
+    return file->pMethods->xLock(file, level);
+}
+
 /// Syncs the main file to the disk.
 static inline int coffer_sync_main_file(sqlite3 *db) {
     sqlite3_file *file = 0;

@@ -19,6 +19,7 @@
 // Verification   VerificationScope  VerificationProgress  VerificationReport  DamagedPage
 //                PageContent  PageRole
 // Copies         CopyProgress  CopyReport  CompactReport
+// Recovery       RestoreReport  SalvageReport
 // Rotation       RekeyReport
 // Files          StoreFileStatus  CipherProfile  CipherInformation  CipherLogLevel  Engine  Release
 //

@@ -35,13 +35,16 @@ struct CofferTool: AsyncParsableCommand {
             CommandGroup(
                 name: "Stores:",
                 subcommands: [
-                    Init.self, Status.self, Verify.self, Compact.self, Checkpoint.self,
+                    Init.self, Status.self, Verify.self, Salvage.self, Compact.self,
+                    Checkpoint.self,
                     JournalMode.self,
                 ]),
             CommandGroup(name: "Keys:", subcommands: [Rekey.self, KeyGen.self, ShellKey.self]),
             CommandGroup(
                 name: "Copies:",
-                subcommands: [Backup.self, Upgrade.self, Encrypt.self, Decrypt.self]),
+                subcommands: [
+                    Backup.self, Restore.self, Upgrade.self, Encrypt.self, Decrypt.self,
+                ]),
             CommandGroup(
                 name: "Content:",
                 subcommands: [

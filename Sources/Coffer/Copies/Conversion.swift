@@ -163,7 +163,7 @@ struct Conversion {
 }
 
 /// Carries a target out of a transaction's body.
-private final class CopyTargetBox {
+final class CopyTargetBox {
     let target: CopyTarget
 
     init(_ target: consuming CopyTarget) {

@@ -2,6 +2,9 @@
 public struct CopyProgress: Sendable {
     /// A kind of work whose rows or pages are counted.
     public enum Step: Sendable {
+        /// Pages of the source that were authenticated before the copy, by `Store.salvage` and
+        /// `Store.restore`.
+        case readingPages
         /// Rows that were written to the copy.
         case copyingRows
         /// Pages that were written to the copy.

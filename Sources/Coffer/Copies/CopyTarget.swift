@@ -31,6 +31,17 @@ struct CopyTarget: ~Copyable {
         self.configuration = configuration
     }
 
+    /// Makes the target of a copy that takes the place of an existing file.
+    init(
+        replacing file: FileLocation, cipher: FileCipher, _ configuration: Configuration
+    ) throws(StoreError) {
+        let permissions = try file.permissions()
+        new = try NewFile(beside: file)
+        self.permissions = permissions
+        self.cipher = cipher
+        self.configuration = configuration
+    }
+
     /// Refuses a path where something exists, before any work is done.
     ///
     /// - Throws: `.alreadyExists`; `.notFound` if the folder is missing; `.misuse`.
@@ -54,13 +65,16 @@ struct CopyTarget: ~Copyable {
     ///
     /// It has no journal, because the file is removed after any failure. COMMIT syncs it. Until it
     /// has its name only its owner may read it, because it may be plaintext.
-    borrowing func openEmpty() throws(StoreError) -> Handle {
+    ///
+    /// - Parameter canUndo: Whether a statement that fails is undone, and the transaction goes on.
+    borrowing func openEmpty(canUndo: Bool = false) throws(StoreError) -> Handle {
         try new.temporary.createPrivate()
         let handle = try Handle(
             path: new.temporary.path, flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
             vfs: configuration.vfs)
         if let cipher { try physical(cipher).unlock(handle, key: cipher.key) }
-        try handle.run("PRAGMA journal_mode = OFF")
+        // Without a journal, a statement that fails half-way leaves its half.
+        try handle.run("PRAGMA journal_mode = \(canUndo ? "MEMORY" : "OFF")")
         try handle.run("PRAGMA synchronous = FULL")
         try handle.run("PRAGMA temp_store = MEMORY")
         try handle.setCacheByteCount(Self.cacheByteCount)
@@ -85,6 +99,18 @@ struct CopyTarget: ~Copyable {
     borrowing func adopt() throws(StoreError) {
         try new.temporary.setPermissions(permissions)
         guard try new.adopt() else { throw Self.alreadyExists(new.file) }
+    }
+
+    /// Gives the checked file the name of the existing one.
+    ///
+    /// - Returns: The other name of the file that had it.
+    /// - Throws: As `FileLocation.replace`.
+    borrowing func replace(
+        _ willRename: () throws(StoreError) -> Void
+    ) throws(StoreError) -> String {
+        try new.temporary.setPermissions(permissions)
+        try new.temporary.setOwner(of: new.file)
+        return try new.file.replace(with: new.temporary.path, willRename)
     }
 
     /// Opens an encrypted copy in the configured journal mode; a plaintext copy never uses WAL.

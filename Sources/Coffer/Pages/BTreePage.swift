@@ -16,6 +16,8 @@ struct BTreePage {
 
     /// The content of a cell, and the location of the rest of it.
     struct Payload {
+        /// The row's id; 0 in an index, which has none.
+        let rowID: Int64
         /// Bytes of the whole content, including overflow pages.
         let byteCount: Int
         /// The bytes in the cell itself.
@@ -48,13 +50,27 @@ struct BTreePage {
     var isLeaf: Bool { kind == .tableLeaf || kind == .indexLeaf }
 
     /// Numbers of the pages one level below. Some of them may not exist.
-    var children: [Int] {
+    var children: [Int] { branches.map(\.child) }
+
+    /// The page below each cell, with the greatest row id in it, then the right-most page, which
+    /// has no such limit. In an index no page has one. Some of the pages may not exist.
+    var branches: [(child: Int, greatestRowID: Int64?)] {
         guard !isLeaf else { return [] }
-        // "The four-byte page number at offset 8 is the right-most pointer. This value appears in
-        // the header of interior b-tree pages only"
-        let pointers = cellOffsets + [headerOffset + 8]
-        return pointers.compactMap { page.integer(at: $0, byteCount: 4) }
+        // "Table B-Tree Interior Cell (header 0x05): A 4-byte big-endian page number which is the
+        // left child pointer. A varint which is the integer key"
+        var branches = cellOffsets.compactMap { cell -> (child: Int, greatestRowID: Int64?)? in
+            guard let child = page.integer(at: cell, byteCount: 4) else { return nil }
+            var offset = cell + 4
+            return (child, kind == .tableInterior ? page.signedVarint(at: &offset) : nil)
+        }
+        if let last = page.integer(at: headerOffset + 8, byteCount: 4) {
+            branches.append((last, nil))
+        }
+        return branches
     }
+
+    /// The number of cells that the page's header claims.
+    var cellCount: Int { page.integer(at: headerOffset + 3, byteCount: 2) ?? 0 }
 
     /// The contents of those cells that can be read.
     var payloads: [Payload] {
@@ -62,12 +78,22 @@ struct BTreePage {
         return cellOffsets.compactMap(payload)
     }
 
+    /// The end of the last cell that lies in the page whole.
+    var endOfCells: Int {
+        guard kind != .tableInterior else {
+            return cellOffsets.map { cell in
+                var offset = cell + 4
+                return page.signedVarint(at: &offset) == nil ? 0 : offset
+            }.max() ?? 0
+        }
+        return payloads.map { $0.overflowPage == nil ? $0.local.endIndex : 0 }.max() ?? 0
+    }
+
     /// "The two-byte integer at offset 3 gives the number of cells on the page."
     /// "The cell pointer array of a b-tree page immediately follows the b-tree page header. Let K
     /// be the number of cells on the btree. The cell pointer array consists of K 2-byte integer
     /// offsets to the cell contents."
     private var cellOffsets: [Int] {
-        let cellCount = page.integer(at: headerOffset + 3, byteCount: 2) ?? 0
         let start = headerOffset + (isLeaf ? 8 : 12)
         // At most as many as fit on the page.
         let end = min(start + 2 * cellCount, page.bytes.count)
@@ -86,10 +112,8 @@ struct BTreePage {
         var offset = cellOffset
         if kind == .indexInterior { offset += 4 }
         guard let byteCount = page.varint(at: &offset), byteCount <= Int32.max else { return nil }
-        if kind == .tableLeaf {
-            // `varint` returns `nil` for a negative row id, but only its end matters here.
-            _ = page.varint(at: &offset)
-        }
+        let rowID = kind == .tableLeaf ? page.signedVarint(at: &offset) : 0
+        guard let rowID else { return nil }
         let localByteCount = localByteCount(of: byteCount)
         let end = offset + localByteCount
         guard end <= page.bytes.count else { return nil }
@@ -99,7 +123,8 @@ struct BTreePage {
             overflowPage = number
         }
         return Payload(
-            byteCount: byteCount, local: page.bytes[offset..<end], overflowPage: overflowPage)
+            rowID: rowID, byteCount: byteCount, local: page.bytes[offset..<end],
+            overflowPage: overflowPage)
     }
 
     /// "Let X be U-35. If the payload size P is less than or equal to X then the entire payload is

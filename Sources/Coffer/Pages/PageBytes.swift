@@ -15,11 +15,16 @@ struct PageBytes {
     }
 
     /// Reads a varint and advances `offset` past it; `nil` beyond the end, or if it is negative.
+    func varint(at offset: inout Int) -> Int? {
+        signedVarint(at: &offset).flatMap { $0 >= 0 ? Int(exactly: $0) : nil }
+    }
+
+    /// Reads a varint and advances `offset` past it; `nil` beyond the end.
     ///
     /// > "A varint consists of either zero or more bytes which have the high-order bit set followed
     /// > by a single byte with the high-order bit clear, or nine bytes, whichever is shorter."
     /// > <https://www.sqlite.org/fileformat2.html#varint>
-    func varint(at offset: inout Int) -> Int? {
+    func signedVarint(at offset: inout Int) -> Int64? {
         var value: UInt64 = 0
         for count in 1...9 {
             guard bytes.indices.contains(offset) else { return nil }
@@ -33,6 +38,6 @@ struct PageBytes {
             value = value << 7 | UInt64(byte & 0x7f)
             if byte < 0x80 { break }
         }
-        return Int(exactly: value)
+        return Int64(bitPattern: value)
     }
 }

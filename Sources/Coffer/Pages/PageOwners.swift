@@ -77,7 +77,7 @@ struct PageOwners {
     ///
     /// SQLCipher 4 records 80 even in files whose MAC and IV take 48, so the profile cannot be
     /// used.
-    private static func usableByteCount(_ first: [UInt8]) -> Int {
+    static func usableByteCount(_ first: [UInt8]) -> Int {
         let header = PageBytes(first)
         guard let size = header.integer(at: 16, byteCount: 2),
             let reserved = header.integer(at: 20, byteCount: 1)

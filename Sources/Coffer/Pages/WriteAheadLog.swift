@@ -70,14 +70,17 @@ struct WriteAheadLog {
     /// The fields of a frame's header, which may be damaged.
     struct FrameHeader {
         let pageNumber: Int
-        let isCommit: Bool
+        /// Pages of the database after the commit; 0 in a frame that does not commit.
+        let pageCount: Int
         let salt: ArraySlice<UInt8>
 
         init(_ frame: ArraySlice<UInt8>) {
             pageNumber = WriteAheadLog.pageNumber(ofFrame: frame)
-            isCommit = WriteAheadLog.bigEndian(frame.dropFirst(4)) != 0
+            pageCount = Int(WriteAheadLog.bigEndian(frame.dropFirst(4)))
             salt = frame.dropFirst(8).prefix(8)
         }
+
+        var isCommit: Bool { pageCount != 0 }
     }
 
     fileprivate static func bigEndian(_ bytes: ArraySlice<UInt8>) -> UInt32 {

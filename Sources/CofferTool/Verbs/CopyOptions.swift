@@ -61,7 +61,7 @@ extension OutputOptions {
                 switch progress.step {
                 case .copyingRows, .verifyingRows:
                     rows.update(progress.count, of: progress.countTotal)
-                case .copyingPages, .verifyingPages:
+                case .readingPages, .copyingPages, .verifyingPages:
                     pages.update(progress.count, of: progress.countTotal)
                 case .replacingPages:
                     replaced.update(progress.count, of: progress.countTotal)

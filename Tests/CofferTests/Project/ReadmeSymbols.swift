@@ -34,6 +34,11 @@ private enum ReadmeSymbols {
         _ = try await store.verify()
         // `backup`
         _ = try await store.backup(to: "copy.db")
+        // `restore`
+        try await Store.restore(from: "copy.db", key: .passphrase("correct horse"), to: "notes.db")
+        // `salvage`
+        _ = try await Store.salvage(
+            damagedAt: "notes.db", key: .passphrase("correct horse"), to: "rest.db")
         // `compact`
         _ = try await store.compact()
         // `migrate([Migration])`

@@ -17,6 +17,7 @@ import Testing
         "Observation": ["Engine", "SQL", "Store", "Records", "Buckets"],
         "Verification": ["Keys", "Pages", "Engine", "Store"],
         "Copies": ["Keys", "Pages", "Engine", "SQL", "Store"],
+        "Recovery": ["Keys", "Pages", "Engine", "SQL", "Store", "Verification", "Copies"],
     ]
 
     /// Arrows that point back, each with its reason.
@@ -35,6 +36,7 @@ import Testing
         "Copies/PageCopy.swift": "sqlite3_backup",
         "Copies/PlaintextFile.swift": "opens the plaintext side",
         "Copies/RowTransfer.swift": "reports and cancels within a statement",
+        "Recovery/SalvagedTable.swift": "binds and compares values as the file stores them",
         "Rotation/Rekey.swift": "sqlite3_rekey",
         "Rotation/RekeyedWAL.swift": "syncs the main file between two checkpoints",
         "Store/Transactions/SpoolFile.swift": "opens a file without a name",

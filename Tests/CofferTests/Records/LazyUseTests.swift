@@ -39,7 +39,7 @@ import Testing
     @Test func `an observer hears of a value that changed in the file without its size`()
         async throws
     {
-        var values = store.observe { tx in try tx.find(Page.self, 1) }.makeAsyncIterator()
+        let values = store.observe { tx in try tx.find(Page.self, 1) }.makeAsyncIterator()
         let first = try #require(try await values.next() ?? nil)
         #expect(!first.body.isLoaded)
         let other = Data(repeating: 8, count: body.count)

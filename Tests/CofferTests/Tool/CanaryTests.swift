@@ -86,6 +86,12 @@ import Testing
                 verb: ["backup", path, out("backup.db")],
                 options: first + ["--new-raw-key-fd", "3"]),
             Run(verb: ["upgrade", path, out("upgraded.db")], options: first),
+            Run(verb: ["restore", out("upgraded.db"), out("restored.db")], options: first),
+            Run(verb: ["restore", out("upgraded.db"), path], options: second, exitCode: 12),
+            Run(
+                verb: ["salvage", path, out("rest.db")],
+                options: first + ["--new-raw-key-fd", "3"]),
+            Run(verb: ["salvage", path, out("none.db")], options: second, exitCode: 12),
             Run(verb: ["decrypt", path, out("plain.db"), "--write-plaintext"], options: first),
             Run(verb: ["encrypt", out("plain.db"), out("again.db")], options: second),
             Run(verb: ["shell-key", path], options: first, exitCode: 2),

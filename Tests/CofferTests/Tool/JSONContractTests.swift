@@ -164,6 +164,41 @@ import Testing
         try expect([good, unchecked, cutOff, damaged], describedBy: "`coffer verify`")
     }
 
+    @Test func `salvage and restore write the fields that are described`() throws {
+        try store.execute("CREATE TABLE big(id INTEGER PRIMARY KEY, body)")
+        let connection = try store.connect()
+        for _ in 0..<40 { try connection.execute("INSERT INTO big(body) VALUES (zeroblob(900))") }
+        try connection.execute("INSERT INTO big(body) VALUES (zeroblob(90000))")
+        let size = try #require(connection.profile).pageByteCount
+        let count = try connection.current().firstInteger("PRAGMA page_count")
+        connection.close()
+        let good = try out("salvage", [path("whole.db")])
+        let restored = try Tool.run(
+            [
+                "restore", path("whole.db"), path("other.db"), "--raw-key-fd", "3", "--json",
+            ], descriptors: [3: Tool.key(1)])
+        let again = try Tool.run(
+            [
+                "restore", path("whole.db"), path("other.db"), "--raw-key-fd", "3", "--json",
+            ], descriptors: [3: Tool.key(1)])
+        try expect([restored.stdout, again.stdout], describedBy: "`coffer restore`")
+        var reports = [good]
+        for page in stride(from: 3, through: count, by: 4) {
+            let damaged = path("damaged.db")
+            try FileManager.default.copyItem(atPath: store.path, toPath: damaged)
+            try Damage.flip(damaged, at: page * size - 300)
+            // Without page 1, rows are in the table for lost rows.
+            if page == 3 { try Damage.flip(damaged, at: size - 300) }
+            let output = try Tool.run(
+                ["salvage", damaged, path("rest\(page).db"), "--raw-key-fd", "3", "--json"],
+                descriptors: [3: Tool.key(1)])
+            #expect([0, 14].contains(output.exitCode) && output.stderr.isEmpty)
+            reports.append(output.stdout)
+            try FileManager.default.removeItem(atPath: damaged)
+        }
+        try expect(reports, describedBy: "`coffer salvage`")
+    }
+
     @Test func `rekey and its rehearsal write the fields that are described`() throws {
         func rekey(_ arguments: String...) throws -> Data {
             let output = try Tool.run(

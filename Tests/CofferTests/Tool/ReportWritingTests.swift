@@ -92,6 +92,11 @@ import Testing
             (["journal-mode"], [path, "delete"] + key, { try count("note") == 2 }),
             (["keygen"], [out("new.key")], { isThere("new.key") }),
             (["compact"], [path] + key, { try count("note") == 2 }),
+            (["salvage"], [path, out("rest.db")] + key, { isThere("rest.db") }),
+            (
+                ["restore"], [out("backup.db"), out("restored.db")] + key,
+                { isThere("restored.db") }
+            ),
             (["export"], [path, "--output", out("o.sql")] + key, { isThere("o.sql") }),
             (
                 ["rekey"], [path, "--new-raw-key-fd", "4"] + key,

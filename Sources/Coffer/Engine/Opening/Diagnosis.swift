@@ -132,7 +132,7 @@ struct Diagnosis {
     }
 
     /// The profile in every page size, its own size first.
-    private static func resized(_ profile: CipherProfile) -> [CipherProfile] {
+    static func resized(_ profile: CipherProfile) -> [CipherProfile] {
         [profile]
             + CipherProfile.pageByteCounts.compactMap(profile.resized).filter { $0 != profile }
     }

@@ -1,0 +1,79 @@
+/// One run of `Store.restore`: the backup is verified and copied, the copy is checked, and then it
+/// takes the place of the store.
+struct Restoration {
+    let configuration: Configuration
+    let monitor: CopyMonitor
+    /// Called before each change of a name; a test makes it throw.
+    var willRename: () throws(StoreError) -> Void = {}
+
+    func run(
+        from backup: String, key: borrowing StoreKey, to path: String
+    ) throws -> RestoreReport {
+        try key.check()
+        let file = try FileLocation(path)
+        let backup = try FileLocation(backup)
+        guard backup.path != file.path else {
+            throw StoreError(.misuse, "\(file.path) is the backup itself")
+        }
+        // Taken first, so that nobody waits for a copy that cannot take its place.
+        var lock: ExclusiveLock?
+        if case .file(_, let identity) = try file.status() {
+            try OpenFiles.require(identity, isFreeAt: file.path)
+            lock = try ExclusiveLock(on: file, configuration)
+        }
+        defer { lock?.handle.close() }
+        let source = try Store(
+            path: backup.path, key: key, mode: .readOnly, configuration: configuration)
+        defer { try? source.close() }
+        try verify(source, backup)
+        let target = try copy(source.core, to: file, isReplacing: lock != nil)
+        let result = try target.target.check(against: nil, monitor)
+        let report = CopyReport(result, profile: source.profile)
+        guard lock != nil else {
+            try target.target.adopt()
+            return RestoreReport(copy: report, oldPath: nil)
+        }
+        return RestoreReport(copy: report, oldPath: try target.target.replace(willRename))
+    }
+
+    private func verify(_ source: Store, _ backup: FileLocation) throws {
+        let verification = Verification(
+            core: source.core, scope: .everything,
+            progress: { progress in
+                monitor.progress?(
+                    CopyProgress(
+                        step: .readingPages, count: progress.pageCount,
+                        countTotal: progress.pageCountTotal))
+            }, isCancelled: monitor.isCancelled)
+        let report = try verification.run()
+        guard report.isGood else {
+            throw StoreError(
+                .damaged, "the backup \(backup.path) is damaged itself; nothing was replaced",
+                hint: "Take another backup. What is wrong, Store.verify and `coffer verify` list.",
+                pages: (report.damagedPages + report.damagedFramePages).map(\.number))
+        }
+    }
+
+    private func copy(
+        _ core: StoreCore, to file: FileLocation, isReplacing: Bool
+    ) throws -> CopyTargetBox {
+        try core.read { tx in
+            let source = try tx.connection().current()
+            guard let backup = core.pool.file else {
+                throw StoreError(.misuse, "the backup is not a file")
+            }
+            let target = CopyTargetBox(
+                try isReplacing
+                    ? CopyTarget(replacing: file, cipher: backup.cipher, configuration)
+                    : CopyTarget(
+                        at: file, of: backup.location, cipher: backup.cipher,
+                        configuration: configuration))
+            // Takes the snapshot.
+            _ = try source.firstText(Probe.sql)
+            let handle = try target.target.openEmpty()
+            defer { handle.close() }
+            try PageCopy(source: source, target: handle, monitor: monitor).run()
+            return target
+        }
+    }
+}

@@ -1,0 +1,187 @@
+import CSQLCipher
+
+/// A damaged store, read page by page: the engine reads none of it.
+///
+/// An exclusive lock keeps every other connection out until the source is closed. Of a file that
+/// this process may not write it is a shared one.
+final class SalvageSource {
+    let file: FileLocation
+    let cipher: FileCipher
+    /// Pages of the database, as far as page 1 or the WAL says; otherwise those of the file.
+    let pageCount: Int
+    /// Bytes of a page that SQLite uses.
+    let usableByteCount: Int
+    /// The decrypted header of the database; `nil` if page 1 is damaged.
+    let header: PageBytes?
+    let log: DamagedWAL?
+    /// Whether there is a WAL of which no frame belongs to the file.
+    let hasForeignWAL: Bool
+
+    private let handle: Handle
+    private let pages: RawPages
+    private let monitor: CopyMonitor
+
+    /// - Throws: `.busy` if another connection has the file open; `.wrongKey` if no page opens with
+    ///   the key; as `Opening.readSalt`; `.io`, `.cancelled`.
+    init(
+        _ file: FileLocation, key: borrowing StoreKey, _ configuration: Configuration,
+        _ monitor: CopyMonitor
+    ) throws(StoreError) {
+        self.file = file
+        self.monitor = monitor
+        handle = try Self.locked(file, configuration)
+        cipher = try Self.cipher(of: handle, file, key: key, configuration, monitor)
+        pages = RawPages(handle, key: cipher.key, profile: cipher.profile)
+        log = DamagedWAL(path: file.path + "-wal", pages: pages)
+        hasForeignWAL = log == nil && file.companionByteCount("-wal") > 0
+        let first = try Self.plaintext(1, log, pages, cipher)
+        header = first.map { PageBytes($0) }
+        let fileCount = max(try pages.count(), log?.frames.keys.max() ?? 0)
+        let told = log?.pageCount ?? first.flatMap(Self.pageCount) ?? fileCount
+        // A file that is cut off ends before its database does.
+        pageCount = max(min(told, Int(UInt32.max)), 1)
+        if let first {
+            usableByteCount = PageOwners.usableByteCount(first)
+        } else {
+            usableByteCount = try Self.usableByteCount(fileCount, log, pages, cipher)
+        }
+    }
+
+    func close() { handle.close() }
+
+    /// The page at 2^30 is never written, and is not content.
+    var lockPage: Int { pages.lockPage }
+
+    /// The newest content of a page, decrypted, without the bytes that the cipher reserves.
+    ///
+    /// - Returns: `nil` if the page is damaged or does not exist.
+    /// - Throws: `.cancelled`.
+    func page(_ number: Int) throws(StoreError) -> [UInt8]? {
+        try monitor.requireNotCancelled()
+        guard number >= 1, number <= pageCount, number != lockPage else { return nil }
+        guard let page = try Self.plaintext(number, log, pages, cipher) else { return nil }
+        return page.count > usableByteCount ? Array(page.prefix(usableByteCount)) : page
+    }
+
+    private static func plaintext(
+        _ number: Int, _ log: DamagedWAL?, _ pages: borrowing RawPages, _ cipher: FileCipher
+    ) throws(StoreError) -> [UInt8]? {
+        guard log?.lostPages.contains(number) != true else { return nil }
+        var found = log?.content(of: number)
+        if found == nil {
+            do throws(StoreError) {
+                found = try pages.bytes(of: number)
+            } catch  where error.code == .damaged || error.code == .io {
+                // A bad sector is a damaged page.
+                return nil
+            }
+        }
+        guard let page = found, pages.authenticates(page[...], number: number) else { return nil }
+        return page.withUnsafeBytes {
+            cipher.profile.decrypt($0, number: number, key: cipher.key)
+        }
+    }
+
+    // MARK: Opening
+
+    private static func locked(
+        _ file: FileLocation, _ configuration: Configuration
+    ) throws(StoreError) -> Handle {
+        guard case .file(_, let identity) = try file.status() else {
+            throw StoreError(.notFound, "there is no file at \(file.path)")
+        }
+        try OpenFiles.require(identity, isFreeAt: file.path)
+        guard !file.hasJournal else {
+            throw StoreError(
+                .busy,
+                "the -journal next to \(file.path) holds what an interrupted change replaced",
+                hint: "Open the store once, such as with `coffer status` and its key: that plays "
+                    + "it back. If that fails, move the journal away; pages that the change had "
+                    + "begun to write are then of two times.")
+        }
+        return try ExclusiveLock(on: file, configuration).handle
+    }
+
+    // MARK: Key and profile
+
+    /// Finds the profile in which any page is authentic.
+    private static func cipher(
+        of handle: Handle, _ file: FileLocation, key: borrowing StoreKey,
+        _ configuration: Configuration, _ monitor: CopyMonitor
+    ) throws(StoreError) -> FileCipher {
+        let opening = Opening(source: file, configuration: configuration, cacheByteCount: 1 << 20)
+        // Also of a key with a salt: it names what is not a store.
+        let stored = try opening.readSalt(handle)
+        let salt = key.salt ?? stored
+        let derived = DerivedKeys()
+        var profiles = try opening.profiles(Engine.capabilities)
+        if let profile = configuration.profile { profiles = [profile] }
+        for isWhole in [false, true] {
+            for profile in profiles {
+                let rawKey = try derived.rawKey(from: key, salt: salt, profile: profile)
+                let sizes = isWhole ? [profile] : Diagnosis.resized(profile)
+                for sized in sizes {
+                    let pages = RawPages(handle, key: rawKey, profile: sized)
+                    if try hasAuthenticPage(pages, isWhole: isWhole, monitor) {
+                        return FileCipher(key: rawKey, profile: sized)
+                    }
+                }
+            }
+        }
+        throw StoreError(
+            .wrongKey, "the key opens none of the pages of \(file.path)",
+            hint: "Check the key. If the first 16 bytes of the file are lost, no passphrase opens "
+                + "it: a raw key of 96 hex digits, as `coffer shell-key` prints it, has them.")
+    }
+
+    /// - Parameter isWhole: Whether all pages are tried, or some from all parts of the file.
+    private static func hasAuthenticPage(
+        _ pages: borrowing RawPages, isWhole: Bool, _ monitor: CopyMonitor
+    ) throws(StoreError) -> Bool {
+        let count = try pages.count()
+        let step = isWhole ? 1 : max(count / sampleCount, 1)
+        for number in stride(from: 1, through: count, by: step) where number != pages.lockPage {
+            try monitor.requireNotCancelled()
+            let page: [UInt8]?
+            do throws(StoreError) {
+                page = try pages.bytes(of: number)
+            } catch  where error.code == .damaged || error.code == .io {
+                continue
+            }
+            if let page, pages.authenticates(page[...], number: number) { return true }
+        }
+        return false
+    }
+
+    private static let sampleCount = 64
+
+    // MARK: Sizes
+
+    /// "The in-header database size is only considered to be valid if it is non-zero and if the
+    /// 4-byte change counter at offset 24 exactly matches the 4-byte version-valid-for number at
+    /// offset 92." <https://www.sqlite.org/fileformat2.html#in_header_database_size>
+    private static func pageCount(_ first: [UInt8]) -> Int? {
+        let header = PageBytes(first)
+        guard header.integer(at: 24, byteCount: 4) == header.integer(at: 92, byteCount: 4),
+            let count = header.integer(at: 28, byteCount: 4), count > 0
+        else { return nil }
+        return count
+    }
+
+    /// The usable size of a file whose page 1 is damaged. SQLCipher 4 may reserve 80 bytes where
+    /// the profile needs 48; a cell that ends in those bytes shows that it did not.
+    private static func usableByteCount(
+        _ count: Int, _ log: DamagedWAL?, _ pages: borrowing RawPages, _ cipher: FileCipher
+    ) throws(StoreError) -> Int {
+        let widest = cipher.profile.pageByteCount - cipher.profile.reserveByteCount
+        let narrow = cipher.profile.pageByteCount - 80
+        guard narrow < widest, narrow >= 480 else { return widest }
+        for number in stride(from: 2, through: count, by: 1) {
+            guard let bytes = try plaintext(number, log, pages, cipher),
+                let page = BTreePage(bytes, number: number)
+            else { continue }
+            if page.endOfCells > narrow { return widest }
+        }
+        return narrow
+    }
+}

@@ -1,0 +1,77 @@
+import ArgumentParser
+import Coffer
+
+/// `coffer restore`
+struct Restore: AsyncParsableCommand, ChangingVerb {
+    static let configuration = CommandConfiguration(
+        abstract: "Puts a verified copy of a backup in the place of a store, which is kept.",
+        discussion: """
+            Verifies the backup, copies it next to the store, and authenticates every page of the \
+            copy. Only then the store gets another name, STORE.old-1, with its -wal file, and the \
+            copy takes its place. The store may be damaged or missing: it is not read. The \
+            restored store has the secret of the backup, and the permissions of the old store.
+
+            No program may have the store open. One that is idle and uses no WAL is not noticed: \
+            what it writes later goes to the old file. So stop the programs first.
+
+            EXAMPLES
+              coffer restore notes-2026-11.db notes.db
+              coffer restore notes-2026-11.db notes.db --raw-key-file key --json
+
+            EXIT CODES
+              0 the store is the backup, even if the report could not be written; 14 the backup \
+            is damaged; 11 a program has the store open; 130 after a second Ctrl-C: the store is \
+            the old one or the backup; run it again if there is a STORE.old-1 and the store is \
+            the old one. Any other: the store is as it was
+            """)
+
+    @Argument(help: "The backup.", completion: .file())
+    var backup: String
+    @OptionGroup var store: StoreOptions
+    @OptionGroup(title: "Secret of the backup") var secret: SecretOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
+
+    func run() async throws {
+        let source = try secret.source()
+        _ = try StoreFileStatus(path: backup)
+        let key = KeyHolder(try SecretReader.current(source, for: backup))
+        let report = try await output.copying("restore") { [self] progress in
+            try await Store.restore(
+                from: backup, key: try key.takeOne(), to: store.path,
+                configuration: store.configuration, progress: progress)
+        }
+        output.printDone(RestoreResult(self, report))
+    }
+}
+
+/// The report of `restore`.
+struct RestoreResult: Report {
+    let backup: ReportedPath
+    let path: ReportedPath
+    /// Where the store is that was replaced.
+    let oldPath: ReportedPath?
+    let profile: String?
+    let tableCount: Int
+    let rowCount: Int
+    let pageCount: Int
+
+    init(_ options: Restore, _ report: RestoreReport) {
+        backup = ReportedPath(options.backup)
+        path = ReportedPath(options.store.path)
+        oldPath = report.oldPath.map { ReportedPath($0) }
+        profile = report.copy.profile?.description
+        tableCount = report.copy.tableCount
+        rowCount = report.copy.rowCount
+        pageCount = report.copy.pageCount
+    }
+
+    var lines: [(label: String, value: String)] {
+        [
+            ("backup", "\(backup), kept as it is"), ("store", "\(path), restored"),
+            ("old store", oldPath.map { "\($0), kept with its own secret" } ?? "there was none"),
+            ("profile", profile ?? "none: plaintext"),
+            ("content", "\(tableCount) tables, \(rowCount) rows, \(pageCount) pages"),
+            ("proof", "the backup verified, the copy's pages authenticated, its structure checked"),
+        ]
+    }
+}
