@@ -68,8 +68,9 @@ proof: setup ## put the store to the proof on both engines; writes Documentation
 guards: setup ## switch guards off, which proof or tests have to notice; writes Documentation/guards.md
 	@$(select) Scripts/guards $(FILTER)
 
-lint: ## check the format of all Swift sources
+lint: ## check the format of all Swift sources and of the manual pages
 	@swift format lint --strict --recursive --parallel $(sources)
+	@Scripts/manual --lint
 
 format: ## format all Swift sources
 	@swift format --in-place --recursive --parallel $(sources)
@@ -77,9 +78,9 @@ format: ## format all Swift sources
 pictures: ## draw Documentation/pictures/*.svg from their text
 	@Scripts/pictures
 
-manual: setup ## write Documentation/coffer.1 from the tool's own help
-	@$(select) swift package $(scratch) plugin --allow-writing-to-package-directory \
-		generate-manual --configuration debug --output-directory Documentation
+manual: setup ## fill Documentation/manual/*.1 from the tool's own help, and lint the pages
+	@$(select) swift build $(scratch) --product coffer && \
+		Scripts/manual "$$(swift build $(scratch) --show-bin-path)/coffer"
 
 clean: ## remove all builds but that of SQLCipher 4
 	rm -rf .build .build-engine4 .build-install .build-guards .build-tsan* .build-examples .build-examples-engine4 .build-bench* .build-micro*

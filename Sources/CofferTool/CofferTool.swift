@@ -17,7 +17,7 @@ struct CofferTool: AsyncParsableCommand {
             Every store is an ordinary SQLCipher file. A verb that needs its key asks for the \
             passphrase on the terminal, unless a --passphrase-… or --raw-key-… option names its \
             source. A secret is never an argument, because every user of the machine can see \
-            arguments.
+            arguments. The manual has a page for each verb: man coffer-rekey, and so on.
 
             EXAMPLES
               coffer init notes.db
