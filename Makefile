@@ -21,7 +21,7 @@ sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports 
 	Benchmarks/Package.swift Benchmarks/Sources \
 	Benchmarks/Micro/Package.swift Benchmarks/Micro/Sources Benchmarks/Micro/Benchmarks
 
-.PHONY: help setup data build install uninstall test demo lint format pictures manual clean tsan proof guards bench bench-quick \
+.PHONY: help setup data build install uninstall test demo lint format pictures manual session clean tsan proof guards bench bench-quick \
 	bench-check bench-micro bench-micro-check
 
 help: ## this list
@@ -81,6 +81,10 @@ pictures: ## draw Documentation/pictures/*.svg from their text
 manual: setup ## fill Documentation/manual/*.1 from the tool's own help, and lint the pages
 	@$(select) swift build $(scratch) --product coffer && \
 		Scripts/manual "$$(swift build $(scratch) --show-bin-path)/coffer"
+
+session: setup ## record the session that the README shows
+	@$(select) swift build $(scratch) --product coffer && \
+		Scripts/session "$$(swift build $(scratch) --show-bin-path)/coffer"
 
 clean: ## remove all builds but that of SQLCipher 4
 	rm -rf .build .build-engine4 .build-install .build-guards .build-tsan* .build-examples .build-examples-engine4 .build-bench* .build-micro*

@@ -65,6 +65,21 @@ import Testing
         }
     }
 
+    @Test func `the README's session is what the tool does`() throws {
+        let output = try check("session", Tool.executable.path)
+        #expect(output.exitCode == 0, "\(output.errorText)")
+    }
+
+    @Test func `another line of the session is noticed`() throws {
+        let folder = try TemporaryFolder()
+        let tool = try altered(
+            "\"\(Tool.executable.path)\" \"$@\"; [ \"$1\" != verify ] || echo 'a new line: 1'",
+            in: folder)
+        let output = try check("session", tool)
+        #expect(output.exitCode == 1)
+        #expect(output.errorText.contains("+a new line: 1"), "\(output.errorText)")
+    }
+
     private static func section(_ title: String) throws -> String {
         let manual = try Repository.text("Documentation/manual/coffer.1")
         let parts = manual.components(separatedBy: "\n.Sh ")
