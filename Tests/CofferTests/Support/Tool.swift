@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 /// The built `coffer`, run as a shell runs it.
 ///
@@ -124,11 +125,12 @@ final class Tool: @unchecked Sendable {
     }
 
     /// Returns once standard error contains a text, or the tool has ended without it.
-    func waitForError(_ text: String) async throws {
+    ///
+    /// Blocks the thread. A test that suspends is resumed after the other tests, which may be after
+    /// the deadline of the tool.
+    func waitForError(_ text: String) throws {
         // A file does not signal that it grew.
-        while process.isRunning, !errorText.contains(text) {
-            try await Task.sleep(for: .milliseconds(10))
-        }
+        try waitUntil { !process.isRunning || errorText.contains(text) }
     }
 
     /// Waits for the end.

@@ -247,7 +247,7 @@ import Testing
         #expect(report.text.contains("\"isTableMade\":true"))
     }
 
-    @Test func `Ctrl-C imports nothing and is exit code 130`() async throws {
+    @Test func `Ctrl-C imports nothing and is exit code 130`() throws {
         let store = try ToolStore()
         let tool = try Tool.start(
             [
@@ -256,7 +256,7 @@ import Testing
             ], descriptors: [3: Tool.key(1)])
         try tool.write(Data(("a\n" + String(repeating: "1\n", count: 600_000)).utf8))
         // The import is in the middle of its transaction, and waits for more.
-        try await tool.waitForError("\"done\"")
+        try tool.waitForError("\"done\"")
         tool.send(SIGINT)
         let output = try tool.finish()
         #expect(output.exitCode == 130, "\(output.errorText)")

@@ -3,9 +3,7 @@ import Foundation
 import Testing
 
 @Suite(.againstHanging) struct ExportTests {
-    @Test func `Ctrl-C ends an export whose statement gives no row, and leaves no file`()
-        async throws
-    {
+    @Test func `Ctrl-C ends an export whose statement gives no row, and leaves no file`() throws {
         let store = try ToolStore()
         let file = store.folder.path("out.jsonl")
         let endless =
@@ -16,7 +14,7 @@ import Testing
                 "export", store.path, "--sql", endless, "--format", "jsonl", "--output", file,
                 "--raw-key-fd", "3",
             ], descriptors: [3: Tool.key(1)])
-        try await tool.waitForError("in plaintext")
+        try tool.waitForError("in plaintext")
         tool.send(SIGINT)
         let output = try tool.finish()
         #expect(output.exitCode == 130, "\(output.errorText)")

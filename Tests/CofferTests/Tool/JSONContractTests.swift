@@ -294,12 +294,12 @@ import Testing
         #expect(tree.fields().map(\.name).sorted() == ["schema", "warnings[]"])
     }
 
-    @Test func `an interrupted run ends with one object after its progress`() async throws {
+    @Test func `an interrupted run ends with one object after its progress`() throws {
         let tool = try Tool.start(
             ["import", store.path, "-", "--format", "csv", "--table", "n", "--raw-key-fd", "3"]
                 + ["--json", "--progress", "json"], descriptors: [3: Tool.key(1)])
         try tool.write(Data(("a\n" + String(repeating: "1\n", count: 600_000)).utf8))
-        try await tool.waitForError("\"done\"")
+        try tool.waitForError("\"done\"")
         tool.send(SIGINT)
         let output = try tool.finish()
         #expect(output.exitCode == 130)
