@@ -1,18 +1,21 @@
 import ArgumentParser
-import CSQLCipher
 import Coffer
 import Foundation
 
 /// `coffer doctor`
 struct Doctor: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Checks the machine, and a store's file, for conditions that weaken encryption.",
+        abstract: "Checks the machine, and stores, for conditions that weaken encryption.",
         discussion: """
             Needs no secret. The exit code is 0 even with warnings, and 1 if the engine cannot be \
             used.
 
-            In a folder it lists the unfinished files. A process that is killed while it makes a \
-            file leaves one. Its name ends in .new- and 16 hex digits, and it may be plaintext. \
+            In a folder and all folders below it, it looks at each store: a file whose name ends \
+            in .db, .sqlite or .sqlite3, one with a -wal or -journal file, and each plaintext \
+            database. It names only what needs attention. It does not follow links.
+
+            It also lists the unfinished files. A process that is killed while it makes a file \
+            leaves one. Its name ends in .new- and 16 hex digits, and it may be plaintext. \
             --clean removes unfinished files whose process has ended, and never one that is still \
             being made.
 
@@ -44,7 +47,7 @@ struct Doctor: AsyncParsableCommand {
                 guard !clean else { throw ToolError(.usage, "\(path) is not a folder") }
                 checks += try Examination.file(path)
             } else {
-                checks += Examination.folder(path, isCleaned: clean)
+                checks += FolderExamination(isCleaned: clean).run(path)
             }
         }
         try output.print(DoctorReport(checks: checks))
@@ -64,7 +67,7 @@ struct DoctorReport: Report {
         let name: String
         let state: State
         let message: String
-        /// The unfinished file that the check concerns.
+        /// The file or folder that the check concerns, in a folder.
         var path: ReportedPath?
     }
 
@@ -76,152 +79,5 @@ struct DoctorReport: Report {
             let state = check.state == .good ? "" : "\(check.state): "
             return (check.name, state + about + check.message)
         }
-    }
-}
-
-/// The individual checks.
-private enum Examination {
-    typealias Check = DoctorReport.Check
-
-    static func machine() -> [Check] {
-        [engine(), coreDumps(), memoryLock(), swap()]
-    }
-
-    private static func engine() -> Check {
-        do {
-            let engine = try Engine.capabilities
-            guard let notice = engine.ageNotice else {
-                return Check(name: "engine", state: .good, message: engine.names)
-            }
-            return Check(name: "engine", state: .warning, message: notice)
-        } catch {
-            return Check(name: "engine", state: .bad, message: Failure(error).message)
-        }
-    }
-
-    /// `Main` has already forbidden core dumps; this checks that it took effect.
-    private static func coreDumps() -> Check {
-        coffer_core_limit() == 0
-            ? Check(name: "core dumps", state: .good, message: "disabled for this process")
-            : Check(
-                name: "core dumps", state: .warning,
-                message: "this process may leave one, with keys in it")
-    }
-
-    /// Each connection has a key, which takes a page or two.
-    private static let lockByteCountMin = 1 << 16
-
-    private static func memoryLock() -> Check {
-        let limit = coffer_lock_limit()
-        if limit == -1 || limit >= lockByteCountMin {
-            let text = limit == -1 ? "without limit" : "up to \(limit) bytes"
-            return Check(name: "memory lock", state: .good, message: text)
-        }
-        return Check(
-            name: "memory lock", state: .warning,
-            message: "only \(max(0, limit)) bytes: keys may be swapped out (raise ulimit -l)")
-    }
-
-    private static func swap() -> Check {
-        // The first line is a heading.
-        guard let table = try? FileHandle(forReadingFrom: URL(filePath: "/proc/swaps")).readToEnd()
-        else { return Check(name: "swap", state: .warning, message: "cannot be determined here") }
-        let areas = String(decoding: table, as: UTF8.self).split(separator: "\n").dropFirst()
-        return areas.isEmpty
-            ? Check(name: "swap", state: .good, message: "none")
-            : Check(
-                name: "swap", state: .warning,
-                message: "\(areas.count) in use: pages of data are not locked in memory; encrypt "
-                    + "the swap")
-    }
-
-    // MARK: A file
-
-    static func file(_ path: String) throws -> [Check] {
-        let status = try StoreFileStatus(path: path)
-        var checks = [permissions("file", status.path, mask: 0o077, "chmod 600")]
-        let folder = URL(filePath: status.path).deletingLastPathComponent().path
-        checks.append(permissions("folder", folder, mask: 0o022, "chmod go-w"))
-        if status.nameCount > 1 {
-            checks.append(
-                Check(
-                    name: "names", state: .warning,
-                    message: "\(status.nameCount) (hard links): programs that open it under "
-                        + "different names lose each other's changes (find DIR -samefile "
-                        + "\(status.path) lists them)"))
-        }
-        if let warning = warning(of: status) {
-            checks.append(Check(name: "format", state: .warning, message: warning))
-        }
-        if status.journalByteCount > 0 {
-            checks.append(
-                Check(
-                    name: "journal", state: .warning,
-                    message: "\(status.journalByteCount) bytes: in use, or left by a crash; the "
-                        + "next program that opens the store rolls it back"))
-        }
-        return checks
-    }
-
-    private static func warning(of status: StoreFileStatus) -> String? {
-        switch status.format {
-        case .plaintext: "a plaintext SQLite database: coffer encrypt makes a store of it"
-        case .plaintextHeader:
-            "its header is plaintext (cipher_plaintext_header_size) and no page's MAC covers it: "
-                + "no verb opens such a file"
-        case .blank where status.walByteCount + status.journalByteCount > 0:
-            "its first page is blank, but the WAL or journal may contain it: run coffer status "
-                + "with the key"
-        case .blank: "blank, which is damage: restore it from a backup"
-        case .empty, .notAStore, .encrypted: nil
-        }
-    }
-
-    // MARK: A folder
-
-    static func folder(_ path: String, isCleaned: Bool) -> [Check] {
-        let found = UnfinishedFile.all(inFolder: path).map { unfinished($0, isCleaned: isCleaned) }
-        return [permissions("folder", path, mask: 0o022, "chmod go-w")]
-            + (found.isEmpty ? [Check(name: "unfinished", state: .good, message: "none")] : found)
-    }
-
-    private static func unfinished(_ file: UnfinishedFile, isCleaned: Bool) -> Check {
-        let (size, state) = (file.byteCount, file.state)
-        func check(_ result: Check.State, _ message: String) -> Check {
-            Check(
-                name: "unfinished", state: result, message: message, path: ReportedPath(file.path))
-        }
-        switch state {
-        case .held: return check(.good, "\(size) bytes, being made by a process that is running")
-        case .unknown:
-            return check(
-                .warning,
-                "\(size) bytes, without a lock that shows whether a process is making it: remove "
-                    + "it yourself if none is")
-        case .left where !isCleaned:
-            return check(
-                .warning,
-                "\(size) bytes, left by a process that ended (coffer doctor FOLDER --clean "
-                    + "removes it)")
-        case .left:
-            return file.removeIfLeft()
-                ? check(.good, "\(size) bytes, left by a process that ended, removed")
-                : check(.warning, "\(size) bytes, left by a process that ended, cannot be removed")
-        }
-    }
-
-    private static func permissions(
-        _ name: String, _ path: String, mask: UInt32, _ remedy: String
-    ) -> Check {
-        let facts = try? FileManager.default.attributesOfItem(atPath: path)
-        guard let mode = (facts?[.posixPermissions] as? NSNumber)?.uint32Value else {
-            return Check(name: name, state: .warning, message: "its permissions cannot be read")
-        }
-        let text = "mode \(String(mode, radix: 8))"
-        return mode & mask == 0
-            ? Check(name: name, state: .good, message: text)
-            : Check(
-                name: name, state: .warning,
-                message: "\(text): open to other users (\(remedy) \(path))")
     }
 }

@@ -1,0 +1,123 @@
+import Coffer
+import Foundation
+
+/// The checks of a folder and of all folders below it. Links are not followed.
+///
+/// Only what needs attention is reported, file by file; what is good is counted.
+struct FolderExamination {
+    typealias Check = DoctorReport.Check
+
+    /// Whether unfinished files whose process has ended are removed.
+    let isCleaned: Bool
+
+    func run(_ path: String) -> [Check] {
+        var checks = [Examination.permissions("folder", path, mask: 0o022, "chmod go-w")]
+        var storeCount = 0
+        var unfinished: [Check] = []
+        for folder in folders(in: path, &checks) {
+            if folder != path {
+                checks += attention(
+                    [
+                        Examination.permissions("folder", folder, mask: 0o022, "chmod go-w")
+                    ], folder)
+            }
+            unfinished += UnfinishedFile.all(inFolder: folder)
+                .map { Examination.unfinished($0, isCleaned: isCleaned) }
+            checks += files(in: folder, &storeCount)
+        }
+        if unfinished.isEmpty {
+            unfinished = [Check(name: "unfinished", state: .good, message: "none")]
+        }
+        checks.append(Check(name: "stores", state: .good, message: "\(storeCount) looked at"))
+        return checks + unfinished
+    }
+
+    /// The folder and all folders below it.
+    private func folders(in path: String, _ checks: inout [Check]) -> [String] {
+        var found = [path]
+        var failures: [Check] = []
+        let keys: [URLResourceKey] = [.isDirectoryKey, .isSymbolicLinkKey]
+        let walk = FileManager.default.enumerator(
+            at: URL(filePath: path), includingPropertiesForKeys: keys,
+            errorHandler: { url, _ in
+                failures.append(
+                    Check(
+                        name: "folder", state: .warning, message: "cannot be read",
+                        path: ReportedPath(url.path)))
+                return true
+            })
+        while let url = walk?.nextObject() as? URL {
+            guard let facts = try? url.resourceValues(forKeys: Set(keys)),
+                facts.isDirectory == true, facts.isSymbolicLink != true
+            else { continue }
+            found.append(url.path)
+        }
+        checks += failures
+        return found
+    }
+
+    private func files(in folder: String, _ storeCount: inout Int) -> [Check] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        let all = Set(names)
+        var checks: [Check] = []
+        for name in names.sorted() where !name.contains(".new-") {
+            let path = folder.hasSuffix("/") ? folder + name : "\(folder)/\(name)"
+            if let main = Self.mainName(of: name) {
+                guard !all.contains(main) else { continue }
+                checks.append(
+                    Check(
+                        name: "journal", state: .warning,
+                        message: "its main file is missing: put both together again, or delete it",
+                        path: ReportedPath(path)))
+                continue
+            }
+            guard let status = status(of: path, name, among: all) else { continue }
+            storeCount += 1
+            checks += attention(
+                [Examination.permissions("file", path, mask: 0o077, "chmod 600")]
+                    + Examination.findings(of: status), path)
+            guard name.range(of: #"\.old-[0-9]+$"#, options: .regularExpression) != nil else {
+                continue
+            }
+            checks.append(
+                Check(
+                    name: "old store", state: .warning,
+                    message: "a restore has kept it: delete it when you do not need it any more",
+                    path: ReportedPath(path)))
+        }
+        return checks
+    }
+
+    /// The name of the main file, if this is a file that SQLite keeps next to one.
+    private static func mainName(of name: String) -> String? {
+        ["-wal", "-journal", "-shm"].first(where: name.hasSuffix)
+            .map { String(name.dropLast($0.count)) }
+    }
+
+    /// - Returns: `nil` if nothing says that the file is a store or a database.
+    private func status(
+        of path: String, _ name: String, among all: Set<String>
+    ) -> StoreFileStatus? {
+        let type = try? FileManager.default.attributesOfItem(atPath: path)[.type]
+        guard type as? FileAttributeType == .typeRegular,
+            let status = try? StoreFileStatus(path: path)
+        else { return nil }
+        let stem = name.replacing(#/\.old-[0-9]+$/#, with: "")
+        let isNamed = [".db", ".sqlite", ".sqlite3"].contains { stem.lowercased().hasSuffix($0) }
+        let hasJournal = ["-wal", "-journal"].contains { all.contains(name + $0) }
+        switch status.format {
+        case .plaintext, .plaintextHeader: return status
+        case .encrypted, .blank: return isNamed || hasJournal ? status : nil
+        case .empty, .notAStore: return nil
+        }
+    }
+
+    /// Leaves out what is good, and names the file.
+    private func attention(_ checks: [Check], _ path: String) -> [Check] {
+        checks.filter { $0.state != .good }.map { check in
+            var check = check
+            check.path = ReportedPath(path)
+            return check
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+
+/// `coffer doctor` on a folder with folders in it.
+@Suite(.againstHanging) struct DoctorVerbTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func make(_ name: String, permissions: Int = 0o600) throws {
+        let path = folder.path(name)
+        try FileManager.default.createDirectory(
+            atPath: URL(filePath: path).deletingLastPathComponent().path,
+            withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        try Connection(path: path, key: .numbered(1), configuration: .testing(.delete)).close()
+        try FileManager.default.setAttributes(
+            [.posixPermissions: permissions], ofItemAtPath: path)
+    }
+
+    /// Name, state and path of each check about a file or folder below the folder.
+    private func findings(_ options: String...) throws -> [String] {
+        let output = try Tool.run(["doctor", folder.url.path, "--json"] + options)
+        #expect(output.exitCode == 0, "\(output.errorText)")
+        let report = try #require(
+            JSONSerialization.jsonObject(with: output.stdout) as? [String: Any])
+        let checks = try #require(report["checks"] as? [[String: Any]])
+        return checks.compactMap { check in
+            guard let path = check["path"] as? String else { return nil }
+            let name = path.replacing(folder.url.path + "/", with: "")
+            return "\(check["name"] ?? "") \(check["state"] ?? "") \(name)"
+        }
+    }
+
+    @Test func `a tree of good stores has no findings, and the stores are counted`() throws {
+        for name in ["a.db", "one/b.sqlite", "one/two/c.db"] { try make(name) }
+        // A picture, a link in a circle and an empty file are not stores.
+        try Data((0..<4096).map { _ in UInt8.random(in: 0...255) })
+            .write(to: URL(filePath: folder.path("one/picture.png")))
+        try FileManager.default.createSymbolicLink(
+            atPath: folder.path("one/up"), withDestinationPath: folder.url.path)
+        try Data().write(to: URL(filePath: folder.path("empty.db")))
+        #expect(try findings() == [])
+        let text = try Tool.run(["doctor", folder.url.path]).text
+        #expect(text.contains("3 looked at"))
+    }
+
+    @Test func `every finding about a file is found in the whole tree, and names the file`() throws
+    {
+        try make("good.db")
+        try make("open/shared.db", permissions: 0o644)
+        try make("kept.db.old-1")
+        let plain = folder.path("open/plain.data")
+        try #require(try RawConnection(plain).run("CREATE TABLE t(v)") == 0)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: plain)
+        try Data([1]).write(to: URL(filePath: folder.path("open/lost.db-wal")))
+        try FileManager.default.linkItem(
+            atPath: folder.path("good.db"), toPath: folder.path("open/again.db"))
+        try FileManager.default.setAttributes(
+            [.posixPermissions: 0o777], ofItemAtPath: folder.path("open"))
+        try Data([1]).write(
+            to: URL(filePath: folder.path("open/x.db.new-0123456789abcdef")))
+        #expect(
+            try Set(findings()) == [
+                "names warning good.db", "names warning open/again.db",
+                "file warning open/shared.db", "old store warning kept.db.old-1",
+                "format warning open/plain.data", "journal warning open/lost.db-wal",
+                "folder warning open", "unfinished warning open/x.db.new-0123456789abcdef",
+            ])
+    }
+}
