@@ -41,11 +41,13 @@ let package = Package(
                 .product(name: "Metrics", package: "swift-metrics"),
             ]
         ),
+        // Lines from a person: libedit, if it is installed, loaded when it is needed.
+        .target(name: "CLineEditor"),
         // The terminal. A target may not differ from `Coffer` in case only.
         .executableTarget(
             name: "CofferTool",
             dependencies: [
-                "Coffer",
+                "CLineEditor", "Coffer",
                 .target(name: "CSQLCipher", condition: .when(traits: ["SystemSQLCipher"])),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "SystemPackage", package: "swift-system"),

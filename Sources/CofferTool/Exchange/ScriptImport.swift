@@ -7,59 +7,41 @@ struct ScriptImport {
 
     private let path: String
     private let connection: Connection
-    private let input: InputFile
     private let reporter: ProgressReporter
-    private let bytes: [UInt8]
+    private let script: SQLScript
 
     /// Reads the file.
     init(_ run: ImportRun) throws {
         path = run.path
         connection = run.connection
-        input = run.input
         reporter = run.reporter
-        var bytes = try input.readAll(maximumCount: Self.maximumByteCount)
-        if bytes.starts(with: [0xef, 0xbb, 0xbf]) { bytes.removeFirst(3) }
-        if let index = bytes.firstIndex(of: 0) {
-            let line = bytes[..<index].count { $0 == 0x0a } + 1
-            throw ToolError(
-                .badInput, "\(input.name), line \(line): a NUL, which would end the text")
-        }
-        bytes.append(0)
-        self.bytes = bytes
+        script = try SQLScript(run.input, maximumByteCount: Self.maximumByteCount)
     }
 
     func callAsFunction() throws -> ImportResult {
-        try bytes.withUnsafeBytes { raw in
-            guard let text = raw.baseAddress?.assumingMemoryBound(to: CChar.self) else {
-                return ImportResult(path: ReportedPath(path), rowCount: 0)
-            }
-            // SQLite ignores `PRAGMA foreign_keys` in a transaction, so it runs before the
-            // transaction.
-            let (start, isUnchecked) = try settings(text)
-            let before = connection.totalChangeCount
-            try connection.transaction { try statements(text, from: start) }
-            if isUnchecked { try warnOfViolations() }
-            return ImportResult(
-                path: ReportedPath(path), rowCount: connection.totalChangeCount - before)
-        }
+        // SQLite ignores `PRAGMA foreign_keys` in a transaction, so it runs before the transaction.
+        let (start, isUnchecked) = try settings()
+        let before = connection.totalChangeCount
+        try connection.transaction { try statements(from: start) }
+        if isUnchecked { try warnOfViolations() }
+        return ImportResult(
+            path: ReportedPath(path), rowCount: connection.totalChangeCount - before)
     }
 
     /// Runs the `PRAGMA foreign_keys` statements that a dump begins with. Returns the offset after
     /// them, and whether they switched the check off.
-    private func settings(
-        _ text: UnsafePointer<CChar>
-    ) throws -> (start: Int, isUnchecked: Bool) {
+    private func settings() throws -> (start: Int, isUnchecked: Bool) {
         var offset = 0
         var isUnchecked = false
         while true {
             let start = offset
-            let (statement, count) = try compile(text, at: offset)
+            let (statement, count) = try script.compile(connection, at: offset)
             offset += count
             guard let statement else {
                 if count == 0 { return (start, isUnchecked) }
                 continue
             }
-            let words = bytes[start..<offset].split { !Self.isWord($0) }
+            let words = script.bytes[start..<offset].split { !Self.isWord($0) }
             guard words.count >= 2, Self.isEqual(words[0], "pragma"),
                 Self.isEqual(words[1], "foreign_keys")
             else { return (start, isUnchecked) }
@@ -76,35 +58,14 @@ struct ScriptImport {
         String(decoding: bytes, as: UTF8.self).lowercased() == "\(word)"
     }
 
-    private func statements(_ text: UnsafePointer<CChar>, from start: Int) throws {
-        var offset = start
+    private func statements(from start: Int) throws {
         var count = 0
-        while true {
-            let (statement, byteCount) = try compile(text, at: offset)
-            if let statement {
-                do {
-                    try run(statement)
-                } catch {
-                    throw failure(error, at: offset)
-                }
-            } else if byteCount == 0 {
-                return
-            }
-            offset += byteCount
+        try script.forEach(connection, from: start) { statement, offset in
+            try run(statement)
             count += 1
-            guard count.isMultiple(of: 1024) else { continue }
+            guard count.isMultiple(of: 1024) else { return }
             try Task.checkCancellation()
-            reporter.update(offset, of: bytes.count)
-        }
-    }
-
-    private func compile(
-        _ text: UnsafePointer<CChar>, at offset: Int
-    ) throws -> (statement: Statement?, byteCount: Int) {
-        do {
-            return try connection.prepareFirst(of: text + offset)
-        } catch {
-            throw failure(error, at: offset)
+            reporter.update(offset, of: script.bytes.count)
         }
     }
 
@@ -118,17 +79,6 @@ struct ScriptImport {
             throw ToolError(
                 .badInput, "\(verb) in the file is not possible: the whole file is one transaction")
         }
-    }
-
-    private func failure(_ error: any Error, at offset: Int) -> any Error {
-        guard !(error is CancellationError) else { return error }
-        let isSpace: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0d).contains($0) }
-        let start = bytes[offset...].firstIndex { !isSpace($0) } ?? offset
-        let place = "\(input.name), line \(bytes[..<start].count { $0 == 0x0a } + 1): "
-        let failure = Failure(error)
-        // A statement that Coffer refuses has no code of its own in the library.
-        let status = failure.status == .failure ? .sql : failure.status
-        return ToolError(status, place + failure.message, hint: failure.hint)
     }
 
     private func warnOfViolations() throws {

@@ -17,6 +17,8 @@ enum Signals {
     private struct State {
         /// Cancels the running work; the first signal takes it.
         var cancel: (@Sendable () -> Void)?
+        /// Takes each SIGINT, as long as it is there.
+        var takeInterrupt: (@Sendable () -> Void)?
         /// Restore the terminal before the process ends, the last one first.
         var restores: [@Sendable () -> Void] = []
         /// A further message for when the process ends.
@@ -39,14 +41,14 @@ enum Signals {
         signalPipe = writing.rawValue
         Thread.detachNewThread {
             withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { byte in
-                while (try? reading.read(into: byte)) == 1 { interrupted() }
+                while (try? reading.read(into: byte)) == 1 { interrupted(Int32(byte[0])) }
             }
         }
         // A pipe loses no signal, whenever the thread reads it. Of the necessary steps, a handler
         // may only write: https://man7.org/linux/man-pages/man7/signal-safety.7.html
         for number in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
-            signal(number) { _ in
-                var byte: UInt8 = 0
+            signal(number) { number in
+                var byte = UInt8(truncatingIfNeeded: number)
                 _ = write(signalPipe, &byte, 1)
             }
         }
@@ -69,6 +71,16 @@ enum Signals {
             Terminal.note("it was finished before it could be interrupted")
         }
         return result
+    }
+
+    /// Runs work during which Ctrl-C does something else. Other signals end the process.
+    static func takingInterrupts<T>(
+        _ take: @escaping @Sendable () -> Void, _ work: () throws -> T
+    ) rethrows -> T {
+        install()
+        state.withLock { $0.takeInterrupt = take }
+        defer { state.withLock { $0.takeInterrupt = nil } }
+        return try work()
     }
 
     /// Sets the message for when a signal ends the process.
@@ -98,7 +110,8 @@ enum Signals {
         state.withLock { _ = $0.restores.popLast() }
     }
 
-    private static func interrupted() {
+    private static func interrupted(_ signal: Int32) {
+        if signal == SIGINT, let take = state.withLock({ $0.takeInterrupt }) { return take() }
         let (cancel, restores, note, isFirst) = state.withLock { state in
             defer { (state.cancel, state.count) = (nil, state.count + 1) }
             return (state.cancel, state.restores, state.note, state.count == 0)

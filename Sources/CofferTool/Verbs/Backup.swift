@@ -10,14 +10,20 @@ struct Backup: AsyncParsableCommand, ChangingVerb {
             or --new-prompt names another one. Every page of the copy is authenticated before the \
             copy appears under its name.
 
+            With - as the new file, the copy goes to standard output. It is made and checked in a \
+            private folder of TMPDIR first, which needs space for all of it. The reader must keep \
+            it only if the exit code is 0 (in a shell: set -o pipefail).
+
             EXAMPLES
               coffer backup notes.db notes-2026-11.db
+              coffer backup notes.db - | ssh backup 'cat > notes.db.part'
               coffer backup notes.db offsite.db --passphrase-file a --new-passphrase-file b
 
             EXIT CODES
               0 the copy exists and was checked, even if the report could not be written; 130 \
             after a second Ctrl-C: the copy is complete or absent. Any other: this run made no \
-            copy. The store is as it was in any case
+            copy. With -, standard output has the whole copy only if the code is 0. The store is \
+            as it was in any case
             """)
 
     @OptionGroup var copy: CopyOptions
@@ -28,18 +34,39 @@ struct Backup: AsyncParsableCommand, ChangingVerb {
     @OptionGroup(title: "Output") var output: OutputOptions
 
     func run() async throws {
+        if copy.newPath == "-" { return try await runToStandardOutput() }
         try copy.requireFree()
+        output.printDone(CopyResult(copy, try await makeCopy(at: copy.newPath)))
+    }
+
+    /// The report is a message then, because standard output has the copy.
+    private func runToStandardOutput() async throws {
+        let stream = try StreamedCopy()
+        defer { stream.remove() }
+        let report = try await makeCopy(at: stream.path)
+        let reporter = output.reporter("backup: write", unit: "bytes")
+        let byteCount = try await Signals.cancelling {
+            defer { reporter.finish() }
+            return try stream.write { reporter.update($0, of: $1) }
+        }
+        guard !output.quiet else { return }
+        Terminal.note(
+            "\(copy.store.path): a copy of \(report.tableCount) tables and \(report.rowCount) "
+                + "rows, \(byteCount) bytes, was checked and written to standard output")
+    }
+
+    private func makeCopy(at path: String) async throws -> CopyReport {
         let newSource = try newSecret.source(apartFrom: try secret.source())
         let hasNewKey = newPrompt || newSource != .prompt
-        let report = try await copy.store.withStore(
+        let name = copy.newPath == "-" ? "the copy" : copy.newPath
+        return try await copy.store.withStore(
             secret, mode: .readOnly, hardLinks: .told
         ) { opened in
             let newKey = KeyHolder(
-                hasNewKey ? try SecretReader.new(newSource, for: copy.newPath) : nil)
-            return try await output.copying("backup") { [copy] progress in
-                try await opened.backup(to: copy.newPath, key: newKey.take(), progress: progress)
+                hasNewKey ? try SecretReader.new(newSource, for: name) : nil)
+            return try await output.copying("backup") { progress in
+                try await opened.backup(to: path, key: newKey.take(), progress: progress)
             }
         }
-        output.printDone(CopyResult(copy, report))
     }
 }

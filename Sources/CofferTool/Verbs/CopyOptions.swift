@@ -8,6 +8,11 @@ struct CopyOptions: ParsableArguments {
     var newPath: String
 
     func requireFree() throws {
+        guard newPath != "-" else {
+            throw ToolError(
+                .usage, "only backup writes to standard output",
+                hint: "Name a file; ./- is one of that name.")
+        }
         try NewFile.requireFree(newPath)
     }
 }

@@ -78,7 +78,7 @@ struct Schema: AsyncParsableCommand {
 }
 
 /// A row of a store's schema that a statement made.
-private struct SchemaObject: Encodable {
+struct SchemaObject: Encodable {
     let type: String
     let name: String
     let table: String

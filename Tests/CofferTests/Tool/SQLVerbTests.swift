@@ -59,6 +59,73 @@ import Testing
         try store.fail("sql", ["PRAGMA key = 'x'", "--write"], exitCode: 24)
     }
 
+    @Test func `a script runs as one transaction, from a file or standard input`() throws {
+        let store = try ToolStore()
+        let script = """
+            -- what the store begins with
+            CREATE TABLE t(a, b);
+            INSERT INTO t VALUES (1, ?), (2, ?);
+            SELECT a, b FROM t; SELECT count(*) AS n FROM t WHERE a > ?;
+            """
+        let file = try store.write(Data(script.utf8), as: "change.sql")
+        let binds = ["--bind", "x;y", "--bind", "int:7", "--bind", "int:1"]
+        try store.fail("sql", ["--file", file] + binds, exitCode: 26, saying: "line 2", "--write")
+        #expect(try store.tables() == [])
+        let output = try store.succeed("sql", ["--file", file, "--write"] + binds)
+        #expect(output.text == "a  b\n-  ---\n1  x;y\n2  7\n\nn\n-\n1\n")
+        let lines = try store.succeed(
+            "sql", ["--json"], input: Data("SELECT 1 AS a; SELECT 2 AS b".utf8))
+        #expect(lines.text == "{\"a\":1}\n{\"b\":2}\n")
+        let changed = try store.succeed(
+            "sql", ["--write"], input: Data("DELETE FROM t; INSERT INTO t VALUES (1, 2)".utf8))
+        #expect(changed.text == "changed: 3 rows\n")
+    }
+
+    @Test func `an error in a script names its line, and undoes what was before it`() throws {
+        let store = try ToolStore()
+        try store.execute("CREATE TABLE t(a UNIQUE)")
+        for (rest, code) in [
+            ("INSERT INTO nix VALUES (1)", 24), ("INSERT INTO t VALUES (1)", 23), ("COMMIT", 2),
+            ("SAVEPOINT s", 2), ("VACUUM", 2), ("SELECT ?", 2), ("SELECT", 24),
+            ("PRAGMA foreign_keys = 0", 2), ("PRAGMA user_version = 5; SELECT nix", 24),
+        ] {
+            let script = "INSERT INTO t VALUES (1);\n/* -- */-- ;\n\(rest);\nSELECT 1"
+            let output = try store.run("sql", ["--write"], input: Data(script.utf8))
+            #expect(output.exitCode == code, "\(rest): \(output.errorText)")
+            if rest != "SELECT ?" {
+                #expect(output.errorText.contains("line 3"), "\(output.errorText)")
+            }
+            #expect(try store.rows("SELECT count(*) FROM t") == [[0]], "\(rest)")
+            #expect(try store.rows("PRAGMA user_version") == [[0]], "\(rest)")
+        }
+        let script = Data("INSERT INTO t VALUES (1); INSERT INTO t VALUES (?)".utf8)
+        let extra = try store.run(
+            "sql", ["--write", "--bind", "int:2", "--bind", "int:3"], input: script)
+        #expect(extra.exitCode == 2)
+        #expect(try store.rows("SELECT count(*) FROM t") == [[0]])
+    }
+
+    @Test func `a setting or VACUUM works as the only statement of a script`() throws {
+        let store = try ToolStore()
+        try store.succeed(
+            "sql", ["--write"], input: Data("-- make it small\nVACUUM;\n".utf8))
+        try store.succeed("sql", ["--write"], input: Data("PRAGMA user_version = 5".utf8))
+        #expect(try store.rows("PRAGMA user_version") == [[5]])
+    }
+
+    @Test func `a script that cannot be one is refused before the secret is asked for`() throws {
+        let store = try ToolStore()
+        let nul = try store.run("sql", [], input: Data("SELECT 1;\nSELECT \0".utf8))
+        #expect(nul.exitCode == 25)
+        #expect(nul.errorText.contains("line 2"))
+        let empty = try store.run("sql", [], input: Data("-- nothing".utf8))
+        #expect(empty.exitCode == 24)
+        let missing = try Tool.run(["sql", store.path, "--file", "/no/such.sql"])
+        #expect(missing.exitCode == 10)
+        let both = try Tool.run(["sql", store.path, "SELECT 1", "--file", "/no/such.sql"])
+        #expect(both.exitCode == 2)
+    }
+
     @Test func `SQL comes from standard input, which cannot be the secret too`() throws {
         let store = try ToolStore()
         let output = try store.succeed("sql", ["-", "--json"], input: Data("SELECT 1 AS a\n".utf8))

@@ -52,7 +52,7 @@ public final class InterruptHandle: Sendable {
     }
 
     /// Must follow each `stop()` once the body has ended.
-    func endStop() {
+    package func endStop() {
         stopCount.subtract(1, ordering: .relaxed)
     }
 
