@@ -218,7 +218,7 @@ struct Verification {
     /// `structureFailure`. If damage ends the check, that is a problem as well.
     ///
     /// - Parameter problems: Runs the check, and returns its findings in words.
-    /// - Returns: `false` if `structureFailure` was set.
+    /// - Returns: Whether the check ran to its end.
     /// - Throws: Errors of a read that say nothing about the structure, such as `.busy`.
     private func checkStructure(
         _ report: inout VerificationReport, _ problems: (inout ReadTransaction) throws -> [String]
@@ -238,7 +238,7 @@ struct Verification {
             // SQLCipher 4 fails the pragma itself.
             let text = "the check of the structure did not finish: \(error.message)"
             if !report.problems.contains(text) { report.problems.append(text) }
-            return true
+            return false
         }
     }
 }

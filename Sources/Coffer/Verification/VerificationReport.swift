@@ -29,7 +29,8 @@ public struct VerificationReport: Sendable, Equatable {
     /// damage. But while they are there, the key cannot be changed in place. A backup leaves them
     /// out.
     public internal(set) var surplusByteCount = 0
-    /// Whether SQLite's `integrity_check` and `foreign_key_check` ran; not for a sample.
+    /// Whether SQLite's `integrity_check` and `foreign_key_check` ran to their end; not for a
+    /// sample.
     public internal(set) var isStructureChecked = false
     /// Why SQLite could not check the structure, although a check was requested and no page is
     /// damaged: the schema needs a collation or a function that this program has not registered.

@@ -99,7 +99,7 @@ struct ImportResult: Report {
         if let table { lines.append(("table", isTableMade == true ? "\(table), made" : table)) }
         if let columns { lines.append(("columns", columns.joined(separator: ", "))) }
         // SQL also deletes and updates rows.
-        lines.append((table == nil ? "changed" : "imported", "\(rowCount) rows"))
+        lines.append((table == nil ? "changed" : "imported", rowCount.counted("row")))
         return lines
     }
 }

@@ -81,7 +81,7 @@ struct SQLShell {
         var output = StandardOutput()
         let script = try SQLScript(Array(text.utf8), name: nil)
         guard let changed = try run(script, [], &output), !isQuiet else { return }
-        Terminal.note("changed: \(changed) rows")
+        Terminal.note("changed: " + changed.counted("row"))
     }
 
     /// - Returns: `false` to leave.

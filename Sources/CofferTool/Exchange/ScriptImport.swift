@@ -86,6 +86,7 @@ struct ScriptImport {
         var count = 0
         while try check.step() { count += 1 }
         guard count > 0 else { return }
-        Terminal.warn("\(count) rows violate a foreign key, because the file turns the check off")
+        Terminal.warn(
+            "rows that violate a foreign key, because the file turns the check off: \(count)")
     }
 }

@@ -11,7 +11,9 @@ import Darwin
 struct SecretOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Read the passphrase from a file; one trailing newline is stripped.",
+            "Read the passphrase from a file; one trailing newline is stripped. Without an option "
+                + "for the secret, COFFER_PASSPHRASE_FILE may name the file, and such variables the "
+                + "other sources.",
             valueName: "path"),
         completion: .file())
     var passphraseFile: String?

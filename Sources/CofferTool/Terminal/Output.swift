@@ -60,6 +60,11 @@ protocol Report: Encodable {
     var lines: [(label: String, value: String)] { get }
 }
 
+extension Int {
+    /// The number with its unit, which has an s unless the number is 1.
+    func counted(_ unit: String) -> String { "\(self) \(unit)\(self == 1 ? "" : "s")" }
+}
+
 /// Options for the output of a verb.
 struct OutputOptions: ParsableArguments {
     @Flag(help: "Write the result as one JSON object, and errors and warnings as another.")

@@ -11,7 +11,8 @@ enum UnknownVerb {
         var command: any ParsableCommand.Type = CofferTool.self
         for argument in arguments {
             let verbs = verbs(of: command)
-            guard !verbs.isEmpty, !argument.hasPrefix("-"), argument != "help" else { return }
+            guard !verbs.isEmpty, !argument.hasPrefix("-") else { return }
+            if argument == "help" { continue }
             guard let verb = verbs.first(where: { $0._commandName == argument }) else {
                 // A closure, because the compiler crashes on a key path through this existential.
                 let names = verbs.map { $0._commandName }

@@ -51,8 +51,9 @@ struct Backup: AsyncParsableCommand, ChangingVerb {
         }
         guard !output.quiet else { return }
         Terminal.note(
-            "\(copy.store.path): a copy of \(report.tableCount) tables and \(report.rowCount) "
-                + "rows, \(byteCount) bytes, was checked and written to standard output")
+            "\(copy.store.path): a copy of \(report.tableCount.counted("table")) and "
+                + "\(report.rowCount.counted("row")), \(byteCount) bytes, was checked and written to "
+                + "standard output")
     }
 
     private func makeCopy(at path: String) async throws -> CopyReport {

@@ -50,7 +50,7 @@ struct Compact: AsyncParsableCommand, ChangingVerb {
             [
                 ("store", "\(path)"), ("before", "\(oldByteCount) bytes"),
                 ("now", "\(byteCount) bytes"),
-                ("content", "\(tableCount) tables, \(rowCount) rows, \(pageCount) pages"),
+                ("content", CopyResult.content(tableCount, rowCount, pageCount)),
                 ("proof", "every row compared, every page authenticated, the structure checked"),
             ]
         }

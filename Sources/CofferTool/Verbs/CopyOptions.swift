@@ -35,11 +35,15 @@ struct CopyResult: Report {
         pageCount = report.pageCount
     }
 
+    static func content(_ tableCount: Int, _ rowCount: Int, _ pageCount: Int) -> String {
+        "\(tableCount.counted("table")), \(rowCount.counted("row")), \(pageCount.counted("page"))"
+    }
+
     var lines: [(label: String, value: String)] {
         [
             ("source", "\(source), kept as it is"), ("copy", "\(copy)"),
             ("profile", profile ?? "none: plaintext"),
-            ("content", "\(tableCount) tables, \(rowCount) rows, \(pageCount) pages"),
+            ("content", CopyResult.content(tableCount, rowCount, pageCount)),
             ("proof", "read back and compared or authenticated, and its structure checked"),
         ]
     }

@@ -44,8 +44,9 @@ struct Doctor: AsyncParsableCommand {
             var isFolder: ObjCBool = false
             _ = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
             if !isFolder.boolValue {
+                let found = try Examination.file(path)
                 guard !clean else { throw ToolError(.usage, "\(path) is not a folder") }
-                checks += try Examination.file(path)
+                checks += found
             } else {
                 checks += FolderExamination(isCleaned: clean).run(path)
             }

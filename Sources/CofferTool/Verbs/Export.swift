@@ -20,7 +20,7 @@ struct Export: AsyncParsableCommand, ChangingVerb {
             EXAMPLES
               coffer export notes.db --output notes.sql
               coffer export notes.db --table note --format jsonl | gzip > note.jsonl.gz
-              coffer export notes.db --format csv --sql 'SELECT title FROM note' --null '\\N'
+              coffer export notes.db --format csv --sql 'SELECT a FROM note' --null '\\N'
 
             EXIT CODES
               0 everything is written, and with --output the file exists, even if the report could \
@@ -69,7 +69,7 @@ struct Export: AsyncParsableCommand, ChangingVerb {
         let rowCount: Int
 
         var lines: [(label: String, value: String)] {
-            [("file", "\(path)"), ("exported", "\(rowCount) rows, in plaintext")]
+            [("file", "\(path)"), ("exported", rowCount.counted("row") + ", in plaintext")]
         }
     }
 

@@ -10,7 +10,7 @@ struct Init: AsyncParsableCommand, ChangingVerb {
 
             EXAMPLES
               coffer init notes.db
-              coffer init shared.db --profile portable --passphrase-file /run/secrets/shared
+              coffer init shared.db --profile portable --passphrase-file secret
               head -c 32 /dev/urandom > key && coffer init fast.db --raw-key-fd 3 3< key
 
             EXIT CODES

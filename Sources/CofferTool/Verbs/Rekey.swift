@@ -19,7 +19,7 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
               coffer rekey notes.db
               coffer rekey notes.db --passphrase-file old --new-passphrase-file new
               coffer rekey notes.db --passphrase-fd 3 --new-raw-key-fd 4 3< old 4< new.key
-              coffer rekey notes.db --passphrase-file old --new-passphrase-file new --dry-run
+              coffer rekey notes.db --passphrase-file a --new-passphrase-file b --dry-run
 
             EXIT CODES
               0 the new key holds, even if the report could not be written; 18 the new key holds, \

@@ -70,7 +70,7 @@ struct RestoreResult: Report {
             ("backup", "\(backup), kept as it is"), ("store", "\(path), restored"),
             ("old store", oldPath.map { "\($0), kept with its own secret" } ?? "there was none"),
             ("profile", profile ?? "none: plaintext"),
-            ("content", "\(tableCount) tables, \(rowCount) rows, \(pageCount) pages"),
+            ("content", CopyResult.content(tableCount, rowCount, pageCount)),
             ("proof", "the backup verified, the copy's pages authenticated, its structure checked"),
         ]
     }

@@ -91,7 +91,9 @@ struct RunSQL: AsyncParsableCommand, ChangingVerb {
     struct Result: Report {
         let changedRowCount: Int
 
-        var lines: [(label: String, value: String)] { [("changed", "\(changedRowCount) rows")] }
+        var lines: [(label: String, value: String)] {
+            [("changed", changedRowCount.counted("row"))]
+        }
     }
 
     func run() async throws {

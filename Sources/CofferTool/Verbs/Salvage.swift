@@ -80,7 +80,7 @@ struct SalvageResult: Report {
         let gaps: [Gap]
 
         var text: String {
-            var parts = ["\(rowCount) rows"]
+            var parts = [rowCount.counted("row")]
             if cutRowCount > 0 { parts.append("\(cutRowCount) cut short") }
             if refusedRowCount > 0 { parts.append("\(refusedRowCount) refused") }
             parts += gaps.map { "lost: \($0.text)" }

@@ -6,10 +6,11 @@ struct Status: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Says what a file is and, with its key, what it contains.",
         discussion: """
-            Without a secret it reports only what is visible from outside. With a secret (--prompt \
-            or a --passphrase-… or --raw-key-… option) it proves the key and counts rows. It shows \
-            the key's id, which is derived and stored nowhere: two files have the same only if key \
-            and salt are equal. It changes no content and leaves no file behind. It rolls back a \
+            Without a secret it reports only what is visible from outside. With a secret \
+            (--prompt, a --passphrase-… or --raw-key-… option, or a COFFER_… variable) it proves \
+            the key and counts rows. It shows the key's id, which is derived and stored nowhere: \
+            two files have the same only if key and salt are equal. It changes no content, and \
+            may only leave the -shm, an index, beside a WAL with content. It rolls back a \
             transaction that a crash left unfinished.
 
             EXAMPLES
@@ -30,7 +31,9 @@ struct Status: AsyncParsableCommand {
         let file = try StoreFileStatus(path: store.path)
         var result = StatusReport(file: file, engine: try Engine.capabilities)
         let source = try secret.named() ?? (prompt ? .prompt : secret.source())
-        if prompt || testKey || source != .prompt {
+        // Variables are for all stores of an environment, so that a file without a key is no mistake.
+        let isNamed = try secret.named() != nil || prompt || testKey
+        if isNamed || source != .prompt && file.format == .encrypted {
             let key = try SecretReader.current(source, for: store.path)
             let opened = try await store.open(with: key, mode: .readOnly)
             result.content = try await store.closing(opened) { opened in
@@ -127,7 +130,7 @@ struct StatusReport: Report {
                 let text = "does not open with this key without its WAL: if the key was changed, "
                 lines.append(("main file", text + "run the same rekey again"))
             }
-            lines += (content.tables ?? []).map { ("  \($0.name)", "\($0.rowCount) rows") }
+            lines += (content.tables ?? []).map { ("  \($0.name)", $0.rowCount.counted("row")) }
         }
         lines.append(("engine", engine))
         if let engineNotice { lines.append(("", engineNotice)) }

@@ -47,7 +47,16 @@ struct Verify: AsyncParsableCommand {
             }
         }
         try output.print(VerifyResult(path: store.path, found))
-        guard found.isGood else { throw ExitCode(ExitStatus.damaged.rawValue) }
+        guard found.isGood else {
+            if output.quiet, !output.json {
+                Terminal.fail(
+                    Failure(
+                        ToolError(
+                            .damaged, "\(store.path) is damaged: restore it from a backup",
+                            hint: "Without --quiet, verify says what is damaged.")))
+            }
+            throw ExitCode(ExitStatus.damaged.rawValue)
+        }
     }
 }
 

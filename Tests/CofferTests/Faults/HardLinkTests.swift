@@ -148,7 +148,7 @@ import Testing
     @Test func `a maker's name that it is about to remove is not counted and stays`() throws {
         try make(.wal)
         let twin = "store.db.new-0123456789abcdef"
-        let lock = try #require(try MakerLock.making(folder.path(twin + "-lock")))
+        let lock = try #require(try MakerLock.making(folder.path(twin + "-lock"), for: path))
         try linkAs(twin)
         #expect(try FileLocation(path).nameCount() == 1)
         #expect(FileManager.default.fileExists(atPath: folder.path(twin)))
@@ -168,7 +168,7 @@ import Testing
         let twin = "store.db.new-0123456789abcdef"
         let twinPath = folder.path(twin)
         for _ in 0..<1000 {
-            let lock = try #require(try MakerLock.making(twinPath + "-lock"))
+            let lock = try #require(try MakerLock.making(twinPath + "-lock", for: path))
             try linkAs(twin)
             let delay = UInt32.random(in: 0...150)
             let maker = onThread {

@@ -184,7 +184,7 @@ import Testing
         }
         // Another file has the same name, so a lock through the old descriptor locks nothing.
         #expect(flock(descriptor, LOCK_EX | LOCK_NB) == 0)
-        #expect(try MakerLock.making(lock) != nil)
+        #expect(try MakerLock.making(lock, for: lock) != nil)
     }
 
     @Test(arguments: [false, true])

@@ -52,7 +52,7 @@ import Testing
     @Test func `standard output gets an equal store, and only that`() throws {
         let output = try backup()
         #expect(output.exitCode == 0)
-        #expect(output.errorText.contains("1 tables and 100 rows"), "\(output.errorText)")
+        #expect(output.errorText.contains("1 table and 100 rows"), "\(output.errorText)")
         let copy = folder.path("copy.db")
         try output.stdout.write(to: URL(filePath: copy))
         #expect(try rows(copy) == rows(path))

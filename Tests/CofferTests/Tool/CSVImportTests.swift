@@ -150,7 +150,7 @@ import Testing
         #expect(csv.errorText.contains("1 records were not stored"))
         let json = try store.succeed(
             "import", arguments + ["jsonl"], input: Data("{\"a\":2}\n{\"a\":3}\n".utf8))
-        #expect(json.text.contains("imported: 1 rows"))
+        #expect(json.text.contains("imported: 1 row"))
     }
 
     @Test func `more columns than the engine binds are imported or refused with their number`()

@@ -12,7 +12,7 @@ import Testing
         let read = try store.succeed("sql", ["SELECT * FROM t"])
         #expect(read.text == "a  b\n-  ---\n1  x\n   2.0\n")
         let changed = try store.succeed("sql", ["DELETE FROM t WHERE a = 1", "--write"])
-        #expect(changed.text == "changed: 1 rows\n")
+        #expect(changed.text == "changed: 1 row\n")
         let json = try store.succeed("sql", ["DELETE FROM t", "--write", "--json"])
         #expect(json.text == "{\"changedRowCount\":1,\"schema\":1}\n")
         #expect(try store.rows("SELECT count(*) FROM t") == [[0]])

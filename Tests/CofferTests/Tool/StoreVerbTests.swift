@@ -277,7 +277,9 @@ import Testing
     }
 
     @Test func `wrong usage is JSON where JSON is requested`() throws {
-        for arguments in [["sql", path, "--json"], ["verify", path, "--sample", "0", "--json"]] {
+        for arguments in [
+            ["upgrade", path, "--json"], ["verify", path, "--sample", "0", "--json"],
+        ] {
             let output = try Tool.run(arguments)
             #expect(output.exitCode == 2)
             let error = try #require(try json(output.stderr)["error"] as? [String: Any])

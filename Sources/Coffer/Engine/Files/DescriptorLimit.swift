@@ -57,4 +57,20 @@ extension StoreError {
         }
         return StoreError(.tooManyFiles, "\(text): \(limit.message)", hint: limit.hint)
     }
+
+    /// The error for a file that the system did not create.
+    static func notCreated(_ path: String, _ number: Int32) -> StoreError {
+        let text = "cannot create \(path)"
+        switch number {
+        case EACCES, EPERM, EROFS:
+            return StoreError(
+                .readOnly, "\(text): \(systemErrorText(number))",
+                hint: "This user must be allowed to write its folder.")
+        case ENOSPC, EDQUOT:
+            return StoreError(
+                .full, "\(text): \(systemErrorText(number))",
+                hint: "Free some space and try again.")
+        default: return system(number, text)
+        }
+    }
 }

@@ -208,12 +208,11 @@ struct FileLocation: Sendable {
 
     /// Creates an empty file with mode 0600, which only its owner may read and write.
     ///
-    /// - Throws: `.tooManyFiles` at the limit of open files; `.io` if the file exists or cannot be
-    ///   created.
+    /// - Throws: As `StoreError.notCreated`.
     func createPrivate() throws(StoreError) {
         let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw StoreError.system(errno, "cannot create \(path)")
+            throw StoreError.notCreated(path, errno)
         }
         // The umask may have left fewer permissions.
         fchmod(descriptor, 0o600)
@@ -261,7 +260,7 @@ struct FileLocation: Sendable {
             syncFolder()
             return true
         }
-        throw StoreError.system(reason, "cannot create \(path)")
+        throw StoreError.notCreated(path, reason)
     }
 
     /// The absolute path without links; `nil` if nothing exists at the path.

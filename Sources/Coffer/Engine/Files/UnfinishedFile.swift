@@ -168,11 +168,12 @@ final class MakerLock: Sendable {
     ///
     /// - Returns: `nil` if another process took the file for one left behind and was faster: choose
     ///   another name.
-    /// - Throws: `.io` if the file exists or cannot be created.
-    static func making(_ path: String) throws(StoreError) -> MakerLock? {
+    /// - Parameter name: The path that the new file will have, for the error.
+    /// - Throws: As `StoreError.notCreated`.
+    static func making(_ path: String, for name: String) throws(StoreError) -> MakerLock? {
         let descriptor = open(path, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw StoreError.system(errno, "cannot create \(path)")
+            throw StoreError.notCreated(name, errno)
         }
         let lock = MakerLock(descriptor: descriptor, path: path)
         switch lock.take() {

@@ -16,8 +16,8 @@ package struct NewFile: ~Copyable {
     /// Takes a random temporary name and locks it; the file itself does not exist yet. Removes
     /// files of killed processes that would have become `file`.
     ///
-    /// - Throws: `.damaged` if a non-empty WAL or journal exists next to `file`; `.io` if the lock
-    ///   file cannot be created.
+    /// - Throws: `.damaged` if a non-empty WAL or journal exists next to `file`; as
+    ///   `StoreError.notCreated`.
     init(at file: FileLocation) throws(StoreError) {
         try Self.requireNoPendingChanges(file)
         for left in UnfinishedFile.all(of: file) { left.removeIfLeft() }
@@ -28,7 +28,7 @@ package struct NewFile: ~Copyable {
 
     /// Takes a temporary name next to an existing file, for a copy that never gets another name.
     ///
-    /// - Throws: `.io` if the lock file cannot be created.
+    /// - Throws: As `StoreError.notCreated`.
     init(beside file: FileLocation) throws(StoreError) {
         (unfinished, lock) = try Self.locked(file)
         self.file = file
@@ -50,7 +50,9 @@ package struct NewFile: ~Copyable {
     ) throws(StoreError) -> (UnfinishedFile, MakerLock) {
         while true {
             let unfinished = UnfinishedFile(for: file)
-            if let lock = try MakerLock.making(unfinished.lockPath) { return (unfinished, lock) }
+            if let lock = try MakerLock.making(unfinished.lockPath, for: file.path) {
+                return (unfinished, lock)
+            }
         }
     }
 

@@ -110,7 +110,7 @@ private struct Meaning {
             self.code = .constraint
         case SQLITE_FULL:
             self.code = .full
-            hint = "Free some space and try again; the change was rolled back."
+            hint = "Free some space and try again; what failed was undone."
         case SQLITE_IOERR:
             self.code = systemError == Meaning.noSpace ? .full : .io
             hint = systemError == 0 ? nil : "The system said: \(systemErrorText(systemError))."
