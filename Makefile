@@ -21,7 +21,7 @@ sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports 
 	Benchmarks/Package.swift Benchmarks/Sources \
 	Benchmarks/Micro/Package.swift Benchmarks/Micro/Sources Benchmarks/Micro/Benchmarks
 
-.PHONY: help setup data build install uninstall test demo lint format pictures manual session clean tsan proof guards bench bench-quick \
+.PHONY: help setup data build install uninstall deb test demo lint format pictures manual session clean tsan proof guards bench bench-quick \
 	bench-check bench-micro bench-micro-check
 
 help: ## this list
@@ -47,6 +47,9 @@ install: setup ## build the tool for release and install it: PREFIX (/usr/local)
 
 uninstall: ## remove what install has put there
 	@DESTDIR='$(DESTDIR)' Scripts/install --uninstall $(if $(PREFIX),'$(PREFIX)')
+
+deb: ## make Debian packages for Debian 12 and 13; LONG=1: install and try each in a new system too
+	@Scripts/deb $(if $(filter 1,$(LONG)),--check)
 
 test: setup data ## build and run the tests
 	@$(select) $(if $(filter 1,$(LONG)),COFFER_LONG_TESTS=1) \
@@ -87,7 +90,7 @@ session: setup ## record the session that the README shows
 		Scripts/session "$$(swift build $(scratch) --show-bin-path)/coffer"
 
 clean: ## remove all builds but that of SQLCipher 4
-	rm -rf .build .build-engine4 .build-install .build-guards .build-tsan* .build-examples .build-examples-engine4 .build-bench* .build-micro*
+	rm -rf .build .build-engine4 .build-install .build-deb .build-guards .build-tsan* .build-examples .build-examples-engine4 .build-bench* .build-micro*
 
 bench: setup ## measure all workloads, systems and engines, about fifteen minutes after the build
 	@Benchmarks/run full

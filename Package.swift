@@ -2,6 +2,9 @@
 
 import PackageDescription
 
+/// The commit that `coffer --version` names. Scripts/install sets it; other builds name none.
+let commit = Context.environment["COFFER_COMMIT"]?.filter { $0.isHexDigit || "+changes".contains($0) }
+
 let package = Package(
     name: "coffer",
     platforms: [.macOS(.v15), .iOS(.v18)],
@@ -41,13 +44,17 @@ let package = Package(
                 .product(name: "Metrics", package: "swift-metrics"),
             ]
         ),
-        // Lines from a person: libedit, if it is installed, loaded when it is needed.
-        .target(name: "CLineEditor"),
+        // What the tool needs in C: lines from a person by libedit, if it is installed, which is
+        // loaded when it is needed, and the name of the commit.
+        .target(
+            name: "CTool",
+            cSettings: commit.map { [.define("COFFER_COMMIT", to: "\"\($0)\"")] } ?? []
+        ),
         // The terminal. A target may not differ from `Coffer` in case only.
         .executableTarget(
             name: "CofferTool",
             dependencies: [
-                "CLineEditor", "Coffer",
+                "CTool", "Coffer",
                 .target(name: "CSQLCipher", condition: .when(traits: ["SystemSQLCipher"])),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "SystemPackage", package: "swift-system"),

@@ -75,6 +75,10 @@ enum Main {
         // A write beyond the file-size limit then fails, instead of ending the process.
         signal(SIGXFSZ, SIG_IGN)
         do {
+            guard !CommandLine.arguments.isEmpty else {
+                // Swift reads them from there. Help and a success would say that all is done.
+                throw ToolError(.failure, "the arguments cannot be read", hint: "Mount /proc.")
+            }
             let arguments = Array(CommandLine.arguments.dropFirst())
             if arguments.prefix(while: { $0 != "--" }).contains("--json") {
                 Terminal.collectMessages()

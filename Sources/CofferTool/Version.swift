@@ -1,12 +1,15 @@
+import CTool
 import Coffer
 
 /// The output of `coffer --version`.
 enum Version {
     static var text: String {
+        let commit = String(cString: coffer_commit())
+        let name = "coffer \(Release.version)" + (commit.isEmpty ? "" : " (commit \(commit))")
         guard let engine = try? Engine.capabilities else {
-            return "coffer \(Release.version), without a usable engine"
+            return "\(name), without a usable engine"
         }
-        return "coffer \(Release.version), on SQLCipher \(engine.cipherVersion) with SQLite "
+        return "\(name), on SQLCipher \(engine.cipherVersion) with SQLite "
             + engine.sqliteVersion
     }
 }

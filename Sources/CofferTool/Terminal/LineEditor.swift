@@ -1,4 +1,4 @@
-import CLineEditor
+import CTool
 import Foundation
 import SystemPackage
 

@@ -83,6 +83,20 @@ import Testing
         #expect(try Tool.run(["doctor", path, "--clean"]).exitCode == 2)
     }
 
+    /// Whether this process may take `/proc` away from another.
+    private static let canHideProc =
+        (try? Tool.runProgram(["unshare", "--mount", "umount", "-l", "/proc"]))?.exitCode == 0
+
+    @Test(.enabled(if: canHideProc, "unmounts /proc, which takes root"))
+    func `without its arguments the tool does not claim success`() throws {
+        let output = try Tool.run(
+            ["verify", path],
+            under: ["unshare", "--mount", "sh", "-c", "umount -l /proc; exec \"$0\" \"$@\""])
+        #expect(output.exitCode == 1)
+        #expect(output.stdout.isEmpty)
+        #expect(output.errorText.contains("/proc"))
+    }
+
     @Test func `no line of the help's examples is wrapped on a terminal`() throws {
         let root = try Tool.run(["--help"]).text
         let verbs = root.matches(of: #/\n  ([a-z]+(?:-[a-z]+)*) +[A-Z]/#).map {

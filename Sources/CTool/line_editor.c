@@ -1,4 +1,4 @@
-#include "CLineEditor.h"
+#include "line_editor.h"
 
 #include <dlfcn.h>
 #include <errno.h>

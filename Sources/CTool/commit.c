@@ -1,0 +1,7 @@
+#include "commit.h"
+
+#ifndef COFFER_COMMIT
+#define COFFER_COMMIT ""
+#endif
+
+const char *coffer_commit(void) { return COFFER_COMMIT; }
