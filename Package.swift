@@ -3,7 +3,9 @@
 import PackageDescription
 
 /// The commit that `coffer --version` names. Scripts/install sets it; other builds name none.
-let commit = Context.environment["COFFER_COMMIT"]?.filter { $0.isHexDigit || "+changes".contains($0) }
+let commit = Context.environment["COFFER_COMMIT"]?.filter {
+    $0.isHexDigit || "+changes".contains($0)
+}
 
 let package = Package(
     name: "coffer",

@@ -12,7 +12,7 @@ struct SecretOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Read the passphrase from a file; one trailing newline is stripped. Without an option "
-                + "for the secret, COFFER_PASSPHRASE_FILE may name the file, and such variables the "
+                + "for the secret, COFFER_PASSPHRASE_FILE may name the file, and such variables "
                 + "other sources.",
             valueName: "path"),
         completion: .file())

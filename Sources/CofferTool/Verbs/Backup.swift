@@ -52,8 +52,8 @@ struct Backup: AsyncParsableCommand, ChangingVerb {
         guard !output.quiet else { return }
         Terminal.note(
             "\(copy.store.path): a copy of \(report.tableCount.counted("table")) and "
-                + "\(report.rowCount.counted("row")), \(byteCount) bytes, was checked and written to "
-                + "standard output")
+                + "\(report.rowCount.counted("row")), \(byteCount) bytes, was checked and written "
+                + "to standard output")
     }
 
     private func makeCopy(at path: String) async throws -> CopyReport {

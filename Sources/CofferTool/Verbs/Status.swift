@@ -31,7 +31,7 @@ struct Status: AsyncParsableCommand {
         let file = try StoreFileStatus(path: store.path)
         var result = StatusReport(file: file, engine: try Engine.capabilities)
         let source = try secret.named() ?? (prompt ? .prompt : secret.source())
-        // Variables are for all stores of an environment, so that a file without a key is no mistake.
+        // Variables are for all stores of an environment, so a file without a key is not a mistake.
         let isNamed = try secret.named() != nil || prompt || testKey
         if isNamed || source != .prompt && file.format == .encrypted {
             let key = try SecretReader.current(source, for: store.path)
