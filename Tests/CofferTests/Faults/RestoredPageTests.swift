@@ -236,4 +236,19 @@ import Testing
             }
         }
     }
+
+    @Test(arguments: journalModes)
+    func `a transaction whose connection was closed is undone without touching the closed file`(
+        mode: Configuration.JournalMode
+    ) throws {
+        let connection = try connect(mode)
+        try connection.begin(.immediate)
+        try connection.execute("INSERT INTO t VALUES (1)")
+        let handle = try connection.current()
+        connection.close()
+        #expect(handle.isClosed && handle.controls.isBegun)
+        #expect(connection.undo(handle))
+        handle.dropRestoredPages()
+        #expect(!handle.mayMisreadPages, "nobody asked the closed file whether it has a WAL")
+    }
 }

@@ -26,8 +26,10 @@ extension Handle {
     }
 
     /// Sets `mayMisreadPages`, unless the main file has a WAL open and no file is attached. For a
-    /// rollback that was not foreseen, such as one by SQLite itself.
+    /// rollback that was not foreseen, such as one by SQLite itself. Does nothing on a closed handle,
+    /// which has no cache.
     func transactionMayHaveRolledBack() {
+        guard !isClosed else { return }
         if !attached.isEmpty || !WALFile(handle: self).isOpen { mayMisreadPages = true }
     }
 
@@ -38,7 +40,7 @@ extension Handle {
     ///
     /// - Complexity: O(*pages in the cache*); later reads decrypt them again.
     func dropRestoredPages() {
-        guard mayMisreadPages, !isInTransaction, runningCount == 0 else { return }
+        guard !isClosed, mayMisreadPages, !isInTransaction, runningCount == 0 else { return }
         mayMisreadPages = false
         sqlite3_db_release_memory(db)
     }
