@@ -12,7 +12,9 @@
 //                DateEncoding  Index  Default  Reference  SchemaDifference
 //                Query  QueryOrder  Condition  Join  TextMatch  RecordUpdate  RecordStream
 //                Lazy  LazyValue
-// Buckets        Bucket  BucketKey  PrefixedBucketKey  BucketEntry
+// Buckets        Bucket  BucketEntry  BucketCodec  BucketInformation  Setting
+//                BucketKey  PrefixedBucketKey  TextBucketKey  CompositeKey  BucketKeyType
+//                KeyRange  ScanOrder  Expiration  RemainingLifetime
 // Observation    ObservedValues  ObservedChanges  ChangeEvent  ChangedRow  ChangeBatch  ChangeToken
 //
 // ── What an operator uses ──────────────────────────────────────────────────────────────────────

@@ -99,8 +99,8 @@ import Testing
         let sorted = try store.read { tx in try tx.entries(in: bucket).map(\.key) }
         #expect(sorted == keys.sorted(by: areInOrder))
         let middle = sorted[sorted.count / 2]
-        let upper = try store.read { tx in try tx.entries(in: bucket, from: middle).map(\.key) }
-        let lower = try store.read { tx in try tx.entries(in: bucket, below: middle).map(\.key) }
+        let upper = try store.read { tx in try tx.keys(in: bucket, .from(middle)) }
+        let lower = try store.read { tx in try tx.keys(in: bucket, .below(middle)) }
         #expect(lower + upper == sorted)
         #expect(try store.read { tx in try tx.entries(in: bucket, maximumCount: 2).count } == 2)
     }
@@ -111,9 +111,10 @@ import Testing
             "a", "user", "user/", "user/1", "user/2", "user/\u{10FFFF}", "user0", "v", "us%r/9",
         ]
         try store.write { tx in for key in keys { try tx.set(1, for: key, in: bucket) } }
-        let found = try store.read { tx in try tx.entries(in: bucket, prefix: "user/").map(\.key) }
+        let found = try store.read { tx in try tx.entries(in: bucket, .prefix("user/")).map(\.key) }
         #expect(found == ["user/", "user/1", "user/2", "user/\u{10FFFF}"])
-        #expect(try store.read { tx in try tx.entries(in: bucket, prefix: "").count } == keys.count)
+        #expect(
+            try store.read { tx in try tx.entries(in: bucket, .prefix("")).count } == keys.count)
         let bytes = Bucket<Data, Int>("byte prefixes")
         try store.write { tx in
             for key in [Data([1]), Data([1, 255]), Data([1, 255, 255]), Data([2])] {
@@ -121,7 +122,7 @@ import Testing
             }
         }
         #expect(
-            try store.read { tx in try tx.entries(in: bytes, prefix: Data([1, 255])).count } == 2)
+            try store.read { tx in try tx.count(in: bytes, .prefix(Data([1, 255]))) } == 2)
     }
 
     @Test func `keys of another type are refused, not converted`() throws {

@@ -29,6 +29,71 @@ import Testing
         #expect(try await scratch.read { tx in try tx.rows("SELECT 1").count } == 1)
     }
 
+    // MARK: Buckets
+
+    private struct Session: Codable, Sendable, Equatable { var user: String }
+    private struct Job: Codable, Sendable { var name: String }
+    private enum Theme: String, Codable, Sendable { case light, dark }
+
+    @Test func `Buckets: sessions, counters, locks and queues`() async throws {
+        let token = "t1"
+        let sessions = Bucket<String, Session>("sessions", lifetime: .seconds(1800))
+        try await store.set(Session(user: "ada"), for: token, in: sessions)
+        let session = try await store.get(token, in: sessions)
+        #expect(session == Session(user: "ada"))
+
+        let (me, job) = (UUID(), Job(name: "import"))
+        let visits = Bucket<String, Int>("visits")
+        let count = try await store.increment("ada", in: visits)
+
+        let locks = Bucket<String, UUID>("locks")
+        let (isMine, owner) = try await store.compareExchange(
+            "import", expected: nil, desired: me, in: locks, expiring: .after(.seconds(30)))
+
+        let jobs = Bucket<CompositeKey<Date, UUID>, Job>("jobs")
+        try await store.set(job, for: CompositeKey(.now, UUID()), in: jobs)
+        let next = try await store.popFirst(in: jobs)
+        #expect(count == 1 && isMine && owner == nil && next?.value.name == "import")
+    }
+
+    @Test func `Buckets: keys of one's own, and expiry`() throws {
+        enum Channel: String, BucketKey { case mail, push }
+        struct UserID: RawRepresentable, BucketKey { let rawValue: UUID }
+        let user = UserID(rawValue: UUID())
+        let (token, code) = ("t1", 1234)
+        let sessions = Bucket<String, Session>("sessions", lifetime: .seconds(1800))
+        let codes = Bucket<UserID, Int>("codes")
+        try store.write { tx in
+            let events = Bucket<CompositeKey<UserID, Date>, String>("events")
+            try tx.set("login", for: CompositeKey(user, .now), in: events)
+            let latest = try tx.entries(
+                in: events, .starting(with: user), order: .descending, maximumCount: 10)
+            #expect(latest.map(\.value) == ["login"])
+            try tx.set(1, for: .push, in: Bucket<Channel, Int>("channels"))
+            try tx.set(Session(user: "ada"), for: token, in: sessions)
+
+            try tx.set(code, for: user, in: codes, expiring: .after(.seconds(300)))
+            try tx.touch(token, in: sessions)  // sliding: 1 800 s from now
+            let rest = try tx.remainingLifetime(of: token, in: sessions)
+            #expect(rest != nil && rest != .unlimited)
+        }
+    }
+
+    @Test func `Buckets: a setting`() async throws {
+        struct Enough: Error {}
+        func apply(_ theme: Theme) throws {
+            #expect(theme == .dark)
+            throw Enough()
+        }
+        do {
+            let theme = Setting("theme", default: Theme.light)
+            try await store.set(.dark, for: theme)
+            let current = try await store.get(theme)
+            for try await theme in store.observe(theme) { try apply(theme) }
+            Issue.record("no value came, though \(current) is set")
+        } catch is Enough {}
+    }
+
     // MARK: Queries
 
     struct Author: Record {

@@ -79,13 +79,32 @@ private enum ReadmeSymbols {
     static func buckets(_ store: Store) async throws {
         // `Bucket`
         let bucket: Bucket<String, Int> = Bucket("counts")
+        // `CompositeKey`
+        let key: CompositeKey<String, Int> = CompositeKey("a", 1)
+        _ = key
+        // `BucketCodec`
+        let codec: BucketCodec<String> = BucketCodec(name: "utf8") {
+            Data($0.utf8)
+        } decode: {
+            String(decoding: $0, as: UTF8.self)
+        }
+        _ = codec
+        // `Setting`
+        let setting: Setting<Int> = Setting("size", default: 12)
+        _ = setting
         try await store.write { tx in
             // `set`
             try tx.set(1, for: "a", in: bucket)
             // `get`
             _ = try tx.get("a", in: bucket)
             // `entries(in:)`
-            _ = try tx.entries(in: bucket, prefix: "a")
+            _ = try tx.entries(in: bucket, .prefix("a"))
+            // `compareExchange`
+            _ = try tx.compareExchange("a", expected: 1, desired: 2, in: bucket)
+            // `increment`
+            _ = try tx.increment("a", in: bucket)
+            // `popFirst`
+            _ = try tx.popFirst(in: bucket)
             // `remove`
             _ = try tx.remove("a", in: bucket)
         }

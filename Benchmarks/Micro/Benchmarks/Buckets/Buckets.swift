@@ -32,7 +32,7 @@ let benchmarks: @Sendable () -> Void = {
         try Scratch.withStore(fill: setAll) { store in
             _ = try store.read { tx in try tx.count(in: bucket) }  // as `get`: nothing to decrypt
             try benchmark.measure(expecting: pairs) {
-                try store.read { tx in try tx.entries(in: bucket, prefix: "note/") }
+                try store.read { tx in try tx.entries(in: bucket, .prefix("note/")) }
             } thenReading: {
                 Dictionary(uniqueKeysWithValues: $0.map { ($0.key, $0.value) })
             }

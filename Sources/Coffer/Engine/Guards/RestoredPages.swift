@@ -26,8 +26,8 @@ extension Handle {
     }
 
     /// Sets `mayMisreadPages`, unless the main file has a WAL open and no file is attached. For a
-    /// rollback that was not foreseen, such as one by SQLite itself. Does nothing on a closed handle,
-    /// which has no cache.
+    /// rollback that was not foreseen, such as one by SQLite itself. Does nothing on a closed
+    /// handle, which has no cache.
     func transactionMayHaveRolledBack() {
         guard !isClosed else { return }
         if !attached.isEmpty || !WALFile(handle: self).isOpen { mayMisreadPages = true }

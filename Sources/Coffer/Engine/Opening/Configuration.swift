@@ -1,5 +1,11 @@
 import Logging
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// How a store or a connection is opened.
 ///
 /// Every option has the safe value as its default.
@@ -167,6 +173,11 @@ public struct Configuration: Sendable {
 
     /// The threads that run asynchronous bodies; by default those of the process.
     var threads = WorkThreads.shared
+
+    /// Gives the time by which entries of buckets expire; the system's clock by default.
+    ///
+    /// Tests set a clock of their own. All programs that use a file must agree on the time.
+    public var currentDate: @Sendable () -> Date = { Date() }
 
     /// The most compiled statements that each connection keeps; the least recently used go first.
     public var maximumStatementCount = 64

@@ -1,0 +1,265 @@
+/// The tables of buckets in the schema of the main file: found, checked, made and changed.
+///
+/// `Documentation/file-format.md` describes them.
+struct BucketSchema {
+    private let connection: Connection
+
+    init(_ connection: Connection) {
+        self.connection = connection
+    }
+
+    /// The name of a bucket's table.
+    static func table(of bucket: String) -> String { prefix + bucket }
+
+    /// What the names of all buckets' tables begin with.
+    static let prefix = "bucket:"
+
+    /// The columns of a bucket, and of one with an entry that expires or did.
+    private static let columns = ["key", "value"]
+    private static let expiringColumns = ["key", "value", "expires"]
+
+    // MARK: One bucket
+
+    /// What the file says of a bucket.
+    struct Found {
+        let keyColumnType: String
+        let hasExpiry: Bool
+        /// What was recorded when the bucket was made; `nil` for one made by an earlier version.
+        let record: BucketCatalog.Record?
+
+        /// The type of the keys, as recorded, or as the column tells; `nil` for bytes that may be
+        /// UUIDs.
+        var keyType: BucketKeyType? {
+            if let record { return record.keyType }
+            return switch keyColumnType {
+            case "TEXT": .text
+            case "INTEGER": .integer
+            default: nil
+            }
+        }
+    }
+
+    /// Finds the table of a bucket.
+    ///
+    /// - Returns: `nil` if there is none.
+    /// - Throws: `.mismatch` if what has the name is not the table of a bucket; `.misuse` if the
+    ///   name of another bucket differs only in the case of ASCII letters; errors of reading.
+    func find(_ bucket: String) throws(StoreError) -> Found? {
+        let table = Self.table(of: bucket)
+        let object = try connection.firstRow(
+            """
+            SELECT name, type = 'table' AND rootpage > 0 FROM main.sqlite_master
+            WHERE type IN ('table', 'view') AND name = \(table) COLLATE NOCASE
+            """, isReadOnly: false)
+        guard let object else { return nil }
+        guard case .text(let name) = object[0], SQLText(name) == SQLText(table) else {
+            throw StoreError(
+                .misuse, "another bucket's name differs in the case of letters only",
+                hint: "Give the bucket another name.", table: table)
+        }
+        let columns = try connection.rows(
+            "PRAGMA main.table_info(\(identifier: table))", isReadOnly: false)
+        let names = columns.map { $0["name"] }
+        let hasExpiry = names == Self.expiringColumns.map { .text($0) }
+        guard object[1] == .integer(1), hasExpiry || names == Self.columns.map({ .text($0) }),
+            columns[0]["pk"] == .integer(1), case .text(let type)? = columns[0]["type"]
+        else {
+            throw StoreError(.mismatch, "the table is not that of a bucket", table: table)
+        }
+        let record = try BucketCatalog(connection).record(of: bucket)
+        return Found(keyColumnType: type, hasExpiry: hasExpiry, record: record)
+    }
+
+    /// Finds the table of a bucket; `nil` also if what has the name is not the table of a bucket.
+    ///
+    /// - Throws: Errors of reading, and of an unknown type of keys.
+    func findBucket(_ bucket: String) throws(StoreError) -> Found? {
+        do throws(StoreError) {
+            return try find(bucket)
+        } catch {
+            if error.code == .mismatch { return nil }
+            throw error
+        }
+    }
+
+    /// Finds the table of a bucket and compares its types with those that a program names.
+    ///
+    /// - Returns: Whether the table has a column for expiry; `nil` if there is no table.
+    /// - Throws: `.mismatch` if the bucket has keys of another type or another codec; `.misuse` for
+    ///   an unusable name of the bucket or its codec; otherwise as `find(_:)`.
+    func hasExpiry(_ plan: BucketPlan) throws(StoreError) -> Bool? {
+        guard !plan.name.isEmpty else {
+            throw StoreError(.misuse, "a bucket's name must not be empty")
+        }
+        try plan.coding.check()
+        guard let found = try find(plan.name) else { return nil }
+        let keyType = found.record?.keyType
+        let isSameColumn = found.keyColumnType == plan.keyType.columnType
+        guard isSameColumn, (keyType ?? plan.keyType) == plan.keyType else {
+            let type = keyType?.description ?? found.keyColumnType
+            throw StoreError(
+                .mismatch, "the bucket's keys are \(type), not \(plan.keyType)",
+                hint: "Name the bucket with the key type that it was made with.",
+                table: plan.table, column: "key")
+        }
+        // Without a record, an earlier version made it, which had no codecs.
+        let isSame = found.record.map { $0.coding == plan.coding } ?? !plan.coding.isCodec
+        guard isSame else {
+            let coding = found.record?.coding.name ?? "sql or json"
+            throw StoreError(
+                .mismatch,
+                "the bucket's values are stored as \(coding), not as \(plan.coding.name)",
+                hint: "Name the bucket with the codec, or type of values, that it was made with.",
+                table: plan.table, column: "value")
+        }
+        return found.hasExpiry
+    }
+
+    /// Makes the table of a bucket, and records it.
+    ///
+    /// Integer keys are the row id itself. Tables with other keys are WITHOUT ROWID, which saves
+    /// them a second B-tree next to that of the row ids.
+    ///
+    /// - Throws: `.sql` for a name with a NUL character; errors of the statements.
+    func make(_ plan: BucketPlan, lifetime: Duration?) throws(StoreError) {
+        let type = plan.keyType.columnType
+        let suffix = type == "INTEGER" ? "" : " WITHOUT ROWID"
+        try run(
+            "CREATE TABLE main.\(try plan.table.quotedIdentifier()) "
+                + "(key \(type) PRIMARY KEY NOT NULL, value)\(suffix)")
+        let record = BucketCatalog.Record(
+            keyType: plan.keyType, coding: plan.coding, lifetime: lifetime)
+        try BucketCatalog(connection).set(record, for: plan.name)
+    }
+
+    /// Adds the column for expiry, with the index by which a sweep finds what has expired.
+    ///
+    /// - Throws: Errors of the statements.
+    func addExpiry(_ bucket: String) throws(StoreError) {
+        let table = try Self.table(of: bucket).quotedIdentifier()
+        try run("ALTER TABLE main.\(table) ADD COLUMN expires INTEGER")
+        try makeExpiryIndex(bucket)
+    }
+
+    private func makeExpiryIndex(_ bucket: String) throws(StoreError) {
+        let index = try Self.expiryIndex(of: bucket).quotedIdentifier()
+        let table = try Self.table(of: bucket).quotedIdentifier()
+        try run("CREATE INDEX main.\(index) ON \(table) (expires) WHERE expires IS NOT NULL")
+    }
+
+    /// The name of the index over the times at which entries end.
+    private static func expiryIndex(of bucket: String) -> String { "coffer:expires:\(bucket)" }
+
+    // MARK: All buckets
+
+    /// The names of all buckets, in the order of their bytes; of those with a column for expiry
+    /// only, if asked.
+    ///
+    /// - Throws: Errors of reading the schema.
+    func names() throws(StoreError) -> [String] {
+        let rows = try connection.rows(
+            """
+            SELECT substr(name, \(Self.prefix.utf8.count + 1)) FROM main.sqlite_master
+            WHERE type = 'table' AND rootpage > 0 AND name GLOB \(Self.prefix + "?*") ORDER BY 1
+            """, isReadOnly: false)
+        var names: [String] = []
+        for case .text(let name) in rows.map({ $0[0] }) { names.append(name) }
+        return names
+    }
+
+    /// The names of the buckets that have an index over the ends of entries.
+    ///
+    /// - Throws: Errors of reading the schema.
+    func expiringNames() throws(StoreError) -> [String] {
+        let prefix = Self.expiryIndex(of: "")
+        let rows = try connection.rows(
+            """
+            SELECT substr(name, \(prefix.utf8.count + 1)) FROM main.sqlite_master
+            WHERE type = 'index' AND name GLOB \(prefix + "?*") ORDER BY 1
+            """, isReadOnly: false)
+        var names: [String] = []
+        for case .text(let name) in rows.map({ $0[0] }) { names.append(name) }
+        return names
+    }
+
+    /// Removes a bucket's table and its record.
+    ///
+    /// - Throws: Errors of the statements.
+    func drop(_ bucket: String) throws(StoreError) {
+        try run("DROP TABLE main.\(try Self.table(of: bucket).quotedIdentifier())")
+        try BucketCatalog(connection).set(nil, for: bucket)
+    }
+
+    /// Whether a bucket's table has triggers besides those by which the store observes it.
+    ///
+    /// - Throws: Errors of reading the schema.
+    func hasTriggers(_ bucket: String) throws(StoreError) -> Bool {
+        let table = Self.table(of: bucket)
+        return try connection.firstRow(
+            """
+            SELECT 1 FROM main.sqlite_master
+            WHERE type = 'trigger' AND tbl_name = \(table) COLLATE NOCASE
+            UNION ALL SELECT 1 FROM sqlite_temp_master
+            WHERE type = 'trigger' AND tbl_name = \(table) COLLATE NOCASE
+            AND name NOT GLOB 'coffer:*'
+            """, isReadOnly: false) != nil
+    }
+
+    /// Drops the triggers by which the store observes a bucket. The next transaction makes them
+    /// again, for the names that tables then have.
+    ///
+    /// - Throws: Errors of the statements.
+    private func dropObservingTriggers(_ bucket: String) throws(StoreError) {
+        let triggers = try connection.rows(
+            """
+            SELECT name FROM sqlite_temp_master
+            WHERE type = 'trigger' AND tbl_name = \(Self.table(of: bucket)) COLLATE NOCASE
+            """, isReadOnly: false)
+        for case .text(let name) in triggers.map({ $0[0] }) {
+            try run("DROP TRIGGER temp.\(try name.quotedIdentifier())")
+        }
+    }
+
+    /// Gives a bucket's table another name, and its record.
+    ///
+    /// - Throws: Errors of the statements.
+    func rename(_ bucket: String, _ found: Found, to name: String) throws(StoreError) {
+        let old = try Self.table(of: bucket).quotedIdentifier()
+        let new = try Self.table(of: name).quotedIdentifier()
+        if found.hasExpiry {
+            try run("DROP INDEX main.\(try Self.expiryIndex(of: bucket).quotedIdentifier())")
+        }
+        try dropObservingTriggers(bucket)
+        try run("ALTER TABLE main.\(old) RENAME TO \(new)")
+        if found.hasExpiry { try makeExpiryIndex(name) }
+        let catalog = BucketCatalog(connection)
+        try catalog.set(nil, for: bucket)
+        try catalog.set(found.record, for: name)
+    }
+
+    /// Makes a bucket with the entries of another one.
+    ///
+    /// - Returns: The number of entries.
+    /// - Throws: Errors of the statements.
+    func copy(_ bucket: String, _ found: Found, to name: String) throws(StoreError) -> Int {
+        let old = try Self.table(of: bucket).quotedIdentifier()
+        let new = try Self.table(of: name).quotedIdentifier()
+        let isInteger = found.keyColumnType == "INTEGER"
+        try run(
+            "CREATE TABLE main.\(new) (key \(found.keyColumnType) PRIMARY KEY NOT NULL, value)"
+                + (isInteger ? "" : " WITHOUT ROWID"))
+        if found.hasExpiry { try addExpiry(name) }
+        let columns = (found.hasExpiry ? Self.expiringColumns : Self.columns)
+            .joined(separator: ", ")
+        try BucketCatalog(connection).set(found.record, for: name)
+        return try connection.perform(
+            SQL(
+                text: "INSERT INTO main.\(new) (\(columns)) "
+                    + "SELECT \(columns) FROM main.\(old) ORDER BY key"))
+    }
+
+    private func run(_ sql: String) throws(StoreError) {
+        try connection.perform(SQL(text: sql))
+        connection.forgetAttachments()
+    }
+}

@@ -1,0 +1,97 @@
+/// The statements of one bucket's table on one connection, compiled when first needed.
+///
+/// Finding them builds no SQL text. They end with the connection, or with the schema that they were
+/// compiled for.
+final class BucketStatements {
+    /// The quoted name, with the main file's.
+    let table: String
+    /// Whether the table has a column for expiry.
+    let hasExpiry: Bool
+    private var compiled: [Kind: Statement] = [:]
+    private var selecting: Statement?
+    private var inserting: Statement?
+    private var replacing: Statement?
+
+    init(table: String, hasExpiry: Bool) {
+        self.table = table
+        self.hasExpiry = hasExpiry
+    }
+
+    /// A statement for one entry, whose key is `?1`.
+    enum Kind {
+        /// Its time of expiry, if it lives at `?2`.
+        case expiration
+        /// Removes it.
+        case deletion
+        /// Gives it the value `?2`, and keeps its time of expiry.
+        case keepingUpdate
+        /// Gives it the value `?2` and the time `?3`, unless it lives at `?4`.
+        case revival
+        /// Gives it the time `?2`, if it lives at `?3`.
+        case touch
+    }
+
+    /// The condition that an entry lives at the time of a parameter; always true without expiry.
+    func isLive(at parameter: String) -> String {
+        hasExpiry ? "(expires IS NULL OR expires > \(parameter))" : "1"
+    }
+
+    /// Selects the value of an entry, which lives at `?2` in a table with expiry.
+    func selection(_ connection: Connection) throws(StoreError) -> Statement {
+        if let selecting { return selecting }
+        let condition = hasExpiry ? " AND \(isLive(at: "?2"))" : ""
+        let made = try compile("SELECT value FROM \(table) WHERE key = ?1\(condition)", connection)
+        selecting = made
+        return made
+    }
+
+    /// Inserts an entry: the key is `?1`, the value `?2`, the time of expiry `?3`. It leaves an
+    /// existing entry unchanged.
+    func insertion(_ connection: Connection) throws(StoreError) -> Statement {
+        if let inserting { return inserting }
+        let made = try compile(
+            hasExpiry
+                ? "INSERT OR IGNORE INTO \(table) (key, value, expires) VALUES (?1, ?2, ?3)"
+                : "INSERT OR IGNORE INTO \(table) (key, value) VALUES (?1, ?2)", connection)
+        inserting = made
+        return made
+    }
+
+    /// Replaces the value `?2`, and the time of expiry `?3`, of an existing entry. `OR FAIL` makes
+    /// no difference for a single row, and saves SQLCipher 3.4.1 a statement journal.
+    func replacement(_ connection: Connection) throws(StoreError) -> Statement {
+        if let replacing { return replacing }
+        let made = try compile(
+            hasExpiry
+                ? "UPDATE OR FAIL \(table) SET value = ?2, expires = ?3 WHERE key = ?1"
+                : "UPDATE OR FAIL \(table) SET value = ?2 WHERE key = ?1", connection)
+        replacing = made
+        return made
+    }
+
+    /// A statement that is needed less often.
+    func statement(_ kind: Kind, _ connection: Connection) throws(StoreError) -> Statement {
+        if let known = compiled[kind] { return known }
+        let sql =
+            switch kind {
+            case .expiration:
+                "SELECT expires FROM \(table) WHERE key = ?1 AND \(isLive(at: "?2"))"
+            case .deletion: "DELETE FROM \(table) WHERE key = ?1"
+            case .keepingUpdate: "UPDATE OR FAIL \(table) SET value = ?2 WHERE key = ?1"
+            case .revival:
+                "UPDATE OR FAIL \(table) SET value = ?2, expires = ?3 "
+                    + "WHERE key = ?1 AND NOT \(isLive(at: "?4"))"
+            case .touch:
+                "UPDATE OR FAIL \(table) SET expires = ?2 WHERE key = ?1 AND \(isLive(at: "?3"))"
+            }
+        let made = try compile(sql, connection)
+        compiled[kind] = made
+        return made
+    }
+
+    private func compile(
+        _ sql: String, _ connection: Connection
+    ) throws(StoreError) -> Statement {
+        try connection.compile(sql, persistent: true)
+    }
+}

@@ -1,0 +1,119 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// How the values of one Swift type become SQL values, and back.
+struct ValueCoder<V: Sendable>: Sendable {
+    let coding: ValueCoding
+    /// Throws `.mismatch` if the value cannot be stored.
+    let encode: @Sendable (V) throws(StoreError) -> Value
+    /// Throws `.mismatch` if the SQL value stands for no value of the type.
+    let decode: @Sendable (Value) throws(StoreError) -> V
+}
+
+/// How a bucket's values are stored, as the file records it.
+enum ValueCoding: Hashable, Sendable {
+    /// As the SQL values that the type has itself.
+    case sql
+    /// As JSON text with sorted keys, so that equal values are equal bytes.
+    case json
+    /// Each value as its type has it, `sql` or `json`: settings of many types share a bucket.
+    case any
+    /// As the bytes of a codec with this name.
+    case codec(String)
+
+    init(named name: String) {
+        switch name {
+        case "sql": self = .sql
+        case "json": self = .json
+        case "any": self = .any
+        default: self = .codec(name)
+        }
+    }
+
+    var isCodec: Bool {
+        if case .codec = self { true } else { false }
+    }
+
+    /// The name in the file.
+    var name: String {
+        switch self {
+        case .sql: "sql"
+        case .json: "json"
+        case .any: "any"
+        case .codec(let name): name
+        }
+    }
+
+    /// Checks the name of a codec.
+    ///
+    /// - Throws: `.misuse` for an empty name, or that of a built-in coding.
+    func check() throws(StoreError) {
+        guard case .codec(let name) = self else { return }
+        guard !name.isEmpty, !["sql", "json", "any"].contains(name) else {
+            throw StoreError(.misuse, "a codec must not have the name \"\(name)\"")
+        }
+    }
+}
+
+extension ValueCoder where V: Codable {
+    /// A type with an SQL value is stored as it, any other as JSON text.
+    static func standard() -> Self {
+        if let convertible = V.self as? any ValueConvertible.Type,
+            let coder = sql(convertible) as? Self
+        {
+            return coder
+        }
+        return Self(coding: .json) { value throws(StoreError) in
+            do {
+                return .text(try JSONText.text(value))
+            } catch {
+                throw StoreError(
+                    .mismatch, "a value of \(V.self) could not be encoded", cause: error)
+            }
+        } decode: { value throws(StoreError) in
+            guard case .text(let json) = value else { throw .mismatch(value, V.self) }
+            do {
+                return try JSONText.decode(V.self, from: Data(json.utf8))
+            } catch {
+                throw StoreError(.mismatch, "a stored value is not a \(V.self)", cause: error)
+            }
+        }
+    }
+
+    private static func sql<C: ValueConvertible>(_ type: C.Type) -> Any {
+        ValueCoder<C>(coding: .sql) { value throws(StoreError) in
+            try value.asValue()
+        } decode: { value throws(StoreError) in
+            try C(value)
+        }
+    }
+
+    /// The same coder for a bucket with values of many types.
+    func forAny() -> Self { Self(coding: .any, encode: encode, decode: decode) }
+}
+
+extension ValueCoder {
+    /// The coder of a user's codec: its bytes are blobs.
+    init(_ codec: BucketCodec<V>) {
+        coding = .codec(codec.name)
+        encode = { value throws(StoreError) in
+            do {
+                return .blob(try codec.encode(value))
+            } catch {
+                throw StoreError(.mismatch, "the codec could not encode a value", cause: error)
+            }
+        }
+        decode = { value throws(StoreError) in
+            guard case .blob(let bytes) = value else { throw .mismatch(value, V.self) }
+            do {
+                return try codec.decode(bytes)
+            } catch {
+                throw StoreError(
+                    .mismatch, "the codec could not decode a stored value", cause: error)
+            }
+        }
+    }
+}

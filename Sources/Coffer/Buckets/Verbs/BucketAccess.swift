@@ -1,0 +1,177 @@
+/// One bucket on one connection, for one verb: Swift's keys and values over the table's.
+struct BucketAccess<Key: BucketKey, V: Sendable> {
+    private let bucket: Bucket<Key, V>
+    private var table: BucketTable
+
+    init(_ connection: Connection, _ bucket: Bucket<Key, V>) throws(StoreError) {
+        self.bucket = bucket
+        table = try BucketTable(connection, bucket.plan)
+    }
+
+    // MARK: Reading
+
+    func get(_ key: Key) throws(StoreError) -> V? {
+        // A copy, because the type's own code may use the bucket while it decodes.
+        guard let stored = try table.value(try self.stored(key)) else { return nil }
+        return try value(stored)
+    }
+
+    func contains(_ key: Key) throws(StoreError) -> Bool {
+        try table.contains(try stored(key))
+    }
+
+    func remainingLifetime(of key: Key) throws(StoreError) -> RemainingLifetime? {
+        let now = try table.now()
+        switch try table.expiration(try stored(key), now: now) {
+        case nil: return nil
+        case .integer(let time)?: return .limited(.microseconds(time - now))
+        case _?: return .unlimited
+        }
+    }
+
+    func count(_ range: KeyRange<Key>) throws(StoreError) -> Int {
+        try table.count(try bounds(range))
+    }
+
+    func forEachEntry(
+        _ scan: BucketTable.Scan, _ body: (BucketEntry<Key, V>) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        try table.forEach("key, value", scan) { statement throws(StoreError) in
+            let key = try self.key(try statement.column(0))
+            return try body(BucketEntry(key: key, value: try value(try statement.column(1))))
+        }
+    }
+
+    func forEachKey(
+        _ scan: BucketTable.Scan, _ body: (Key) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        try table.forEach("key", scan) { statement throws(StoreError) in
+            try body(try key(try statement.column(0)))
+        }
+    }
+
+    func forEachValue(
+        _ scan: BucketTable.Scan, _ body: (V) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        try table.forEach("value", scan) { statement throws(StoreError) in
+            try body(try value(try statement.column(0)))
+        }
+    }
+
+    func scan(
+        _ range: KeyRange<Key>, _ order: ScanOrder, after: Key?, _ maximumCount: Int?
+    ) throws(StoreError) -> BucketTable.Scan {
+        BucketTable.Scan(
+            bounds: try bounds(range), order: order,
+            after: try after.map { (key) throws(StoreError) in try stored(key) },
+            maximumCount: maximumCount)
+    }
+
+    // MARK: Writing
+
+    mutating func set(_ value: V, _ key: Key, _ expiration: Expiration) throws(StoreError) {
+        try table.put(
+            try stored(key), try stored(value), until: try time(expiration),
+            lifetime: bucket.lifetime)
+    }
+
+    mutating func setIfAbsent(
+        _ value: V, _ key: Key, _ expiration: Expiration
+    ) throws(StoreError) -> Bool {
+        try table.putIfAbsent(
+            try stored(key), try stored(value), until: try time(expiration),
+            lifetime: bucket.lifetime)
+    }
+
+    /// Replaces the value of an existing entry, whose time of expiry stays; otherwise sets it.
+    ///
+    /// - Parameter exists: Whether the key has an entry that lives.
+    mutating func replace(_ value: V, _ key: Key, exists: Bool) throws(StoreError) {
+        guard exists else { return try set(value, key, .standard) }
+        try table.replace(try stored(key), with: try stored(value))
+    }
+
+    mutating func touch(_ key: Key, _ expiration: Expiration) throws(StoreError) -> Bool {
+        try table.touch(try stored(key), until: try time(expiration))
+    }
+
+    func remove(_ key: Key) throws(StoreError) -> Bool {
+        try table.remove(try stored(key))
+    }
+
+    func removeAll(_ range: KeyRange<Key>) throws(StoreError) -> Int {
+        try table.removeAll(try bounds(range))
+    }
+
+    /// Removes the first entry of a scan, and returns it; `nil` if there is none.
+    func pop(
+        _ range: KeyRange<Key>, _ order: ScanOrder
+    ) throws(StoreError) -> BucketEntry<Key, V>? {
+        var found: (key: Value, value: Value)?
+        let scan = BucketTable.Scan(bounds: try bounds(range), order: order, maximumCount: 1)
+        try table.forEach("key, value", scan) { statement throws(StoreError) in
+            found = (try statement.column(0), try statement.column(1))
+            return false
+        }
+        guard let found else { return nil }
+        let entry = BucketEntry(key: try key(found.key), value: try value(found.value))
+        _ = try table.remove(found.key)
+        return entry
+    }
+
+    // MARK: Coding
+
+    private func bounds(_ range: KeyRange<Key>) throws(StoreError) -> KeyBounds {
+        try named("key") { () throws(StoreError) in try range.bounds.get() }
+    }
+
+    private func time(_ expiration: Expiration) throws(StoreError) -> Int64? {
+        try named("expires") { () throws(StoreError) in
+            try expiration.time(lifetime: bucket.lifetime) { () throws(StoreError) in
+                try table.now()
+            }
+        }
+    }
+
+    private func stored(_ key: Key) throws(StoreError) -> Value {
+        do throws(StoreError) {
+            return try key.storedKey()
+        } catch {
+            throw error.with(table: bucket.table, column: "key")
+        }
+    }
+
+    private func key(_ stored: Value) throws(StoreError) -> Key {
+        do throws(StoreError) {
+            return try Key(storedKey: stored)
+        } catch {
+            throw error.with(table: bucket.table, column: "key")
+        }
+    }
+
+    private func stored(_ value: V) throws(StoreError) -> Value {
+        do throws(StoreError) {
+            return try bucket.coder.encode(value)
+        } catch {
+            throw error.with(table: bucket.table, column: "value")
+        }
+    }
+
+    private func value(_ stored: Value) throws(StoreError) -> V {
+        do throws(StoreError) {
+            return try bucket.coder.decode(stored)
+        } catch {
+            throw error.with(table: bucket.table, column: "value")
+        }
+    }
+
+    private func named<R>(
+        _ column: String, _ work: () throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        do throws(StoreError) {
+            return try work()
+        } catch {
+            throw error.with(table: bucket.table, column: column)
+        }
+    }
+}

@@ -1,0 +1,188 @@
+extension Reading where Self: ~Copyable {
+    func access<K, V>(_ bucket: Bucket<K, V>) throws -> BucketAccess<K, V> {
+        try BucketAccess(connection(), bucket)
+    }
+
+    // MARK: One key
+
+    /// The value under a key; `nil` if the bucket has no such key, or nothing was ever stored in
+    /// it.
+    ///
+    /// - Throws: `StoreError` `.mismatch` if the stored value does not fit the type or the bucket
+    ///   was made with other types; `.damaged` if a page fails authentication; otherwise as
+    ///   `rows(_:)`.
+    /// - Complexity: O(log *entries*).
+    public func get<K, V>(_ key: K, in bucket: Bucket<K, V>) throws -> V? {
+        try access(bucket).get(key)
+    }
+
+    /// The value under a key, or a default if there is none. A stored value that does not fit the
+    /// type is an error, never the default.
+    ///
+    /// - Throws: As `get(_:in:)`, and errors of `value`.
+    /// - Complexity: O(log *entries*).
+    public func get<K, V>(
+        _ key: K, default value: @autoclosure () throws -> V, in bucket: Bucket<K, V>
+    ) throws -> V {
+        try get(key, in: bucket) ?? value()
+    }
+
+    /// The values under several keys; a key that the bucket does not have is left out.
+    ///
+    /// - Throws: As `get(_:in:)`.
+    /// - Complexity: O(*keys* · log *entries*).
+    public func get<K, V>(
+        _ keys: some Sequence<K>, in bucket: Bucket<K, V>
+    ) throws -> [K: V] {
+        let access = try access(bucket)
+        var values: [K: V] = [:]
+        for key in keys { values[key] = try access.get(key) }
+        return values
+    }
+
+    /// Whether there is a value under a key; `false` also if nothing was ever stored in the bucket.
+    ///
+    /// - Throws: `StoreError` `.mismatch` if the bucket was made with other types; `.damaged` if a
+    ///   page fails authentication; otherwise as `rows(_:)`.
+    /// - Complexity: O(log *entries*).
+    public func contains<K, V>(_ key: K, in bucket: Bucket<K, V>) throws -> Bool {
+        try access(bucket).contains(key)
+    }
+
+    /// How long the entry of a key still lives; `nil` if there is none.
+    ///
+    /// - Throws: As `contains(_:in:)`.
+    /// - Complexity: O(log *entries*).
+    public func remainingLifetime<K, V>(
+        of key: K, in bucket: Bucket<K, V>
+    ) throws -> RemainingLifetime? {
+        try access(bucket).remainingLifetime(of: key)
+    }
+
+    // MARK: Ranges
+
+    /// The number of entries in a range; 0 also if nothing was ever stored in the bucket.
+    ///
+    /// - Throws: As `contains(_:in:)`.
+    /// - Complexity: O(*entries* of the range).
+    public func count<K, V>(
+        in bucket: Bucket<K, V>, _ range: KeyRange<K> = .all
+    ) throws -> Int {
+        try access(bucket).count(range)
+    }
+
+    /// The entries of a range of keys, in the order of the keys; empty if there are none.
+    ///
+    /// ```swift
+    /// var page = try tx.entries(in: users, .prefix("a"), maximumCount: 100)
+    /// page = try tx.entries(in: users, .prefix("a"), after: page.last?.key, maximumCount: 100)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - bucket: The bucket.
+    ///   - range: Which keys; see ``KeyRange``.
+    ///   - order: In which order.
+    ///   - after: The last key of the page before; `nil` for the first page.
+    ///   - maximumCount: The most entries to return; `nil` for all, none for 0 or less.
+    /// - Throws: `StoreError` `.mismatch` if a stored value or key does not fit its type, or the
+    ///   bucket was made with other types; `.damaged` if a page fails authentication; otherwise as
+    ///   `rows(_:)`.
+    /// - Complexity: O(log *entries* + *returned*), and the expired entries in between that nobody
+    ///   has swept yet.
+    public func entries<K, V>(
+        in bucket: Bucket<K, V>, _ range: KeyRange<K> = .all, order: ScanOrder = .ascending,
+        after: K? = nil, maximumCount: Int? = nil
+    ) throws -> [BucketEntry<K, V>] {
+        let access = try access(bucket)
+        var entries: [BucketEntry<K, V>] = []
+        try access.forEachEntry(access.scan(range, order, after: after, maximumCount)) { entry in
+            entries.append(entry)
+            return true
+        }
+        return entries
+    }
+
+    /// The keys of a range, in their order; reads no values. Otherwise as
+    /// `entries(in:_:order:after:maximumCount:)`.
+    ///
+    /// - Throws: As `entries(in:_:order:after:maximumCount:)`.
+    /// - Complexity: O(log *entries* + *returned*).
+    public func keys<K, V>(
+        in bucket: Bucket<K, V>, _ range: KeyRange<K> = .all, order: ScanOrder = .ascending,
+        after: K? = nil, maximumCount: Int? = nil
+    ) throws -> [K] {
+        let access = try access(bucket)
+        var keys: [K] = []
+        try access.forEachKey(access.scan(range, order, after: after, maximumCount)) { key in
+            keys.append(key)
+            return true
+        }
+        return keys
+    }
+
+    /// The values of a range of keys, in the order of the keys. Otherwise as
+    /// `entries(in:_:order:after:maximumCount:)`.
+    ///
+    /// - Throws: As `entries(in:_:order:after:maximumCount:)`.
+    /// - Complexity: O(log *entries* + *returned*).
+    public func values<K, V>(
+        in bucket: Bucket<K, V>, _ range: KeyRange<K> = .all, order: ScanOrder = .ascending,
+        after: K? = nil, maximumCount: Int? = nil
+    ) throws -> [V] {
+        let access = try access(bucket)
+        var values: [V] = []
+        try access.forEachValue(access.scan(range, order, after: after, maximumCount)) { value in
+            values.append(value)
+            return true
+        }
+        return values
+    }
+
+    /// The entry with the first key of a range; `nil` if there is none.
+    ///
+    /// - Throws: As `entries(in:_:order:after:maximumCount:)`.
+    /// - Complexity: O(log *entries*).
+    public func first<K, V>(
+        in bucket: Bucket<K, V>, _ range: KeyRange<K> = .all
+    ) throws -> BucketEntry<K, V>? {
+        try entries(in: bucket, range, maximumCount: 1).first
+    }
+
+    /// The entry with the last key of a range; `nil` if there is none.
+    ///
+    /// - Throws: As `entries(in:_:order:after:maximumCount:)`.
+    /// - Complexity: O(log *entries*).
+    public func last<K, V>(
+        in bucket: Bucket<K, V>, _ range: KeyRange<K> = .all
+    ) throws -> BucketEntry<K, V>? {
+        try entries(in: bucket, range, order: .descending, maximumCount: 1).first
+    }
+
+    /// Calls `body` for each entry of a range, in the order of the keys, with one entry in memory
+    /// at a time.
+    ///
+    /// - Parameters:
+    ///   - bucket: The bucket.
+    ///   - range: Which keys.
+    ///   - order: In which order.
+    ///   - body: Returns whether to go on. A change of the bucket inside of it may or may not be
+    ///     seen by the rest of the scan.
+    /// - Throws: What `body` throws; as `entries(in:_:order:after:maximumCount:)`.
+    /// - Complexity: O(log *entries* + *visited*).
+    public func forEachEntry<K, V>(
+        in bucket: Bucket<K, V>, _ range: KeyRange<K> = .all, order: ScanOrder = .ascending,
+        _ body: (BucketEntry<K, V>) throws -> Bool
+    ) throws {
+        let access = try access(bucket)
+        var failure: (any Error)?
+        try access.forEachEntry(access.scan(range, order, after: nil, nil)) { entry in
+            do {
+                return try body(entry)
+            } catch {
+                failure = error
+                return false
+            }
+        }
+        if let failure { throw failure }
+    }
+}

@@ -1,0 +1,41 @@
+import Foundation
+import Synchronization
+
+@testable import Coffer
+
+/// A store in a folder of its own, with a clock that the test sets.
+final class BucketFixture: Sendable {
+    let folder: TemporaryFolder
+    let clock = HandClock()
+    let store: Store
+
+    init(_ mode: Configuration.JournalMode = .wal) throws {
+        folder = try TemporaryFolder()
+        store = try Self.open(folder, clock, mode)
+    }
+
+    /// Opens the file; only one store at a time.
+    static func open(
+        _ folder: TemporaryFolder, _ clock: HandClock, _ mode: Configuration.JournalMode = .wal
+    ) throws -> Store {
+        var configuration = Configuration.testing(mode)
+        configuration.currentDate = { clock.date }
+        return try Store(path: folder.path(), key: .numbered(1), configuration: configuration)
+    }
+
+    /// A connection of its own to the same file, as another program has it.
+    func withConnection<T>(_ body: (Connection) throws -> T) throws -> T {
+        let connection = try Connection(path: folder.path(), key: .numbered(1))
+        defer { connection.close() }
+        return try body(connection)
+    }
+}
+
+/// A clock that stands still until a test sets it.
+final class HandClock: Sendable {
+    private let time = Mutex(Date(timeIntervalSince1970: 1_800_000_000))
+
+    var date: Date { time.withLock { $0 } }
+
+    func advance(by seconds: Double) { time.withLock { $0 += seconds } }
+}
