@@ -2,17 +2,15 @@ import ArgumentParser
 import Coffer
 import Foundation
 
-/// A bucket whose types are known only from its table.
-///
-/// The table is the one that `Bucket` creates: `bucket:` and the name, with `key` and `value`.
+/// A bucket whose types are known only from its file: `Documentation/file-format.md` describes it.
 struct StoredBucket: Sendable {
-    /// The type of a bucket's keys.
+    /// The type of a new bucket's keys.
     enum KeyType: String, ExpressibleByArgument, CaseIterable {
         case text, integer, bytes
     }
 
     private static let prefix = "bucket:"
-    private let name: String
+    let name: String
     private var table: String { Self.prefix + name }
 
     init(_ name: String) {
@@ -30,25 +28,67 @@ struct StoredBucket: Sendable {
     // MARK: Entries
 
     func get(_ key: String, _ tx: borrowing ReadTransaction) throws -> Value? {
-        let type = try requireKeyType { try tx.rows($0) }
-        let key = try value(of: key, type)
-        return try tx.firstRow("SELECT value FROM \(identifier: table) WHERE key = \(key)")?[0]
+        let form = try requireForm { try tx.rows($0) }
+        let key = try form.stored(key, name)
+        var sql: SQL = "SELECT value FROM \(identifier: table) WHERE key = \(key)"
+        form.appendLive(to: &sql)
+        return try tx.firstRow(sql)?[0]
     }
 
     func count(_ tx: borrowing ReadTransaction) throws -> Int {
-        _ = try requireKeyType { try tx.rows($0) }
-        return try tx.firstRow("SELECT count(*) FROM \(identifier: table)")?.get(0) ?? 0
+        let form = try requireForm { try tx.rows($0) }
+        var sql: SQL = "SELECT count(*) FROM \(identifier: table) WHERE 1"
+        form.appendLive(to: &sql)
+        return try tx.firstRow(sql)?.get(0) ?? 0
     }
 
     func put(
         _ value: Value, _ key: String, making keyType: KeyType, _ tx: inout WriteTransaction
     ) throws {
-        guard let type = try self.keyType(ask: { try tx.rows($0) }) else {
+        guard let form = try form(ask: { try tx.rows($0) }) else {
             return try make(keyType, key, value, tx)
         }
-        let key = try self.value(of: key, type)
+        let key = try form.stored(key, name)
+        try form.requireFitting(value, name)
+        guard form.hasExpiry else {
+            try tx.execute(
+                "INSERT OR REPLACE INTO \(identifier: table)(key, value) VALUES (\(key), \(value))")
+            return
+        }
         try tx.execute(
-            "INSERT OR REPLACE INTO \(identifier: table)(key, value) VALUES (\(key), \(value))")
+            """
+            INSERT OR REPLACE INTO \(identifier: table)(key, value, expires)
+            VALUES (\(key), \(value), \(form.lifetime.map { BucketForm.now + $0 }))
+            """)
+    }
+
+    /// Adds to an integer, and keeps its time of expiry.
+    ///
+    /// - Returns: The sum.
+    /// - Throws: `ToolError` `.badInput` for a value that is no integer, or a sum beyond 64 bits.
+    func increment(
+        _ key: String, by amount: Int64, _ tx: inout WriteTransaction
+    ) throws -> Int64 {
+        let form = try requireForm { try tx.rows($0) }
+        let stored = try form.stored(key, name)
+        var sql: SQL = "SELECT value FROM \(identifier: table) WHERE key = \(stored)"
+        form.appendLive(to: &sql)
+        guard let old = try tx.firstRow(sql)?[0] else {
+            try put(.integer(amount), key, making: .text, &tx)
+            return amount
+        }
+        guard case .integer(let number) = old else {
+            throw ToolError(
+                .badInput, "the value is not an integer",
+                hint: "See it with coffer kv get.")
+        }
+        let (sum, isTooLarge) = number.addingReportingOverflow(amount)
+        guard !isTooLarge else {
+            throw ToolError(
+                .badInput, "the sum does not fit into 64 bits", hint: "Nothing was changed.")
+        }
+        try tx.execute("UPDATE \(identifier: table) SET value = \(sum) WHERE key = \(stored)")
+        return sum
     }
 
     /// Lets the library create the bucket, so that its table is the same as one created by a
@@ -56,10 +96,11 @@ struct StoredBucket: Sendable {
     private func make(
         _ type: KeyType, _ key: String, _ value: Value, _ tx: borrowing WriteTransaction
     ) throws {
-        switch try self.value(of: key, type) {
+        switch try BucketForm(type).stored(key, name) {
         case .integer(let key): try set(value, for: key, tx)
         case .blob(let key): try set(value, for: key, tx)
-        default: try set(value, for: key, tx)
+        case .text(let key): try set(value, for: key, tx)
+        case .real, .null: break
         }
     }
 
@@ -76,77 +117,106 @@ struct StoredBucket: Sendable {
     }
 
     func delete(_ key: String, _ tx: inout WriteTransaction) throws -> Bool {
-        let type = try requireKeyType { try tx.rows($0) }
-        let key = try value(of: key, type)
-        return try tx.execute("DELETE FROM \(identifier: table) WHERE key = \(key)") > 0
+        let form = try requireForm { try tx.rows($0) }
+        let key = try form.stored(key, name)
+        var live: SQL = "SELECT 1 FROM \(identifier: table) WHERE key = \(key)"
+        form.appendLive(to: &live)
+        let wasLive = try tx.firstRow(live) != nil
+        try tx.execute("DELETE FROM \(identifier: table) WHERE key = \(key)")
+        return wasLive
+    }
+
+    /// Which entries a list has, and in which order.
+    struct Selection {
+        var prefix: String?
+        var from: String?
+        var below: String?
+        var after: String?
+        var isReversed = false
+        var limit: Int?
     }
 
     /// Passes the entries to `body` one by one, in the order of the keys.
     func entries(
-        _ connection: Connection, prefix: String?, limit: Int?,
-        _ body: (Value, Value) throws -> Void
+        _ connection: Connection, _ selection: Selection, _ body: (Value, Value) throws -> Void
     ) throws {
         try connection.transaction(.deferred) {
-            let type = try requireKeyType { try connection.rows($0) }
-            guard prefix == nil || type == .text else {
-                throw ToolError(.usage, "--prefix is for text keys; these are \(type.rawValue)")
+            let form = try requireForm { try connection.rows($0) }
+            guard selection.prefix == nil || form.keyType == "text" else {
+                throw ToolError(.usage, "--prefix is for text keys; these are \(form.keyType)")
             }
-            var sql: SQL = "SELECT key, value FROM \(identifier: table)"
-            if let prefix { sql.append(" WHERE key >= \(prefix)") }
-            sql.append(" ORDER BY key LIMIT \(limit ?? .max)")
+            var sql: SQL = "SELECT key, value FROM \(identifier: table) WHERE 1"
+            if let prefix = selection.prefix {
+                try appendPrefix(prefix, to: &sql, connection)
+            }
+            if let from = selection.from {
+                sql.append(" AND key >= \(try form.stored(from, name))")
+            }
+            if let end = selection.below { sql.append(" AND key < \(try form.stored(end, name))") }
+            if let after = selection.after {
+                let key = try form.stored(after, name)
+                sql.append(selection.isReversed ? " AND key < \(key)" : " AND key > \(key)")
+            }
+            form.appendLive(to: &sql)
+            sql.append(selection.isReversed ? " ORDER BY key DESC" : " ORDER BY key")
+            sql.append(" LIMIT \(selection.limit ?? .max)")
             let statement = try connection.prepare(sql.text)
             try statement.bind(sql.arguments)
             while try statement.step() {
-                let key = try statement.value(at: 0)
-                if let prefix, case .text(let text) = key, !text.utf8.starts(with: prefix.utf8) {
-                    return try statement.reset()
-                }
-                try body(key, try statement.value(at: 1))
+                try body(form.shown(try statement.value(at: 0)), try statement.value(at: 1))
             }
         }
     }
 
-    // MARK: Keys
+    /// Adds the condition that a text key begins with a prefix, byte by byte.
+    private func appendPrefix(
+        _ prefix: String, to sql: inout SQL, _ connection: Connection
+    ) throws {
+        sql.append(
+            """
+             AND substr(CAST(key AS BLOB), 1, length(CAST(\(prefix) AS BLOB)))
+            = CAST(\(prefix) AS BLOB)
+            """)
+        // Bounds for the index, which hold in the order of UTF-8: no text has the byte FF.
+        guard try connection.firstRow("PRAGMA encoding")?[0] == .text("UTF-8") else { return }
+        sql.append(
+            """
+             AND key >= \(prefix)
+            AND key < CAST(CAST(\(prefix) AS BLOB) || x'FF' AS TEXT)
+            """)
+    }
+
+    // MARK: Types
 
     /// - Throws: `ToolError` `.notFound` if there is no bucket with this name.
-    private func requireKeyType(_ ask: (SQL) throws -> [Row]) throws -> KeyType {
-        guard let type = try keyType(ask: ask) else {
+    private func requireForm(_ ask: (SQL) throws -> [Row]) throws -> BucketForm {
+        guard let form = try form(ask: ask) else {
             throw ToolError(
                 .notFound, "there is no bucket \(name)",
                 hint: "List the buckets with coffer kv list.")
         }
-        return type
+        return form
     }
 
-    private func keyType(ask: (SQL) throws -> [Row]) throws -> KeyType? {
-        let columns = try ask("PRAGMA table_info(\(identifier: table))")
+    private func form(ask: (SQL) throws -> [Row]) throws -> BucketForm? {
+        let columns = try ask("PRAGMA main.table_info(\(identifier: table))")
         guard let key = columns.first(where: { $0["name"] == .text("key") }) else { return nil }
-        switch try key.get("type", as: String.self) {
-        case "INTEGER": return .integer
-        case "BLOB": return .bytes
-        default: return .text
-        }
-    }
-
-    private func value(of key: String, _ type: KeyType) throws -> Value {
-        switch type {
-        case .text: return .text(key)
-        case .integer:
-            guard let number = Int64(key) else {
-                throw ToolError(.usage, "the keys of \(name) are integers")
-            }
-            return .integer(number)
-        case .bytes:
-            if let id = UUID(uuidString: key) { return id.asValue() }
-            guard key.hasPrefix("hex:"),
-                case .blob(let bytes) = try BoundValue.parse(key, apartFrom: "")
-            else {
-                throw ToolError(
-                    .usage, "the keys of \(name) are bytes",
-                    hint: "Write a UUID, or bytes as hex:00ff.")
-            }
-            return .blob(bytes)
-        }
+        let hasCatalog = try !ask(
+            "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = 'coffer:buckets'"
+        ).isEmpty
+        let record =
+            hasCatalog
+            ? try ask(
+                """
+                SELECT key_type, codec, lifetime FROM main."coffer:buckets" WHERE name = \(name)
+                """
+            ).first : nil
+        return BucketForm(
+            columnType: try key.get("type", as: String.self),
+            keyType: try record?.get(0, as: String.self),
+            codec: try record?.get(1, as: String.self),
+            lifetime: try record?.get(2, as: Int64?.self) ?? nil,
+            hasExpiry: columns.contains { $0["name"] == .text("expires") })
     }
 }
 

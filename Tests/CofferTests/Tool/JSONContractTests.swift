@@ -237,8 +237,13 @@ import Testing
         }
         let put = try kv("put", "b", "k", "v")
         try expect([try kv("count", "b")], describedBy: "`coffer kv count`")
+        _ = try Tool.run(
+            ["kv", "put", store.path, "n", "k", "int:1", "--raw-key-fd", "3"],
+            descriptors: [3: Tool.key(1)])
+        try expect([try kv("incr", "n", "k")], describedBy: "`coffer kv incr`")
         try expect(
-            [put, try kv("delete", "b", "k")], describedBy: "`coffer kv put` and `kv delete`")
+            [put, try kv("delete", "b", "k"), try kv("drop", "n")],
+            describedBy: "`coffer kv put`, `kv delete` and `kv drop`")
         try expect(
             [try out("sql", ["DELETE FROM t WHERE id = 1", "--write"])],
             describedBy: "`coffer sql` with a statement that returns no rows")

@@ -91,6 +91,110 @@ import Testing
         #expect(try kv("list", "n", "--prefix", "1").exitCode == 2)
     }
 
+    @Test func `a list is a range of the keys, either way, and goes on after a key`() throws {
+        try write { tx in
+            try tx.set(["a": 1, "ab": 2, "b": 3, "c": 4, "\u{10FFFF}": 5], in: Bucket("b"))
+            try tx.set(["x": 1], in: Bucket<String, Int>("other"))
+        }
+        func keys(_ options: String...) throws -> String {
+            let all = ["kv", "list", path, "b", "--keys-only", "--raw-key-fd", "3"] + options
+            return try Tool.run(all, descriptors: [3: Tool.key(1)]).text
+                .replacingOccurrences(of: "\n", with: " ")
+        }
+        #expect(try keys("--from", "ab", "--below", "c") == "ab b ")
+        #expect(try keys("--reverse", "--below", "c") == "b ab a ")
+        #expect(try keys("--after", "ab", "--limit", "1") == "b ")
+        #expect(try keys("--reverse", "--after", "b") == "ab a ")
+        #expect(try keys("--prefix", "a", "--reverse") == "ab a ")
+        #expect(try keys("--prefix", "\u{10FFFF}").count == 2)
+        #expect(try kv("list", "--reverse").exitCode == 2, "no bucket is named")
+    }
+
+    @Test func `keys of every type are written as they are read`() throws {
+        let id = UUID()
+        try write { tx in
+            try tx.set(1, for: UInt64.max, in: Bucket<UInt64, Int>("unsigned"))
+            try tx.set(1, for: true, in: Bucket<Bool, Int>("bool"))
+            try tx.set(1, for: id, in: Bucket<UUID, Int>("uuid"))
+            try tx.set(
+                1, for: Date(timeIntervalSinceReferenceDate: 0.5), in: Bucket<Date, Int>("date"))
+            try tx.set(
+                1, for: CompositeKey("a", 1), in: Bucket<CompositeKey<String, Int>, Int>("pairs"))
+        }
+        for (bucket, key) in [
+            ("unsigned", "18446744073709551615"), ("bool", "true"), ("uuid", id.uuidString),
+            ("date", "0.5"), ("pairs", "hex:6100018000000000000001"),
+        ] {
+            #expect(try kv("list", bucket, "--keys-only").text == "\(key)\n")
+            #expect(try kv("get", bucket, key).text == "1\n")
+            #expect(try kv("get", bucket, "wrong").exitCode == 2)
+        }
+    }
+
+    @Test func `an entry that has expired is not there, and put gives the lifetime`() throws {
+        let bucket = Bucket<String, Int>("b", lifetime: .seconds(3600))
+        try write { tx in
+            try tx.set(1, for: "old", in: bucket, expiring: .at(.distantPast))
+            try tx.set(2, for: "new", in: bucket)
+        }
+        #expect(try kv("get", "b", "old").exitCode == 10)
+        #expect(try kv("delete", "b", "old").exitCode == 10)
+        #expect(try kv("list", "b").text == "new\t2\n")
+        #expect(try kv("count", "b").text == "1\n")
+        #expect(try kv("put", "b", "put", "int:3").exitCode == 0)
+        #expect(try kv("incr", "b", "new", "--by", "40").exitCode == 0)
+        let store = try Store(path: path, key: .numbered(1), mode: .mustExist)
+        #expect(try store.get("new", in: bucket) == 42)
+        for key in ["put", "new"] {
+            let life = try #require(try store.remainingLifetime(of: key, in: bucket))
+            #expect(life != .unlimited, "\(key)")
+        }
+        try store.close()
+    }
+
+    @Test func `incr counts, and refuses what is no number or too large`() throws {
+        #expect(try kv("incr", "none", "k").exitCode == 10)
+        #expect(try kv("put", "b", "k", "int:1").exitCode == 0)
+        let output = try kv("incr", "b", "k", "--json")
+        #expect(output.text == "{\"bucket\":\"b\",\"schema\":1,\"value\":2}\n")
+        #expect(try kv("incr", "b", "new", "--by=-5").exitCode == 0)
+        #expect(try kv("list", "b").text == "k\t2\nnew\t-5\n")
+        #expect(try kv("incr", "b", "k", "--by", "9223372036854775807").exitCode == 25)
+        #expect(try kv("put", "b", "text", "x").exitCode == 0)
+        #expect(try kv("incr", "b", "text").exitCode == 25)
+        #expect(try kv("get", "b", "k").text == "2\n")
+    }
+
+    @Test func `put keeps to the codec of the bucket`() throws {
+        try write { tx in
+            try tx.set(["a"], for: "k", in: Bucket<String, [String]>("json"))
+            let codec = BucketCodec<Data>(name: "mine") {
+                $0
+            } decode: {
+                $0
+            }
+            try tx.set(Data([1]), for: "k", in: Bucket<String, Data>("own", codec: codec))
+        }
+        #expect(try kv("put", "json", "k", "[\"b\"").exitCode == 25)
+        #expect(try kv("put", "json", "k", "int:1").exitCode == 25)
+        #expect(try kv("put", "json", "k", "[\"b\"]").exitCode == 0)
+        #expect(try get("k", Bucket<String, [String]>("json")) == ["b"])
+        #expect(try kv("put", "own", "k", "text").exitCode == 25)
+        #expect(try kv("put", "own", "k", "hex:02").exitCode == 0)
+    }
+
+    @Test func `buckets are listed with their types, and dropped`() throws {
+        try write { tx in
+            try tx.set("value", for: "key", in: Bucket<String, String>("b", lifetime: .seconds(90)))
+        }
+        #expect(try kv("buckets").text == "b\ttext\tsql\t1\t8\n")
+        let line = try kv("buckets", "--json").text
+        #expect(line.contains("\"lifetimeSeconds\":90") && line.contains("\"keyType\":\"text\""))
+        #expect(try kv("drop", "b").exitCode == 0)
+        #expect(try kv("drop", "b").exitCode == 10)
+        #expect(try kv("buckets").text == "")
+    }
+
     @Test func `a missing key or bucket is exit code 10, and asking makes nothing`() throws {
         for verb in [
             ["get", "none", "k"], ["delete", "none", "k"], ["count", "none"], ["list", "none"],

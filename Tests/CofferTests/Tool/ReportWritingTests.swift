@@ -78,8 +78,16 @@ import Testing
                 { try count("bucket:b") == 1 }
             ),
             (
+                ["kv", "incr"], [path, "b", "n"] + key,
+                { try count("bucket:b") == 2 }
+            ),
+            (
                 ["kv", "delete"], [path, "b", "k"] + key,
-                { try count("bucket:b") == 0 }
+                { try count("bucket:b") == 1 }
+            ),
+            (
+                ["kv", "drop"], [path, "b"] + key,
+                { try count("coffer:buckets") == 0 }
             ),
             (["backup"], [path, out("backup.db")] + key, { isThere("backup.db") }),
             (["upgrade"], [path, out("upgraded.db")] + key, { isThere("upgraded.db") }),
@@ -123,7 +131,7 @@ import Testing
         let root = try #require(dump["command"] as? [String: Any])
         let others = [
             "status", "verify", "tables", "schema", "shell-key", "doctor", "help", "get", "list",
-            "count",
+            "count", "buckets",
         ]
         let tried = deeds.compactMap(\.verb.last) + others
         #expect(Self.names(below: root).count > 15)
