@@ -134,6 +134,12 @@ enum Examination {
         }
     }
 
+    /// Permissions as chmod(1) takes them: three digits or four.
+    private static func octal(_ mode: UInt32) -> String {
+        let digits = String(mode, radix: 8)
+        return String(repeating: "0", count: max(0, 3 - digits.count)) + digits
+    }
+
     static func permissions(
         _ name: String, _ path: String, mask: UInt32, _ remedy: String
     ) -> Check {
@@ -141,7 +147,7 @@ enum Examination {
         guard let mode = (facts?[.posixPermissions] as? NSNumber)?.uint32Value else {
             return Check(name: name, state: .warning, message: "its permissions cannot be read")
         }
-        let text = "mode \(String(mode, radix: 8))"
+        let text = "mode \(octal(mode))"
         return mode & mask == 0
             ? Check(name: name, state: .good, message: text)
             : Check(

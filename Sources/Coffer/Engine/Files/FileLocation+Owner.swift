@@ -67,7 +67,8 @@ extension FileLocation {
     /// The owner of a file and its mode, in parentheses for a message; empty if there is no file.
     private static func permissions(_ path: String) -> String {
         guard let found = try? information(path) else { return "" }
-        let mode = String(found.st_mode & 0o7777, radix: 8)
+        let digits = String(found.st_mode & 0o7777, radix: 8)
+        let mode = String(repeating: "0", count: max(0, 3 - digits.count)) + digits
         return " (it belongs to \(name(ofUser: found.st_uid)), mode \(mode))"
     }
 

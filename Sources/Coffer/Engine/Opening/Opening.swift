@@ -211,7 +211,9 @@ struct Opening {
     /// - Throws: `.truncated` for an empty file; `.notAStore` for one of fewer than 512 bytes;
     ///   `.unsupported` for a plaintext header; `.notEncrypted` for a plaintext database.
     func readSalt(_ handle: Handle) throws(StoreError) -> [UInt8] {
-        let byteCount = try handle.rawByteCount()
+        let countedByteCount = try handle.rawByteCount()
+        // SQLite takes a file of one byte for an empty one.
+        let byteCount = countedByteCount > 0 ? countedByteCount : file.companionByteCount("")
         guard byteCount > 0 else {
             throw StoreError(
                 .truncated, "\(file.path) is empty",
@@ -219,7 +221,9 @@ struct Opening {
         }
         guard let start = try handle.rawBytes(at: 0, count: FirstBytes.count) else {
             throw StoreError(
-                .notAStore, "\(file.path) has \(byteCount) bytes: less than one page",
+                .notAStore,
+                "\(file.path) has \(byteCount) byte\(byteCount == 1 ? "" : "s"): less than one "
+                    + "page",
                 hint: "It is not a store, or its end is missing: then restore it from a backup.")
         }
         guard !FirstBytes.hasPlaintextHeader(start) else {
