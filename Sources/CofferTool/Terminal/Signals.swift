@@ -117,7 +117,11 @@ enum Signals {
             return (state.cancel, state.restores, state.note, state.count == 0)
         }
         // Erases the progress bar, or the ^C that the terminal shows.
-        if Terminal.isInteractive { Terminal.writeRaw("\r\u{1b}[K") }
+        if Terminal.isInteractive {
+            Terminal.writeRaw("\r\u{1b}[K")
+        } else if isatty(STDERR_FILENO) != 0 {
+            Terminal.writeRaw("\n")
+        }
         if let cancel {
             Terminal.note("interrupted; cleaning up (interrupt again to end at once)")
             return cancel()

@@ -11,8 +11,11 @@ import Darwin
 ///
 /// Errors are lower case and have no full stop. The hint comes on its own line.
 enum Terminal {
-    /// Whether progress and colours make sense. `NO_COLOR`: <https://no-color.org>.
-    static let isInteractive = isatty(STDERR_FILENO) != 0
+    /// Whether messages go to a terminal that erases lines, so that progress makes sense. A
+    /// terminal without a type, or of the type `dumb`, does not.
+    static let isInteractive =
+        isatty(STDERR_FILENO) != 0
+        && getenv("TERM").map { !["", "dumb"].contains(String(cString: $0)) } == true
 
     static func fail(_ failure: Failure) {
         guard !messages.withLock({ $0?.setError(failure) != nil }) else { return }
@@ -109,9 +112,8 @@ enum Terminal {
         case blue = 34
     }
 
-    private static let isColoured =
-        isInteractive && getenv("NO_COLOR") == nil
-        && getenv("TERM").map { String(cString: $0) } != "dumb"
+    /// `NO_COLOR`: <https://no-color.org>.
+    private static let isColoured = isInteractive && getenv("NO_COLOR") == nil
 
     private static func painted(_ text: String, _ colour: Colour) -> String {
         isColoured ? "\u{1b}[1;\(colour.rawValue)m\(text)\u{1b}[0m" : text

@@ -61,12 +61,13 @@ import Testing
         """
 
     private func play(
-        _ arguments: [String], answers: String, noColor: Bool = false
+        _ arguments: [String], answers: String, noColor: Bool = false, type: String? = "xterm"
     ) throws -> String {
         let script = folder.path("player.py")
         try Data(Self.player.utf8).write(to: URL(filePath: script))
         let output = try Tool.runProgram(
-            ["env", noColor ? "NO_COLOR=1" : "-uNO_COLOR", "TERM=xterm"]
+            ["env", noColor ? "NO_COLOR=1" : "-uNO_COLOR"]
+                + [type.map { "TERM=\($0)" } ?? "-uTERM"]
                 + ["python3", script, answers, Tool.executable.path] + arguments)
         #expect(output.errorText.isEmpty)
         return output.text
@@ -146,6 +147,48 @@ import Testing
         let piped = try Tool.run(["verify", path, "--passphrase-stdin"], input: Data("two".utf8))
         #expect(piped.errorText.contains("error:"))
         #expect(!piped.errorText.contains("\u{1b}"))
+    }
+
+    @Test(arguments: ["dumb", "", nil])
+    func `a terminal that erases no line gets no bar, no colours and no carriage returns`(
+        type: String?
+    ) throws {
+        let store = try Store(
+            path: path, key: .passphrase("one"), configuration: .testing(profile: .sqlcipher3))
+        try store.write { tx in
+            try tx.execute("CREATE TABLE t AS SELECT zeroblob(900000) AS v")
+        }
+        try store.close()
+        for (answer, end) in [("one", "exit 0"), ("two", "exit 12"), ("^C", "exit 130")] {
+            let shown = try play(["verify", path], answers: answer, type: type)
+            #expect(shown.contains(end), "\(shown)")
+            #expect(!shown.contains("\u{1b}"), "\(shown)")
+            let unpaired = shown.replacing("\r\n", with: "")
+            #expect(!unpaired.unicodeScalars.contains("\r"), "\(shown.debugDescription)")
+        }
+    }
+
+    @Test func `the locale C alters no output`() throws {
+        let path = folder.path("größe.db")
+        let connection = try Connection(
+            path: path, key: .numbered(1), configuration: .testing(.delete))
+        try connection.execute("CREATE TABLE \"größe\"(\"maß\")")
+        try connection.execute("INSERT INTO \"größe\" VALUES ('Å – 🧪')")
+        connection.close()
+        for arguments in [
+            ["sql", path, "SELECT * FROM größe"], ["status", path, "--json"], ["verify", path],
+            ["sql", path, "SELECT ü"], ["import", path, "größe.csv", "--table", "größe"],
+        ] {
+            let outputs = try ["C", "C.UTF-8"].map { locale in
+                try Tool.run(
+                    arguments + ["--raw-key-fd", "3"], descriptors: [3: Tool.key(1)],
+                    environment: ["LC_ALL": locale])
+            }
+            #expect(outputs[0].exitCode == outputs[1].exitCode)
+            #expect(outputs[0].text == outputs[1].text)
+            #expect(outputs[0].errorText == outputs[1].errorText)
+            #expect(!outputs[0].stdout.isEmpty || !outputs[0].stderr.isEmpty)
+        }
     }
 
     @Test func `NO_COLOR is obeyed`() throws {
