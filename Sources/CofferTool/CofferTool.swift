@@ -86,7 +86,7 @@ enum Main {
             try SecretInArguments.refuse(arguments)
             try RawArguments.requireUTF8()
             try UnknownVerb.refuse(arguments)
-            var command = try CofferTool.parseAsRoot(arguments)
+            var command = try parse(arguments)
             if (command as? any ChangingVerb)?.isChanging == true { Hardening.outliveReaders() }
             if !isHardened { Terminal.warn("core dumps could not be forbidden") }
             if var asynchronous = command as? any AsyncParsableCommand {
@@ -99,6 +99,21 @@ enum Main {
             let code = report(error)
             Terminal.writeMessages()
             exit(code)
+        }
+    }
+
+    /// - Throws: The parser's errors, and those of the verb's own checks. An option that does not
+    ///   exist comes before the latter.
+    private static func parse(_ arguments: [String]) throws -> any ParsableCommand {
+        do {
+            return try CofferTool.parseAsRoot(arguments)
+        } catch {
+            if !CofferTool.exitCode(for: error).isSuccess,
+                !CofferTool.message(for: error).hasPrefix("Unknown option")
+            {
+                try UnknownOption.refuse(arguments)
+            }
+            throw error
         }
     }
 
