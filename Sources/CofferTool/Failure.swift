@@ -22,10 +22,9 @@ struct Failure: Encodable {
         if let error = error as? StoreError {
             status = ExitStatus(error)
             reason = "\(error.code)"
-            message =
-                error.code == .cancelled
-                ? "interrupted" : ToolWords.message(Self.message(of: error))
-            hint = error.hint.flatMap(ToolWords.hint)
+            message = Self.naming(error, ToolWords.message(Self.message(of: error)))
+            let hint = error.hint.flatMap(ToolWords.hint)
+            self.hint = status == .damaged ? Remedy.hint(hint, RunFiles.remedy) : hint
             pages = error.pages
         } else {
             let error = Self.toolError(error)
@@ -47,6 +46,17 @@ struct Failure: Encodable {
         }
     }
 
+    /// The message with the path of the file, where the library's message has none.
+    private static func naming(_ error: StoreError, _ message: String) -> String {
+        switch error.code {
+        case .cancelled: "interrupted"
+        case .damaged, .truncated: RunFiles.namingStore(message)
+        case .full: RunFiles.namingGrowing(message)
+        case .io: RunFiles.namingAll(message)
+        default: message
+        }
+    }
+
     private static func message(of error: StoreError) -> String {
         var message = error.message
         if let table = error.table {
@@ -54,7 +64,9 @@ struct Failure: Encodable {
         }
         if !error.pages.isEmpty {
             message += error.pages.count == 1 ? " (page " : " (pages "
-            message += PageRuns.text(of: error.pages) + ")"
+            message += PageRuns.text(of: error.pages)
+            // The library stops at that many.
+            message += error.pages.count == 16 ? ", perhaps more)" : ")"
         }
         return message
     }

@@ -263,8 +263,7 @@ struct Rekey: ~Copyable {
         if !damaged.isEmpty {
             return StoreError(
                 .damaged, "\(kept): pages fail authentication",
-                hint: "Copy what can be read into a new store, or restore a backup.", pages: damaged
-            )
+                hint: "Restore the file from a backup.", pages: damaged)
         }
         if let free = file.freeByteCount(), free < byteCount {
             return StoreError(
@@ -406,7 +405,8 @@ extension Connection {
         throw StoreError(
             .damaged,
             "the key of \(open.file.path) was changed, and pages fail authentication under it",
-            hint: "Keep the new key. Rows on other pages can be read; verify lists what is lost.",
+            hint: "Keep the new key: with it Store.salvage saves the rows of other pages, and "
+                + "verify lists what is lost.",
             pages: damaged)
     }
 

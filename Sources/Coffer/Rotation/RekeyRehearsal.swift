@@ -35,7 +35,7 @@ package struct RekeyRehearsal {
     package let isWritable: Bool
     /// Whether the file has no other name (hard link).
     package let hasOneName: Bool
-    /// The first pages, at most 16, that fail authentication and have no newer content in the WAL.
+    /// All pages that fail authentication and have no newer content in the WAL.
     package let damagedPages: [Int]
     /// Whether pages at the end of the file are missing.
     package let isCutShort: Bool
@@ -93,7 +93,7 @@ package struct RekeyRehearsal {
         let pages = RawPages(handle, key: found.key, profile: profile)
         oldPageCount =
             isChanged && !log.pages.isEmpty ? try pages.foreignCount(of: pageCount) : 0
-        damagedPages = try pages.damaged(maximumCount: 16, of: pageCount, except: log.pages)
+        damagedPages = try pages.damaged(maximumCount: .max, of: pageCount, except: log.pages)
         isCutShort = (filePageCount + 1..<max(filePageCount, pageCount) + 1).contains { number in
             number != pages.lockPage && !log.pages.contains(number)
         }

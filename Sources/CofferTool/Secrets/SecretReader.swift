@@ -15,7 +15,8 @@ enum SecretReader {
 
     /// Reads the key of an existing store.
     static func current(_ source: SecretSource, for path: String) throws -> StoreKey {
-        try read(source, prompts: ["Passphrase for \(path): "])
+        RunFiles.opens(path)
+        return try read(source, prompts: ["Passphrase for \(path): "])
     }
 
     /// Reads the first or next key of a store, which a person types twice on a terminal.

@@ -9,7 +9,7 @@ enum ToolWords {
         ("Store.upgrade, or with `coffer upgrade`", "coffer upgrade"),
         ("Store.upgrade, or `coffer upgrade`", "coffer upgrade"),
         ("Store.upgrade", "coffer upgrade"),
-        ("Store.encrypt", "coffer encrypt"),
+        ("Store.encrypt", "coffer encrypt"), ("Store.salvage", "coffer salvage"),
         ("backup(to:key:)", "coffer backup"),
         ("or raise busyTimeout", "or wait longer with --busy-timeout"),
         (

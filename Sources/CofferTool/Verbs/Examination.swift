@@ -102,7 +102,7 @@ enum Examination {
         case .blank where status.walByteCount + status.journalByteCount > 0:
             "its first page is blank, but the WAL or journal may contain it: run coffer status "
                 + "with the key"
-        case .blank: "blank, which is damage: restore it from a backup"
+        case .blank: "blank, which is damage: " + Remedy.ofDamage(to: status.path)
         case .empty, .notAStore, .encrypted: nil
         }
     }

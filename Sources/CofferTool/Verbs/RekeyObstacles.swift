@@ -62,7 +62,7 @@ struct RekeyObstacles: Report {
         }
         if found.isCutShort { obstacles.append((.damaged, "the end of the file is missing")) }
         if !found.damagedPages.isEmpty {
-            let pages = found.damagedPages.map(String.init).joined(separator: ", ")
+            let pages = PageRuns.text(of: found.damagedPages)
             obstacles.append((.damaged, "pages fail authentication: \(pages)"))
         }
         // A key that was changed earlier needs neither the lock nor the space.
@@ -85,6 +85,9 @@ struct RekeyObstacles: Report {
 
     private static func notes(_ found: RekeyRehearsal, _ locks: LockHolders) -> [String] {
         var notes: [String] = []
+        if found.isCutShort || !found.damagedPages.isEmpty {
+            notes.append("damaged: \(Remedy.ofDamage(to: found.path))")
+        }
         if let reader = locks.reader, found.journalMode == .wal {
             notes.append(
                 "process \(reader) is reading: until it ends, the main file without its WAL "

@@ -144,7 +144,7 @@ struct StatusReport: Report {
         case .blank where walByteCount + journalByteCount > 0:
             "its first page is blank, but the WAL or journal may contain it: run status with the "
                 + "key"
-        case .blank: "blank, which is damage: restore it from a backup"
+        case .blank: "blank, which is damage: " + Remedy.ofDamage(to: "\(path)")
         case .plaintext: "plaintext SQLite database: not encrypted"
         case .plaintextHeader:
             "encrypted by SQLCipher 4 behind a plaintext header: no verb opens it"

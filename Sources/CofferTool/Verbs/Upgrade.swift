@@ -36,6 +36,10 @@ struct Upgrade: AsyncParsableCommand, ChangingVerb {
         var configuration = copy.store.configuration
         configuration.profile = profile.profile?.profile
         let key = KeyHolder(try SecretReader.current(source, for: copy.store.path))
+        // Only a file of a profile can be a store that these verbs open.
+        RunFiles.remedy(
+            "restore the file from a backup, or, if SQLCipher 3 or 4 made it, "
+                + Remedy.savingRows(of: copy.store.path))
         let hasNewKey = newPrompt || newSource != .prompt
         let newKey = KeyHolder(
             hasNewKey ? try SecretReader.new(newSource, for: copy.newPath) : nil)

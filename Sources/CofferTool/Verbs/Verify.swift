@@ -52,7 +52,8 @@ struct Verify: AsyncParsableCommand {
                 Terminal.fail(
                     Failure(
                         ToolError(
-                            .damaged, "\(store.path) is damaged: restore it from a backup",
+                            .damaged,
+                            "\(store.path) is damaged: " + Remedy.ofDamage(to: store.path),
                             hint: "Without --quiet, verify says what is damaged.")))
             }
             throw ExitCode(ExitStatus.damaged.rawValue)
@@ -154,8 +155,9 @@ struct VerifyResult: Report {
             ("store", "\(path)"), ("pages", "\(pageCount) of \(pageCountTotal) checked"),
             ("WAL", "\(frameCount) committed frames checked"),
             ("structure", structure),
-            ("result", isGood ? soundness : "DAMAGED: restore from a backup"),
+            ("result", isGood ? soundness : "DAMAGED"),
         ]
+        if !isGood { lines.append(("next step", Remedy.ofDamage(to: "\(path)"))) }
         if isCheckpointOwed {
             let text = "owed: \(stalePageCount) pages are current only in the WAL, so copy it too"
             lines.append(("checkpoint", text))
@@ -169,7 +171,17 @@ struct VerifyResult: Report {
             let text = "\(surplusByteCount) bytes that do not belong to the store; rekey needs a "
             lines.append(("after the end", text + "copy made by backup, which leaves them out"))
         }
-        lines += problems.map { ("problem", $0) }
+        lines += Self.lines(of: problems)
         return lines
     }
+
+    /// A line for each line of the problems, and the number of those that are left out.
+    private static func lines(of problems: [String]) -> [(label: String, value: String)] {
+        let all = problems.flatMap { $0.split(separator: "\n") }
+        let rest = all.dropFirst(maximumProblemCount).count
+        return all.prefix(maximumProblemCount).map { ("problem", String($0)) }
+            + (rest > 0 ? [("problems", "\(rest) more, which --json lists")] : [])
+    }
+
+    private static let maximumProblemCount = 20
 }

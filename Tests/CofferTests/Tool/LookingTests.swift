@@ -157,6 +157,7 @@ import Testing
             "sql", mount + "/store.db", under: onFullDisk("store.db store.db-wal"))
         #expect(output.exitCode == 17, "\(output.errorText)")
         #expect(output.errorText.contains("No space left"))
+        #expect(output.errorText.contains(mount + "/store.db: the disk is full"))
     }
 
     @Test(.onSmallDisk, arguments: journalModes)

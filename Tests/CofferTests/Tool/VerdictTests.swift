@@ -54,7 +54,7 @@ import Testing
         let quiet = try coffer("verify", path, "--quiet")
         #expect(quiet.exitCode == 14)
         #expect(quiet.stdout.isEmpty)
-        #expect(quiet.errorText.contains("is damaged"))
+        #expect(quiet.errorText.contains("is damaged: restore a backup with coffer restore"))
         let json = try coffer("verify", path, "--quiet", "--json")
         #expect(json.stderr.isEmpty && json.exitCode == 14)
     }

@@ -113,7 +113,11 @@ private struct Meaning {
             hint = "Free some space and try again; what failed was undone."
         case SQLITE_IOERR:
             self.code = systemError == Meaning.noSpace ? .full : .io
-            hint = systemError == 0 ? nil : "The system said: \(systemErrorText(systemError))."
+            let said = "The system said: \(systemErrorText(systemError))."
+            hint = systemError == 0 ? nil : said
+            guard systemError == Meaning.noSpace else { break }
+            message = "the disk is full"
+            hint = "Free some space and try again. " + said
         case SQLITE_ABORT:
             self.code = .rolledBack
         case SQLITE_READONLY, SQLITE_PERM:
