@@ -59,10 +59,16 @@ struct CofferTool: AsyncParsableCommand {
 protocol ChangingVerb: SendableMetatype {
     /// Whether it changes or creates anything with these options.
     var isChanging: Bool { get }
+    /// The file that it makes.
+    var madePath: String? { get }
+    /// What an interruption leaves once the work has begun, and the next step: part of a sentence.
+    var interruption: String { get }
 }
 
 extension ChangingVerb {
     var isChanging: Bool { true }
+    var madePath: String? { nil }
+    var interruption: String { Interruption.committedOrNot }
 }
 
 @main
@@ -83,11 +89,16 @@ enum Main {
             if arguments.prefix(while: { $0 != "--" }).contains("--json") {
                 Terminal.collectMessages()
             }
+            Signals.install()
             try SecretInArguments.refuse(arguments)
             try RawArguments.requireUTF8()
             try UnknownVerb.refuse(arguments)
             var command = try parse(arguments)
-            if (command as? any ChangingVerb)?.isChanging == true { Hardening.outliveReaders() }
+            if let verb = command as? any ChangingVerb, verb.isChanging {
+                Hardening.outliveReaders()
+                RunFiles.makes(verb.madePath)
+                Signals.willChange(verb.interruption)
+            }
             if !isHardened { Terminal.warn("core dumps could not be forbidden") }
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()
@@ -131,7 +142,10 @@ enum Main {
     }
 
     private static func say(_ error: any Error) -> Int32 {
-        let failure = Failure(error)
+        // An interrupted verb that got as far as to report it has undone its work.
+        let failure = Failure(
+            error,
+            otherwise: "N" + Interruption.nothingChanged.dropFirst() + ".")
         Terminal.fail(failure)
         return failure.exitCode
     }

@@ -18,20 +18,26 @@ struct Failure: Encodable {
         case code, exitCode, reason, message, hint, pages
     }
 
-    init(_ error: any Error) {
+    /// - Parameter otherwise: The hint of an interruption that has none.
+    init(_ error: any Error, otherwise: String? = nil) {
         if let error = error as? StoreError {
             status = ExitStatus(error)
             reason = "\(error.code)"
             message = Self.naming(error, ToolWords.message(Self.message(of: error)))
             let hint = error.hint.flatMap(ToolWords.hint)
-            self.hint = status == .damaged ? Remedy.hint(hint, RunFiles.remedy) : hint
+            self.hint =
+                switch status {
+                case .damaged: Remedy.hint(hint, RunFiles.remedy)
+                case .interrupted: hint ?? otherwise
+                default: hint
+                }
             pages = error.pages
         } else {
             let error = Self.toolError(error)
             status = error.status
             reason = "\(error.status)"
             message = error.message
-            hint = error.hint
+            hint = error.hint ?? (error.status == .interrupted ? otherwise : nil)
             pages = []
         }
         code = "\(status)"

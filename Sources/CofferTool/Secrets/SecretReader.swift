@@ -26,10 +26,7 @@ enum SecretReader {
     }
 
     private static func read(_ source: SecretSource, prompts: [String]) throws -> StoreKey {
-        // Handles signals only after reading, so that a command that fetches the secret can be
-        // interrupted in the usual way.
-        defer { Signals.install() }
-        return try StoreKey(
+        let key = try StoreKey(
             isPassphrase: !source.isRawKey, maximumByteCount: maximumByteCount
         ) { bytes in
             let count = try read(source, prompts, into: bytes)
@@ -43,6 +40,8 @@ enum SecretReader {
             }
             return stripped
         }
+        Signals.workBegins()
+        return key
     }
 
     private static func read(

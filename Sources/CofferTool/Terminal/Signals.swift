@@ -1,3 +1,4 @@
+import CTool
 import Foundation
 import Synchronization
 import SystemPackage
@@ -21,8 +22,10 @@ enum Signals {
         var takeInterrupt: (@Sendable () -> Void)?
         /// Restore the terminal before the process ends, the last one first.
         var restores: [@Sendable () -> Void] = []
-        /// A further message for when the process ends.
-        var note: String?
+        /// What the end of the process leaves, and the next step.
+        var note = Interruption.nothingChanged
+        /// What it will leave once the work has begun.
+        var workNote: String?
         var isInstalled = false
         /// How many signals came.
         var count = 0
@@ -30,8 +33,9 @@ enum Signals {
 
     private static let state = Mutex(State())
 
-    /// Handles signals from now on. `SecretReader` calls it after reading a secret, so that a
-    /// command that fetches the first one can be interrupted in the usual way.
+    /// Handles signals from now on. `Main` calls it first, so that each signal has the exit code
+    /// 130 and, with `--json`, an object. A command that fetches a secret gets the system's own
+    /// handling.
     static func install() {
         let wasInstalled = state.withLock { state in
             defer { state.isInstalled = true }
@@ -47,6 +51,8 @@ enum Signals {
         // A pipe loses no signal, whenever the thread reads it. Of the necessary steps, a handler
         // may only write: https://man7.org/linux/man-pages/man7/signal-safety.7.html
         for number in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
+            // nohup(1) has it ignored, so that the run outlives its terminal.
+            if number == SIGHUP, coffer_ignores_signal(number) != 0 { continue }
             signal(number) { number in
                 var byte = UInt8(truncatingIfNeeded: number)
                 _ = write(signalPipe, &byte, 1)
@@ -83,9 +89,21 @@ enum Signals {
         return try work()
     }
 
-    /// Sets the message for when a signal ends the process.
+    /// Sets what the end of the process leaves, and the next step: part of a sentence.
     static func note(_ note: String) {
         state.withLock { $0.note = note }
+    }
+
+    /// Sets the note for when `workBegins()` is called.
+    static func willChange(_ note: String) {
+        state.withLock { $0.workNote = note }
+    }
+
+    /// Called when something may be changed from now on: once the secret is read.
+    static func workBegins() {
+        state.withLock { state in
+            if let note = state.workNote { (state.note, state.workNote) = (note, nil) }
+        }
     }
 
     /// Runs work that has changed the terminal, and then restores the terminal.
@@ -127,7 +145,7 @@ enum Signals {
             return cancel()
         }
         for restore in restores.reversed() { restore() }
-        let end = "interrupted" + (note.map { "; \($0)" } ?? "")
+        let end = "interrupted; \(note)"
         if !Terminal.isJSON { Terminal.note(end) }
         let mayEnd = Terminal.writeMessages(
             endingWith: Failure(ToolError(.interrupted, end)))

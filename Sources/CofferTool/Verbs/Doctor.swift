@@ -39,6 +39,7 @@ struct Doctor: AsyncParsableCommand {
     }
 
     func run() async throws {
+        Signals.note("run the same command again")
         var checks = Examination.machine()
         if let path {
             var isFolder: ObjCBool = false

@@ -37,6 +37,7 @@ struct KeyGen: AsyncParsableCommand, ChangingVerb {
     }
 
     func run() async throws {
+        Signals.workBegins()
         let file = try OutputFile(path)
         do {
             try RawKeyText.withRandomDigits { digits in try file.descriptor.writeAll(digits) }

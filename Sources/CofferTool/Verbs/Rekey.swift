@@ -103,7 +103,6 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
     func run() async throws {
         let newSource = try newSecret.source(apartFrom: secret.source(), hasVariables: true)
         guard !dryRun else { return try rehearse(newSource) }
-        Signals.note("nothing was changed")
         let typing = try newSource == .prompt && secret.source() == .prompt ? HiddenTyping() : nil
         let key = try store.key(secret)
         let opened: Store
@@ -156,8 +155,7 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         let start = ContinuousClock.now
         let report: RekeyReport
         do {
-            Signals.note(
-                "one of the two keys opens every row: coffer status --prompt tells which")
+            Signals.note("one of the two keys opens every row: run the same command again")
             report = try await opened.changeKey(to: newKey.takeOne())
             Signals.note(Self.finishing)
         } catch {

@@ -1,0 +1,94 @@
+import Foundation
+
+/// What an interruption leaves of each verb that changes something, once its work has begun, and
+/// the next step: part of a sentence.
+///
+/// The next step takes the secrets of the command that was interrupted, whatever their source.
+enum Interruption {
+    static let nothingChanged = "nothing was changed: run the same command again"
+
+    static func ofCopy(_ path: String?) -> String {
+        guard let path else { return nothingChanged }
+        return "\(path) is complete or absent: run the same command again if it is absent"
+    }
+
+    /// For a change that must not be made twice.
+    static let committedOrNot =
+        "the change was made as a whole or not at all: look which, before you run it again"
+}
+
+extension Init {
+    var madePath: String? { store.path }
+    var interruption: String { Interruption.ofCopy(madePath) }
+}
+
+extension KeyGen {
+    var madePath: String? { path }
+    var interruption: String { Interruption.ofCopy(madePath) }
+}
+
+extension Backup {
+    /// A copy for standard output is made in the folder for temporary files.
+    var madePath: String? {
+        copy.newPath == "-" ? FileManager.default.temporaryDirectory.path : copy.newPath
+    }
+    var interruption: String {
+        copy.newPath == "-"
+            ? "standard output has no whole copy: run the same command again"
+            : Interruption.ofCopy(madePath)
+    }
+}
+
+extension Upgrade {
+    var madePath: String? { copy.newPath }
+    var interruption: String { Interruption.ofCopy(madePath) }
+}
+
+extension Encrypt {
+    var madePath: String? { copy.newPath }
+    var interruption: String { Interruption.ofCopy(madePath) }
+}
+
+extension Decrypt {
+    var madePath: String? { copy.newPath }
+    var interruption: String { Interruption.ofCopy(madePath) }
+}
+
+extension Salvage {
+    var madePath: String? { copy.newPath }
+    var interruption: String { Interruption.ofCopy(madePath) }
+}
+
+extension Export {
+    var madePath: String? { output }
+    var interruption: String { Interruption.ofCopy(madePath) }
+}
+
+extension Restore {
+    var madePath: String? { store.path }
+    var interruption: String {
+        "\(store.path) is the old store or the backup: run the same command again"
+    }
+}
+
+extension Rekey {
+    /// It says later what has begun.
+    var interruption: String { Interruption.nothingChanged }
+}
+
+extension Compact {
+    var interruption: String {
+        "the store has the same rows, in the old pages or in the new ones: run the same command "
+            + "again"
+    }
+}
+
+extension Checkpoint {
+    var interruption: String { "no content is lost: run the same command again" }
+}
+
+extension JournalMode {
+    var interruption: String {
+        "the mode is the old or the new one, and no content is lost: run the same command again"
+    }
+}
