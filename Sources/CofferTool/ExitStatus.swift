@@ -19,7 +19,8 @@ enum ExitStatus: Int32, CaseIterable {
     case damaged = 14
     /// This engine does not open the file's format.
     case unsupportedFormat = 16
-    /// The disk is full, too many files are open, or reading or writing failed.
+    /// The disk is full, too many files are open, this user may not read the file, or reading or
+    /// writing failed.
     case io = 17
     /// The change is made, but not complete: run the same command again. 3, 13, 15 and 20 are
     /// reserved for a keyring.
@@ -74,7 +75,7 @@ enum ExitStatus: Int32, CaseIterable {
         case .wrongKey: "wrong passphrase or key"
         case .damaged: "damaged or tampered"
         case .unsupportedFormat: "format that this engine does not open"
-        case .io: "disk full or I/O error"
+        case .io: "disk full, unreadable file or I/O error"
         case .unfinished: "changed, but not completely: run the same command again"
         case .secretSource: "the secret cannot be obtained"
         case .notWritable: "must be writable, but this user cannot write it"

@@ -22,19 +22,31 @@ enum ToolWords {
         ("a CipherProfile", "the store's own profile"),
         (
             "set Configuration.journalMode and open the file again",
-            "a store keeps the mode that it was made with"
+            "coffer journal-mode changes it"
         ),
         (
             "; nest the write of another Store in this one's body, or use attach(_:as:key:) of a "
-                + "Connection", ""
+                + "Connection", copying
         ),
-        ("; use attach(_:as:key:) and detach", ""),
+        ("; use attach(_:as:key:) and detach", copying),
+        (
+            "Run one statement at a time.",
+            "coffer sql runs several as a script: with --file PATH, or with --file - from "
+                + "standard input."
+        ),
+        (
+            "or open it for reading only",
+            "or copy it to another folder with coffer backup, which only reads it"
+        ),
         ("; use the store's Configuration", ""),
         ("; use savepoint { }", ""),
         ("; return to commit and throw to roll back", ""),
         ("Use store.write { }", "Add --write to allow it"),
         (".portable files", "files made with --profile portable"),
     ]
+
+    private static let copying =
+        "; coffer export and coffer import copy tables from one store to another"
 
     static func message(_ text: String) -> String {
         words.reduce(text) { $0.replacing($1.0, with: $1.1) }

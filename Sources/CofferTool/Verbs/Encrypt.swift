@@ -26,6 +26,7 @@ struct Encrypt: AsyncParsableCommand, ChangingVerb {
 
     func run() async throws {
         try copy.requireFree()
+        try profile.requireUsable()
         let format = try StoreFileStatus(path: copy.store.path).format
         guard format == .plaintext else {
             throw ToolError(

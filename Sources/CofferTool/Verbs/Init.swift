@@ -47,6 +47,7 @@ struct Init: AsyncParsableCommand, ChangingVerb {
 
     func run() async throws {
         try NewFile.requireFree(store.path)
+        try profile.requireUsable()
         var configuration = store.configuration
         configuration.profile = profile.profile?.profile
         configuration.journalMode = journalMode.mode

@@ -1,6 +1,12 @@
 import ArgumentParser
 import Coffer
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// `coffer restore`
 struct Restore: AsyncParsableCommand, ChangingVerb {
     static let configuration = CommandConfiguration(
@@ -34,13 +40,29 @@ struct Restore: AsyncParsableCommand, ChangingVerb {
     func run() async throws {
         let source = try secret.source()
         _ = try StoreFileStatus(path: backup)
+        guard !isSameFile else {
+            throw ToolError(
+                .usage, "the backup and the store are the same file",
+                hint: "Name the backup first, then the store in whose place it is put.")
+        }
         let key = KeyHolder(try SecretReader.current(source, for: backup))
+        RunFiles.remedy("take another backup, or " + Remedy.savingRows(of: backup))
         let report = try await output.copying("restore") { [self] progress in
             try await Store.restore(
                 from: backup, key: try key.takeOne(), to: store.path,
                 configuration: store.configuration, progress: progress)
         }
         output.printDone(RestoreResult(self, report))
+    }
+}
+
+extension Restore {
+    /// Whether both names lead to one file.
+    private var isSameFile: Bool {
+        var first = stat()
+        var second = stat()
+        return stat(backup, &first) == 0 && stat(store.path, &second) == 0
+            && first.st_dev == second.st_dev && first.st_ino == second.st_ino
     }
 }
 

@@ -88,6 +88,17 @@ struct ProfileOption: ParsableArguments {
             valueName: "name"),
         completion: .list(ProfileName.allCases.map(\.rawValue)))
     var profile: ProfileName?
+
+    /// Refuses a layout that this engine cannot make, before anybody types a passphrase.
+    ///
+    /// - Throws: `ToolError` `.unsupportedFormat`.
+    func requireUsable() throws {
+        guard profile == .sqlcipher4, try Engine.capabilities.cipherMajorVersion < 4 else { return }
+        throw ToolError(
+            .unsupportedFormat, "this engine does not make files of the profile sqlcipher4",
+            hint: "It is SQLCipher \(try Engine.capabilities.cipherVersion). Use --profile "
+                + "portable, which both engines read, or a build with SQLCipher 4.")
+    }
 }
 
 /// The profiles, with the names from the documentation.

@@ -30,6 +30,7 @@ struct Upgrade: AsyncParsableCommand, ChangingVerb {
 
     func run() async throws {
         try copy.requireFree()
+        try profile.requireUsable()
         let source = try secret.source()
         let newSource = try newSecret.source(apartFrom: source)
         _ = try StoreFileStatus(path: copy.store.path)

@@ -80,6 +80,7 @@ import Testing
         let newer = try coffer("init", "--profile", "sqlcipher4")
         #expect(newer.exitCode == 16)
         #expect(newer.errorText.contains("SQLCipher 4"))
+        #expect(!newer.errorText.contains("store.db"), "it does not exist: \(newer.errorText)")
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
