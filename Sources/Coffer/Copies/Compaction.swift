@@ -31,7 +31,7 @@ struct Compaction {
         _ = try? writer.cutWAL()
         for left in UnfinishedFile.all(of: file.location) { left.removeIfLeft() }
         let old = try StoreSize(of: writer.current(), file.location)
-        try requireRoom(for: old, file.location)
+        try requireRoom(for: old, in: writer.current().journalMode(), file.location)
         let result = try replace(writer, in: file)
         // While a read needs old pages, they stay. The new ones are safe in the WAL.
         let isCut = (try? writer.cutWAL()) ?? false
@@ -44,11 +44,13 @@ struct Compaction {
     ///
     /// - Throws: `.full` if the disk has no room; `.io` if the copy or the log would exceed the
     ///   largest file that this process may write.
-    private func requireRoom(for store: StoreSize, _ file: FileLocation) throws(StoreError) {
+    private func requireRoom(
+        for store: StoreSize, in mode: Configuration.JournalMode, _ file: FileLocation
+    ) throws(StoreError) {
         let profile = pool.profile
         let copy = store.usedPageCount * profile.pageByteCount
         // A WAL gets every new page, a journal every old one.
-        let logged = pool.journalMode == .wal ? store.usedPageCount : store.pageCount
+        let logged = mode == .wal ? store.usedPageCount : store.pageCount
         let log = WriteAheadLog.offset(ofFrame: logged, pageByteCount: profile.pageByteCount)
         if let limit = FileLocation.maximumWritableByteCount, limit < max(copy, log) {
             throw StoreError(
@@ -80,8 +82,7 @@ struct Compaction {
         let source = try copy.open()
         defer { source.close() }
         let lock = try WriteLock(
-            on: target, copy: source, isWAL: pool.journalMode == .wal,
-            pageByteCount: pool.profile.pageByteCount)
+            on: target, copy: source, pageByteCount: pool.profile.pageByteCount)
         do throws(StoreError) {
             let result = try fill(copy, source)
             let backup = try lock.handOver(didUnlock)
@@ -168,13 +169,24 @@ private final class WriteLock {
     /// end. Without one that step would keep readers out too, among them the one that copies. So a
     /// transaction takes the lock, which readers do not notice.
     ///
+    /// The mode is that of the file under the lock, because another process may have changed it
+    /// since the store was opened. The page copy begins after that transaction. Until then nobody
+    /// can leave the WAL, because SQLite refuses that while a connection uses it, and a commit in
+    /// between is copied.
+    ///
     /// - Parameter copy: Of at least one page.
     /// - Throws: `.busy` if another connection writes.
-    init(
-        on target: Handle, copy: Handle, isWAL: Bool, pageByteCount: Int
-    ) throws(StoreError) {
+    init(on target: Handle, copy: Handle, pageByteCount: Int) throws(StoreError) {
         (self.target, self.copy, self.pageByteCount) = (target, copy, pageByteCount)
-        if isWAL { try begin() } else { try target.run(.beginImmediate) }
+        try target.run(.beginImmediate)
+        do throws(StoreError) {
+            guard try target.journalMode() == .wal else { return }
+            try target.run(.rollback)
+            try begin()
+        } catch {
+            end()
+            throw error
+        }
     }
 
     private func begin() throws(StoreError) {
@@ -191,8 +203,8 @@ private final class WriteLock {
     /// The page copy, which holds the lock.
     ///
     /// A transaction has to end before. If another connection commits in that moment, its first
-    /// page differs: each commit to a rollback journal writes the change counter, and each write of
-    /// a page encrypts it with a new random vector.
+    /// page differs: each commit to a rollback journal writes the change counter, a change to WAL
+    /// writes the file's version, and each write of a page encrypts it with a new random vector.
     ///
     /// - Throws: `.busy` if another connection has committed, or reads for longer than the busy
     ///   timeout.

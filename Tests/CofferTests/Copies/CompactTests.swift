@@ -225,6 +225,57 @@ import Testing
         #expect(try store.verify().isGood)
     }
 
+    /// The store took the mode at opening for the mode of the file. In a WAL a commit leaves page 1
+    /// of the main file as it is, so the compaction did not notice it and erased it.
+    @Test(arguments: journalModes, journalModes)
+    func `a commit during a compaction is kept if the file has changed its journal mode`(
+        opened: Configuration.JournalMode, changed: Configuration.JournalMode
+    ) throws {
+        let store = try make(opened)
+        try fill(store)
+        // A connection that uses a WAL keeps the file in it.
+        try store.suspend()
+        if opened != .wal { try store.resume() }
+        let other = try Connection(
+            path: path, key: .numbered(1), mode: .mustExist, configuration: .testing(changed))
+        if opened == .wal { try store.resume() }
+        other.busyPolicy = .none
+        var wanted = 60
+        func commit() {
+            if (try? other.execute("INSERT INTO t(v) VALUES ('theirs')")) != nil { wanted += 1 }
+        }
+        commit()
+        #expect(wanted == 61)
+        for _ in 0..<2 {
+            let monitor = CopyMonitor(progress: { _ in commit() }, isCancelled: { false })
+            do throws(StoreError) {
+                _ = try store.core.compact(monitor, didUnlock: commit)
+            } catch { #expect(error.code == .busy) }
+        }
+        #expect(try other.rows("SELECT * FROM t").count == wanted)
+        #expect(try store.read { tx in try tx.rows("SELECT * FROM t").count } == wanted)
+        #expect(try store.verify().isGood)
+    }
+
+    @Test func `a change to WAL right before the pages are replaced is noticed`() throws {
+        let store = try make(.delete)
+        try fill(store)
+        var other: Connection?
+        expect(.busy) {
+            try store.core.compact(CopyMonitor(progress: nil) { false }) {
+                other = try? Connection(
+                    path: path, key: .numbered(1), mode: .mustExist, configuration: .testing())
+                _ = try? other?.execute("INSERT INTO t(v) VALUES ('theirs')")
+            }
+        }
+        #expect(try other?.firstRow("SELECT count(*) FROM t")?.get(0) == 61)
+        // The store opens the file again, in its own mode.
+        other?.close()
+        #expect(try store.read { tx in try tx.rows("SELECT * FROM t").count } == 61)
+        try store.compact()
+        #expect(try store.read { tx in try tx.rows("SELECT * FROM t").count } == 61)
+    }
+
     @Test func `a commit of another process before a compaction is in the compacted store`() throws
     {
         let store = try make()
