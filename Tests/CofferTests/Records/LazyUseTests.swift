@@ -115,6 +115,108 @@ import Testing
         #expect(try store.read { tx in try tx.load(\.body, of: found[0]) } == body)
     }
 
+    // MARK: Encoded by hand
+
+    /// Leaves a value that is not loaded out, so that other encoders can have the rest.
+    private struct Letter: Record {
+        enum CodingKeys: String, CodingKey { case id, title, body, text }
+        /// How `encode(to:)` treats a property without a value.
+        enum Nothing { case left, encodeNil, encodeIfPresent }
+        static let table = "page"
+        var id: Int
+        var title: String
+        var body: Lazy<Data>?
+        var text: Lazy<String>?
+        var nothing = Nothing.left
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            id = try container.decode(Int.self, forKey: .id)
+            title = try container.decode(String.self, forKey: .title)
+            body = try container.decodeIfPresent(Lazy<Data>.self, forKey: .body)
+            text = try container.decodeIfPresent(Lazy<String>.self, forKey: .text)
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(id, forKey: .id)
+            try container.encode(title, forKey: .title)
+            if let body, body.isLoaded { try container.encode(body, forKey: .body) }
+            if let text, text.isLoaded {
+                // As the column holds it.
+                try container.encodeIfPresent(text.value as String?, forKey: .text)
+            } else if nothing == .encodeNil {
+                try container.encodeNil(forKey: .text)
+            } else if nothing == .encodeIfPresent {
+                try container.encodeIfPresent(nil as String?, forKey: .text)
+                try container.encodeIfPresent(nil as Lazy<Data>?, forKey: .body)
+            }
+        }
+    }
+
+    private func letter(_ id: Int = 1) throws -> Letter {
+        try #require(try store.read { tx in try tx.find(Letter.self, id) })
+    }
+
+    private func values() throws -> [Value] {
+        try fixture.values("SELECT title, body, text FROM page WHERE id = 1")
+    }
+
+    /// A column without a value became NULL, whether the record had encoded NULL or nothing.
+    @Test func `an update keeps the column of a value that encode(to:) leaves out`() throws {
+        var letter = try letter()
+        letter.title = "b"
+        try store.write { [letter] tx in try tx.update(letter) }
+        #expect(try values() == [.text("b"), .blob(body), .text("x")])
+        letter.title = "c"
+        letter.text = Lazy("y")
+        try store.write { [letter] tx in try tx.update(letter, expecting: \.title == "b") }
+        #expect(try values() == [.text("c"), .blob(body), .text("y")])
+        letter.body = Lazy(Data([1]))
+        try store.write { [letter] tx in try tx.update(letter) }
+        #expect(try values() == [.text("c"), .blob(Data([1])), .text("y")])
+    }
+
+    @Test(arguments: [Letter.Nothing.encodeNil, .encodeIfPresent])
+    private func `an update makes a column NULL if encode(to:) says so`(
+        nothing: Letter.Nothing
+    ) throws {
+        try fixture.execute("ALTER TABLE page RENAME TO old")
+        try fixture.execute(
+            "CREATE TABLE page(id INTEGER PRIMARY KEY, title TEXT, body BLOB, text TEXT)")
+        try fixture.execute("INSERT INTO page SELECT id, title, body, text FROM old")
+        var letter = try letter()
+        letter.text = nil
+        letter.nothing = nothing
+        try store.write { [letter] tx in try tx.update(letter) }
+        let kept: Value = nothing == .encodeNil ? .blob(body) : .null
+        #expect(try values() == [.text("a"), kept, .null])
+    }
+
+    @Test(arguments: [false, true])
+    func `a record of which encode(to:) leaves a value out is never inserted`(
+        isLoaded: Bool
+    ) throws {
+        var letter = try letter()
+        letter.id = 9
+        if isLoaded { letter.body = Lazy(body) }
+        let copy = letter
+        let refused: [(borrowing WriteTransaction) throws -> Void] = [
+            { try $0.insert(copy) }, { try $0.upsert(copy) }, { try $0.insert([copy]) },
+        ]
+        for work in refused {
+            let error = expect(.misuse) { try store.write { tx in try work(tx) } }
+            #expect(error?.column == (isLoaded ? "text" : "body"), "\(String(describing: error))")
+        }
+        expect(.misuse) { try store.write { tx in try tx.update(copy, only: \.text) } }
+        #expect(try store.read { tx in try tx.count(Page.all) } == 3)
+        // The refusal of one record does not touch the next.
+        letter.body = Lazy(body)
+        letter.text = Lazy("z")
+        try store.write { [letter] tx in try tx.insert(letter) }
+        #expect(try store.read { tx in try tx.count(Page.all) } == 4)
+    }
+
     @Test func `a table that a migration rebuilds keeps values that were not loaded`() throws {
         try store.migrate([
             Migration("rebuild") { tx in

@@ -1,5 +1,7 @@
-/// The keyed container for writing only some columns of a record. It drops the values of the other
-/// columns unencoded, so they cost nothing and cannot fail.
+/// The keyed container for writing only some columns of a record, and for records with `Lazy`
+/// properties. It drops the values of the other columns unencoded, so they cost nothing and cannot
+/// fail. It notes each key of a `Lazy` property, because `nil` and a key that is never encoded
+/// differ for them.
 ///
 /// Separate from `RowKeyedEncoding`, so that writing whole records needs no check per key.
 struct ChosenKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
@@ -55,6 +57,15 @@ struct ChosenKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
     }
     func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
         if all.isChosen(key) { try all.encode(value, forKey: key) }
+    }
+
+    func encodeIfPresent(_ value: String?, forKey key: Key) throws {
+        guard all.isChosen(key), let value else { return }
+        try all.encode(value, forKey: key)
+    }
+    func encodeIfPresent<T: Encodable>(_ value: T?, forKey key: Key) throws {
+        guard all.isChosen(key), let value else { return }
+        try all.encode(value, forKey: key)
     }
 
     // Nested containers need no check: `RowEncoder.tree` discards them for an unchosen column.

@@ -20,11 +20,16 @@ final class RowEncoder: Encoder {
     var unloaded: Set<Int> = []
     /// Those of the last record that was refused for them.
     var lastUnloaded: Set<Int> = []
+    /// The columns of `Lazy` properties that the type's own `encode(to:)` has to name.
+    let lazyColumns: Set<Int>
+    /// Those that the current record has encoded, be it as NULL.
+    var encodedLazy: Set<Int> = []
     private var holders: [ObjectIdentifier: AnyObject] = [:]
     private let positions: [String: Int32]
     /// The columns that get no value, whatever a record encodes for them.
     private let unchosen: Set<Int32>
-    /// One bit for each column that gets a value; `nil` for more than 64 columns.
+    /// One bit for each column that gets a value; `nil` for more than 64 columns, and if each
+    /// record has to be looked at after it is encoded.
     private let allColumns: UInt64?
 
     var codingPath: [any CodingKey] { [] }
@@ -45,7 +50,11 @@ final class RowEncoder: Encoder {
         let columns = plan.columns.indices
         let chosen = chosen ?? Set(columns)
         unchosen = Set(columns.filter { !chosen.contains($0) }.map { Int32($0) })
-        allColumns = columns.count > 64 ? nil : chosen.reduce(0) { $0 | 1 << UInt64($1) }
+        lazyColumns =
+            stored == nil && plan.hasLazy ? chosen.filter { plan.columns[$0].isLazy } : []
+        allColumns =
+            columns.count > 64 || !lazyColumns.isEmpty
+            ? nil : chosen.reduce(0) { $0 | 1 << UInt64($1) }
         positions = Dictionary(
             plan.columns.enumerated().map { ($0.element.name, Int32($0.offset)) },
             uniquingKeysWith: { first, _ in first })
@@ -121,6 +130,7 @@ final class RowEncoder: Encoder {
     /// parameters keep the values of the row before.
     @inline(never)
     private func finish(_ raw: OpaquePointer) throws(StoreError) {
+        if !lazyColumns.isEmpty { refuseOmitted() }
         if state.pointee.isRefused { throw takeRefusal() }
         guard let allColumns else { return }
         var missing = allColumns & ~state.pointee.bound
@@ -142,6 +152,7 @@ final class RowEncoder: Encoder {
     func tree(_ name: String) -> EncodedTree {
         let entry = entry(name)
         if entry == KeyMap.unchosen { return EncodedTree() }
+        note(entry)
         if entry < 0 || entry & 3 != Storage.text.rawValue {
             failure = failure ?? (entry < 0 ? unknownKey(name) : wrongStorage(entry, .text))
             state.pointee.isRefused = true
@@ -176,7 +187,7 @@ final class RowEncoder: Encoder {
     private func wrapped(_ error: any Error) -> StoreError {
         let first = failure
         failure = nil
-        unloaded = []
+        (unloaded, encodedLazy) = ([], [])
         trees.removeAll()
         if let first { return first }
         if let known = error as? StoreError { return known }
@@ -204,7 +215,7 @@ final class RowEncoder: Encoder {
         let map = KeyMap.make(for: type, state: UnsafeMutableRawPointer(state))
         let all = RowKeyedEncoding<Key>(keys: map)
         let container =
-            unchosen.isEmpty
+            unchosen.isEmpty && lazyColumns.isEmpty
             ? KeyedEncodingContainer(all) : KeyedEncodingContainer(ChosenKeyedEncoding(all: all))
         let holder = Holder(container, map)
         holders[ObjectIdentifier(type)] = holder

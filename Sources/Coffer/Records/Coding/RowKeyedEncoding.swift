@@ -27,9 +27,13 @@ struct RowKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
     }
 
     /// Whether the encoder writes the column of this key: `false` in an update of other properties.
-    /// An unknown key counts as chosen, so that encoding it throws.
+    /// Notes that the record encodes it. An unknown key counts as chosen, so that encoding it
+    /// throws.
     func isChosen(_ key: Key) -> Bool {
-        keys.pointee.entry(key) { state.pointee.encoder.entry($0) } != KeyMap.unchosen
+        let entry = keys.pointee.entry(key) { state.pointee.encoder.entry($0) }
+        guard entry != KeyMap.unchosen else { return false }
+        state.pointee.encoder.note(entry)
+        return true
     }
 
     @inline(never)

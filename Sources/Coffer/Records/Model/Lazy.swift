@@ -27,6 +27,10 @@ import Foundation
 /// `update` leaves the column of a value that is not loaded as it is. `insert`, `upsert` and
 /// `update(_:only:)` with that property throw ``StoreError/Code/misuse``, and so does encoding it.
 ///
+/// An `encode(to:)` of your own must name the property if it is `nil`: `encodeIfPresent(body,
+/// forKey: .body)`, or `encodeNil`. A property that it leaves out is treated as a value that is not
+/// loaded.
+///
 /// Two loaded values are equal if their contents are. A value that is not loaded is equal only to
 /// its own copies: whether the file has the same bytes at another read is not known. So
 /// ``Store/observe(_:)`` delivers such records after each commit to their table.
@@ -158,8 +162,11 @@ extension RecordPlan {
 extension StoreError {
     static var notLoaded: StoreError {
         StoreError(
-            .misuse, "the value of a Lazy property is in the file and not loaded",
+            .misuse,
+            "the value of a Lazy property is in the file and not loaded, or encode(to:) leaves it "
+                + "out",
             hint: "Load it: try tx.load(\\.body, into: &record); or set it: Lazy(value). "
-                + "update(record) leaves the column as it is.")
+                + "update(record) leaves the column as it is. An encode(to:) names each Lazy "
+                + "property, with encodeIfPresent or encodeNil if it is nil.")
     }
 }

@@ -121,6 +121,21 @@ extension RowEncoder {
         return true
     }
 
+    /// Notes that the record encodes a value or NULL for a column.
+    func note(_ entry: Int32) {
+        guard !lazyColumns.isEmpty, entry >= 0 else { return }
+        encodedLazy.insert(Int(entry >> 2))
+    }
+
+    /// Refuses a record that encodes nothing for a `Lazy` property, as one whose value is not
+    /// loaded. Its value may be `nil`, or it may be in the file.
+    func refuseOmitted() {
+        defer { encodedLazy.removeAll(keepingCapacity: true) }
+        guard !lazyColumns.isSubset(of: encodedLazy) else { return }
+        unloaded.formUnion(lazyColumns.subtracting(encodedLazy))
+        state.pointee.isRefused = true
+    }
+
     /// The error for the noted values, which it forgets.
     func takeUnloaded() -> StoreError {
         lastUnloaded = unloaded
