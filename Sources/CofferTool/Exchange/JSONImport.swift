@@ -59,7 +59,7 @@ struct JSONImport {
                 try JSONRecord.members(of: bytes)
             }
         } catch {
-            throw RecordProblem(line: line, message: error.message)
+            throw RecordProblem(line: line, message: error.message, hint: error.hint)
         }
     }
 

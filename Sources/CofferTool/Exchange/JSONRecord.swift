@@ -3,6 +3,7 @@ import Coffer
 /// A problem with a line of JSON.
 struct JSONProblem: Error {
     let message: String
+    var hint: String?
 }
 
 /// Reads one JSON object with values that a table can hold, and keeps the order of its members.
@@ -106,10 +107,16 @@ struct JSONRecord {
             isWellFormed = skipDigits(from: index) > 0 && isWellFormed
         }
         guard isWellFormed else { throw problem("the value of \(key) is not a JSON number") }
-        let text = String(decoding: bytes[start..<index], as: UTF8.self)
+        let number = UnsafeBufferPointer(rebasing: bytes[start..<index])
+        let text = String(decoding: number, as: UTF8.self)
         if isReal {
-            guard let real = Double(text), real.isFinite else {
+            guard Double(text)?.isFinite == true else {
                 throw problem("the number of \(key) is too large for a real")
+            }
+            guard let real = CanonicalNumber.real(number) else {
+                throw JSONProblem(
+                    message: "the number of \(key) would be rounded to one that a real holds",
+                    hint: "Write it in quotes: a text keeps all digits.")
             }
             return .real(real)
         }

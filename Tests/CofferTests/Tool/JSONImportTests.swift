@@ -39,6 +39,9 @@ import Testing
         ("{\"a\":\"\t\"}", "control"), ("{\"a\":1} {}", "follows"), ("{\"a\":1,}", "quotes"),
         ("{\"a\" 1}", "colon"), ("[1]", "object"), ("", "object"), ("{\"a\":1", "end"),
         ("{\"b\":1}", "no column named b"), ("{\"a\":1.5}", ""),
+        ("{\"a\":0.12345678901234567890123}", "rounded"), ("{\"a\":1e-400}", "rounded"),
+        ("{\"a\":12345678901234567890123.0}", "rounded"),
+        ("{\"a\":9007199254740993.0}", "rounded"),
     ])
     func `input that is not a record is refused with its line, and nothing is imported`(
         line: String, words: String
@@ -51,6 +54,19 @@ import Testing
         #expect(output.errorText.contains("line 2"), "\(output.errorText)")
         #expect(output.errorText.contains(words), "\(output.errorText)")
         #expect(try store.tables() == [])
+    }
+
+    @Test func `a number of any form is stored if a real holds it`() throws {
+        let numbers: [(String, Double)] = [
+            ("1.50", 1.5), ("15E-1", 1.5), ("-0.0", -0.0), ("0e9", 0), ("1E+22", 1e22),
+            ("5e-324", 5e-324), ("1.7976931348623157e308", .greatestFiniteMagnitude),
+            ("0.1000000000000000000", 0.1), ("9007199254740992.0", 9_007_199_254_740_992),
+        ]
+        let lines = numbers.map { "{\"a\":\($0.0)}\n" }.joined()
+        let store = try ToolStore()
+        try store.execute("CREATE TABLE t(a)")
+        try store.succeed("import", arguments, input: Data(lines.utf8))
+        #expect(try store.rows("SELECT a FROM t") == numbers.map { [.real($0.1)] })
     }
 
     @Test func `a value that the column would change is refused`() throws {
