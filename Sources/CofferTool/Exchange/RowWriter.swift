@@ -95,22 +95,26 @@ struct CSVWriter: RowWriter {
     private mutating func text(_ value: Value, _ index: Int) throws -> String {
         switch value {
         case .null: return null
-        case .integer(let integer): return String(integer)
-        case .real(let real) where real.isFinite: return real.description
+        case .integer(let integer): return try apartFromNull(String(integer), "number", index)
+        case .real(let real) where real.isFinite:
+            return try apartFromNull(real.description, "number", index)
         case .real: throw unsayable("an infinite number", index)
         case .blob:
             throw unsayable("a blob", index, ", or encode blobs yourself, as with hex(…) or base64")
         case .text(let text):
-            if text == null, text.utf8.elementsEqual(null.utf8) {
-                guard text.isEmpty else {
-                    throw ToolError(
-                        .failure, "column \(columns[index]) holds the text that stands for NULL",
-                        hint: "Choose another --null.")
-                }
-                isAmbiguous = true
-            }
-            return text
+            if text.isEmpty, null.isEmpty { isAmbiguous = true }
+            return text.isEmpty ? text : try apartFromNull(text, "text", index)
         }
+    }
+
+    /// - Throws: `ToolError` `.failure` if a reader would take the field for NULL.
+    private func apartFromNull(
+        _ field: String, _ what: String, _ index: Int
+    ) throws -> String {
+        guard field == null, field.utf8.elementsEqual(null.utf8) else { return field }
+        throw ToolError(
+            .failure, "column \(columns[index]) holds the \(what) that stands for NULL",
+            hint: "Choose another --null.")
     }
 
     private func unsayable(_ what: String, _ index: Int, _ more: String = "") -> ToolError {

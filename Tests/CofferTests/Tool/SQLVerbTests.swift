@@ -169,6 +169,11 @@ import Testing
         try store.fail("sql", ["SELECT 9e999", "--format", "csv"], saying: "infinite")
         try store.fail(
             "sql", ["SELECT 'NA'", "--format", "csv", "--null", "NA"], saying: "--null")
+        for (number, null) in [("-99", "-99"), ("1e3", "1000.0"), ("-1.5", "-1.5")] {
+            try store.fail(
+                "sql", ["SELECT \(number) AS a, NULL", "--format", "csv", "--null=\(null)"],
+                saying: "column a holds the number", "--null")
+        }
         let empty = try store.succeed("sql", ["SELECT ''", "--format", "csv"])
         #expect(empty.errorText.contains("--null"))
     }
