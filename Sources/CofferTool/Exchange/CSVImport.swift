@@ -34,15 +34,15 @@ struct CSVImport {
         let columns = try columns(of: names, table)
         try requireBindable(columns.count)
         let insertion = try table.insertion(columns.map(\.name), in: run.connection)
-        var writer = Writer(columns: columns, insertion: insertion)
+        var writer = Writer(
+            columns: columns, insertion: insertion, rows: try StoredRows(of: table, run))
         for record in first { try insert(record, &line, table, &writer) }
         first = []
         let record = CSVRecord()
         while try records.next(record) { try insert(record, &line, table, &writer) }
-        run.warnOfIgnored(writer.ignoredCount, table)
         return ImportResult(
             path: ReportedPath(run.path), table: table.name, isTableMade: table.isMade,
-            columns: columns.map(\.name), rowCount: writer.count - writer.ignoredCount)
+            columns: columns.map(\.name), rowCount: try writer.rows.finish())
     }
 
     /// The records by which the types of a new table's columns are chosen: about half of the first
@@ -73,8 +73,7 @@ struct CSVImport {
     private struct Writer {
         let columns: [ImportTable.Column]
         let insertion: Statement
-        var count = 0
-        var ignoredCount = 0
+        var rows: StoredRows
         /// The first of the blank lines that may end the file.
         var blankLine: Int?
     }
@@ -98,11 +97,7 @@ struct CSVImport {
             let value = try value(record[index], index, column, line, table)
             try writer.insertion.bind(borrowing: value, at: index)
         }
-        let before = run.connection.totalChangeCount
-        _ = try writer.insertion.step()
-        if run.connection.totalChangeCount == before { writer.ignoredCount += 1 }
-        writer.count += 1
-        try run.passed(writer.count)
+        try writer.rows.insert(writer.insertion)
     }
 
     private func value(

@@ -118,14 +118,6 @@ struct ImportRun {
         reporter.update(input.readCount, of: input.byteCount)
     }
 
-    /// Warns of records that the table itself passed over.
-    func warnOfIgnored(_ count: Int, _ table: ImportTable) {
-        guard count > 0 else { return }
-        Terminal.warn(
-            "\(count) records were not stored: the table \(table.name) ignores them, by "
-                + "ON CONFLICT IGNORE or a trigger")
-    }
-
     /// The error to report for a record: the engine's error with the record's line.
     func failure(_ error: any Error, line: Int) -> any Error {
         switch error {

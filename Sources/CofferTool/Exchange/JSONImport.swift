@@ -22,8 +22,7 @@ struct JSONImport {
         var target = try ImportTable.existing(table, in: run.connection)
         var insertions: [[Int]: Statement] = [:]
         var lines = Lines(input: run.input)
-        var count = 0
-        var ignoredCount = 0
+        var rows: StoredRows?
         while let bytes = try lines.next() {
             line += 1
             let members = try members(of: bytes, line)
@@ -36,19 +35,15 @@ struct JSONImport {
                     positions.map { table.columns[$0].name }, in: run.connection)
             insertions[positions] = insertion
             try insertion.bind(members.map(\.value))
-            let before = run.connection.totalChangeCount
-            _ = try insertion.step()
-            if run.connection.totalChangeCount == before { ignoredCount += 1 }
-            count += 1
-            try run.passed(count)
+            if rows == nil { rows = try StoredRows(of: table, run) }
+            try rows?.insert(insertion)
         }
         guard let target else {
             throw RecordProblem(line: 1, message: "there is no object to take the columns from")
         }
-        run.warnOfIgnored(ignoredCount, target)
         return ImportResult(
             path: ReportedPath(run.path), table: target.name, isTableMade: target.isMade,
-            columns: target.columns.map(\.name), rowCount: count - ignoredCount)
+            columns: target.columns.map(\.name), rowCount: try rows?.finish() ?? 0)
     }
 
     private func members(

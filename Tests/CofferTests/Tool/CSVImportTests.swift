@@ -147,10 +147,77 @@ import Testing
         let csv = try store.succeed(
             "import", arguments + ["csv"], input: Data("a,b\n1,2\n1,3\n2,4\n".utf8))
         #expect(csv.text.contains("imported: 2 rows"))
-        #expect(csv.errorText.contains("1 records were not stored"))
+        #expect(csv.errorText.contains("1 record was not stored"))
         let json = try store.succeed(
             "import", arguments + ["jsonl"], input: Data("{\"a\":2}\n{\"a\":3}\n".utf8))
         #expect(json.text.contains("imported: 1 row"))
+    }
+
+    private func imported(
+        _ schema: String, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> [(text: String, warning: String)] {
+        let inputs = ["csv": "a,b\n1,2\n1,3\n1,4\n", "jsonl": "{\"a\":1}\n{\"a\":1}\n{\"a\":1}\n"]
+        return try inputs.map { format, input in
+            let store = try ToolStore()
+            for text in schema.components(separatedBy: "|") { try store.execute(SQL(text: text)) }
+            let output = try store.succeed(
+                "import", ["-", "--table", "T", "--format", format], input: Data(input.utf8),
+                sourceLocation: sourceLocation)
+            return (output.text, output.errorText)
+        }
+    }
+
+    /// The changes of a trigger counted as those of the record.
+    @Test func `a record that a trigger ignores and logs is not counted as imported`() throws {
+        let outputs = try imported(
+            """
+            CREATE TABLE t(a, b)|CREATE TABLE log(a)|CREATE TRIGGER r BEFORE INSERT ON t BEGIN
+            INSERT INTO log VALUES (new.a); SELECT RAISE(IGNORE); END
+            """)
+        for output in outputs {
+            #expect(output.text.contains("imported: 0 rows"), "\(output.text)")
+            #expect(output.warning.contains("3 records were not stored"), "\(output.warning)")
+        }
+    }
+
+    @Test(arguments: [
+        """
+        CREATE TABLE t(a INTEGER UNIQUE ON CONFLICT REPLACE, b)|
+        INSERT INTO t VALUES (1, 1), (2, 2)
+        """,
+        """
+        CREATE TABLE t(a INTEGER, b)|INSERT INTO t VALUES (1, 1), (2, 2)|
+        CREATE TRIGGER r AFTER INSERT ON t
+        BEGIN DELETE FROM t WHERE a = new.a AND rowid < new.rowid; END
+        """,
+    ])
+    func `rows that an import replaced or removed are warned of`(schema: String) throws {
+        for output in try imported(schema) {
+            #expect(output.text.contains("imported: 3 rows"), "\(output.text)")
+            #expect(output.warning.contains("3 rows were replaced or removed"), "\(output.warning)")
+            #expect(output.warning.contains("had 2 rows and has 2"), "\(output.warning)")
+        }
+    }
+
+    @Test func `rows that go through a view or with a trigger are counted without a warning`()
+        throws
+    {
+        let schemas = [
+            """
+            CREATE TABLE u(a, b)|CREATE VIEW t AS SELECT a, b FROM u|
+            CREATE TRIGGER r INSTEAD OF INSERT ON t BEGIN INSERT INTO u VALUES (new.a, new.b); END
+            """,
+            """
+            CREATE TABLE t(a, b)|CREATE TABLE u(a)|
+            CREATE TRIGGER r AFTER INSERT ON t BEGIN INSERT INTO u VALUES (new.a); END
+            """,
+        ]
+        for schema in schemas {
+            for output in try imported(schema) {
+                #expect(output.text.contains("imported: 3 rows"), "\(output.text)")
+                #expect(!output.warning.contains("warning"), "\(output.warning)")
+            }
+        }
     }
 
     @Test func `more columns than the engine binds are imported or refused with their number`()
