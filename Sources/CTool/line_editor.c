@@ -35,6 +35,8 @@ struct coffer_line_editor {
     HistoryW *history;
     int interruption;
     int is_interrupted;
+    /// Whether the line has bytes that no text shows.
+    int is_unreadable;
     wchar_t prompt[64];
 
     const wchar_t *(*wgets)(EditLine *, int *);
@@ -73,29 +75,40 @@ static int read_byte(unsigned char *byte) {
     }
 }
 
-/// Reads a character of UTF-8, whatever the locale is. Bytes that are not UTF-8 are passed over.
+/// Reads a character of UTF-8, whatever the locale is. Passes over bytes that are not UTF-8, and
+/// notes that there were some.
 static int read_character(EditLine *edit, wchar_t *character) {
     (void)edit;
-    uint32_t scalar = 0;
+    uint32_t scalar = 0, minimum = 0;
     int missing = 0;
     for (;;) {
         unsigned char byte = 0;
         int result = read_byte(&byte);
         if (result != 1) return result;
+        int is_continuation = (byte & 0xc0) == 0x80;
+        if (is_continuation != (missing > 0)) current->is_unreadable = 1;
         if (byte < 0x80) {
             *character = byte;
             return 1;
         }
-        if ((byte & 0xc0) == 0x80) {
+        if (is_continuation) {
             if (missing == 0) continue;
             scalar = scalar << 6 | (byte & 0x3f);
             if (--missing > 0) continue;
-            if (scalar < 0x80 || scalar > 0x10ffff || (scalar >= 0xd800 && scalar < 0xe000))
+            if (scalar < minimum || scalar > 0x10ffff || (scalar >= 0xd800 && scalar < 0xe000)) {
+                current->is_unreadable = 1;
                 continue;
+            }
             *character = (wchar_t)scalar;
             return 1;
         }
+        if (byte >= 0xf8) {
+            current->is_unreadable = 1;
+            missing = 0;
+            continue;
+        }
         missing = byte >= 0xf0 ? 3 : byte >= 0xe0 ? 2 : 1;
+        minimum = missing == 3 ? 0x10000 : missing == 2 ? 0x800 : 0x80;
         scalar = byte & (0x3f >> missing);
     }
 }
@@ -190,12 +203,14 @@ coffer_line_editor *coffer_line_editor_open(int interruption) {
 int coffer_line_editor_read(coffer_line_editor *editor, const char *text, char **line) {
     mbstowcs(editor->prompt, text, sizeof editor->prompt / sizeof *editor->prompt - 1);
     editor->is_interrupted = 0;
+    editor->is_unreadable = 0;
     int count = 0;
     const wchar_t *found = editor->wgets(editor->edit, &count);
     if (editor->is_interrupted) return -1;
     if (!found || count <= 0) return 0;
     size_t length = (size_t)count;
     if (found[length - 1] == L'\n') length--;
+    if (editor->is_unreadable || wmemchr(found, 0, length)) return 2;
     *line = encoded(found, length);
     return *line ? 1 : 0;
 }

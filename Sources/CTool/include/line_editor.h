@@ -14,7 +14,8 @@ coffer_line_editor *coffer_line_editor_open(int interruption);
 /// Reads one line.
 ///
 /// - Parameter line: Set to the line as UTF-8, without its newline, which the caller frees.
-/// - Returns: 1 for a line, 0 at the end of the input, -1 if it was interrupted.
+/// - Returns: 1 for a line, 2 for one with bytes that are not UTF-8 or with a NUL, 0 at the end of
+///   the input, -1 if it was interrupted.
 int coffer_line_editor_read(coffer_line_editor *editor, const char *prompt, char **line);
 
 /// Adds a text to the history, which is in memory only.

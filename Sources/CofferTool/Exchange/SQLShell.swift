@@ -53,6 +53,11 @@ struct SQLShell {
                 Terminal.writeRaw("\n")
                 if !text.isEmpty { Terminal.warn("the last statement has no end and was not run") }
                 return
+            case .unreadable:
+                // A character in place of the bytes would change the statement.
+                Terminal.fail(Failure(Self.unreadable))
+                text = ""
+                continue
             case .line(let line):
                 text += text.isEmpty ? line : "\n" + line
             }
@@ -75,6 +80,12 @@ struct SQLShell {
             }
             text = ""
         }
+    }
+
+    private static var unreadable: ToolError {
+        ToolError(
+            .badInput, "the line is not UTF-8, or holds a NUL: nothing of the statement was run",
+            hint: "Set the terminal to UTF-8, and type the statement again.")
     }
 
     private func statements(_ text: String) throws {

@@ -15,6 +15,8 @@ import Darwin
 final class LineEditor {
     enum Answer {
         case line(String)
+        /// A line with bytes that are not UTF-8, or with a NUL. No text is the same.
+        case unreadable
         case end
         case interrupted
     }
@@ -45,6 +47,7 @@ final class LineEditor {
         defer { free(line) }
         switch coffer_line_editor_read(editor, prompt, &line) {
         case 1: return .line(line.map { String(cString: $0) } ?? "")
+        case 2: return .unreadable
         case 0: return .end
         default: return .interrupted
         }
@@ -66,11 +69,18 @@ final class LineEditor {
             guard poll(&places, 2, -1) > 0 else { continue }
             if places[1].revents != 0 { return .interrupted }
             guard let byte = try Self.byte(of: .standardInput) else {
-                return bytes.isEmpty ? .end : .line(String(decoding: bytes, as: UTF8.self))
+                return bytes.isEmpty ? .end : answer(bytes)
             }
-            guard byte != 10 else { return .line(String(decoding: bytes, as: UTF8.self)) }
+            guard byte != 10 else { return answer(bytes) }
             bytes.append(byte)
         }
+    }
+
+    private func answer(_ bytes: [UInt8]) -> Answer {
+        guard !bytes.contains(0), let line = String(validating: bytes, as: UTF8.self) else {
+            return .unreadable
+        }
+        return .line(line)
     }
 
     /// - Returns: `nil` at the end.

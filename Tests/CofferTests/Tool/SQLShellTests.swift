@@ -14,7 +14,9 @@ import Testing
     /// ends. Prints what the terminal showed, then whether it is as it was, then the exit code.
     private static let player = """
         import os, pty, sys, termios, time
-        typed = [text.encode().decode('unicode_escape').encode() for text in sys.argv[1].split('|')]
+        def typing(text):
+            return text.encode().decode('unicode_escape').encode(errors='surrogateescape')
+        typed = [typing(text) for text in sys.argv[1].split('|')]
         command = sys.argv[2:]
         child, terminal = pty.fork()
         if child == 0:
@@ -65,24 +67,29 @@ import Testing
         return output.text
     }
 
-    @Test(arguments: [true, false])
-    func `statements are run as they end, and an error ends only its statement`(
-        isEditing: Bool
-    ) throws {
+    /// The environment of a tool that edits lines, or of one on a system without libedit.
+    private func environment(isEditing: Bool) throws -> [String] {
+        guard !isEditing else { return [] }
         // A library that cannot be loaded is one that is not installed.
         try FileManager.default.createDirectory(
             atPath: store.folder.path("none"), withIntermediateDirectories: false)
         try Data("none".utf8).write(
             to: URL(filePath: store.folder.path("none/libedit.so.2")))
         let folders = ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"] ?? ""
-        let libraries = "LD_LIBRARY_PATH=\(store.folder.path("none")):\(folders)"
+        return ["LD_LIBRARY_PATH=\(store.folder.path("none")):\(folders)"]
+    }
+
+    @Test(arguments: [true, false])
+    func `statements are run as they end, and an error ends only its statement`(
+        isEditing: Bool
+    ) throws {
         let shown = try play(
             [
                 "CREATE TABLE t(a);\\n", "INSERT INTO t\\n", "VALUES ('\\xe4;'), (2);\\n",
                 "SELECT nix;\\n", "SELECT a FROM t;\\n", ".tables\\n", ".schema t\\n", ".nix\\n",
                 "BEGIN;\\n", ".quit\\n",
             ], "--write",
-            environment: isEditing ? [] : [libraries])
+            environment: environment(isEditing: isEditing))
         #expect(shown.contains("changed: 2 rows"), "\(shown)")
         #expect(shown.contains("no such column: nix"))
         #expect(shown.contains("CREATE TABLE t(a);"))
@@ -90,6 +97,22 @@ import Testing
         #expect(shown.contains("BEGIN would control a transaction"))
         #expect(shown.contains("restored True\nexit 0"))
         #expect(try store.rows("SELECT a FROM t") == [["ä;"], [2]])
+    }
+
+    /// libedit dropped such bytes, and without it they became U+FFFD. Both stored another text.
+    @Test(arguments: [true, false])
+    func `a line that is not UTF-8 is refused with its statement`(isEditing: Bool) throws {
+        let shown = try play(
+            [
+                "CREATE TABLE t(a);\\n", "INSERT INTO t VALUES ('M\\udcfcller');\\n",
+                "INSERT INTO t\\n", "VALUES ('\\udcc3(');\\n",
+                "INSERT INTO t VALUES ('\\udced\\udca0\\udc80');\\n",
+                "INSERT INTO t VALUES ('\\udcc0\\udcaf');\\n",
+                "INSERT INTO t VALUES ('\\xfc\\U0001f9ea');\\n", ".quit\\n",
+            ], "--write", environment: environment(isEditing: isEditing))
+        #expect(shown.components(separatedBy: "not UTF-8").count == 5, "\(shown)")
+        #expect(shown.contains("restored True\nexit 0"))
+        #expect(try store.rows("SELECT a FROM t") == [["ü🧪"]])
     }
 
     @Test func `nothing changes without --write`() throws {
