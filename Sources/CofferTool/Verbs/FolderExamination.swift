@@ -21,9 +21,10 @@ struct FolderExamination {
                         Examination.permissions("folder", folder, mask: 0o022, "chmod go-w")
                     ], folder)
             }
-            unfinished += UnfinishedFile.all(inFolder: folder)
-                .map { Examination.unfinished($0, isCleaned: isCleaned) }
-            checks += files(in: folder, &storeCount)
+            // Before they are removed.
+            let left = UnfinishedFile.all(inFolder: folder)
+            checks += files(in: folder, but: Set(left.map(\.path)), &storeCount)
+            unfinished += left.map { Examination.unfinished($0, isCleaned: isCleaned) }
         }
         if unfinished.isEmpty {
             unfinished = [Check(name: "unfinished", state: .good, message: "none")]
@@ -56,12 +57,20 @@ struct FolderExamination {
         return found
     }
 
-    private func files(in folder: String, _ storeCount: inout Int) -> [Check] {
+    /// - Parameter unfinished: The paths of unfinished files, which are reported apart with the
+    ///   files next to them.
+    private func files(
+        in folder: String, but unfinished: Set<String>, _ storeCount: inout Int
+    ) -> [Check] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
         let all = Set(names)
         var checks: [Check] = []
-        for name in names.sorted() where !name.contains(".new-") {
+        for name in names.sorted() {
             let path = folder.hasSuffix("/") ? folder + name : "\(folder)/\(name)"
+            let companion = ["-wal", "-journal", "-shm", "-lock"].first(where: name.hasSuffix)
+            guard !unfinished.contains(String(path.dropLast(companion?.count ?? 0))) else {
+                continue
+            }
             if let main = Self.mainName(of: name) {
                 guard !all.contains(main) else { continue }
                 checks.append(

@@ -63,8 +63,20 @@ import Testing
             [.posixPermissions: 0o777], ofItemAtPath: folder.path("open"))
         try Data([1]).write(
             to: URL(filePath: folder.path("open/x.db.new-0123456789abcdef")))
+        // Not of the form of an unfinished file.
+        for name in ["open/customers.new-2026.db", "open/x.new-0123456789abcdef.db"] {
+            try #require(try RawConnection(folder.path(name)).run("CREATE TABLE t(v)") == 0)
+            try FileManager.default.setAttributes(
+                [.posixPermissions: 0o600], ofItemAtPath: folder.path(name))
+        }
+        try Data([1]).write(
+            to: URL(filePath: folder.path("open/x.db.new-0123456789abcdef-journal")))
+        try Data([1]).write(to: URL(filePath: folder.path("open/y.new-2026.db-wal")))
         #expect(
             try Set(findings()) == [
+                "format warning open/customers.new-2026.db",
+                "format warning open/x.new-0123456789abcdef.db",
+                "journal warning open/y.new-2026.db-wal",
                 "names warning good.db", "names warning open/again.db",
                 "file warning open/shared.db", "old store warning kept.db.old-1",
                 "format warning open/plain.data", "journal warning open/lost.db-wal",
