@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import SystemPackage
 
 #if canImport(Glibc)
@@ -11,20 +12,46 @@ import Darwin
 ///
 /// The copy is made as a file first, because all of it is verified before its first byte is
 /// written. The file is in a folder that only this user can open, in `TMPDIR` or else `/tmp`.
-struct StreamedCopy {
-    /// The path for the copy.
-    var path: String { "\(folder)/copy.db" }
+final class StreamedCopy: Sendable {
+    private enum Folder {
+        case none
+        case made(String)
+        /// No other one is made.
+        case removed
+    }
 
-    private let folder: String
+    private let folder = Mutex(Folder.none)
 
-    /// - Throws: `ToolError` `.usage` if standard output is a terminal; `.io` if the folder cannot
-    ///   be made.
+    /// Makes nothing yet.
+    ///
+    /// - Throws: `ToolError` `.usage` if standard output is a terminal.
     init() throws {
         guard isatty(STDOUT_FILENO) == 0 else {
             throw ToolError(
                 .usage, "standard output is a terminal, which cannot show a store",
                 hint: "Send it to a file or a program: coffer backup STORE - | ssh …")
         }
+    }
+
+    /// Makes the folder. Must be called once, when all secrets are read: from then on a signal that
+    /// ends the process removes it.
+    ///
+    /// - Returns: The path for the copy.
+    /// - Throws: `ToolError` `.io` if the folder cannot be made; `CancellationError` if the process
+    ///   ends.
+    func makePath() throws -> String {
+        Signals.willRestore { self.remove() }
+        return try folder.withLock { folder in
+            guard case .none = folder else { throw CancellationError() }
+            let made = try Self.makeFolder()
+            folder = .made(made)
+            return Self.path(in: made)
+        }
+    }
+
+    private static func path(in folder: String) -> String { "\(folder)/copy.db" }
+
+    private static func makeFolder() throws -> String {
         let parent = FileManager.default.temporaryDirectory.path
         var template = Array("\(parent)/coffer-backup-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else {
@@ -33,11 +60,20 @@ struct StreamedCopy {
                 .io, "no folder for the copy can be made in \(parent): \(reason)",
                 hint: "Name another folder with the variable TMPDIR.")
         }
-        folder = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
+    /// Removes the folder. None can be made afterwards.
     func remove() {
-        try? FileManager.default.removeItem(atPath: folder)
+        folder.withLock { folder in
+            defer { folder = .removed }
+            guard case .made(let path) = folder else { return }
+            // If a signal ends the process, another thread may still make files there.
+            for _ in 0..<100 {
+                try? FileManager.default.removeItem(atPath: path)
+                guard FileManager.default.fileExists(atPath: path) else { return }
+            }
+        }
     }
 
     /// Writes the copy to standard output.
@@ -46,6 +82,8 @@ struct StreamedCopy {
     /// - Returns: The number of bytes.
     /// - Throws: `CancellationError`; `ToolError` `.io` if standard output takes no more.
     func write(advance: (Int, Int) -> Void) throws -> Int {
+        guard case .made(let folder) = folder.withLock({ $0 }) else { throw CancellationError() }
+        let path = Self.path(in: folder)
         let file = try FileDescriptor.open(FilePath(path), .readOnly, options: .closeOnExec)
         defer { try? file.close() }
         let total = try Int(file.seek(offset: 0, from: .end))

@@ -36,14 +36,14 @@ struct Backup: AsyncParsableCommand, ChangingVerb {
     func run() async throws {
         if copy.newPath == "-" { return try await runToStandardOutput() }
         try copy.requireFree()
-        output.printDone(CopyResult(copy, try await makeCopy(at: copy.newPath)))
+        output.printDone(CopyResult(copy, try await makeCopy { copy.newPath }))
     }
 
     /// The report is a message then, because standard output has the copy.
     private func runToStandardOutput() async throws {
         let stream = try StreamedCopy()
         defer { stream.remove() }
-        let report = try await makeCopy(at: stream.path)
+        let report = try await makeCopy { try stream.makePath() }
         let reporter = output.reporter("backup: write", unit: "bytes")
         let byteCount = try await Signals.cancelling {
             defer { reporter.finish() }
@@ -56,7 +56,9 @@ struct Backup: AsyncParsableCommand, ChangingVerb {
                 + "to standard output")
     }
 
-    private func makeCopy(at path: String) async throws -> CopyReport {
+    /// - Parameter place: Returns the path of the copy. It is called when all secrets are read, so
+    ///   that a person who ends the tool at a prompt leaves nothing behind.
+    private func makeCopy(at place: () throws -> String) async throws -> CopyReport {
         let newSource = try newSecret.source(apartFrom: try secret.source())
         let hasNewKey = newPrompt || newSource != .prompt
         let name = copy.newPath == "-" ? "the copy" : copy.newPath
@@ -65,6 +67,7 @@ struct Backup: AsyncParsableCommand, ChangingVerb {
         ) { opened in
             let newKey = KeyHolder(
                 hasNewKey ? try SecretReader.new(newSource, for: name) : nil)
+            let path = try place()
             return try await output.copying("backup") { progress in
                 try await opened.backup(to: path, key: newKey.take(), progress: progress)
             }

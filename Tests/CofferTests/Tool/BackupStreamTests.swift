@@ -104,6 +104,44 @@ import Testing
         #expect(output.exitCode == 130, "\(output.errorText)")
     }
 
+    @Test func `nothing is made before the secret is read`() throws {
+        let seen = folder.path("seen")
+        let key = folder.path("key")
+        try Data(Tool.key(1)).write(to: URL(filePath: key))
+        let output = try run([
+            Tool.executable.path, "backup", path, "-", "--raw-key-command",
+            "ls -A '\(temporary)' > '\(seen)'; cat '\(key)'",
+        ])
+        #expect(output.exitCode == 0, "\(output.errorText)")
+        #expect(try String(contentsOfFile: seen, encoding: .utf8).isEmpty)
+    }
+
+    @Test func `Ctrl-C at any moment leaves no folder`() throws {
+        let script = """
+            import os, random, signal, subprocess, sys, time
+            key = open(0, 'rb').read()
+            chance = random.Random(int(sys.argv[1]))
+            for _ in range(25):
+                tool = subprocess.Popen(
+                    sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL)
+                tool.stdin.write(key)
+                tool.stdin.close()
+                time.sleep(chance.uniform(0, 0.3))
+                tool.send_signal(signal.SIGINT)
+                code = tool.wait(60)
+                left = os.listdir(os.environ['TMPDIR'])
+                if code not in (0, 130, -signal.SIGINT) or left:
+                    sys.exit('exit code %d, left: %s' % (code, left))
+            """
+        let seed = testSeed()
+        let output = try run([
+            "python3", "-c", script, "\(seed)", Tool.executable.path, "backup", path, "-",
+            "--raw-key-fd", "0",
+        ])
+        #expect(output.exitCode == 0, "\(output.errorText)")
+    }
+
     @Test(arguments: ["upgrade", "encrypt", "decrypt", "salvage"])
     func `another verb does not make a file that is named -`(verb: String) throws {
         let confirmation = verb == "decrypt" ? ["--write-plaintext"] : []
