@@ -21,7 +21,7 @@ sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports 
 	Benchmarks/Package.swift Benchmarks/Sources \
 	Benchmarks/Micro/Package.swift Benchmarks/Micro/Sources Benchmarks/Micro/Benchmarks
 
-.PHONY: help setup data build install uninstall deb test demo lint format pictures manual session clean tsan proof guards bench bench-quick \
+.PHONY: help setup mandoc data build install uninstall deb test demo lint format pictures manual session clean tsan proof guards bench bench-quick \
 	bench-check bench-micro bench-micro-check
 
 help: ## this list
@@ -71,7 +71,11 @@ proof: setup ## put the store to the proof on both engines; writes Documentation
 guards: setup ## switch guards off, which proof or tests have to notice; writes Documentation/guards.md
 	@$(select) Scripts/guards $(FILTER)
 
-lint: ## check the format of all Swift sources and of the manual pages
+# Where there is no apt, whoever has mandoc lints the pages.
+mandoc:
+	@command -v mandoc >/dev/null || ! command -v apt-get >/dev/null || Scripts/setup mandoc
+
+lint: mandoc ## check the format of all Swift sources and of the manual pages
 	@swift format lint --strict --recursive --parallel $(sources)
 	@Scripts/manual --lint
 
@@ -81,7 +85,7 @@ format: ## format all Swift sources
 pictures: ## draw Documentation/pictures/*.svg from their text
 	@Scripts/pictures
 
-manual: setup ## fill Documentation/manual/*.1 from the tool's own help, and lint the pages
+manual: setup mandoc ## fill Documentation/manual/*.1 from the tool's own help, and lint the pages
 	@$(select) swift build $(scratch) --product coffer && \
 		Scripts/manual "$$(swift build $(scratch) --show-bin-path)/coffer"
 
