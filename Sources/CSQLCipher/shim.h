@@ -136,6 +136,9 @@ static inline int coffer_stop_memory_statistics(void) {
 /// SQLITE_IOERR_SHORT_READ, an expression that Swift does not import.
 static const int coffer_ioerr_short_read = SQLITE_IOERR_SHORT_READ;
 
+/// SQLITE_READONLY_DBMOVED, also an expression: the path leads to another file now.
+static const int coffer_readonly_moved = SQLITE_READONLY_DBMOVED;
+
 /// SQLITE_CORRUPT_VTAB, also an expression that Swift does not import.
 static const int coffer_corrupt_virtual_table = SQLITE_CORRUPT_VTAB;
 
@@ -245,6 +248,15 @@ static inline int coffer_lock_main_file(sqlite3 *db, int level) {
     if (code != SQLITE_OK) return code;
     if (file == 0 || file->pMethods == 0) return SQLITE_MISUSE;
     return file->pMethods->xLock(file, level);
+}
+
+/// Whether the main file's path no longer leads to the file that the connection has open. The engine
+/// asks `stat`; a VFS that does not know the question says no.
+/// See <https://www.sqlite.org/c3ref/c_fcntl_begin_atomic_write.html#sqlitefcntlhasmoved>.
+static inline bool coffer_has_moved(sqlite3 *db) {
+    int has_moved = 0;
+    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
+    return code == SQLITE_OK && has_moved != 0;
 }
 
 /// Syncs the main file to the disk.

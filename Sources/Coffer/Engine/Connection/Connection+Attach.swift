@@ -39,7 +39,11 @@ extension Connection {
             path: file.path, mode: mode == .readOnly ? .readOnly : .mustExist,
             configuration: configuration, cacheByteCount: 0
         ).open(key: key)
-        opened.handle.close()
+        // Until the engine has opened the WAL next to it, the file keeps its path.
+        defer { opened.handle.close() }
+        if opened.handle.rest == nil {
+            try opened.handle.lockNamedFile(file, patience: configuration.busyTimeout)
+        }
         try Attachment(name: name, file: file, profile: opened.profile)
             .attach(to: handle, key: opened.key)
         do throws(StoreError) {

@@ -18,7 +18,10 @@ struct JournalModeChange {
         while true {
             do throws(StoreError) {
                 return try attempt(wanted)
-            } catch  where error.code == .busy && ContinuousClock.now < deadline {
+            } catch
+                where error.code == .busy && !error.isAboutReplacement
+                && ContinuousClock.now < deadline
+            {
                 // The engine calls no busy handler for this change.
                 sleepBriefly()
             }
@@ -27,6 +30,8 @@ struct JournalModeChange {
 
     private func attempt(_ wanted: String) throws(StoreError) {
         if wanted == Configuration.JournalMode.wal.description {
+            // Without WAL the engine holds no lock between two transactions.
+            try handle.lockNamedFile(file, patience: .zero)
             try require(wanted)
             return
         }

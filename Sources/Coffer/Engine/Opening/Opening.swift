@@ -45,7 +45,8 @@ struct Opening {
     /// - Throws: As `Connection.setKey(_:)`. `.notFound` if there is no file and none is created.
     ///   `.needsUpgrade` for a format of SQLCipher 1 or 2, unless the file is read to be copied.
     ///   `.needsNewerEngine` for a profile of SQLCipher 4 on SQLCipher 3. `.misuse` if the
-    ///   configured profile has another page size than the file.
+    ///   configured profile has another page size than the file. `.busy` if other files take its
+    ///   path again and again.
     func open(key: borrowing StoreKey) throws(StoreError) -> OpenFile {
         try key.check()
         let capabilities = try Engine.capabilities
@@ -64,6 +65,14 @@ struct Opening {
                 file: file, profile: profile, configuration: try configuration.resolved(.wal),
                 derived: derived)
             try creation.run(key: key)
+        }
+        for _ in 1..<StoreError.replacementTryCount {
+            do throws(StoreError) {
+                return try openExisting(key: key)
+            } catch  where error.isAboutReplacement {
+                // Another salt, and maybe another profile.
+                continue
+            }
         }
         return try openExisting(key: key)
     }

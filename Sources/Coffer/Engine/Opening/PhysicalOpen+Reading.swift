@@ -134,6 +134,7 @@ extension FileLocation {
 extension StoreError {
     /// Whether the engine could not create or change a file that it had to.
     fileprivate var isAboutWriting: Bool {
+        guard !isAboutReplacement else { return false }
         let code = (resultCode ?? 0) & 0xff
         return [SQLITE_CANTOPEN, SQLITE_READONLY, SQLITE_PERM].contains(code) || self.code == .full
     }

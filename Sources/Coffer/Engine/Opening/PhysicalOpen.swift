@@ -38,7 +38,7 @@ struct PhysicalOpen {
     ///
     /// - Throws: `.wrongKey` if the key does not fit page 1; `.truncated` if the file is shorter
     ///   than page 1 says; `.damaged` if the schema cannot be read; `.readOnly` if a writer may not
-    ///   write; `.busy`, `.io`.
+    ///   write; `.busy`, `.io`; `StoreError.replaced` if the path leads to another file by now.
     func open(key: borrowing RawKey) throws(StoreError) -> Handle {
         let handle = try Handle(path: file.path, flags: role.flags, vfs: configuration.vfs)
         return try prepared(handle, key: key)
@@ -49,6 +49,9 @@ struct PhysicalOpen {
     ///
     /// - Throws: As `open(key:)`. The handle stays open.
     func prepare(_ handle: Handle, key: borrowing RawKey) throws(StoreError) {
+        if role != .privateDatabase, handle.rest == nil {
+            try handle.lockNamedFile(file, patience: configuration.busyTimeout)
+        }
         try unlock(handle, key: key)
         try prove(handle, key: key)
         try configure(handle)

@@ -65,9 +65,23 @@ final class StoreFile: Sendable {
         let physical = PhysicalOpen(
             file: location, profile: profile, configuration: configuration, role: role,
             cacheByteCount: cacheByteCount)
-        let handle = try physical.open(key: cipher.key)
+        let handle = try opened(physical, key: cipher.key)
         return OpenFile(
             handle: handle, key: cipher.key.copy(), file: location, profile: profile)
+    }
+
+    /// Opens a connection; once more if another file has taken the path meanwhile.
+    private func opened(
+        _ physical: PhysicalOpen, key: borrowing RawKey
+    ) throws(StoreError) -> Handle {
+        for _ in 1..<StoreError.replacementTryCount {
+            do throws(StoreError) {
+                return try physical.open(key: key)
+            } catch  where error.isAboutReplacement {
+                continue
+            }
+        }
+        return try physical.open(key: key)
     }
 
     /// Opens a connection to the file with another key; the store's key stays the same until
