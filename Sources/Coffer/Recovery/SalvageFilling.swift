@@ -35,7 +35,7 @@ final class SalvageFilling {
         self.handle = handle
         self.monitor = monitor
         schema = try SalvagedSchema(source, walk)
-        lost = LostAndFound(handle, schema.encoding)
+        lost = LostAndFound(handle, schema.encoding, isAssumed: source.header == nil)
         contents = try PageOwners.contents(
             of: Set(walk.damagedPages), pageCount: source.pageCount
         ) { (number) throws(StoreError) in try source.page(number) }
@@ -259,7 +259,9 @@ final class SalvageFilling {
                     + (lost.name ?? "no readable page"))
         }
         if source.header == nil {
-            problems.append("page 1 is lost, and with it the list of free pages, and user_version")
+            problems.append(
+                "page 1 is lost, and with it the list of free pages, user_version, and the "
+                    + "encoding of texts, which are taken for UTF-8")
         } else if !walk.isFreeListWhole, lost.rowCount > 0 {
             problems.append(
                 "the list of free pages is damaged: rows of \(lost.name ?? "") may be deleted ones")
@@ -269,6 +271,11 @@ final class SalvageFilling {
         }
         if source.hasForeignWAL {
             problems.append("no page in the -wal file opens with the key; it was left out")
+        }
+        if lost.foreignTextCount > 0 {
+            problems.append(
+                "\(lost.foreignTextCount) texts of \(lost.name ?? "") are not UTF-8: BLOBs have "
+                    + "their bytes")
         }
         if let count = source.log?.namelessCount, count > 0 {
             problems.append("\(count) damaged frames of the WAL do not say which page they hold")

@@ -26,8 +26,10 @@ final class SalvagedTable {
     private var rowIDColumn: Int?
     /// The name that sets the row id; `nil` if a column does, or without row ids.
     private var rowIDName: String?
-    /// The columns of the primary key in a table WITHOUT ROWID, by their place in the record.
-    private var keyColumns: [Int] = []
+    /// The columns of the primary key in a table WITHOUT ROWID, by their place in the record, with
+    /// the collations in which the key is unique. Those of the columns may differ, and would find
+    /// other rows as well.
+    private var keyColumns: [(place: Int, collation: String)] = []
     private(set) var hasRowIDs = true
     /// By the number of fields in the record. A record may be shorter than the table: columns that
     /// were added later have their default value.
@@ -99,7 +101,9 @@ final class SalvagedTable {
         let rows = try CopyStatement(handle, "PRAGMA index_xinfo(\(index.inDoubleQuotes))")
         while try rows.step() {
             guard let column = all[rows.integer(1)] else { continue }
-            if rows.integer(5) == 1 { keyColumns.append(columns.count) }
+            if rows.integer(5) == 1 {
+                keyColumns.append((columns.count, try rows.text(4) ?? "BINARY"))
+            }
             columns.append(column)
         }
     }
@@ -186,8 +190,10 @@ final class SalvagedTable {
         if let rowID = rowIDName ?? rowIDColumn.map({ columns[$0].name.inDoubleQuotes }) {
             return "\(rowID) = ?"
         }
-        return keyColumns.map { "\(columns[$0].name.inDoubleQuotes) IS ?" }
-            .joined(separator: " AND ")
+        return keyColumns.map { key in
+            let name = columns[key.place].name.inDoubleQuotes
+            return "\(name) COLLATE \(key.collation.inDoubleQuotes) IS ?"
+        }.joined(separator: " AND ")
     }
 
     private func bindIdentity(
@@ -196,8 +202,8 @@ final class SalvagedTable {
         guard !hasRowIDs else {
             return try statement.bind(.integer(rowID), at: 1, encoding)
         }
-        for (index, place) in keyColumns.enumerated() where place < values.count {
-            try statement.bind(values[place], at: Int32(index + 1), encoding)
+        for (index, key) in keyColumns.enumerated() where key.place < values.count {
+            try statement.bind(values[key.place], at: Int32(index + 1), encoding)
         }
     }
 }

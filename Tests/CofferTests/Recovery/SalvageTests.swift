@@ -281,6 +281,67 @@ import Workload
         #expect(try Dump.store(copy, key: 1) == Dump.store(path, key: 1))
     }
 
+    @Test func `without page 1, texts of another encoding are BLOBs, and the report says so`()
+        throws
+    {
+        do {
+            let raw = try RawConnection(path, key: 1, pragmas: ["PRAGMA encoding = 'UTF-16le'"])
+            try #require(raw.run("CREATE TABLE t(v)") == 0)
+            raw.run("INSERT INTO t VALUES ('ab'), ('é'), (7)")
+        }
+        try Damage.flip(path, at: 700)
+        let copy = folder.path("copy.db")
+        let report = try Store.salvage(
+            damagedAt: path, key: .numbered(1), to: copy, configuration: .testing())
+        #expect(
+            try lostRows(copy, report).map { $0[6] }
+                == [.blob(Data([0x61, 0, 0x62, 0])), .blob(Data([0xe9, 0])), .integer(7)])
+        #expect(report.problems.contains { $0.contains("taken for UTF-8") })
+        #expect(report.problems.contains { $0.hasPrefix("2 texts of lost_and_found") })
+    }
+
+    @Test(arguments: [false, true])
+    func `a table of nearly as many columns as SQLite allows ends no salvage`(
+        isFirstPageDamaged: Bool
+    ) throws {
+        let count = 1_999
+        do {
+            let raw = try RawConnection(path, key: 1)
+            let names = (0..<count).map { "a\($0)" }.joined(separator: ", ")
+            let values = (0..<count).map { "\($0)" }.joined(separator: ", ")
+            try #require(raw.run("CREATE TABLE wide(\(names))") == 0)
+            try #require(raw.run("INSERT INTO wide VALUES (\(values))") == 0)
+            raw.run("CREATE TABLE note(body); INSERT INTO note VALUES ('kept')")
+        }
+        if isFirstPageDamaged { try Damage.flip(path, at: 700) }
+        let copy = folder.path("copy.db")
+        let report = try Store.salvage(
+            damagedAt: path, key: .numbered(1), to: copy, configuration: .testing())
+        // The older engine binds at most 999 values, and so its table refuses the row.
+        guard !report.isComplete else { return #expect(!isFirstPageDamaged) }
+        let lost = try lostRows(copy, report)
+        let values = lost.filter { $0[5] == .integer(Int64(count)) }
+            .flatMap { $0.dropFirst(6).filter { $0 != .null } }
+        #expect(values == (0..<count).map { .integer(Int64($0)) })
+        #expect(lost.count == (isFirstPageDamaged ? 4 : 3))
+    }
+
+    /// Story: a row that the key's own collation tells from others was compared with that of its
+    /// column. It counted as not stored, and the rows that looked the same were deleted with it.
+    @Test func `rows whose keys differ only for the key's own collation are all saved`() throws {
+        do {
+            let raw = try RawConnection(path, key: 1)
+            let key = "k TEXT COLLATE NOCASE, v, PRIMARY KEY (k COLLATE BINARY)"
+            try #require(raw.run("CREATE TABLE t(\(key)) WITHOUT ROWID") == 0)
+            raw.run("INSERT INTO t VALUES ('A', 1), ('a', 2), ('B', 3), ('b', 4)")
+        }
+        let copy = folder.path("copy.db")
+        let report = try Store.salvage(
+            damagedAt: path, key: .numbered(1), to: copy, configuration: .testing())
+        #expect(report.isComplete && report.tables.map(\.rowCount) == [4], "\(report)")
+        #expect(try Dump.store(copy, key: 1) == Dump.store(path, key: 1))
+    }
+
     @Test func `the odd schema is saved whole`() throws {
         let plain = folder.path("plain.db")
         try #require(try RawConnection(plain).run(OddSchema.sql) == 0)
