@@ -91,12 +91,24 @@ struct WriteAheadLog {
 /// The checksum of the WAL and of the WAL index.
 ///
 /// See <https://www.sqlite.org/fileformat2.html#checksum_algorithm>.
-struct WALChecksum {
+struct WALChecksum: Equatable {
     let isBigEndian: Bool
     private(set) var words: (UInt32, UInt32) = (0, 0)
 
     init(isBigEndian: Bool) {
         self.isBigEndian = isBigEndian
+    }
+
+    /// Goes on from a checksum as the WAL stores it: two big-endian words.
+    init(isBigEndian: Bool, after stored: ArraySlice<UInt8>) {
+        self.isBigEndian = isBigEndian
+        words = (
+            WriteAheadLog.bigEndian(stored), WriteAheadLog.bigEndian(stored.dropFirst(4))
+        )
+    }
+
+    static func == (one: WALChecksum, other: WALChecksum) -> Bool {
+        one.words == other.words && one.isBigEndian == other.isBigEndian
     }
 
     /// "s0 += x(i) + s1; s1 += x(i+1) + s0" over pairs of 32-bit words.

@@ -20,20 +20,29 @@ final class DamagedWAL {
     private(set) var lostPages: Set<Int> = []
     /// Damaged frames that do not even name a page of the database.
     private(set) var namelessCount = 0
-    /// Pages of the database after the last commit; `nil` if the WAL has no commit.
+    /// Pages of the database after the last commit, as its frame says; `nil` if the WAL has no
+    /// commit, or if the checksum of that frame is wrong: no MAC covers the number.
     private(set) var pageCount: Int?
-    /// Committed frames, with the damaged ones.
-    private(set) var frameCount = 0
+    /// What follows the last commit that can be read.
+    private(set) var rest = Rest()
+
+    struct Rest {
+        /// Frames of this WAL, and not of an earlier one in the same file.
+        var frameCount = 0
+        /// Whether one of them says that it commits.
+        var hasCommit = false
+    }
 
     private let descriptor: Int32
     private let pageByteCount: Int
+    private var hasSoundFrame = false
 
     /// Reads the WAL next to a file.
     ///
     /// - Parameters:
     ///   - path: The path of the WAL.
     ///   - pages: Authenticates a frame's content.
-    /// - Returns: `nil` if there is none, or if no frame of it belongs to the file.
+    /// - Returns: `nil` if there is none, or if the content of no frame belongs to the file.
     /// - Complexity: O(*frames*) time and memory.
     init?(path: String, pages: borrowing RawPages) {
         descriptor = open(path, O_RDONLY | O_CLOEXEC)
@@ -41,7 +50,7 @@ final class DamagedWAL {
         guard descriptor >= 0 else { return nil }
         guard let salt = salt(pages) else { return nil }
         read(salt, pages)
-        guard !frames.isEmpty else { return nil }
+        guard hasSoundFrame else { return nil }
     }
 
     deinit {
@@ -68,32 +77,71 @@ final class DamagedWAL {
         return Array(WriteAheadLog.FrameHeader(frame[...]).salt)
     }
 
-    /// Finds the last commit first. What follows it is a rest of a rolled-back transaction.
+    /// Finds the last commit first. Frames after it may be what a transaction left that was rolled
+    /// back, or commits that are lost.
     private func read(_ salt: [UInt8], _ pages: borrowing RawPages) {
         var commit: Int?
         var index = 0
+        // The stored checksum before the frame; `nil` after a frame of an earlier WAL.
+        var checksum = bytes(at: 24, count: 8)
         while let frame = bytes(of: index) {
             let header = WriteAheadLog.FrameHeader(frame[...])
-            if header.isCommit, header.salt.elementsEqual(salt), isSound(frame, pages) {
-                commit = index
-                pageCount = header.pageCount
-            }
+            // Nothing authenticates the salt either.
+            let isNext = checksum.map { follows($0, frame) } ?? false
             index += 1
+            guard isNext || header.salt.elementsEqual(salt) else {
+                checksum = nil
+                continue
+            }
+            checksum = Array(frame[16..<24])
+            if header.isCommit || !hasSoundFrame, isSound(frame, pages) {
+                hasSoundFrame = true
+                if header.isCommit {
+                    commit = index - 1
+                    pageCount = isNext ? header.pageCount : nil
+                    rest = Rest()
+                    continue
+                }
+            }
+            rest.frameCount += 1
+            if header.isCommit { rest.hasCommit = true }
         }
-        guard let commit else { return }
-        frameCount = commit + 1
+        if let cut = header(of: index), cut.salt.elementsEqual(salt) {
+            rest.frameCount += 1
+            if cut.isCommit { rest.hasCommit = true }
+        }
+        if let commit { readFrames(through: commit, of: index, pages) }
+    }
+
+    private func readFrames(
+        through commit: Int, of frameCount: Int, _ pages: borrowing RawPages
+    ) {
+        // Each frame can have added one page.
+        let maximumPage = ((try? pages.count()) ?? 0) + frameCount
         for index in 0...commit {
             guard let frame = bytes(of: index) else { continue }
             let number = WriteAheadLog.pageNumber(ofFrame: frame[...])
             if isSound(frame, pages) {
                 frames[number] = index
                 lostPages.remove(number)
-            } else if (1...max(pageCount ?? 0, 1)).contains(number) {
+            } else if number >= 1, number <= maximumPage {
                 frames[number] = nil
                 lostPages.insert(number)
             } else {
                 namelessCount += 1
             }
+        }
+    }
+
+    /// Whether the checksum of a frame is right, which goes on from that of the frame before, or
+    /// of the header. It covers page number and size, and not the salt.
+    private func follows(_ checksum: [UInt8], _ frame: [UInt8]) -> Bool {
+        // The header says which order it is, and may be damaged.
+        [false, true].contains { isBigEndian in
+            var sum = WALChecksum(isBigEndian: isBigEndian, after: checksum[...])
+            sum.add(frame[0..<8])
+            sum.add(frame[headerByteCount...])
+            return sum == WALChecksum(isBigEndian: isBigEndian, after: frame[16..<24])
         }
     }
 
@@ -104,8 +152,17 @@ final class DamagedWAL {
 
     private func bytes(of frame: Int) -> [UInt8]? {
         let offset = WriteAheadLog.offset(ofFrame: frame, pageByteCount: pageByteCount)
-        var bytes = [UInt8](repeating: 0, count: headerByteCount + pageByteCount)
-        let count = pread(descriptor, &bytes, bytes.count, off_t(offset))
-        return count == bytes.count ? bytes : nil
+        return bytes(at: offset, count: headerByteCount + pageByteCount)
+    }
+
+    /// The header of a frame that may be cut off behind it.
+    private func header(of frame: Int) -> WriteAheadLog.FrameHeader? {
+        let offset = WriteAheadLog.offset(ofFrame: frame, pageByteCount: pageByteCount)
+        return bytes(at: offset, count: headerByteCount).map { WriteAheadLog.FrameHeader($0[...]) }
+    }
+
+    private func bytes(at offset: Int, count: Int) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: count)
+        return pread(descriptor, &bytes, count, off_t(offset)) == count ? bytes : nil
     }
 }

@@ -277,10 +277,29 @@ final class SalvageFilling {
                 "\(lost.foreignTextCount) texts of \(lost.name ?? "") are not UTF-8: BLOBs have "
                     + "their bytes")
         }
-        if let count = source.log?.namelessCount, count > 0 {
-            problems.append("\(count) damaged frames of the WAL do not say which page they hold")
+        if !source.isExclusive {
+            problems.append(
+                "the store could not be locked, because this user may not write it: a program "
+                    + "that had it open was not noticed; of a copy with its -wal this cannot happen"
+            )
         }
+        noteLossesOfWAL()
         try noteMissingParents()
+    }
+
+    private func noteLossesOfWAL() {
+        guard let log = source.log else { return }
+        if log.namelessCount > 0 {
+            problems.append(
+                "\(log.namelessCount) damaged frames of the WAL do not say which page they hold")
+        }
+        guard log.rest.frameCount > 0 else { return }
+        let count = "frames of the WAL after its last readable commit: \(log.rest.frameCount)"
+        problems.append(
+            log.rest.hasCommit
+                ? "\(count), one of which commits: the last commit may be missing"
+                : "\(count), none of which commits: a transaction was not committed, or the last "
+                    + "commit is missing")
     }
 
     private func noteMissingParents() throws(StoreError) {

@@ -3,11 +3,12 @@ import CSQLCipher
 /// A damaged store, read page by page: the engine reads none of it.
 ///
 /// An exclusive lock keeps every other connection out until the source is closed. Of a file that
-/// this process may not write it is a shared one.
+/// this process may not write it is a shared one, which `isExclusive` tells.
 final class SalvageSource {
     let file: FileLocation
     let cipher: FileCipher
-    /// Pages of the database, as far as page 1 or the WAL says; otherwise those of the file.
+    /// Pages of the database as page 1 says. Without page 1, those of the last commit in the WAL
+    /// or else of the file, but no more than there are.
     let pageCount: Int
     /// Bytes of a page that SQLite uses.
     let usableByteCount: Int
@@ -16,6 +17,8 @@ final class SalvageSource {
     let log: DamagedWAL?
     /// Whether there is a WAL of which no frame belongs to the file.
     let hasForeignWAL: Bool
+    /// Whether nobody can have changed the file meanwhile.
+    let isExclusive: Bool
 
     private let handle: Handle
     private let pages: RawPages
@@ -29,7 +32,9 @@ final class SalvageSource {
     ) throws(StoreError) {
         self.file = file
         self.monitor = monitor
-        handle = try Self.locked(file, configuration)
+        let lock = try Self.locked(file, configuration)
+        handle = lock.handle
+        isExclusive = lock.isExclusive
         cipher = try Self.cipher(of: handle, file, key: key, configuration, monitor)
         pages = RawPages(handle, key: cipher.key, profile: cipher.profile)
         log = DamagedWAL(path: file.path + "-wal", pages: pages)
@@ -37,9 +42,11 @@ final class SalvageSource {
         let first = try Self.plaintext(1, log, pages, cipher)
         header = first.map { PageBytes($0) }
         let fileCount = max(try pages.count(), log?.frames.keys.max() ?? 0)
-        let told = log?.pageCount ?? first.flatMap(Self.pageCount) ?? fileCount
-        // A file that is cut off ends before its database does.
-        pageCount = max(min(told, Int(UInt32.max)), 1)
+        let logged = min(log?.pageCount ?? 0, fileCount)
+        // A file that is cut off ends before its database does, and only page 1 can tell: its MAC
+        // was compared.
+        let told = first.flatMap(Self.pageCount) ?? (logged > 0 ? logged : fileCount)
+        pageCount = max(min(max(told, logged), Int(UInt32.max)), 1)
         if let first {
             usableByteCount = PageOwners.usableByteCount(first)
         } else {
@@ -86,7 +93,7 @@ final class SalvageSource {
 
     private static func locked(
         _ file: FileLocation, _ configuration: Configuration
-    ) throws(StoreError) -> Handle {
+    ) throws(StoreError) -> ExclusiveLock {
         guard case .file(_, let identity) = try file.status() else {
             throw StoreError(.notFound, "there is no file at \(file.path)")
         }
@@ -99,7 +106,7 @@ final class SalvageSource {
                     + "it back. If that fails, move the journal away; pages that the change had "
                     + "begun to write are then of two times.")
         }
-        return try ExclusiveLock(on: file, configuration).handle
+        return try ExclusiveLock(on: file, orShared: true, configuration)
     }
 
     // MARK: Key and profile

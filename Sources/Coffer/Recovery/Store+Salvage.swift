@@ -11,9 +11,12 @@ extension Store {
     /// left out, so that no damaged value gets into the new store. The report says what is missing.
     /// A row that has no place in its table is in a table of its own, `lost_and_found`.
     ///
-    /// Commits in the WAL count. The damaged store is not changed, and nobody may have it open. A
-    /// page that a deleted row has left can come back into `lost_and_found` if the list of free
-    /// pages is damaged.
+    /// Commits in the WAL count. If the last one there cannot be read, the report says so. A page
+    /// that a deleted row has left can come back into `lost_and_found` if the list of free pages is
+    /// damaged.
+    ///
+    /// The damaged store is not changed, and nobody may have it open. If this user may not write
+    /// it, an open connection is not noticed, which the report says as well.
     ///
     /// - Parameters:
     ///   - path: The damaged store.
