@@ -270,6 +270,8 @@ case "temporary-files":
         let files = try temporaryFiles(connection, of: path)
         return "files " + files.sorted().joined(separator: " ")
     }
+case "restore-killed":
+    report { try restoreKilled() }
 case "rekey-now":
     report { try rekey(try connection(next())) }
 case "open-as-nobody":

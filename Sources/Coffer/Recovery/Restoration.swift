@@ -62,6 +62,10 @@ struct Restoration {
             guard let backup = core.pool.file else {
                 throw StoreError(.misuse, "the backup is not a file")
             }
+            // As a new file does: what killed runs have left would become this file too.
+            if isReplacing {
+                for left in UnfinishedFile.all(of: file) { left.removeIfLeft() }
+            }
             let target = CopyTargetBox(
                 try isReplacing
                     ? CopyTarget(replacing: file, cipher: backup.cipher, configuration)

@@ -26,7 +26,9 @@ extension Store {
     ///
     /// - Warning: Nobody may have the store open. A connection of another process is noticed if it
     ///   uses a WAL or is reading or writing. One that is idle and uses no WAL is not: what it
-    ///   writes later goes to the old file.
+    ///   writes later is lost, or damages the restored store. A connection of Coffer that opens
+    ///   meanwhile gets the restored store. Other programs do not look, and may work on the old
+    ///   file with the WAL of the new one.
     /// - Parameters:
     ///   - backup: The path of a store, which is not changed. Others may use it.
     ///   - key: The key of the backup.
@@ -35,8 +37,10 @@ extension Store {
     ///   - progress: Called on the working thread, about once for every 256 pages.
     /// - Returns: The report of the checked copy, and where the old store is.
     /// - Throws: `StoreError` `.damaged` if the backup is; `.busy` or `.alreadyOpen` if somebody
-    ///   has the store open; `.wrongKey`, `.notAStore` and others for the backup; `.full`, `.io`;
-    ///   `.misuse` if both paths lead to one file. After an error the store is as it was.
+    ///   has the store open; `.readOnly` if this user may not write it, because an open connection
+    ///   would then go unnoticed; `.wrongKey`, `.notAStore` and others for the backup; `.full`,
+    ///   `.io`; `.misuse` if both paths lead to one file. After an error the store is as it was. If
+    ///   a file could not even be moved back, the message says where it is.
     /// - Complexity: O(*pages*) time, three passes; O(1) memory. It needs the backup's size of free
     ///   space.
     @discardableResult

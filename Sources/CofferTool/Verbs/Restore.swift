@@ -18,7 +18,8 @@ struct Restore: AsyncParsableCommand, ChangingVerb {
             restored store has the secret of the backup, and the permissions of the old store.
 
             No program may have the store open. One that is idle and uses no WAL is not noticed: \
-            what it writes later goes to the old file. So stop the programs first.
+            what it writes later is lost, or damages the restored store. A program that opens \
+            the store meanwhile without Coffer does not notice either. So stop the programs first.
 
             EXAMPLES
               coffer restore notes-2026-11.db notes.db

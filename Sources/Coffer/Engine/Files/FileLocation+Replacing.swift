@@ -11,62 +11,143 @@ import Musl
 extension FileLocation {
     /// Gives the file at `temporary` this path, and what has the path now another name.
     ///
-    /// No step undoes another, so a process that is killed loses nothing:
-    ///
     /// 1. The old main file gets a second name.
     /// 2. The old WAL and journal move next to that name, because SQLite would replay them into
     ///    the new file.
     /// 3. The new file takes the path, in one step.
     ///
-    /// A process that is killed between 2 and 3 leaves the old main file at its path without its
-    /// last commits; whole, it is at the second name.
+    /// A step that fails is undone with those before it. No step forward undoes another, so a
+    /// process that is killed loses nothing. If it is killed between 2 and 3, the old main file is
+    /// at its path without its last commits; whole, it is at the second name. The next call goes on
+    /// with that name.
     ///
     /// - Parameter willRename: Called before each step; an error ends the work there.
     /// - Returns: The new name of the old file: the path, `.old-` and a number.
-    /// - Throws: `.io` if a file cannot be renamed.
+    /// - Throws: `.io` if a file cannot be renamed. Everything then has the name that it had,
+    ///   unless the error says otherwise.
     func replace(
         with temporary: String, _ willRename: () throws(StoreError) -> Void
     ) throws(StoreError) -> String {
         try willRename()
-        let (old, isLinked) = try setAside()
-        for suffix in ["-wal", "-journal"] {
-            try willRename()
-            guard rename(path + suffix, old + suffix) == 0 || errno == ENOENT else {
-                throw StoreError.system(errno, "cannot rename \(path)\(suffix)")
+        let aside = try setAside()
+        var moved: [String] = []
+        do throws(StoreError) {
+            for suffix in Self.companions {
+                try willRename()
+                if rename(path + suffix, aside.path + suffix) == 0 {
+                    moved.append(suffix)
+                } else if errno != ENOENT {
+                    throw StoreError.system(errno, "cannot rename \(path)\(suffix)")
+                }
             }
+            // The index of a WAL that is not there any more. The engine makes it again.
+            unlink(path + "-shm")
+            syncFolder()
+            try willRename()
+            guard rename(temporary, path) == 0 else {
+                throw StoreError.system(errno, "cannot rename \(temporary) to \(path)")
+            }
+        } catch {
+            throw putBack(aside, moved, after: error)
         }
-        // The index of a WAL that is not there any more.
-        unlink(path + "-shm")
         syncFolder()
-        try willRename()
-        guard rename(temporary, path) == 0 else {
-            let reason = errno
-            // Nothing is at the path.
-            if !isLinked { rename(old, path) }
-            throw StoreError.system(reason, "cannot rename \(temporary) to \(path)")
-        }
-        syncFolder()
-        return old
+        return aside.path
     }
 
-    /// Gives the file a second name; on a file system without hard links another name.
-    private func setAside() throws(StoreError) -> (path: String, isLinked: Bool) {
+    private static let companions = ["-wal", "-journal"]
+
+    /// The other name of a file that is replaced.
+    private struct Aside {
+        enum Kind {
+            /// A second name, which this call gave.
+            case linked
+            /// A second name from a run that was killed.
+            case found
+            /// The only name: the file system has no hard links.
+            case renamed
+        }
+
+        let path: String
+        let kind: Kind
+    }
+
+    /// Gives everything the name that it had, last step first.
+    ///
+    /// - Parameter moved: The suffixes of the files that have moved.
+    /// - Returns: The error; if a file could not be moved back, one that says where it is.
+    private func putBack(
+        _ aside: Aside, _ moved: [String], after error: StoreError
+    ) -> StoreError {
+        defer { syncFolder() }
+        for suffix in moved.reversed() {
+            guard rename(aside.path + suffix, path + suffix) == 0 else {
+                return stuck(suffix, aside, errno, after: error)
+            }
+        }
+        switch aside.kind {
+        case .found: return error
+        case .linked:
+            return unlink(aside.path) == 0 ? error : stuck("", aside, errno, after: error)
+        case .renamed:
+            if coffer_rename_exclusively(aside.path, path) == 0 { return error }
+            // For systems without that call.
+            if errno != EEXIST, rename(aside.path, path) == 0 { return error }
+            return stuck("", aside, errno, after: error)
+        }
+    }
+
+    private func stuck(
+        _ suffix: String, _ aside: Aside, _ reason: Int32, after error: StoreError
+    ) -> StoreError {
+        let isSecond = suffix.isEmpty && aside.kind == .linked
+        let state =
+            isSecond
+            ? "the second name \(aside.path) could not be removed again"
+            : "\(path)\(suffix) is now \(aside.path)\(suffix) and could not be moved back"
+        return StoreError(
+            error.code, "\(error.message); \(state): \(systemErrorText(reason))",
+            hint: isSecond
+                ? "Remove that name, or restore again."
+                : "Restore again, or move the file back before anybody opens the store.",
+            cause: error)
+    }
+
+    /// Gives the file a second name; on a file system without hard links another name. A second
+    /// name from a run that was killed is used again.
+    private func setAside() throws(StoreError) -> Aside {
         for number in 1...10_000 {
             let old = "\(path).old-\(number)"
+            if isOwnName(old),
+                Self.companions.allSatisfy({ !(exists(path + $0) && exists(old + $0)) })
+            {
+                return Aside(path: old, kind: .found)
+            }
             // A WAL there belongs to another file.
-            guard try Self.information(old) == nil, try Self.information(old + "-wal") == nil,
-                try Self.information(old + "-journal") == nil
-            else { continue }
-            if link(path, old) == 0 { return (old, true) }
+            guard !(["", "-wal", "-journal"].contains { exists(old + $0) }) else { continue }
+            if link(path, old) == 0 { return Aside(path: old, kind: .linked) }
             if errno == EEXIST { continue }
             guard coffer_rename_exclusively(path, old) == 0 || rename(path, old) == 0 else {
                 throw StoreError.system(errno, "cannot rename \(path)")
             }
-            return (old, false)
+            return Aside(path: old, kind: .renamed)
         }
         throw StoreError(
             .alreadyExists, "\(path).old-1 to \(path).old-10000 exist",
             hint: "Move those away that you do not need any more.")
+    }
+
+    /// Whether something has the name, a link that leads nowhere included. A name of which the
+    /// system says nothing counts as taken.
+    private func exists(_ name: String) -> Bool {
+        var found = stat()
+        return lstat(name, &found) == 0 || errno != ENOENT
+    }
+
+    /// Whether the other path is a hard link to the file.
+    private func isOwnName(_ name: String) -> Bool {
+        var (own, other) = (stat(), stat())
+        return lstat(path, &own) == 0 && lstat(name, &other) == 0
+            && (own.st_dev, own.st_ino) == (other.st_dev, other.st_ino)
     }
 
     /// Gives the file the owner and the group of another, if this process may.
