@@ -224,8 +224,9 @@ extension Record {
     /// The first rows, in SQLite's order.
     ///
     /// - Parameters:
-    ///   - maximumCount: The maximum number of rows; a negative number counts as 0.
-    ///   - offset: The number of rows to skip before them; a negative number counts as 0.
+    ///   - maximumCount: The maximum number of rows. With a negative number, fetching throws
+    ///     `.misuse`.
+    ///   - offset: The number of rows to skip before them. A negative number is `.misuse` too.
     public static func limit(_ maximumCount: Int, offset: Int = 0) -> Query<Self> {
         Query().limit(maximumCount, offset: offset)
     }
