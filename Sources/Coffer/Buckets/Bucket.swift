@@ -9,11 +9,16 @@
 /// A bucket is only a name with types: making one touches no store. The first `set` makes its
 /// table, which is named `bucket:` and the name. Strings, numbers, dates, UUIDs and `Data` are
 /// stored as themselves, every other `Codable` value as JSON text, or by a ``BucketCodec`` as
-/// bytes. The file records the types: a bucket that is named with other ones throws `.mismatch`.
+/// bytes. The file records the type of the keys and the coding of the values: verbs throw
+/// `.mismatch` for other ones. It does not record the Swift type of the values.
 public struct Bucket<Key: BucketKey, Value: Sendable>: Sendable {
     /// The name given to the bucket.
     public let name: String
-    /// How long an entry lives that is set without an ``Expiration`` of its own; `nil` for ever.
+    /// How long an entry lives that is set without an ``Expiration`` of its own; `nil` for entries
+    /// that do not expire.
+    ///
+    /// Each program uses the lifetime that it names here. The file keeps the first one, for the
+    /// tool `coffer`.
     public let lifetime: Duration?
     let plan: BucketPlan
     let coder: ValueCoder<Value>
@@ -24,8 +29,8 @@ public struct Bucket<Key: BucketKey, Value: Sendable>: Sendable {
     /// Names a bucket of `Codable` values; reads and changes no store.
     ///
     /// - Parameters:
-    ///   - name: Any text that is not empty. With an empty name, every verb throws `.misuse`. So it
-    ///     does if the name of an existing bucket differs only in the case of ASCII letters.
+    ///   - name: Any text that is not empty. With an empty name, every verb throws `.misuse`. Verbs
+    ///     also throw it if the name of an existing bucket differs only in ASCII case.
     ///   - lifetime: How long an entry lives that is set without an ``Expiration`` of its own;
     ///     `nil` for entries that stay.
     public init(_ name: String, lifetime: Duration? = nil) where Value: Codable {

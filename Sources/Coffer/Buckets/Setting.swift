@@ -6,7 +6,7 @@
 ///
 /// try await store.set(.dark, for: theme)
 /// let current = try await store.get(theme)
-/// for try await theme in store.observe(theme) { try apply(theme) }
+/// for try await newTheme in store.observe(theme) { try apply(newTheme) }
 /// ```
 ///
 /// A setting is only a name with a type and a default: making one touches no store, and nothing is

@@ -31,6 +31,18 @@ struct BucketForm {
     /// Microseconds since 1970.
     static var now: Int64 { Int64((Date().timeIntervalSince1970 * 1e6).rounded(.down)) }
 
+    /// When an entry ends that is stored now; `nil` for never.
+    ///
+    /// - Throws: `ToolError` `.badInput` for a lifetime beyond 64 bits.
+    func end() throws -> Int64? {
+        guard let lifetime else { return nil }
+        let (end, isTooLong) = Self.now.addingReportingOverflow(lifetime)
+        guard !isTooLong else {
+            throw ToolError(.badInput, "the lifetime of the bucket is out of range")
+        }
+        return end
+    }
+
     /// Adds the condition that an entry has not expired.
     func appendLive(to sql: inout SQL) {
         if hasExpiry { sql.append(" AND (expires IS NULL OR expires > \(Self.now))") }
@@ -98,7 +110,7 @@ struct BucketForm {
 
     // MARK: Values
 
-    /// Checks that a program can read a value in this bucket.
+    /// Checks that a value is of the bucket's kind.
     ///
     /// - Throws: `ToolError` `.badInput` for text that is no JSON in a bucket of JSON, and for
     ///   anything but bytes in one with a codec of its program.

@@ -50,16 +50,46 @@ struct StoredBucket: Sendable {
         }
         let key = try form.stored(key, name)
         try form.requireFitting(value, name)
-        guard form.hasExpiry else {
-            try tx.execute(
-                "INSERT OR REPLACE INTO \(identifier: table)(key, value) VALUES (\(key), \(value))")
-            return
+        guard form.hasExpiry || form.lifetime != nil else {
+            // Not by REPLACE, which removes other entries that are equal in a unique index.
+            if try tx.execute("UPDATE \(identifier: table) SET value = \(value) WHERE key = \(key)")
+                > 0
+            {
+                return
+            }
+            return try requireChange(
+                tx.execute(
+                    "INSERT INTO \(identifier: table)(key, value) VALUES (\(key), \(value))"))
         }
+        if !form.hasExpiry { try addExpiry(tx) }
+        let end = try form.end()
+        let update: SQL = """
+            UPDATE \(identifier: table) SET value = \(value), expires = \(end) WHERE key = \(key)
+            """
+        if try tx.execute(update) > 0 { return }
+        try requireChange(
+            tx.execute(
+                """
+                INSERT INTO \(identifier: table)(key, value, expires)
+                VALUES (\(key), \(value), \(end))
+                """))
+    }
+
+    /// Adds the column for expiry and its index, as `Documentation/file-format.md` has them.
+    private func addExpiry(_ tx: borrowing WriteTransaction) throws {
+        try tx.execute("ALTER TABLE \(identifier: table) ADD COLUMN expires INTEGER")
         try tx.execute(
             """
-            INSERT OR REPLACE INTO \(identifier: table)(key, value, expires)
-            VALUES (\(key), \(value), \(form.lifetime.map { BucketForm.now + $0 }))
+            CREATE INDEX \(identifier: "coffer:expires:" + name) ON \(identifier: table) (expires)
+            WHERE expires IS NOT NULL
             """)
+    }
+
+    /// - Throws: `ToolError` `.constraint` if a statement changed nothing.
+    private func requireChange(_ count: Int) throws {
+        guard count > 0 else {
+            throw ToolError(.constraint, "nothing was changed: a trigger of the bucket refuses it")
+        }
     }
 
     /// Adds to an integer, and keeps its time of expiry.
@@ -87,7 +117,8 @@ struct StoredBucket: Sendable {
             throw ToolError(
                 .badInput, "the sum does not fit into 64 bits", hint: "Nothing was changed.")
         }
-        try tx.execute("UPDATE \(identifier: table) SET value = \(sum) WHERE key = \(stored)")
+        try requireChange(
+            tx.execute("UPDATE \(identifier: table) SET value = \(sum) WHERE key = \(stored)"))
         return sum
     }
 
@@ -122,7 +153,8 @@ struct StoredBucket: Sendable {
         var live: SQL = "SELECT 1 FROM \(identifier: table) WHERE key = \(key)"
         form.appendLive(to: &live)
         let wasLive = try tx.firstRow(live) != nil
-        try tx.execute("DELETE FROM \(identifier: table) WHERE key = \(key)")
+        let count = try tx.execute("DELETE FROM \(identifier: table) WHERE key = \(key)")
+        if wasLive { try requireChange(count) }
         return wasLive
     }
 
@@ -199,8 +231,20 @@ struct StoredBucket: Sendable {
     }
 
     private func form(ask: (SQL) throws -> [Row]) throws -> BucketForm? {
+        // Byte by byte: SQLite finds a table under a name in another case.
+        guard
+            try !ask(
+                """
+                SELECT 1 FROM main.sqlite_master
+                WHERE type = 'table' AND rootpage > 0 AND name = \(table)
+                """
+            ).isEmpty
+        else { return nil }
         let columns = try ask("PRAGMA main.table_info(\(identifier: table))")
-        guard let key = columns.first(where: { $0["name"] == .text("key") }) else { return nil }
+        let names = columns.map { $0["name"] }
+        guard names.starts(with: [.text("key"), .text("value")]),
+            names.dropFirst(2).allSatisfy({ $0 == .text("expires") }), let key = columns.first
+        else { return nil }
         let hasCatalog = try !ask(
             "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = 'coffer:buckets'"
         ).isEmpty
@@ -237,11 +281,17 @@ enum EntryWriter {
             }
             line += "}".utf8
         } else {
-            line += VisibleText.of(key, null: "").utf8
+            line += text(of: key).utf8
             if let value { line += "\t\(VisibleText.of(value, null: ""))".utf8 }
         }
         line.append(10)
         try output.write(line)
+    }
+
+    /// A key as it is written on the command line.
+    private static func text(of key: Value) -> String {
+        guard case .blob(let bytes) = key else { return VisibleText.of(key, null: "") }
+        return "hex:" + bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
     /// The bytes of a value for a program that reads only this value.

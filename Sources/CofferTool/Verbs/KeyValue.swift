@@ -10,15 +10,16 @@ struct KeyValue: AsyncParsableCommand {
         discussion: """
             Keys are text, integers, UUIDs, dates or bytes, depending on the bucket; bytes are \
             written hex:00ff, and dates as seconds since 2001. Values are text, taken literally, \
-            or typed by a prefix: int:5, real:1.5, text:int:5, hex:00ff, file:PATH. The value - is read from standard input, as text. A \
+            or typed by a prefix: int:5, real:1.5, text:int:5, hex:00ff, file:PATH. The value - \
+            is read from standard input, as text. A \
             program's values of Codable types are JSON text. After -- nothing is an option, so \
             that keys and values may begin with a dash.
 
             EXAMPLES
-              coffer kv put notes.db settings home /home/ada
-              coffer kv get notes.db settings home
-              coffer kv list notes.db settings --prefix ho --json
-              coffer kv delete notes.db settings home
+              coffer kv put notes.db paths home /home/ada
+              coffer kv get notes.db paths home
+              coffer kv list notes.db paths --prefix ho --json
+              coffer kv delete notes.db paths home
               coffer kv incr notes.db counters visits
               coffer kv put --passphrase-file secret notes.db temperatures -- -k -5
             """,

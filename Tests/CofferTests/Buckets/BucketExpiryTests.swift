@@ -143,8 +143,21 @@ import Testing
             try other.execute("UPDATE \"bucket:plain\" SET expires = 5")
         }
         #expect(try store.get("a", in: plain) == nil)
+        #expect(try store.sweepExpiredEntries() == 1, "without the index too")
         try store.set(2, for: "a", in: plain)
         #expect(try store.get("a", in: plain) == 2)
+        try store.write { tx in try tx.renameBucket("plain", to: "other") }
+        #expect(try store.get("a", in: Bucket<String, Int>("other")) == 2)
+    }
+
+    @Test func `a table that only looks like a bucket does not stop the sweep`() throws {
+        try store.set(1, for: "a", in: sessions)
+        try store.write { tx in
+            try tx.execute("CREATE TABLE \"bucket:a\" (x, expires)")
+            try tx.execute("CREATE INDEX \"coffer:expires:a\" ON \"bucket:a\" (expires)")
+        }
+        clock.advance(by: 60)
+        #expect(try store.sweepExpiredEntries(sliceCount: 0) == 1)
     }
 
     @Test func `a sweep removes what has expired, in slices, and nothing else`() throws {

@@ -145,7 +145,7 @@ private final class Comparison<Key: BucketKey> {
             if isKept {
                 model.set(value, key, until: old == nil ? model.now + 5 : old?.end)
             } else {
-                if old != nil { model.remove(key) }
+                model.remove(key)
             }
         case 5:
             let expected = Bool.random(using: &random) ? old?.value : value

@@ -97,6 +97,9 @@ import Testing
         "CREATE TABLE \"bucket:b\" (key INTEGER PRIMARY KEY NOT NULL, value, more)",
         "CREATE TABLE \"bucket:b\" (value, key INTEGER PRIMARY KEY)",
         "CREATE TABLE \"bucket:b\" (key INTEGER, value)",
+        "CREATE TABLE \"bucket:b\" (key INTEGER PRIMARY KEY, value)",
+        "CREATE TABLE \"bucket:b\" (key INTEGER PRIMARY KEY NOT NULL, value TEXT)",
+        "CREATE TABLE \"bucket:b\" (key INTEGER NOT NULL, value, PRIMARY KEY (key, value))",
         "CREATE TABLE \"bucket:b\" (key INTEGER NOT NULL, value, PRIMARY KEY (value, key))",
         "CREATE TABLE \"bucket:b\" (key TEXT PRIMARY KEY NOT NULL, value)",
         "CREATE VIRTUAL TABLE \"bucket:b\" USING fts4(key, value)",
@@ -108,6 +111,66 @@ import Testing
         expect(.mismatch) { try store.set(1, for: 1, in: bucket) }
         expect(.mismatch) { try store.popFirst(in: bucket) }
         expect(.mismatch) { try store.removeAll(in: bucket) }
+    }
+
+    @Test func `keys that are compared without case are refused`() throws {
+        try execute(
+            """
+            CREATE TABLE "bucket:b" (key TEXT PRIMARY KEY NOT NULL COLLATE NOCASE, value)
+            WITHOUT ROWID
+            """)
+        expect(.mismatch) { try store.set(1, for: "A", in: Bucket<String, Int>("b")) }
+    }
+
+    @Test func `triggers of a program keep their own conflict clauses`() throws {
+        let bucket = Bucket<String, Int>("b")
+        try store.set(1, for: "a", in: bucket)
+        try execute("CREATE TABLE latest (id INTEGER PRIMARY KEY, key)")
+        try execute("CREATE TABLE once (value UNIQUE)")
+        for event in ["INSERT", "UPDATE"] {
+            try execute(
+                """
+                CREATE TRIGGER t\(event) AFTER \(event) ON "bucket:b"
+                BEGIN INSERT OR REPLACE INTO latest VALUES (1, new.key); END
+                """)
+        }
+        for key in ["b", "c", "a"] {
+            try store.set(2, for: key, in: bucket)
+            let latest = try store.read { tx in try tx.firstRow("SELECT key FROM latest") }
+            #expect(latest?[0] == .text(key))
+        }
+        #expect(try !store.setIfAbsent(3, for: "a", in: bucket))
+        #expect(try store.setIfAbsent(3, for: "d", in: bucket))
+        try execute(
+            """
+            CREATE TRIGGER u AFTER UPDATE ON "bucket:b"
+            BEGIN INSERT INTO once VALUES (new.value); END
+            """)
+        try store.set(7, for: "a", in: bucket)
+        let value = try store.write { tx in
+            expect(.constraint) { try tx.set(7, for: "b", in: bucket) }
+            return try tx.get("b", in: bucket)
+        }
+        #expect(value == 2, "a change that was refused is undone")
+    }
+
+    @Test func `setIfAbsent does not take a refusal for a value that is there`() throws {
+        let bucket = Bucket<String, Int>("b")
+        try store.set(1, for: "a", in: bucket)
+        try execute("CREATE UNIQUE INDEX once ON \"bucket:b\" (value)")
+        expect(.constraint) { try store.setIfAbsent(1, for: "b", in: bucket) }
+        #expect(try !store.setIfAbsent(1, for: "a", in: bucket))
+    }
+
+    @Test func `an unusable key or lifetime makes no table`() throws {
+        let none = Bucket<CompositeKey<>, Int>("none")
+        expect(.misuse) { try store.set(1, for: CompositeKey(), in: none) }
+        let long = Bucket<String, Int>("long", lifetime: .seconds(Int64.max))
+        try store.write { tx in
+            expect(.mismatch) { try tx.set(1, for: "a", in: long, expiring: .never) }
+            try tx.set(1, for: "a", in: Bucket<String, Int>("other"))
+        }
+        #expect(try store.read { tx in try tx.buckets().map(\.name) } == ["other"])
     }
 
     @Test func `a temporary table does not hide a bucket`() throws {

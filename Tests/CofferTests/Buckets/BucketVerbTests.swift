@@ -69,6 +69,20 @@ import Testing
         #expect(try store.get("a", in: numbers) == 2)
     }
 
+    @Test func `an update in a transaction that SQLite has ended changes nothing`() throws {
+        try store.write { tx in try tx.execute("CREATE TABLE t (x UNIQUE)") }
+        try store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        expect(.rolledBack) {
+            try store.write { tx in
+                try tx.update("a", in: numbers) { value in
+                    _ = try? tx.execute("INSERT OR ROLLBACK INTO t VALUES (1)")
+                    value = nil
+                }
+            }
+        }
+        #expect(try store.get("a", in: numbers) == 1)
+    }
+
     @Test func `compareExchange stores only over the expected value and returns the old`() throws {
         var result = try store.compareExchange("a", expected: 2, desired: 5, in: numbers)
         #expect(!result.exchanged && result.original == 1)

@@ -47,13 +47,13 @@ import Testing
         let count = try await store.increment("ada", in: visits)
 
         let locks = Bucket<String, UUID>("locks")
-        let (isMine, owner) = try await store.compareExchange(
+        let (isMine, holder) = try await store.compareExchange(
             "import", expected: nil, desired: me, in: locks, expiring: .after(.seconds(30)))
 
         let jobs = Bucket<CompositeKey<Date, UUID>, Job>("jobs")
         try await store.set(job, for: CompositeKey(.now, UUID()), in: jobs)
         let next = try await store.popFirst(in: jobs)
-        #expect(count == 1 && isMine && owner == nil && next?.value.name == "import")
+        #expect(count == 1 && isMine && holder == nil && next?.value.name == "import")
     }
 
     @Test func `Buckets: keys of one's own, and expiry`() throws {
@@ -89,7 +89,7 @@ import Testing
             let theme = Setting("theme", default: Theme.light)
             try await store.set(.dark, for: theme)
             let current = try await store.get(theme)
-            for try await theme in store.observe(theme) { try apply(theme) }
+            for try await newTheme in store.observe(theme) { try apply(newTheme) }
             Issue.record("no value came, though \(current) is set")
         } catch is Enough {}
     }

@@ -183,6 +183,40 @@ import Testing
         #expect(try kv("put", "own", "k", "hex:02").exitCode == 0)
     }
 
+    @Test func `put removes no other entry, and reports no change that a trigger refused`() throws {
+        #expect(try kv("put", "b", "k", "x").exitCode == 0)
+        try write { tx in try tx.execute("CREATE UNIQUE INDEX u ON \"bucket:b\" (value)") }
+        #expect(try kv("put", "b", "other", "x").exitCode == 23)
+        #expect(try kv("put", "B", "k", "x").exitCode != 0, "the name differs in case")
+        #expect(try kv("list", "b").text == "k\tx\n")
+        try write { tx in
+            try tx.set(1, for: "n", in: Bucket<String, Int>("n"))
+            for event in ["INSERT", "UPDATE", "DELETE"] {
+                try tx.execute(
+                    SQL(
+                        text: """
+                            CREATE TRIGGER no_\(event) BEFORE \(event) ON "bucket:n"
+                            BEGIN SELECT RAISE(IGNORE); END
+                            """))
+            }
+        }
+        #expect(try kv("put", "n", "n", "int:2").exitCode == 23)
+        #expect(try kv("incr", "n", "n").exitCode == 23)
+        #expect(try kv("delete", "n", "n").exitCode == 23)
+        #expect(try kv("get", "n", "n").text == "1\n")
+    }
+
+    @Test func `put gives the lifetime also where no entry has expired yet`() throws {
+        let bucket = Bucket<String, Int>("b", lifetime: .seconds(3600))
+        try write { tx in try tx.set(1, for: "stays", in: bucket, expiring: .never) }
+        #expect(try kv("put", "b", "k", "int:2").exitCode == 0)
+        let store = try Store(path: path, key: .numbered(1), mode: .mustExist)
+        let life = try #require(try store.remainingLifetime(of: "k", in: bucket))
+        #expect(life != .unlimited)
+        #expect(try store.remainingLifetime(of: "stays", in: bucket) == .unlimited)
+        try store.close()
+    }
+
     @Test func `buckets are listed with their types, and dropped`() throws {
         try write { tx in
             try tx.set("value", for: "key", in: Bucket<String, String>("b", lifetime: .seconds(90)))

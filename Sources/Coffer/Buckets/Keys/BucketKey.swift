@@ -6,7 +6,7 @@
 /// ```swift
 /// enum Channel: String, BucketKey { case mail, push }
 /// struct UserID: RawRepresentable, BucketKey { let rawValue: UUID }
-/// extension Version: TextBucketKey {}          // is LosslessStringConvertible
+/// extension Version: TextBucketKey {}   // LosslessStringConvertible, Hashable, Sendable
 /// ```
 ///
 /// Ranges follow the order of the stored keys, which ``BucketKeyType`` gives. Two strings that

@@ -26,7 +26,8 @@ struct KeyPacker {
             bytes += (UInt64(bitPattern: integer) ^ Self.signBit).bigEndianBytes
         case (.bool, .integer(let integer)): bytes.append(integer == 0 ? 0 : 1)
         case (.date, .real(let real)): bytes += Self.ordered(real).bigEndianBytes
-        case (.unsigned, .blob(let data)), (.uuid, .blob(let data)): bytes += data
+        case (.unsigned, .blob(let data)) where data.count == 8: bytes += data
+        case (.uuid, .blob(let data)) where data.count == 16: bytes += data
         case (.text, .text(let text)): add(text.utf8, end)
         case (.bytes, .blob(let data)): add(data, end)
         default:

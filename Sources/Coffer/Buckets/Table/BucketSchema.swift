@@ -61,13 +61,31 @@ struct BucketSchema {
             "PRAGMA main.table_info(\(identifier: table))", isReadOnly: false)
         let names = columns.map { $0["name"] }
         let hasExpiry = names == Self.expiringColumns.map { .text($0) }
+        let ranks = columns.map { $0["pk"] }
         guard object[1] == .integer(1), hasExpiry || names == Self.columns.map({ .text($0) }),
-            columns[0]["pk"] == .integer(1), case .text(let type)? = columns[0]["type"]
+            ranks[0] == .integer(1), !ranks.dropFirst().contains(where: { $0 != .integer(0) }),
+            columns[0]["notnull"] == .integer(1), columns[1]["type"] == .text(""),
+            case .text(let type)? = columns[0]["type"], try hasPlainKeys(table)
         else {
             throw StoreError(.mismatch, "the table is not that of a bucket", table: table)
         }
         let record = try BucketCatalog(connection).record(of: bucket)
         return Found(keyColumnType: type, hasExpiry: hasExpiry, record: record)
+    }
+
+    /// Whether the keys of a table are compared byte by byte.
+    ///
+    /// - Throws: Errors of reading the schema.
+    private func hasPlainKeys(_ table: String) throws(StoreError) -> Bool {
+        let indexes = try connection.rows(
+            "PRAGMA main.index_list(\(identifier: table))", isReadOnly: false)
+        for index in indexes where index["origin"] == .text("pk") {
+            guard case .text(let name)? = index["name"] else { return false }
+            let columns = try connection.rows(
+                "PRAGMA main.index_xinfo(\(identifier: name))", isReadOnly: false)
+            guard columns.first?["coll"] == .text("BINARY") else { return false }
+        }
+        return true
     }
 
     /// Finds the table of a bucket; `nil` also if what has the name is not the table of a bucket.
@@ -90,6 +108,9 @@ struct BucketSchema {
     func hasExpiry(_ plan: BucketPlan) throws(StoreError) -> Bool? {
         guard !plan.name.isEmpty else {
             throw StoreError(.misuse, "a bucket's name must not be empty")
+        }
+        guard !plan.keyType.parts.isEmpty else {
+            throw StoreError(.misuse, "a composite key must have a part")
         }
         try plan.coding.check()
         guard let found = try find(plan.name) else { return nil }
@@ -122,6 +143,8 @@ struct BucketSchema {
     ///
     /// - Throws: `.sql` for a name with a NUL character; errors of the statements.
     func make(_ plan: BucketPlan, lifetime: Duration?) throws(StoreError) {
+        // What cannot be recorded makes no table.
+        _ = try lifetime?.wholeMicroseconds()
         let type = plan.keyType.columnType
         let suffix = type == "INTEGER" ? "" : " WITHOUT ROWID"
         try run(
@@ -152,8 +175,7 @@ struct BucketSchema {
 
     // MARK: All buckets
 
-    /// The names of all buckets, in the order of their bytes; of those with a column for expiry
-    /// only, if asked.
+    /// The names of all tables that are named as buckets, in the order of their bytes.
     ///
     /// - Throws: Errors of reading the schema.
     func names() throws(StoreError) -> [String] {
@@ -167,19 +189,22 @@ struct BucketSchema {
         return names
     }
 
-    /// The names of the buckets that have an index over the ends of entries.
+    /// The names of the buckets with a column for expiry, without those that this version does not
+    /// know.
     ///
     /// - Throws: Errors of reading the schema.
     func expiringNames() throws(StoreError) -> [String] {
-        let prefix = Self.expiryIndex(of: "")
-        let rows = try connection.rows(
-            """
-            SELECT substr(name, \(prefix.utf8.count + 1)) FROM main.sqlite_master
-            WHERE type = 'index' AND name GLOB \(prefix + "?*") ORDER BY 1
-            """, isReadOnly: false)
-        var names: [String] = []
-        for case .text(let name) in rows.map({ $0[0] }) { names.append(name) }
-        return names
+        var found: [String] = []
+        for name in try names() {
+            do throws(StoreError) {
+                if try find(name)?.hasExpiry == true { found.append(name) }
+            } catch {
+                guard [.mismatch, .misuse, .needsNewerProgram].contains(error.code) else {
+                    throw error
+                }
+            }
+        }
+        return found
     }
 
     /// Removes a bucket's table and its record.
@@ -192,13 +217,17 @@ struct BucketSchema {
 
     /// Whether a bucket's table has triggers besides those by which the store observes it.
     ///
+    /// - Parameter isOnlyPrograms: Whether triggers of a history do not count either.
     /// - Throws: Errors of reading the schema.
-    func hasTriggers(_ bucket: String) throws(StoreError) -> Bool {
+    func hasTriggers(
+        _ bucket: String, ofPrograms isOnlyPrograms: Bool = false
+    ) throws(StoreError) -> Bool {
         let table = Self.table(of: bucket)
         return try connection.firstRow(
             """
             SELECT 1 FROM main.sqlite_master
             WHERE type = 'trigger' AND tbl_name = \(table) COLLATE NOCASE
+            AND (NOT \(isOnlyPrograms) OR name NOT GLOB 'coffer:*')
             UNION ALL SELECT 1 FROM sqlite_temp_master
             WHERE type = 'trigger' AND tbl_name = \(table) COLLATE NOCASE
             AND name NOT GLOB 'coffer:*'
@@ -227,7 +256,8 @@ struct BucketSchema {
         let old = try Self.table(of: bucket).quotedIdentifier()
         let new = try Self.table(of: name).quotedIdentifier()
         if found.hasExpiry {
-            try run("DROP INDEX main.\(try Self.expiryIndex(of: bucket).quotedIdentifier())")
+            try run(
+                "DROP INDEX IF EXISTS main.\(try Self.expiryIndex(of: bucket).quotedIdentifier())")
         }
         try dropObservingTriggers(bucket)
         try run("ALTER TABLE main.\(old) RENAME TO \(new)")

@@ -7,15 +7,23 @@ final class BucketStatements {
     let table: String
     /// Whether the table has a column for expiry.
     let hasExpiry: Bool
+    /// Whether the table has triggers of a program. A statement's conflict clause would then hold
+    /// for the statements of these triggers too.
+    let hasTriggers: Bool
     private var compiled: [Kind: Statement] = [:]
     private var selecting: Statement?
     private var inserting: Statement?
     private var replacing: Statement?
 
-    init(table: String, hasExpiry: Bool) {
+    init(table: String, hasExpiry: Bool, hasTriggers: Bool) {
         self.table = table
         self.hasExpiry = hasExpiry
+        self.hasTriggers = hasTriggers
     }
+
+    /// The beginning of an UPDATE. `OR FAIL` makes no difference for a single row without triggers,
+    /// and saves SQLCipher 3.4.1 a statement journal.
+    private var update: String { "UPDATE \(hasTriggers ? "" : "OR FAIL ")\(table)" }
 
     /// A statement for one entry, whose key is `?1`.
     enum Kind {
@@ -46,25 +54,25 @@ final class BucketStatements {
     }
 
     /// Inserts an entry: the key is `?1`, the value `?2`, the time of expiry `?3`. It leaves an
-    /// existing entry unchanged.
+    /// existing entry unchanged, but fails for it if the table has triggers.
     func insertion(_ connection: Connection) throws(StoreError) -> Statement {
         if let inserting { return inserting }
+        let insert = "INSERT \(hasTriggers ? "" : "OR IGNORE ")INTO \(table)"
         let made = try compile(
             hasExpiry
-                ? "INSERT OR IGNORE INTO \(table) (key, value, expires) VALUES (?1, ?2, ?3)"
-                : "INSERT OR IGNORE INTO \(table) (key, value) VALUES (?1, ?2)", connection)
+                ? "\(insert) (key, value, expires) VALUES (?1, ?2, ?3)"
+                : "\(insert) (key, value) VALUES (?1, ?2)", connection)
         inserting = made
         return made
     }
 
-    /// Replaces the value `?2`, and the time of expiry `?3`, of an existing entry. `OR FAIL` makes
-    /// no difference for a single row, and saves SQLCipher 3.4.1 a statement journal.
+    /// Replaces the value `?2`, and the time of expiry `?3`, of an existing entry.
     func replacement(_ connection: Connection) throws(StoreError) -> Statement {
         if let replacing { return replacing }
         let made = try compile(
             hasExpiry
-                ? "UPDATE OR FAIL \(table) SET value = ?2, expires = ?3 WHERE key = ?1"
-                : "UPDATE OR FAIL \(table) SET value = ?2 WHERE key = ?1", connection)
+                ? "\(update) SET value = ?2, expires = ?3 WHERE key = ?1"
+                : "\(update) SET value = ?2 WHERE key = ?1", connection)
         replacing = made
         return made
     }
@@ -77,12 +85,12 @@ final class BucketStatements {
             case .expiration:
                 "SELECT expires FROM \(table) WHERE key = ?1 AND \(isLive(at: "?2"))"
             case .deletion: "DELETE FROM \(table) WHERE key = ?1"
-            case .keepingUpdate: "UPDATE OR FAIL \(table) SET value = ?2 WHERE key = ?1"
+            case .keepingUpdate: "\(update) SET value = ?2 WHERE key = ?1"
             case .revival:
-                "UPDATE OR FAIL \(table) SET value = ?2, expires = ?3 "
+                "\(update) SET value = ?2, expires = ?3 "
                     + "WHERE key = ?1 AND NOT \(isLive(at: "?4"))"
             case .touch:
-                "UPDATE OR FAIL \(table) SET expires = ?2 WHERE key = ?1 AND \(isLive(at: "?3"))"
+                "\(update) SET expires = ?2 WHERE key = ?1 AND \(isLive(at: "?3"))"
             }
         let made = try compile(sql, connection)
         compiled[kind] = made

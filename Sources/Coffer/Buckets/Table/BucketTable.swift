@@ -19,9 +19,11 @@ struct BucketTable {
 
     @inline(never)
     private mutating func find() throws(StoreError) {
-        guard let hasExpiry = try BucketSchema(connection).hasExpiry(plan) else { return }
-        let table = "main.\(try plan.table.quotedIdentifier())"
-        let made = BucketStatements(table: table, hasExpiry: hasExpiry)
+        let schema = BucketSchema(connection)
+        guard let hasExpiry = try schema.hasExpiry(plan) else { return }
+        let made = BucketStatements(
+            table: "main.\(try plan.table.quotedIdentifier())", hasExpiry: hasExpiry,
+            hasTriggers: try schema.hasTriggers(plan.name, ofPrograms: true))
         connection.attach(made, as: ObjectIdentifier(plan))
         statements = made
     }
@@ -87,7 +89,7 @@ struct BucketTable {
     /// table.
     ///
     /// Not by INSERT OR REPLACE, for which SQLCipher 3.4.1 would encrypt a statement journal each
-    /// time.
+    /// time, and which would remove entries that are equal in another unique column.
     ///
     /// - Parameters:
     ///   - time: When the entry ends, in microseconds since 1970; `nil` for never.
@@ -98,12 +100,22 @@ struct BucketTable {
         _ key: Value, _ value: Value, until time: Int64?, lifetime: Duration?
     ) throws(StoreError) {
         let statements = try prepare(forExpiry: time != nil, lifetime)
+        if statements.hasTriggers {
+            // First the one that cannot conflict.
+            if try update(key, value, time, statements) { return }
+            guard try insert(key, value, time, statements) else { throw refusal(of: key) }
+            return
+        }
         if try insert(key, value, time, statements) { return }
+        guard try update(key, value, time, statements) else { throw refusal(of: key) }
+    }
+
+    private func update(
+        _ key: Value, _ value: Value, _ time: Int64?, _ statements: BucketStatements
+    ) throws(StoreError) -> Bool {
         let statement = try statements.replacement(connection)
-        let isReplaced =
-            statements.hasExpiry
-            ? try run(statement, key, value, Self.sql(time)) : try run(statement, key, value)
-        guard isReplaced else { throw refusal(of: key) }
+        guard statements.hasExpiry else { return try run(statement, key, value) }
+        return try run(statement, key, value, Self.sql(time))
     }
 
     /// Stores a value under a key that has none, or an expired one.
@@ -114,12 +126,21 @@ struct BucketTable {
         _ key: Value, _ value: Value, until time: Int64?, lifetime: Duration?
     ) throws(StoreError) -> Bool {
         let statements = try prepare(forExpiry: time != nil, lifetime)
+        if statements.hasTriggers {
+            if try contains(key) { return false }
+            try put(key, value, until: time, lifetime: lifetime)
+            return true
+        }
         if try insert(key, value, time, statements) { return true }
-        if key == .null { throw refusal(of: key) }
-        guard statements.hasExpiry else { return false }
-        return try run(
-            try statements.statement(.revival, connection), key, value, Self.sql(time),
-            .integer(now()))
+        if statements.hasExpiry,
+            try run(
+                try statements.statement(.revival, connection), key, value, Self.sql(time),
+                .integer(now()))
+        {
+            return true
+        }
+        guard try contains(key) else { throw refusal(of: key) }
+        return false
     }
 
     private func insert(
@@ -203,7 +224,8 @@ struct BucketTable {
             return StoreError(.constraint, "the key is NULL", table: plan.table, column: "key")
         }
         return StoreError(
-            .constraint, "the entry was not stored: a trigger refuses it", table: plan.table)
+            .constraint, "the entry was not stored: a trigger or constraint refuses it",
+            table: plan.table)
     }
 
     /// Runs a statement for one row.

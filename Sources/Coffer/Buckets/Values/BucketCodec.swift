@@ -18,7 +18,9 @@ import Foundation
 /// The file records the name with the bucket. A bucket that is named with another codec, or with
 /// none, throws `.mismatch` instead of decoding bytes of another format.
 public struct BucketCodec<Value: Sendable>: Sendable {
-    /// The name that the file records. Change it when new bytes mean something else.
+    /// The name that the file records. Change it when new bytes mean something else. Then copy the
+    /// entries in a migration, from the bucket with the old codec to a new one. Keep the name if
+    /// the new codec reads old bytes too.
     public let name: String
     let encode: @Sendable (Value) throws -> Data
     let decode: @Sendable (Data) throws -> Value

@@ -6,10 +6,12 @@ import Foundation
 
 /// When an entry of a bucket ends.
 ///
-/// Once its time has come, no verb of any process sees the entry, also later in the same
-/// transaction. The time is that of the system's clock at each verb, see
-/// ``Configuration/currentDate``. A clock that is put forward ends entries early, and sweeping then
-/// removes them. One that is put back lets entries live longer, and brings those back that nobody
+/// Each verb compares the entry's time with ``Configuration/currentDate`` of its process, which is
+/// the system's clock by default. From that time on the entry does not exist for it, not even later
+/// in the same transaction.
+///
+/// This is wall-clock time. A clock that is set forward ends entries early, and sweeping then
+/// removes them. One that is set back lets entries live longer, and brings those back that nobody
 /// has swept.
 public enum Expiration: Sendable, Hashable {
     /// After the bucket's ``Bucket/lifetime``; never if it has none.

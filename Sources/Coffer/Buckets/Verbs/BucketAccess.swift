@@ -24,7 +24,9 @@ struct BucketAccess<Key: BucketKey, V: Sendable> {
         let now = try table.now()
         switch try table.expiration(try stored(key), now: now) {
         case nil: return nil
-        case .integer(let time)?: return .limited(.microseconds(time - now))
+        case .integer(let time)?:
+            let (rest, isTooLong) = time.subtractingReportingOverflow(now)
+            return .limited(.microseconds(isTooLong ? .max : rest))
         case _?: return .unlimited
         }
     }

@@ -2,8 +2,7 @@
 public struct BucketInformation: Sendable, Hashable {
     /// The bucket's name.
     public let name: String
-    /// The type of its keys; `nil` for bytes that an earlier version of Coffer did not record the
-    /// type of.
+    /// The type of its keys; `nil` if the file does not record it.
     public let keyType: BucketKeyType?
     /// How its values are stored: `sql` for the SQL values that their type has, `json`, `any` for
     /// settings, or the name of a ``BucketCodec``; `nil` if it was not recorded.
@@ -22,7 +21,7 @@ public struct BucketInformation: Sendable, Hashable {
 extension Reading where Self: ~Copyable {
     /// The buckets of the store, in the order of their names.
     ///
-    /// A table that is named as a bucket and is none is left out.
+    /// Skips tables that have a bucket's name but other columns.
     ///
     /// - Throws: `StoreError` `.needsNewerProgram` for a bucket whose keys have a type that this
     ///   version does not know; `.damaged`; otherwise as `rows(_:)`.
@@ -113,8 +112,8 @@ extension WriteTransaction {
 
     /// Makes a bucket with the entries of another one, and their times of expiry.
     ///
-    /// - Returns: The number of entries.
-    /// - Throws: As `renameBucket(_:to:)`.
+    /// - Returns: The number of entries, also of those that have expired and were not swept.
+    /// - Throws: As `renameBucket(_:to:)`; triggers are not copied, and refuse nothing.
     /// - Complexity: O(*entries*).
     @discardableResult
     public func copyBucket(_ name: String, to newName: String) throws -> Int {

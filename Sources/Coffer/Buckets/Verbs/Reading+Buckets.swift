@@ -74,15 +74,20 @@ extension Reading where Self: ~Copyable {
     /// The entries of a range of keys, in the order of the keys; empty if there are none.
     ///
     /// ```swift
-    /// var page = try tx.entries(in: users, .prefix("a"), maximumCount: 100)
-    /// page = try tx.entries(in: users, .prefix("a"), after: page.last?.key, maximumCount: 100)
+    /// var last: String?
+    /// repeat {
+    ///     let page = try tx.entries(in: users, .prefix("a"), after: last, maximumCount: 100)
+    ///     last = page.last?.key
+    /// } while last != nil
     /// ```
     ///
     /// - Parameters:
     ///   - bucket: The bucket.
     ///   - range: Which keys; see ``KeyRange``.
     ///   - order: In which order.
-    ///   - after: The last key of the page before; `nil` for the first page.
+    ///   - after: The last key of the page before: the page begins behind it, in the direction of
+    ///     `order`. The key need not exist any more. `nil` gives the first page, so stop when a
+    ///     page is empty.
     ///   - maximumCount: The most entries to return; `nil` for all, none for 0 or less.
     /// - Throws: `StoreError` `.mismatch` if a stored value or key does not fit its type, or the
     ///   bucket was made with other types; `.damaged` if a page fails authentication; otherwise as
@@ -103,10 +108,9 @@ extension Reading where Self: ~Copyable {
     }
 
     /// The keys of a range, in their order; reads no values. Otherwise as
-    /// `entries(in:_:order:after:maximumCount:)`.
+    /// `entries(in:_:order:after:maximumCount:)`, also in complexity.
     ///
     /// - Throws: As `entries(in:_:order:after:maximumCount:)`.
-    /// - Complexity: O(log *entries* + *returned*).
     public func keys<K, V>(
         in bucket: Bucket<K, V>, _ range: KeyRange<K> = .all, order: ScanOrder = .ascending,
         after: K? = nil, maximumCount: Int? = nil
@@ -121,10 +125,9 @@ extension Reading where Self: ~Copyable {
     }
 
     /// The values of a range of keys, in the order of the keys. Otherwise as
-    /// `entries(in:_:order:after:maximumCount:)`.
+    /// `entries(in:_:order:after:maximumCount:)`, also in complexity.
     ///
     /// - Throws: As `entries(in:_:order:after:maximumCount:)`.
-    /// - Complexity: O(log *entries* + *returned*).
     public func values<K, V>(
         in bucket: Bucket<K, V>, _ range: KeyRange<K> = .all, order: ScanOrder = .ascending,
         after: K? = nil, maximumCount: Int? = nil
@@ -141,7 +144,7 @@ extension Reading where Self: ~Copyable {
     /// The entry with the first key of a range; `nil` if there is none.
     ///
     /// - Throws: As `entries(in:_:order:after:maximumCount:)`.
-    /// - Complexity: O(log *entries*).
+    /// - Complexity: O(log *entries*), and the expired entries before it.
     public func first<K, V>(
         in bucket: Bucket<K, V>, _ range: KeyRange<K> = .all
     ) throws -> BucketEntry<K, V>? {
@@ -151,7 +154,7 @@ extension Reading where Self: ~Copyable {
     /// The entry with the last key of a range; `nil` if there is none.
     ///
     /// - Throws: As `entries(in:_:order:after:maximumCount:)`.
-    /// - Complexity: O(log *entries*).
+    /// - Complexity: O(log *entries*), and the expired entries after it.
     public func last<K, V>(
         in bucket: Bucket<K, V>, _ range: KeyRange<K> = .all
     ) throws -> BucketEntry<K, V>? {

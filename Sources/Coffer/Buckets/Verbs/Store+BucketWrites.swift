@@ -209,7 +209,7 @@ extension Store {
         }
     }
 
-    /// Gives an entry another time of expiry, and says whether there is one.
+    /// Changes when an entry expires, and says whether the entry exists.
     ///
     /// - Throws: As `touch(_:in:expiring:)` of a transaction, and as `write(_:)`.
     @discardableResult
@@ -222,7 +222,7 @@ extension Store {
         }
     }
 
-    /// Gives an entry another time of expiry, and says whether there is one.
+    /// Changes when an entry expires, and says whether the entry exists.
     ///
     /// - Throws: As the synchronous form; `CancellationError` if the task was cancelled.
     @discardableResult

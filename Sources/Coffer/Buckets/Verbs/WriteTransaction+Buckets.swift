@@ -28,15 +28,15 @@ extension WriteTransaction {
     /// try tx.set(["ada": 36, "grace": 85], in: ages)
     /// ```
     ///
-    /// - Throws: As `set(_:for:in:expiring:)`; the entries before the one that fails are stored,
-    ///   unless the transaction or a savepoint is undone.
+    /// - Throws: As `set(_:for:in:expiring:)`. If you catch the error, the entries before the
+    ///   failing one remain; rethrow it to undo all.
     /// - Complexity: O(*values* · log *entries*).
     public func set<K, V>(
         _ values: some Sequence<(key: K, value: V)>, in bucket: Bucket<K, V>,
         expiring expiration: Expiration = .standard
     ) throws {
-        var access = try access(bucket)
-        for (key, value) in values { try access.set(value, key, expiration) }
+        // The sequence may use the transaction itself, so each element asks for it again.
+        for (key, value) in values { try set(value, for: key, in: bucket, expiring: expiration) }
     }
 
     /// Stores a value under a key that has none.
@@ -73,15 +73,14 @@ extension WriteTransaction {
     public func update<K, V, R>(
         _ key: K, in bucket: Bucket<K, V>, _ body: (inout V?) throws -> R
     ) throws -> R {
-        let access = try access(bucket)
-        var value = try access.get(key)
+        var value = try access(bucket).get(key)
         let exists = value != nil
         let result = try body(&value)
+        // `body` may have used the bucket, or ended the transaction.
+        var access = try access(bucket)
         if let value {
-            // `body` may have used the bucket itself.
-            var access = try self.access(bucket)
             try access.replace(value, key, exists: exists && access.contains(key))
-        } else if exists {
+        } else {
             _ = try access.remove(key)
         }
         return result
@@ -112,16 +111,19 @@ extension WriteTransaction {
     /// Stores a value if the key has the expected one.
     ///
     /// ```swift
-    /// let (isMine, owner) = try tx.compareExchange(
+    /// let (isMine, holder) = try tx.compareExchange(
     ///     "lock", expected: nil, desired: me, in: locks, expiring: .after(.seconds(30)))
     /// ```
+    ///
+    /// Pass as `expected` what a verb has returned: a `Date` comes back rounded to microseconds.
     ///
     /// - Parameters:
     ///   - key: The key.
     ///   - expected: The value that the key must have; `nil` for none. An expired entry is none.
     ///   - desired: The value to store; `nil` to remove the entry.
     ///   - bucket: The bucket.
-    ///   - expiration: When the stored entry ends.
+    ///   - expiration: When the stored entry ends; after the bucket's lifetime by default. The
+    ///     time that the entry had is not kept.
     /// - Returns: Whether it was stored, and the value that was there before.
     /// - Throws: As `get(_:in:)` and `set(_:for:in:expiring:)`.
     /// - Complexity: O(log *entries*).
@@ -182,7 +184,10 @@ extension WriteTransaction {
         return sum
     }
 
-    /// Gives an entry another time of expiry: sliding expiry calls it at each use.
+    /// Changes when an entry expires, for sliding expiry.
+    ///
+    /// Each call is a write. Calling it only when less than half of the lifetime remains saves
+    /// most of them.
     ///
     /// - Parameters:
     ///   - key: The key.
@@ -222,9 +227,8 @@ extension WriteTransaction {
     public func remove<K, V>(
         _ keys: some Sequence<K>, in bucket: Bucket<K, V>
     ) throws -> Int {
-        let access = try access(bucket)
         var count = 0
-        for key in keys where try access.remove(key) { count += 1 }
+        for key in keys where try remove(key, in: bucket) { count += 1 }
         return count
     }
 
@@ -254,11 +258,17 @@ extension WriteTransaction {
 
     /// Removes the entry with the first key of a range, and returns it; `nil` if there is none.
     ///
-    /// With keys that grow, such as a date or a counter, the bucket is a queue: each entry goes to
-    /// one caller, whatever process it is in.
+    /// With keys that grow, the bucket is a queue. At most one caller, in any process, gets an
+    /// entry. A number that `increment` gives in the same transaction grows strictly; a date
+    /// follows the clock, which may go back.
     ///
-    /// - Throws: As `entries(in:_:order:after:maximumCount:)` and `remove(_:in:)`.
-    /// - Complexity: O(log *entries*).
+    /// The entry is gone once the transaction has committed: a crash during the work that follows
+    /// loses it. To survive that, move the entry into another bucket in the same transaction, and
+    /// remove it from there when the work is done.
+    ///
+    /// - Throws: As `entries(in:_:order:after:maximumCount:)` and `remove(_:in:)`. An entry whose
+    ///   value does not decode stays, and each call throws until somebody removes it.
+    /// - Complexity: O(log *entries*), and the expired entries before it.
     public func popFirst<K, V>(
         in bucket: Bucket<K, V>, _ range: KeyRange<K> = .all
     ) throws -> BucketEntry<K, V>? {

@@ -176,7 +176,7 @@ public struct Configuration: Sendable {
 
     /// Gives the time by which entries of buckets expire; the system's clock by default.
     ///
-    /// Tests set a clock of their own. All programs that use a file must agree on the time.
+    /// A test sets it to move the time. All programs that use a file must agree on the time.
     public var currentDate: @Sendable () -> Date = { Date() }
 
     /// The most compiled statements that each connection keeps; the least recently used go first.
