@@ -51,9 +51,14 @@ uninstall: ## remove what install has put there
 deb: ## make Debian packages for Debian 12 and 13; LONG=1: install and try each in a new system too
 	@Scripts/deb $(if $(filter 1,$(LONG)),--check)
 
+# Foundation's Process reads behind the list of descriptors if a program has more than 1 300 of them,
+# and crashes where no memory follows. So few tests run at once, in one heap with room at its end.
+few := --experimental-maximum-parallelization-width 64
+roomy := MALLOC_ARENA_MAX=1 MALLOC_TOP_PAD_=16777216
+
 test: setup data ## build and run the tests
-	@$(select) $(if $(filter 1,$(LONG)),COFFER_LONG_TESTS=1) \
-		swift test $(scratch) $(if $(FILTER),--filter '$(FILTER)')
+	@$(select) $(if $(filter 1,$(LONG)),COFFER_LONG_TESTS=1) $(roomy) \
+		swift test $(scratch) $(few) $(if $(FILTER),--filter '$(FILTER)')
 
 demo: setup data ## run the example programs, built for release
 	@echo 'Building the Examples for release; the first time takes some minutes.'
