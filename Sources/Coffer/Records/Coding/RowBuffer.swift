@@ -66,8 +66,9 @@ struct RowBuffer<Element>: ~Copyable {
     fileprivate mutating func take() -> (countInPlace: Int, moved: [Element]) {
         defer { count = 0 }
         if isInPlace { return (count, []) }
+        // All threads share the array without capacity, and making one here would write its count.
+        guard count > 0 else { return (0, []) }
         let moved = [Element](unsafeUninitializedCapacity: count) { buffer, initializedCount in
-            // An array without capacity has no address.
             if let target = buffer.baseAddress { target.moveInitialize(from: start, count: count) }
             initializedCount = count
         }
