@@ -27,7 +27,7 @@ public protocol BucketKey: Hashable, Sendable {
 
     /// The key that an SQL value stands for.
     ///
-    /// - Throws: `StoreError` `.mismatch` if it stands for no key of this type.
+    /// - Throws: `StoreError` `.mismatch` if the SQL value cannot be converted to this key type.
     init(storedKey: Value) throws(StoreError)
 }
 

@@ -1,9 +1,9 @@
-/// What the keys of a bucket are, and so how the file stores and orders them.
+/// The type of a bucket's keys, which decides how the file stores and orders them.
 ///
 /// Coffer records the type in the file, and refuses a bucket that is named with another one.
 /// `Documentation/file-format.md` has the bytes of each type.
 public struct BucketKeyType: Sendable, Hashable {
-    /// A key, or a part of one, that is no composite itself.
+    /// The type of a simple key, or of one part of a composite key.
     enum Part: String, CaseIterable {
         case text, integer, bool, unsigned, date, uuid, bytes
     }

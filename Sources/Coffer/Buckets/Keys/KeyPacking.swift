@@ -35,7 +35,7 @@ struct KeyPacker {
         }
     }
 
-    /// What follows a part.
+    /// The position of a part in the key, which decides whether the part needs a terminator.
     enum End {
         /// Another part.
         case part

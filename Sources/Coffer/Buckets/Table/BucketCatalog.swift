@@ -1,6 +1,6 @@
 /// The types of the buckets of a file, as the file records them: the table `coffer:buckets`.
 struct BucketCatalog {
-    /// What is recorded of one bucket.
+    /// One row of the table: the types and the lifetime of one bucket.
     struct Record {
         let keyType: BucketKeyType
         let coding: ValueCoding
@@ -14,7 +14,7 @@ struct BucketCatalog {
         self.connection = connection
     }
 
-    /// What is recorded of a bucket; `nil` if there is no record.
+    /// Reads the row of a bucket; `nil` if the table or the row does not exist.
     ///
     /// - Throws: `.mismatch` if the record does not have the types that a record has, or names an
     ///   unknown type of keys; errors of reading.

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What the verbs of one bucket need to know besides its table, made once.
+/// The name, key type and value coding of one bucket, computed once for all its verbs.
 ///
 /// Equal buckets share one plan. So the number of different buckets bounds what connections keep
 /// for them, however often a program names them.

@@ -11,7 +11,7 @@ struct BucketSchema {
     /// The name of a bucket's table.
     static func table(of bucket: String) -> String { prefix + bucket }
 
-    /// What the names of all buckets' tables begin with.
+    /// The prefix of every bucket's table name.
     static let prefix = "bucket:"
 
     /// The columns of a bucket, and of one with an entry that expires or did.
@@ -20,11 +20,12 @@ struct BucketSchema {
 
     // MARK: One bucket
 
-    /// What the file says of a bucket.
+    /// The table of one bucket and its record in `coffer:buckets`, as read from the file.
     struct Found {
         let keyColumnType: String
         let hasExpiry: Bool
-        /// What was recorded when the bucket was made; `nil` for one made by an earlier version.
+        /// The bucket's row in `coffer:buckets`; `nil` if it has none, as buckets made by earlier
+        /// versions of Coffer.
         let record: BucketCatalog.Record?
 
         /// The type of the keys, as recorded, or as the column tells; `nil` for bytes that may be
@@ -102,7 +103,8 @@ struct BucketSchema {
 
     /// Finds the table of a bucket and compares its types with those that a program names.
     ///
-    /// - Returns: Whether the table has a column for expiry; `nil` if there is no table.
+    /// - Returns: `true` if the bucket's table has the column `expires`, `false` if it lacks it;
+    ///   `nil` if the bucket has no table yet.
     /// - Throws: `.mismatch` if the bucket has keys of another type or another codec; `.misuse` for
     ///   an unusable name of the bucket or its codec; otherwise as `find(_:)`.
     func hasExpiry(_ plan: BucketPlan) throws(StoreError) -> Bool? {
@@ -143,7 +145,7 @@ struct BucketSchema {
     ///
     /// - Throws: `.sql` for a name with a NUL character; errors of the statements.
     func make(_ plan: BucketPlan, lifetime: Duration?) throws(StoreError) {
-        // What cannot be recorded makes no table.
+        // Must come before CREATE TABLE: a lifetime that is too long must not leave a table.
         _ = try lifetime?.wholeMicroseconds()
         let type = plan.keyType.columnType
         let suffix = type == "INTEGER" ? "" : " WITHOUT ROWID"

@@ -1,4 +1,4 @@
-/// What a store's file says of one bucket, whatever types a program names it with.
+/// The name, types and size of one bucket, as the store's file has them.
 public struct BucketInformation: Sendable, Hashable {
     /// The bucket's name.
     public let name: String
