@@ -291,7 +291,7 @@ enum EntryWriter {
     /// A key as it is written on the command line.
     private static func text(of key: Value) -> String {
         guard case .blob(let bytes) = key else { return VisibleText.of(key, null: "") }
-        return "hex:" + bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        return "hex:" + VisibleText.hexDigits(of: bytes)
     }
 
     /// The bytes of a value for a program that reads only this value.

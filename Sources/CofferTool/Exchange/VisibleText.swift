@@ -8,9 +8,13 @@ enum VisibleText {
         case .integer(let integer): String(integer)
         case .real(let real): real.description
         case .text(let text): of(text)
-        case .blob(let data):
-            "x'" + data.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + "'"
+        case .blob(let data): "x'\(hexDigits(of: data))'"
         }
+    }
+
+    /// Two digits for each byte, in lower case.
+    static func hexDigits(of bytes: some Sequence<UInt8>) -> String {
+        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
     /// Escapes characters that a terminal interprets. Control characters are such, and a newline

@@ -140,21 +140,27 @@ struct BucketSchema {
 
     /// Makes the table of a bucket, and records it.
     ///
-    /// Integer keys are the row id itself. Tables with other keys are WITHOUT ROWID, which saves
-    /// them a second B-tree next to that of the row ids.
-    ///
     /// - Throws: `.sql` for a name with a NUL character; errors of the statements.
     func make(_ plan: BucketPlan, lifetime: Duration?) throws(StoreError) {
         // Must come before CREATE TABLE: a lifetime that is too long must not leave a table.
         _ = try lifetime?.wholeMicroseconds()
-        let type = plan.keyType.columnType
-        let suffix = type == "INTEGER" ? "" : " WITHOUT ROWID"
-        try run(
-            "CREATE TABLE main.\(try plan.table.quotedIdentifier()) "
-                + "(key \(type) PRIMARY KEY NOT NULL, value)\(suffix)")
+        try makeTable(plan.name, keyColumnType: plan.keyType.columnType)
         let record = BucketCatalog.Record(
             keyType: plan.keyType, coding: plan.coding, lifetime: lifetime)
         try BucketCatalog(connection).set(record, for: plan.name)
+    }
+
+    /// Makes the table of a bucket, without a column for expiry.
+    ///
+    /// Integer keys are the row id itself. Tables with other keys are WITHOUT ROWID, which saves
+    /// them a second B-tree next to that of the row ids.
+    ///
+    /// - Throws: `.sql` for a name with a NUL character; errors of the statement.
+    private func makeTable(_ bucket: String, keyColumnType: String) throws(StoreError) {
+        let suffix = keyColumnType == "INTEGER" ? "" : " WITHOUT ROWID"
+        try run(
+            "CREATE TABLE main.\(try Self.table(of: bucket).quotedIdentifier()) "
+                + "(key \(keyColumnType) PRIMARY KEY NOT NULL, value)\(suffix)")
     }
 
     /// Adds the column for expiry, with the index by which a sweep finds what has expired.
@@ -276,10 +282,7 @@ struct BucketSchema {
     func copy(_ bucket: String, _ found: Found, to name: String) throws(StoreError) -> Int {
         let old = try Self.table(of: bucket).quotedIdentifier()
         let new = try Self.table(of: name).quotedIdentifier()
-        let isInteger = found.keyColumnType == "INTEGER"
-        try run(
-            "CREATE TABLE main.\(new) (key \(found.keyColumnType) PRIMARY KEY NOT NULL, value)"
-                + (isInteger ? "" : " WITHOUT ROWID"))
+        try makeTable(name, keyColumnType: found.keyColumnType)
         if found.hasExpiry { try addExpiry(name) }
         let columns = (found.hasExpiry ? Self.expiringColumns : Self.columns)
             .joined(separator: ", ")

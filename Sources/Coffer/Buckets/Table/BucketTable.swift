@@ -113,9 +113,7 @@ struct BucketTable {
     private func update(
         _ key: Value, _ value: Value, _ time: Int64?, _ statements: BucketStatements
     ) throws(StoreError) -> Bool {
-        let statement = try statements.replacement(connection)
-        guard statements.hasExpiry else { return try run(statement, key, value) }
-        return try run(statement, key, value, Self.sql(time))
+        try store(key, value, time, by: try statements.replacement(connection))
     }
 
     /// Stores a value under a key that has none, or an expired one.
@@ -146,8 +144,17 @@ struct BucketTable {
     private func insert(
         _ key: Value, _ value: Value, _ time: Int64?, _ statements: BucketStatements
     ) throws(StoreError) -> Bool {
-        let statement = try statements.insertion(connection)
-        guard statements.hasExpiry else { return try run(statement, key, value) }
+        try store(key, value, time, by: try statements.insertion(connection))
+    }
+
+    /// Runs a statement that takes key and value, and the time of expiry if the table has one.
+    ///
+    /// - Returns: Whether it changed the row.
+    /// - Throws: Errors of the statement.
+    private func store(
+        _ key: Value, _ value: Value, _ time: Int64?, by statement: Statement
+    ) throws(StoreError) -> Bool {
+        guard statements?.hasExpiry == true else { return try run(statement, key, value) }
         return try run(statement, key, value, Self.sql(time))
     }
 
