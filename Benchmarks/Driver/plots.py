@@ -7,8 +7,8 @@ from systems import UNENCRYPTED, WORKLOADS
 
 # Okabe and Ito's colours, told apart by the colour-blind and, by their lightness and the marks, on grey paper.
 COLOURS = {
-    "c-sqlcipher": "#000000", "c-values": "#1f1f1f", "c-grouped": "#3a3a3a", "c-sqlite": "#b0b0b0", "swift-c": "#6b6b6b",
-    "coffer-record": "#0072b2", "coffer-connection": "#56b4e9", "coffer-bucket": "#004a75", "coffer-fast": "#009e73", "coffer-ungrouped": "#7fb8d8",
+    "c-sqlcipher": "#000000", "c-values": "#1f1f1f", "c-grouped": "#3a3a3a", "c-checked": "#555555", "c-sqlite": "#b0b0b0", "swift-c": "#6b6b6b",
+    "coffer-record": "#0072b2", "coffer-connection": "#56b4e9", "coffer-bucket": "#004a75", "coffer-cached": "#002f4a", "coffer-fast": "#009e73", "coffer-ungrouped": "#7fb8d8",
     "grdb-codable": "#d55e00", "grdb-hand": "#e69f00", "grdb-cached": "#f0c86e",
     "lmdb": "#cc79a7", "rocksdb": "#e3b5cd",
 }

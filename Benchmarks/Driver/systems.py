@@ -10,12 +10,14 @@ from pathlib import Path
 HOME = Path(__file__).resolve().parent.parent
 ROOT = HOME.parent
 SOURCES = HOME / "Sources"
-COUNTED = ["W1", "W2", "W3", "W3-many", "W4", "W5-put", "W5-get", "W1-bind", "W2-borrow", "read-one", "read-empty", "flights-import", "flights-fetch"]
+COUNTED = ["W1", "W2", "W3", "W3-many", "W4", "W5-put", "W5-get", "W5-get-each", "W1-bind", "W2-borrow", "read-one", "read-empty", "flights-import", "flights-fetch"]
 COUNTED_ROWS = 5000
 
 W14 = ["W1", "W2", "W2d", "W3", "W4"]
 MANY = ["W3-many"]
 W5 = ["W5-put", "W5-get"]
+# A transaction for each get.
+EACH = ["W5-get-each"]
 # What the engine room adds to C by itself: bytes are bound and read where they are, no Swift values made.
 IN_PLACE = ["W1-bind", "W2-borrow"]
 # One run of W6-latency is two figures, and so is one of W6-beside; only their names are in the plans.
@@ -35,26 +37,29 @@ GROWTH = ["growth-insert", "growth-get", "growth-scan", "growth-open"]
 
 # In the order of the tables. A system's name begins with that of its executable, but for GRDB's ways.
 WORKLOADS = {
-    "c-sqlcipher": W14 + MANY + W5 + IN_PLACE + W6 + QUEUE + OPEN + FILES + BLOBS + FLIGHTS + GROWTH,
+    "c-sqlcipher": W14 + MANY + W5 + EACH + IN_PLACE + W6 + QUEUE + OPEN + FILES + BLOBS + FLIGHTS + GROWTH,
     "c-values": ["W2", "W2d", "W3"],
     "c-grouped": ["W6-async64"],
+    "c-checked": ["compact"],
     "c-sqlite": W14 + W5 + W6 + ["open-raw", "open-pool-raw", "verify"] + BLOBS + FLIGHTS + GROWTH,
     "swift-c": ["W1", "W2", "W2d", "W3", "W4"] + W5 + ["W6-single"],
     "coffer-record": W14 + MANY + W6 + QUEUE + OPEN + FILES + FLIGHTS + GROWTH,
     "coffer-ungrouped": ["W6-async64"],
     "coffer-fast": W14 + MANY + FLIGHTS,
     "coffer-connection": W14 + W5 + IN_PLACE + ["W6-single"],
-    "coffer-bucket": W5 + BLOBS,
+    "coffer-bucket": W5 + EACH + BLOBS,
+    "coffer-cached": EACH,
     "grdb-codable": W14 + W5 + W6 + OPEN + FLIGHTS,
     "grdb-hand": W14 + W5 + GROWTH,
     "grdb-cached": W14 + W5,
     "lmdb": W5,
     "rocksdb": W5,
 }
-ALL_WORKLOADS = W14 + MANY + W5 + IN_PLACE + W6 + QUEUE + OPEN + FILES + BLOBS + FLIGHTS + GROWTH
+ALL_WORKLOADS = W14 + MANY + W5 + EACH + IN_PLACE + W6 + QUEUE + OPEN + FILES + BLOBS + FLIGHTS + GROWTH
 UNENCRYPTED = {"c-sqlite", "lmdb", "rocksdb"}
 # The systems that `check` counts: Coffer's layers, and what they are compared with.
-OWN = ["c-sqlcipher", "c-values", "swift-c", "coffer-record", "coffer-fast", "coffer-connection", "coffer-bucket"]
+OWN = ["c-sqlcipher", "c-values", "swift-c", "coffer-record", "coffer-fast", "coffer-connection", "coffer-bucket",
+       "coffer-cached"]
 
 
 class Skipped(Exception):
@@ -187,7 +192,7 @@ class Engine:
         for beginning in ["coffer", "grdb"]:
             if system.startswith(beginning):
                 return f"bench-{beginning}"
-        return {"swift-c": "bench-swift-c", "c-grouped": "c-sqlcipher"}.get(system, system)
+        return {"swift-c": "bench-swift-c", "c-grouped": "c-sqlcipher", "c-checked": "c-sqlcipher"}.get(system, system)
 
     def command(self, system):
         executable = self.executable(system)

@@ -8,7 +8,7 @@
 
 #include "floor.h"
 
-// open, rekey, verify and compact: whole files.
+// open, rekey and verify: whole files.
 
 // MARK: Opening
 
@@ -147,7 +147,7 @@ static void change_key(bench_arguments arguments) {
 }
 
 /// Runs a check and counts its rows that are not "ok", and the error that ended it.
-static int64_t problems(const char *sql) {
+int64_t floor_problems(const char *sql) {
     int64_t count = 0;
     int code;
     sqlite3_stmt *statement = floor_prepare(sql);
@@ -158,34 +158,11 @@ static int64_t problems(const char *sql) {
     return count + (code != SQLITE_DONE);
 }
 
-/// VACUUM with its temporary database in a file, which SQLCipher encrypts, or in memory.
-static void vacuum(bench_arguments arguments, bool is_in_memory) {
-    for (int64_t i = 0; i < arguments.repeats; i++) {
-        bench_check none = {0};
-        floor_fill(arguments, arguments.rows);
-        double megabytes = (double)bench_file_bytes(arguments.path) / 1e6;
-        floor_open(arguments, false);
-        floor_run("DELETE FROM item WHERE id % 2 = 0");
-        floor_run("PRAGMA wal_checkpoint(TRUNCATE)");
-        // In a file, VACUUM of SQLCipher 3.4.1 destroys the store: see Documentation/engines.md.
-        bool is_file = !is_in_memory && SQLITE_VERSION_NUMBER >= 3030000;
-        floor_run(is_file ? "PRAGMA temp_store = FILE" : "PRAGMA temp_store = MEMORY");
-        bench_start();
-        floor_run("VACUUM");
-        // The new pages are in the WAL until then.
-        floor_run("PRAGMA wal_checkpoint(TRUNCATE)");
-        bench_stop();
-        if (problems("PRAGMA integrity_check") != 0) bench_fail("VACUUM", "destroyed the store");
-        floor_close();
-        bench_sample(megabytes, none, none);
-    }
-}
-
 static int64_t all_problems(void) {
-    int64_t count = problems("PRAGMA integrity_check");
+    int64_t count = floor_problems("PRAGMA integrity_check");
 #ifndef FLOOR_IS_PLAIN
     // SQLCipher 3 cannot check all pages, only those that the structure reaches.
-    if (SQLITE_VERSION_NUMBER >= 3030000) count += problems("PRAGMA cipher_integrity_check");
+    if (SQLITE_VERSION_NUMBER >= 3030000) count += floor_problems("PRAGMA cipher_integrity_check");
 #endif
     return count;
 }
@@ -224,7 +201,5 @@ static void verify(bench_arguments arguments) {
 void floor_files(bench_arguments arguments) {
     if (bench_is(arguments, "rekey")) return change_key(arguments);
     if (bench_is(arguments, "verify")) return verify(arguments);
-    if (bench_is(arguments, "compact")) return vacuum(arguments, false);
-    if (bench_is(arguments, "compact-memory")) return vacuum(arguments, true);
     open_workloads(arguments);
 }

@@ -61,6 +61,8 @@ bench_check floor_time_finds(sqlite3_stmt *find, int64_t lookups, int64_t rows);
 bench_check floor_sum_of_finds(int64_t lookups, int64_t rows);
 /// Makes a new file with records 1 to `count`, and closes it.
 bench_check floor_fill(bench_arguments arguments, int64_t count);
+/// The rows of a check's answer that are not "ok", and one if it fails.
+int64_t floor_problems(const char *sql);
 /// Frees the bytes of a fetched record.
 void floor_release(floor_record *record);
 #define FLOOR_INSERT \
@@ -82,6 +84,7 @@ void floor_queue(bench_arguments arguments);
 void floor_entries(bench_arguments arguments);
 void floor_blobs(bench_arguments arguments);
 void floor_files(bench_arguments arguments);
+void floor_compact(bench_arguments arguments);
 void floor_growth(bench_arguments arguments);
 void floor_flights(bench_arguments arguments);
 

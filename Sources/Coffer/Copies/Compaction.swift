@@ -4,9 +4,9 @@
 /// 1. Lock the file against writers: with a WAL by the first step of the engine's page copy, which
 ///    keeps the lock until the end, otherwise by `BEGIN IMMEDIATE`. Reads go on.
 /// 2. Copy every row into an unfinished file next to the store, under the store's key.
-/// 3. Check that file: authenticate each page, check the structure, compare each row.
-/// 4. Copy its pages into the store in one transaction. Until its commit the store has its old
-///    content, whatever happens, and afterwards the new one.
+/// 3. Check that file: its structure, and each row against the store's.
+/// 4. Copy its pages into the store in one transaction, which authenticates each of them. Until its
+///    commit the store has its old content, whatever happens, and afterwards the new one.
 /// 5. Move the WAL into the file, which shortens it.
 ///
 /// The file keeps its name and its inode: a rename would leave every open connection, here and in
@@ -114,7 +114,7 @@ struct Compaction {
         try copy.attach(to: handle, as: Self.schema)
         return try CopyCheck(
             handle: source, cipher: copy.cipher, monitor: monitor,
-            structure: (handle, Self.schema)
+            structure: (handle, Self.schema), authenticatesAllPages: false
         ).run(content)
     }
 

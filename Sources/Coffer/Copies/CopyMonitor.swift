@@ -9,11 +9,13 @@ public struct CopyProgress: Sendable {
         case copyingRows
         /// Pages that were written to the copy.
         case copyingPages
-        /// Pages of the finished copy that were authenticated.
+        /// Pages of the finished copy that were authenticated. `compact()` counts those whose
+        /// structure was checked, all at once, and authenticates them in `replacingPages`.
         case verifyingPages
         /// Rows of the finished copy that were read back.
         case verifyingRows
-        /// Pages of the checked copy that were written to the store, by `compact()`.
+        /// Pages of the checked copy that were authenticated and written to the store, by
+        /// `compact()`.
         case replacingPages
     }
 
