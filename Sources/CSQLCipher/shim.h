@@ -328,6 +328,31 @@ static inline int coffer_read_wal_index(sqlite3 *db, void *headers) {
     return SQLITE_OK;
 }
 
+/// The first header of a WAL index, 48 bytes: "the iChange counter is incremented with each
+/// transaction" (https://www.sqlite.org/walformat.html#the_wal_index_header).
+typedef struct {
+    uint64_t words[6];
+} coffer_wal_index_header;
+
+/// Copies the header from the shared memory. If a commit writes it meanwhile, the copy may be partly
+/// old.
+static inline coffer_wal_index_header coffer_wal_index_copy(const void *region) {
+    const uint64_t *words = (const uint64_t *)region;
+    coffer_wal_index_header header;
+    for (int i = 0; i < 6; i++) header.words[i] = __atomic_load_n(words + i, __ATOMIC_ACQUIRE);
+    return header;
+}
+
+/// Whether the header in the shared memory is the one that was copied.
+static inline bool coffer_wal_index_is(const void *region, const coffer_wal_index_header *header) {
+    const uint64_t *words = (const uint64_t *)region;
+    uint64_t difference = 0;
+    for (int i = 0; i < 6; i++) {
+        difference |= __atomic_load_n(words + i, __ATOMIC_ACQUIRE) ^ header->words[i];
+    }
+    return difference == 0;
+}
+
 /// "96: nBackfill: Number of WAL frames that have already been backfilled into the database by
 /// prior checkpoints": https://www.sqlite.org/walformat.html#the_wal_index_header.
 /// SQLITE_NOTFOUND without WAL.

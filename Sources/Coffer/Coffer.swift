@@ -7,12 +7,13 @@
 //                ReadTable  WriteTable
 //                StoreSnapshot  Migration  MigrationProgress  VersionStep  BlobChunks
 //                StoreStatistics  WriteStatistics  CheckpointStatistics  RunningWrite
+//                BucketCacheStatistics
 //                Interruption
 // Records        Record  Exemplified  RecordAccess  RecordAccessReport  ColumnEncoding
 //                DateEncoding  Index  Default  Reference  SchemaDifference
 //                Query  QueryOrder  Condition  Join  TextMatch  RecordUpdate  RecordStream
 //                Lazy  LazyValue
-// Buckets        Bucket  BucketEntry  BucketCodec  BucketInformation  Setting
+// Buckets        Bucket  BucketEntry  BucketCodec  BucketInformation  BucketCache  Setting
 //                BucketKey  PrefixedBucketKey  TextBucketKey  CompositeKey  BucketKeyType
 //                KeyRange  ScanOrder  Expiration  RemainingLifetime
 // Observation    ObservedValues  ObservedChanges  ChangeEvent  ChangedRow  ChangeBatch  ChangeToken

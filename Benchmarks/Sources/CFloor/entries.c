@@ -96,8 +96,10 @@ static void put_all(bench_arguments arguments, const bench_entry *entries, bench
     }
 }
 
+/// Gets each entry: all in one transaction, or each in its own.
 static void get_each(bench_arguments arguments, const bench_entry *entries, bench_check written) {
     int64_t count = arguments.rows;
+    bool is_own = bench_is(arguments, "W5-get-each");
     bench_remove(arguments.path);
     open_store(arguments, true);
     floor_begin();
@@ -105,13 +107,18 @@ static void get_each(bench_arguments arguments, const bench_entry *entries, benc
     floor_commit();
     close_store();
     open_store(arguments, false);
+    sqlite3_stmt *begin = floor_prepare("BEGIN"), *commit = floor_prepare("COMMIT");
     value *values = malloc((size_t)count * sizeof *values);
     for (int64_t i = 0; i <= arguments.repeats; i++) {
         bench_warm(i == 0);
         bench_start();
-        floor_begin();
-        for (int64_t j = 0; j < count; j++) values[j] = get(entries[bench_shuffled(j, count)].key);
-        floor_commit();
+        if (!is_own) floor_begin();
+        for (int64_t j = 0; j < count; j++) {
+            if (is_own) floor_end(begin);
+            values[j] = get(entries[bench_shuffled(j, count)].key);
+            if (is_own) floor_end(commit);
+        }
+        if (!is_own) floor_commit();
         bench_stop();
         bench_check read = {0};
         for (int64_t j = 0; j < count; j++) add(&read, entries[bench_shuffled(j, count)].key, values[j]);
@@ -121,6 +128,7 @@ static void get_each(bench_arguments arguments, const bench_entry *entries, benc
         bench_sample((double)count, written, read);
     }
     free(values);
+    sqlite3_finalize(begin), sqlite3_finalize(commit);
     close_store();
 }
 

@@ -64,6 +64,31 @@ struct StoreEntries {
         }
     }
 
+    /// Gets each entry in one call, which is a read of its own or finds the value in the cache.
+    func getEach() throws {
+        let entries = Entry.make(run.rows)
+        try onFilled(entries) { store in
+            try run.samples(written: Check(entries)) {
+                var values: [Data] = []
+                values.reserveCapacity(run.rows)
+                for index in 0..<run.rows {
+                    let key = entries[run.shuffled(index)].key
+                    guard let value = try store.get(key, in: bucket) else { throw Missing() }
+                    values.append(value)
+                }
+                return values
+            } check: { values in
+                Check(
+                    values.indices.map {
+                        Entry(key: entries[run.shuffled($0)].key, value: values[$0])
+                    })
+            }
+            guard run.system != "coffer-cached" || store.statistics.bucketCache.hitCount > 0 else {
+                throw Missing()
+            }
+        }
+    }
+
     func getBlobs() throws {
         let entries = Entry.blobs(run.rows)
         for _ in 0..<run.repeats {

@@ -2,7 +2,8 @@ import Coffer
 import Workloads
 
 /// Coffer, layer by layer: `coffer-record`, `coffer-fast`, `coffer-connection`, `coffer-bucket`;
-/// and `coffer-ungrouped`, whose writes share no commit.
+/// `coffer-ungrouped`, whose writes share no commit; and `coffer-cached`, which keeps decoded
+/// values.
 @main struct Main {
     static func main() throws {
         let run = Run()
@@ -59,6 +60,8 @@ import Workloads
         case ("coffer-connection", "W5-get"): try ConnectionEntries(run).get()
         case ("coffer-bucket", "W5-put"): try StoreEntries(run).put()
         case ("coffer-bucket", "W5-get"): try StoreEntries(run).get()
+        case ("coffer-bucket", "W5-get-each"), ("coffer-cached", "W5-get-each"):
+            try StoreEntries(run).getEach()
         case ("coffer-bucket", "blob-in"): try StoreEntries(run).putBlobs()
         case ("coffer-bucket", "blob-out"): try StoreEntries(run).getBlobs()
         default: run.skip("not a workload of this layer")
@@ -85,6 +88,10 @@ extension Run {
         configuration.maximumCacheByteCount = cacheByteCount * connections
         configuration.durability = isDurable ? .power : .process
         if system == "coffer-ungrouped" { configuration.groupCommit = .off }
+        if system == "coffer-cached" {
+            configuration.bucketCache = BucketCache(
+                maximumCount: 4 * rows, maximumByteCount: 1 << 30)
+        }
         return configuration
     }
 

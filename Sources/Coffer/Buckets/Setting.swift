@@ -85,14 +85,14 @@ extension Store {
     ///
     /// - Throws: As `get(_:)` of a transaction, and as `read(_:)`.
     public func get<V>(_ setting: Setting<V>) throws -> V {
-        try read { tx in try tx.get(setting) }
+        try get(setting.name, default: setting.defaultValue, in: setting.bucket)
     }
 
     /// The value of a setting; its default if nothing is set.
     ///
     /// - Throws: As the synchronous form; `CancellationError` if the task was cancelled.
     public func get<V>(_ setting: Setting<V>) async throws -> V {
-        try await read { tx in try tx.get(setting) }
+        try await get(setting.name, default: setting.defaultValue, in: setting.bucket)
     }
 
     /// Sets a setting.

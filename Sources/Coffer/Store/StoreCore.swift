@@ -18,6 +18,9 @@ final class StoreCore: Sendable {
     let lifeGate = Gate(permitCount: 1)
     /// The observers of commits.
     let commitObservers = CommitObservers()
+    /// `nil` if the configuration asks for none.
+    let decodedValues: DecodedValues?
+    let sweeper: ExpirySweeper
 
     convenience init(
         path: String, key: borrowing StoreKey, mode: OpenMode, configuration: Configuration
@@ -54,6 +57,8 @@ final class StoreCore: Sendable {
         self.pool = pool
         self.derivationDuration = derivationDuration
         configuration = pool.configuration
+        decodedValues = configuration.bucketCache.map(DecodedValues.init)
+        sweeper = ExpirySweeper(every: configuration.expirySweepInterval)
         let writeGate = Gate(permitCount: 1)
         checkpointer = try Checkpointer(pool, writeGate: writeGate)
         queue = WriteQueue(
@@ -65,10 +70,12 @@ final class StoreCore: Sendable {
         pool.events.opened(
             pool.profile, pool.journalMode, derivation: derivationDuration)
         pool.file?.cache.onTrim { [weak self] in self?.fitIdleCaches() }
+        pool.writer.willExpire = { [sweeper, weak self] work in sweeper.begin(work, self) }
     }
 
     deinit {
         if life.withLock({ $0 }) != .closed { pool.events.closed() }
+        sweeper.stop()
         checkpointer.stop()
         pool.closeConnections()
         pool.file?.release()

@@ -21,6 +21,8 @@ public struct StoreStatistics: Sendable, Hashable {
     /// The share of pages found decrypted in memory, of all pages that finished reads and writes
     /// looked up; 1 if they looked up none.
     public let cacheHitRate: Double
+    /// What the cache of decoded bucket values has done; zeros without a ``BucketCache``.
+    public let bucketCache: BucketCacheStatistics
     /// Bytes of decrypted pages that the store may keep now. It is less than the configuration says
     /// while stores of the process must share. 0 without a file.
     public let maximumCacheByteCount: Int
@@ -57,6 +59,18 @@ public struct CheckpointStatistics: Sendable, Hashable {
     public internal(set) var isOwed = false
 }
 
+/// What the cache of decoded bucket values holds, and has done since the store was opened.
+public struct BucketCacheStatistics: Sendable, Hashable {
+    /// Gets that found their value in the cache.
+    public internal(set) var hitCount = 0
+    /// Gets that read the store.
+    public internal(set) var missCount = 0
+    /// Entries in the cache, also those that a commit has made useless.
+    public internal(set) var entryCount = 0
+    /// The bytes that count towards ``BucketCache/maximumByteCount``.
+    public internal(set) var byteCount = 0
+}
+
 extension StoreCore {
     var statistics: StoreStatistics {
         let readers = pool.readerCounts
@@ -70,6 +84,7 @@ extension StoreCore {
             oldestReadBeginning: pool.oldestReadBeginning, writes: queue.counters.writes,
             checkpoints: checkpointer.counts,
             cacheHitRate: lookCount == 0 ? 1 : Double(cache.hitCount) / Double(lookCount),
+            bucketCache: decodedValues?.statistics ?? BucketCacheStatistics(),
             maximumCacheByteCount: pool.file?.cache.byteCount ?? 0,
             derivationDuration: derivationDuration, isKeyMemoryLocked: !LockedMemory.wasRefused)
     }

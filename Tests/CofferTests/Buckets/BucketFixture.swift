@@ -16,9 +16,13 @@ final class BucketFixture: Sendable {
 
     /// Opens the file; only one store at a time.
     static func open(
-        _ folder: TemporaryFolder, _ clock: HandClock, _ mode: Configuration.JournalMode = .wal
+        _ folder: TemporaryFolder, _ clock: HandClock, _ mode: Configuration.JournalMode = .wal,
+        _ cache: BucketCache? = nil
     ) throws -> Store {
         var configuration = Configuration.testing(mode)
+        configuration.bucketCache = cache
+        // The clock is the test's.
+        configuration.expirySweepInterval = nil
         configuration.currentDate = { clock.date }
         return try Store(path: folder.path(), key: .numbered(1), configuration: configuration)
     }

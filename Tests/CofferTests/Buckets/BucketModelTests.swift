@@ -8,19 +8,19 @@ import Workload
 @Suite(.againstHanging) struct BucketModelTests {
     private static let operationCount = isLongRun ? 2_000_000 : 7_000
 
-    @Test(arguments: journalModes)
+    @Test(arguments: journalModes, [nil, BucketCache(maximumCount: 12)])
     func `a bucket under random verbs is what a list in memory is`(
-        mode: Configuration.JournalMode
+        mode: Configuration.JournalMode, cache: BucketCache?
     ) throws {
         let seed = testSeed()
-        try run(ModelKeys.integers, mode, seed)
-        try run(ModelKeys.texts, mode, seed)
-        try run(ModelKeys.pairs, mode, seed)
+        try run(ModelKeys.integers, mode, cache, seed)
+        try run(ModelKeys.texts, mode, cache, seed)
+        try run(ModelKeys.pairs, mode, cache, seed)
     }
 
     @Test func `the comparison notices an entry that a scan leaves out`() throws {
         var random = SeededGenerator(seed: 1)
-        let comparison = try Comparison(ModelKeys.integers, .wal)
+        let comparison = try Comparison(ModelKeys.integers, .wal, nil)
         try comparison.store.set(1, for: 1, in: comparison.bucket)
         #expect(throws: Disagreement.self) {
             for _ in 0..<100 { try comparison.step(&random) }
@@ -28,10 +28,11 @@ import Workload
     }
 
     private func run<K>(
-        _ keys: ModelKeys<K>, _ mode: Configuration.JournalMode, _ seed: UInt64
+        _ keys: ModelKeys<K>, _ mode: Configuration.JournalMode, _ cache: BucketCache?,
+        _ seed: UInt64
     ) throws {
         var random = SeededGenerator(seed: seed)
-        let comparison = try Comparison(keys, mode)
+        let comparison = try Comparison(keys, mode, cache)
         while comparison.count < Self.operationCount / 2 { try comparison.step(&random) }
     }
 
@@ -49,13 +50,16 @@ private final class Comparison<Key: BucketKey> {
     private let folder: TemporaryFolder
     private let clock = HandClock()
     private let mode: Configuration.JournalMode
+    private let cache: BucketCache?
     private var model: BucketModel<Key>
 
-    init(_ keys: ModelKeys<Key>, _ mode: Configuration.JournalMode) throws {
-        self.mode = mode
+    init(
+        _ keys: ModelKeys<Key>, _ mode: Configuration.JournalMode, _ cache: BucketCache?
+    ) throws {
+        (self.mode, self.cache) = (mode, cache)
         model = BucketModel(keys)
         folder = try TemporaryFolder()
-        store = try BucketFixture.open(folder, clock, mode)
+        store = try BucketFixture.open(folder, clock, mode, cache)
     }
 
     private struct Undo: Error {}
@@ -81,8 +85,25 @@ private final class Comparison<Key: BucketKey> {
         }
         if Int.random(in: 0..<200, using: &random) == 0 {
             try store.close()
-            store = try BucketFixture.open(folder, clock, mode)
+            store = try BucketFixture.open(folder, clock, mode, cache)
         }
+        if Int.random(in: 0..<20, using: &random) == 0 { try changeFromOutside(&random) }
+        for _ in 0..<Int.random(in: 0..<3, using: &random) {
+            let key = model.keys.random(&random)
+            try agree(try store.get(key, in: bucket), model.entry(key)?.value, "the store's get")
+        }
+    }
+
+    /// Removes an entry over another connection, as another program would.
+    private func changeFromOutside(_ random: inout SeededGenerator) throws {
+        let key = model.keys.random(&random)
+        let connection = try Connection(path: folder.path(), key: .numbered(1))
+        defer { connection.close() }
+        guard try connection.tableExists("bucket:model") else { return }
+        try connection.execute(
+            "DELETE FROM \"bucket:model\" WHERE key = \(try key.storedKey())")
+        model.remove(key)
+        count += 1
     }
 
     private func savepointOrVerb(

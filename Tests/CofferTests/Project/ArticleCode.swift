@@ -79,6 +79,12 @@ import Testing
         }
     }
 
+    @Test func `Buckets: a cache of decoded values`() throws {
+        var configuration = Configuration()
+        configuration.bucketCache = BucketCache(maximumCount: 10_000)
+        #expect(configuration.bucketCache?.maximumCount == 10_000)
+    }
+
     @Test func `Buckets: a setting`() async throws {
         struct Enough: Error {}
         func apply(_ theme: Theme) throws {

@@ -29,6 +29,32 @@ final class BucketPlan: Sendable {
         self.coding = coding
     }
 
+    /// A key as the file has it.
+    ///
+    /// - Throws: Errors of the key's type, with the table and its column.
+    func stored(_ key: some BucketKey) throws(StoreError) -> Value {
+        do throws(StoreError) {
+            return try key.storedKey()
+        } catch {
+            throw error.with(table: table, column: "key")
+        }
+    }
+
+    /// When an entry ends, in microseconds since 1970; `nil` for never.
+    ///
+    /// - Parameter now: Microseconds since 1970; only asked if the entry's time depends on it.
+    /// - Throws: As `Expiration.time(lifetime:now:)`, with the table and its column.
+    func time(
+        _ expiration: Expiration, lifetime: Duration?, now: () throws(StoreError) -> Int64
+    ) throws(StoreError) -> Int64? {
+        if lifetime == nil, case .standard = expiration { return nil }
+        do throws(StoreError) {
+            return try expiration.time(lifetime: lifetime, now: now)
+        } catch {
+            throw error.with(table: table, column: "expires")
+        }
+    }
+
     private struct Identity: Hashable {
         /// Distinguishes names that differ only in Unicode normalisation, as SQLite does.
         let name: SQLText

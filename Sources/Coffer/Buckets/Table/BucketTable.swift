@@ -28,6 +28,9 @@ struct BucketTable {
         statements = made
     }
 
+    /// Whether entries of the table may expire.
+    var hasExpiry: Bool { statements?.hasExpiry ?? false }
+
     /// Microseconds since 1970, by the clock of the configuration.
     func now() throws(StoreError) -> Int64 {
         try connection.configuration.currentDate().microseconds()
@@ -57,10 +60,15 @@ struct BucketTable {
         do throws(StoreError) {
             let statement = try statements.selection(connection)
             let raw = try statement.pointer()
-            try statement.bindArgument(key, to: raw, at: 1)
-            if statements.hasExpiry { try statement.bindArgument(.integer(now()), to: raw, at: 2) }
-            defer { statement.rewind() }
-            return try statement.advance() ? try body(raw) : nil
+            return try key.withBytes { (bytes) throws(StoreError) in
+                defer { statement.forgetArguments() }
+                try statement.bindArgument(key, at: bytes, to: raw, at: 1)
+                if statements.hasExpiry {
+                    try statement.bindArgument(.integer(now()), to: raw, at: 2)
+                }
+                defer { statement.rewind() }
+                return try statement.advance() ? try body(raw) : nil
+            }
         } catch {
             throw named(error)
         }
@@ -204,6 +212,7 @@ struct BucketTable {
     private mutating func prepare(
         forExpiry needsExpiry: Bool, _ lifetime: Duration?
     ) throws(StoreError) -> BucketStatements {
+        if needsExpiry { connection.willExpire?(ExpirySweep.work) }
         if let statements, statements.hasExpiry || !needsExpiry { return statements }
         return try make(needsExpiry, lifetime)
     }
@@ -244,15 +253,21 @@ struct BucketTable {
         _ fourth: Value? = nil
     ) throws(StoreError) -> Bool {
         let raw = try statement.pointer()
-        defer { statement.forgetArguments() }
-        try statement.bindArgument(key, to: raw, at: 1)
-        if let second { try statement.bindArgument(second, to: raw, at: 2) }
-        if let third { try statement.bindArgument(third, to: raw, at: 3) }
-        if let fourth { try statement.bindArgument(fourth, to: raw, at: 4) }
-        do throws(StoreError) {
-            try statement.runToEnd()
-        } catch {
-            throw named(error)
+        try key.withBytes { (keyBytes) throws(StoreError) in
+            try (second ?? .null).withBytes { (secondBytes) throws(StoreError) in
+                defer { statement.forgetArguments() }
+                try statement.bindArgument(key, at: keyBytes, to: raw, at: 1)
+                if let second {
+                    try statement.bindArgument(second, at: secondBytes, to: raw, at: 2)
+                }
+                if let third { try statement.bindArgument(third, to: raw, at: 3) }
+                if let fourth { try statement.bindArgument(fourth, to: raw, at: 4) }
+                do throws(StoreError) {
+                    try statement.runToEnd()
+                } catch {
+                    throw named(error)
+                }
+            }
         }
         return coffer_changes(statement.handle.db) > 0
     }

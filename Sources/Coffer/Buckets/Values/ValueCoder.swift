@@ -13,6 +13,30 @@ struct ValueCoder<V: Sendable>: Sendable {
     let decode: @Sendable (Value) throws(StoreError) -> V
 }
 
+extension ValueCoder {
+    /// A value as the bucket's table has it.
+    ///
+    /// - Throws: As `encode`, with the table and its column.
+    func stored(_ value: V, in bucket: BucketPlan) throws(StoreError) -> Value {
+        do throws(StoreError) {
+            return try encode(value)
+        } catch {
+            throw error.with(table: bucket.table, column: "value")
+        }
+    }
+
+    /// The value that the bucket's table has stored.
+    ///
+    /// - Throws: As `decode`, with the table and its column.
+    func value(_ stored: Value, in bucket: BucketPlan) throws(StoreError) -> V {
+        do throws(StoreError) {
+            return try decode(stored)
+        } catch {
+            throw error.with(table: bucket.table, column: "value")
+        }
+    }
+}
+
 /// How a bucket's values are stored, as the file records it.
 enum ValueCoding: Hashable, Sendable {
     /// As the SQL values that the type has itself.

@@ -10,14 +10,20 @@ struct BucketAccess<Key: BucketKey, V: Sendable> {
 
     // MARK: Reading
 
-    func get(_ key: Key) throws(StoreError) -> V? {
-        // A copy, because the type's own code may use the bucket while it decodes.
-        guard let stored = try table.value(try self.stored(key)) else { return nil }
-        return try value(stored)
-    }
-
-    func contains(_ key: Key) throws(StoreError) -> Bool {
-        try table.contains(try stored(key))
+    /// The value of a key as the file has it, with all that a cache needs to know of it.
+    ///
+    /// - Parameter key: As the file has it.
+    func reading(_ key: Value) throws(StoreError) -> CachedReading<V> {
+        guard let stored = try table.value(key) else {
+            // Where entries expire, a clock that is set back may bring one back.
+            return CachedReading(byteCount: key.byteCount, isLasting: !table.hasExpiry)
+        }
+        var reading = CachedReading(
+            value: try value(stored), byteCount: key.byteCount + stored.byteCount)
+        if table.hasExpiry, case .integer(let time)? = try table.expiration(key, now: .min) {
+            reading.expires = time
+        }
+        return reading
     }
 
     func remainingLifetime(of key: Key) throws(StoreError) -> RemainingLifetime? {
@@ -71,12 +77,6 @@ struct BucketAccess<Key: BucketKey, V: Sendable> {
 
     // MARK: Writing
 
-    mutating func set(_ value: V, _ key: Key, _ expiration: Expiration) throws(StoreError) {
-        try table.put(
-            try stored(key), try stored(value), until: try time(expiration),
-            lifetime: bucket.lifetime)
-    }
-
     mutating func setIfAbsent(
         _ value: V, _ key: Key, _ expiration: Expiration
     ) throws(StoreError) -> Bool {
@@ -85,11 +85,8 @@ struct BucketAccess<Key: BucketKey, V: Sendable> {
             lifetime: bucket.lifetime)
     }
 
-    /// Replaces the value of an existing entry, whose time of expiry stays; otherwise sets it.
-    ///
-    /// - Parameter exists: Whether the key has an entry that lives.
-    mutating func replace(_ value: V, _ key: Key, exists: Bool) throws(StoreError) {
-        guard exists else { return try set(value, key, .standard) }
+    /// Replaces the value of an existing entry, whose time of expiry stays.
+    func replace(_ value: V, _ key: Key) throws(StoreError) {
         try table.replace(try stored(key), with: try stored(value))
     }
 
@@ -128,20 +125,12 @@ struct BucketAccess<Key: BucketKey, V: Sendable> {
     }
 
     private func time(_ expiration: Expiration) throws(StoreError) -> Int64? {
-        try named("expires") { () throws(StoreError) in
-            try expiration.time(lifetime: bucket.lifetime) { () throws(StoreError) in
-                try table.now()
-            }
+        try bucket.plan.time(expiration, lifetime: bucket.lifetime) { () throws(StoreError) in
+            try table.now()
         }
     }
 
-    private func stored(_ key: Key) throws(StoreError) -> Value {
-        do throws(StoreError) {
-            return try key.storedKey()
-        } catch {
-            throw error.with(table: bucket.table, column: "key")
-        }
-    }
+    private func stored(_ key: Key) throws(StoreError) -> Value { try bucket.plan.stored(key) }
 
     private func key(_ stored: Value) throws(StoreError) -> Key {
         do throws(StoreError) {
@@ -152,19 +141,11 @@ struct BucketAccess<Key: BucketKey, V: Sendable> {
     }
 
     private func stored(_ value: V) throws(StoreError) -> Value {
-        do throws(StoreError) {
-            return try bucket.coder.encode(value)
-        } catch {
-            throw error.with(table: bucket.table, column: "value")
-        }
+        try bucket.coder.stored(value, in: bucket.plan)
     }
 
     private func value(_ stored: Value) throws(StoreError) -> V {
-        do throws(StoreError) {
-            return try bucket.coder.decode(stored)
-        } catch {
-            throw error.with(table: bucket.table, column: "value")
-        }
+        try bucket.coder.value(stored, in: bucket.plan)
     }
 
     private func named<R>(

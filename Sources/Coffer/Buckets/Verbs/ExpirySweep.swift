@@ -1,4 +1,5 @@
-// An entry that has expired stays in the file until it is swept. No verb sees it in between.
+// An entry that has expired stays in the file until it is swept: by the store itself
+// (`Configuration.expirySweepInterval`), or by these verbs at once. No verb sees it in between.
 
 extension WriteTransaction {
     /// Removes entries that have expired, from all buckets.
@@ -13,11 +14,23 @@ extension WriteTransaction {
     ///   index was dropped.
     @discardableResult
     public func sweepExpiredEntries(maximumCount: Int = 1_000) throws -> Int {
-        let connection = try connection()
-        let schema = BucketSchema(connection)
+        try ExpirySweep.sweep(connection(), maximumCount: maximumCount)
+    }
+}
+
+/// The removal of entries that have expired, from all buckets.
+enum ExpirySweep {
+    /// The work of a store that sweeps by itself.
+    static let work = ExpiryWork(
+        sweep: { connection, count in try sweep(connection, maximumCount: count) },
+        timeToNext: { connection in try timeToNext(connection) })
+
+    fileprivate static func sweep(
+        _ connection: Connection, maximumCount: Int
+    ) throws(StoreError) -> Int {
         let now = try connection.configuration.currentDate().microseconds()
         var count = 0
-        for name in try schema.expiringNames() where count < maximumCount {
+        for name in try BucketSchema(connection).expiringNames() where count < maximumCount {
             let table = try BucketSchema.table(of: name).quotedIdentifier()
             count += try connection.perform(
                 SQL(
@@ -28,6 +41,20 @@ extension WriteTransaction {
                     arguments: [.integer(now), .integer(Int64(maximumCount - count))]))
         }
         return count
+    }
+
+    private static func timeToNext(_ connection: Connection) throws -> Duration? {
+        let now = try connection.configuration.currentDate().microseconds()
+        var first: Int64?
+        for name in try BucketSchema(connection).expiringNames() {
+            let table = try BucketSchema.table(of: name).quotedIdentifier()
+            let time: Int64? = try connection.scalar(
+                SQL(text: "SELECT min(expires) FROM main.\(table) WHERE expires IS NOT NULL"))
+            if let time { first = min(first ?? .max, time) }
+        }
+        return first.map {
+            .microseconds(max(0, $0.subtractingReportingOverflow(now).partialValue))
+        }
     }
 }
 

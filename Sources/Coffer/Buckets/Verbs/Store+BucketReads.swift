@@ -4,15 +4,29 @@ extension Store {
     /// The value under a key; `nil` if there is none.
     ///
     /// - Throws: As `get(_:in:)` of a transaction, and as `read(_:)`.
+    /// - Complexity: O(log *entries*); O(1) for a value in the ``BucketCache``.
     public func get<K, V>(_ key: K, in bucket: Bucket<K, V>) throws -> V? {
-        try read { tx in try tx.get(key, in: bucket) }
+        // Inside a body, a get sees what its transaction sees.
+        guard let cache = core.decodedValues, HeldStore.current(of: core.id) == nil else {
+            return try read { tx in try tx.get(key, in: bucket) }
+        }
+        let cached = try CachedGet(key, bucket, cache, configuration: core.configuration)
+        if let found = cached.found { return found }
+        return cached.keep(try read { tx in try cached.read(tx) })
     }
 
     /// The value under a key; `nil` if there is none.
     ///
     /// - Throws: As the synchronous form; `CancellationError` if the task was cancelled.
+    /// - Complexity: As the synchronous form.
     public func get<K, V>(_ key: K, in bucket: Bucket<K, V>) async throws -> V? {
-        try await read { tx in try tx.get(key, in: bucket) }
+        guard let cache = core.decodedValues else {
+            return try await read { tx in try tx.get(key, in: bucket) }
+        }
+        try Task.checkCancellation()
+        let cached = try CachedGet(key, bucket, cache, configuration: core.configuration)
+        if let found = cached.found { return found }
+        return cached.keep(try await read { tx in try cached.read(tx) })
     }
 
     /// The value under a key, or a default if there is none.

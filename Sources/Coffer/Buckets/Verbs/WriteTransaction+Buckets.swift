@@ -18,8 +18,13 @@ extension WriteTransaction {
     public func set<K, V>(
         _ value: V, for key: K, in bucket: Bucket<K, V>, expiring expiration: Expiration = .standard
     ) throws {
-        var access = try access(bucket)
-        try access.set(value, key, expiration)
+        var table = try table(of: bucket)
+        let end = try bucket.plan.time(expiration, lifetime: bucket.lifetime) {
+            () throws(StoreError) in try table.now()
+        }
+        try table.put(
+            bucket.plan.stored(key), bucket.coder.stored(value, in: bucket.plan), until: end,
+            lifetime: bucket.lifetime)
     }
 
     /// Stores the values of several keys, as `set(_:for:in:expiring:)` does one by one.
@@ -73,15 +78,18 @@ extension WriteTransaction {
     public func update<K, V, R>(
         _ key: K, in bucket: Bucket<K, V>, _ body: (inout V?) throws -> R
     ) throws -> R {
-        var value = try access(bucket).get(key)
+        var value = try get(key, in: bucket)
         let exists = value != nil
         let result = try body(&value)
         // `body` may have used the bucket, or ended the transaction.
-        var access = try access(bucket)
-        if let value {
-            try access.replace(value, key, exists: exists && access.contains(key))
+        guard let value else {
+            try remove(key, in: bucket)
+            return result
+        }
+        if exists, try contains(key, in: bucket) {
+            try access(bucket).replace(value, key)
         } else {
-            _ = try access.remove(key)
+            try set(value, for: key, in: bucket)
         }
         return result
     }
@@ -131,13 +139,12 @@ extension WriteTransaction {
         _ key: K, expected: V?, desired: V?, in bucket: Bucket<K, V>,
         expiring expiration: Expiration = .standard
     ) throws -> (exchanged: Bool, original: V?) {
-        var access = try access(bucket)
-        let original = try access.get(key)
+        let original = try get(key, in: bucket)
         guard original == expected else { return (false, original) }
         if let desired {
-            try access.set(desired, key, expiration)
+            try set(desired, for: key, in: bucket, expiring: expiration)
         } else if original != nil {
-            _ = try access.remove(key)
+            try remove(key, in: bucket)
         }
         return (true, original)
     }
@@ -171,8 +178,7 @@ extension WriteTransaction {
     private func add<K, V: FixedWidthInteger>(
         _ key: K, _ bucket: Bucket<K, V>, _ operation: (V) -> (partialValue: V, overflow: Bool)
     ) throws -> V {
-        var access = try access(bucket)
-        let old = try access.get(key)
+        let old = try get(key, in: bucket)
         let (sum, isTooLarge) = operation(old ?? 0)
         guard !isTooLarge else {
             throw StoreError(
@@ -180,7 +186,11 @@ extension WriteTransaction {
                 hint: "Nothing was changed. Use a wider integer, or begin again at 0.",
                 table: bucket.table, column: "value")
         }
-        try access.replace(sum, key, exists: old != nil)
+        if old == nil {
+            try set(sum, for: key, in: bucket)
+        } else {
+            try access(bucket).replace(sum, key)
+        }
         return sum
     }
 
@@ -250,9 +260,8 @@ extension WriteTransaction {
     /// - Throws: As `get(_:in:)` and `remove(_:in:)`; a value that does not fit the type stays.
     /// - Complexity: O(log *entries*).
     public func take<K, V>(_ key: K, in bucket: Bucket<K, V>) throws -> V? {
-        let access = try access(bucket)
-        guard let value = try access.get(key) else { return nil }
-        _ = try access.remove(key)
+        guard let value = try get(key, in: bucket) else { return nil }
+        try remove(key, in: bucket)
         return value
     }
 

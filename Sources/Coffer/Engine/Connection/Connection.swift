@@ -58,6 +58,8 @@ public final class Connection {
     private let attachments = Attachments()
     /// How many closures a store has run on it: see `Preparations`.
     var preparationCount = 0
+    /// Called when an entry gets a time of expiry; only the writer of a store has it.
+    var willExpire: (@Sendable (ExpiryWork) -> Void)?
 
     /// Creates a connection that opens with `setKey(_:)`.
     ///

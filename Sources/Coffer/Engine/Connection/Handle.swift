@@ -35,6 +35,8 @@ final class Handle {
     var runningCount = 0
     /// Notified before the pointer becomes invalid.
     var interruptHandle: InterruptHandle?
+    /// Called before the file closes, and with it the shared memory that the engine has mapped.
+    var willClose: (() -> Void)?
     /// Notified before something is touched, while somebody observes the store.
     var touchObserver: (any TouchObserver)?
     /// `nil` until it is first requested.
@@ -106,6 +108,7 @@ final class Handle {
         // Code called by a statement must not close the file under it: `deinit` closes it then.
         guard !isClosed, !callback.isRunning else { return }
         isClosed = true
+        willClose?()
         interruptHandle?.release(self)
         for statement in leftovers { sqlite3_finalize(statement) }
         sqlite3_finalize(probing.statement)

@@ -168,6 +168,9 @@ public struct Configuration: Sendable {
         didSet { maximumCacheByteCount = max(0, maximumCacheByteCount) }
     }
 
+    /// The cache of decoded bucket values, which ``Store`` keeps for single gets; `nil` for none.
+    public var bucketCache: BucketCache?
+
     /// The page cache budget that the stores of the process share.
     var cacheBudget = PageCacheBudget.shared
 
@@ -178,6 +181,16 @@ public struct Configuration: Sendable {
     ///
     /// A test sets it to move the time. All programs that use a file must agree on the time.
     public var currentDate: @Sendable () -> Date = { Date() }
+
+    /// How often a store removes entries of buckets that have expired; a minute by default, `nil`
+    /// for never, at least 1 ms. See ``Store/sweepExpiredEntries(sliceCount:)``.
+    ///
+    /// A store begins with it when it has given an entry a time of expiry. It works in slices of
+    /// 256 entries, between other writes. If no entry ends in this time it waits longer, up to an
+    /// hour.
+    public var expirySweepInterval: Duration? = .seconds(60) {
+        didSet { expirySweepInterval = expirySweepInterval.map { max($0, .milliseconds(1)) } }
+    }
 
     /// The most compiled statements that each connection keeps; the least recently used go first.
     public var maximumStatementCount = 64

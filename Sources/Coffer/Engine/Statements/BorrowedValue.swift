@@ -34,3 +34,52 @@ extension Statement {
         guard code == SQLITE_OK else { throw bindingFailure(code) }
     }
 }
+
+extension Value {
+    /// Calls `body` with the bytes of a text or blob where they are, and with `nil` for others.
+    ///
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws.
+    @inline(__always)
+    func withBytes<R>(
+        _ body: (UnsafeRawBufferPointer?) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        switch self {
+        case .text(var text):
+            return try text.withUTF8 { bytes in
+                Result { () throws(StoreError) in try body(UnsafeRawBufferPointer(bytes)) }
+            }.get()
+        case .blob(let data):
+            return try data.withUnsafeBytes { bytes in
+                Result { () throws(StoreError) in try body(bytes) }
+            }.get()
+        default: return try body(nil)
+        }
+    }
+}
+
+extension Statement {
+    /// Binds one argument without copying its bytes.
+    ///
+    /// - Parameter bytes: What `Value.withBytes` gives for the argument. `forgetArguments()` must
+    ///   be called before they go.
+    /// - Throws: As `bindArgument`.
+    @inline(__always)
+    func bindArgument(
+        _ argument: Value, at bytes: UnsafeRawBufferPointer?, to raw: OpaquePointer, at index: Int32
+    ) throws(StoreError) {
+        guard let bytes, !bytes.isEmpty else {
+            return try bindArgument(argument, to: raw, at: index)
+        }
+        // Without a destructor the engine keeps the address: SQLITE_STATIC.
+        let code: Int32
+        if case .text = argument {
+            code = sqlite3_bind_text64(
+                raw, index, bytes.bindMemory(to: CChar.self).baseAddress, UInt64(bytes.count), nil,
+                UInt8(SQLITE_UTF8))
+        } else {
+            code = sqlite3_bind_blob64(raw, index, bytes.baseAddress, UInt64(bytes.count), nil)
+        }
+        guard code == SQLITE_OK else { throw bindingFailure(code) }
+    }
+}

@@ -31,6 +31,18 @@ public enum Value: Sendable, Hashable {
     }
 }
 
+extension Value {
+    /// The bytes of its content: 8 for a number, 0 for NULL.
+    var byteCount: Int {
+        switch self {
+        case .null: 0
+        case .integer, .real: 8
+        case .text(let text): text.utf8.count
+        case .blob(let data): data.count
+        }
+    }
+}
+
 /// How SQLite stores a value. See <https://www.sqlite.org/datatype3.html>.
 public enum StorageClass: String, Sendable, CustomStringConvertible {
     /// SQL NULL.

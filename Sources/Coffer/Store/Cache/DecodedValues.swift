@@ -1,0 +1,257 @@
+import Synchronization
+
+/// The decoded values that a store keeps for single gets; see `BucketCache`.
+///
+/// A value is valid as long as nobody has committed since before it was read. Entries form two
+/// generations: when the young one has half of the bounds, it becomes the old one, whose entries
+/// are dropped unless a get finds them before.
+final class DecodedValues: Sendable {
+    private let state: Mutex<State>
+
+    init(_ bounds: BucketCache) {
+        state = Mutex(State(bounds))
+    }
+
+    /// What a get finds.
+    enum Finding<V: Sendable>: Sendable {
+        /// The value; `nil` if the key is known to be absent.
+        case found(V?)
+        /// Nothing. The number is for `keep`.
+        case nothing(commitNumber: UInt64)
+    }
+
+    /// Finds the value of a key.
+    ///
+    /// - Parameter now: Microseconds since 1970; only asked for an entry that expires.
+    /// - Throws: What `now` throws.
+    func find<V>(
+        _ key: CachedKey<V>, now: () throws(StoreError) -> Int64
+    ) throws(StoreError) -> Finding<V> {
+        let look = state.withLock { state in state.look(for: key.place) }
+        guard let entry = look.entry else { return .nothing(commitNumber: look.commitNumber) }
+        if let expires = entry.expires, try now() >= expires {
+            return .nothing(commitNumber: look.commitNumber)
+        }
+        // The place names the type of the value.
+        return .found(unsafeDowncast(entry.value, to: CachedValue<V>.self).value)
+    }
+
+    /// Keeps what was read, unless somebody has committed since `find`.
+    ///
+    /// - Parameter commitNumber: The number that `find` returned.
+    func keep<V>(_ reading: CachedReading<V>, _ key: CachedKey<V>, commitNumber: UInt64) {
+        guard reading.isLasting else { return }
+        let entry = CachedEntry(
+            value: CachedValue(reading.value), expires: reading.expires,
+            byteCount: reading.byteCount, commitNumber: commitNumber)
+        // Released outside of the lock, because a type of the program may do anything in `deinit`.
+        _ = state.withLock { state in state.keep(entry, at: key.place) }
+    }
+
+    /// Lets a connection vouch for the entries until it closes, if no other does.
+    ///
+    /// - Parameter handle: In a read transaction.
+    func attach(to handle: Handle) {
+        guard state.withLock({ $0.index == nil }), let index = SharedWALIndex(of: handle) else {
+            return
+        }
+        let isAttached = state.withLock { state in
+            guard state.index == nil else { return false }
+            state.index = index
+            return true
+        }
+        guard isAttached else { return }
+        handle.willClose = { [weak self] in _ = self?.state.withLock { $0.end() } }
+    }
+
+    var statistics: BucketCacheStatistics {
+        state.withLock { state in
+            BucketCacheStatistics(
+                hitCount: state.hitCount, missCount: state.missCount,
+                entryCount: state.young.entries.count + state.old.entries.count,
+                byteCount: state.young.byteCount + state.old.byteCount)
+        }
+    }
+}
+
+// MARK: Entries
+
+/// A key whose value of type `V` may be in the cache.
+struct CachedKey<V: Sendable> {
+    fileprivate let place: CachedPlace
+
+    /// - Parameters:
+    ///   - stored: The key as the file has it.
+    ///   - table: Stands for the table and its coding. It must never be freed, so that its address
+    ///     stands for it alone.
+    init(_ stored: Value, _ table: AnyObject) {
+        place = CachedPlace(
+            table: ObjectIdentifier(table), type: ObjectIdentifier(V.self), key: stored)
+    }
+}
+
+/// A value as a get has read it.
+struct CachedReading<V: Sendable>: Sendable {
+    /// `nil` if the key is absent.
+    var value: V?
+    /// Microseconds since 1970; `nil` for never.
+    var expires: Int64?
+    /// The bytes of key and value in the file.
+    var byteCount: Int
+    /// Whether only a commit or its expiry can change it.
+    var isLasting = true
+}
+
+private struct CachedPlace: Hashable, Sendable {
+    let table: ObjectIdentifier
+    let type: ObjectIdentifier
+    let key: Value
+
+    /// Compares texts by their bytes, as the file does. Swift finds composed and decomposed
+    /// characters equal.
+    static func == (left: Self, right: Self) -> Bool {
+        guard left.table == right.table, left.type == right.type else { return false }
+        if case .text(let left) = left.key, case .text(let right) = right.key {
+            return SQLText(left) == SQLText(right)
+        }
+        return left.key == right.key
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(table)
+        switch key {
+        case .integer(let number): hasher.combine(number)
+        case .text(let text): SQLText(text).hash(into: &hasher)
+        default: key.hash(into: &hasher)
+        }
+    }
+}
+
+private struct CachedEntry: Sendable {
+    let value: any AnyCachedValue
+    let expires: Int64?
+    let byteCount: Int
+    /// The number of the commit that the value was read after.
+    var commitNumber: UInt64
+}
+
+private protocol AnyCachedValue: AnyObject, Sendable {}
+
+private final class CachedValue<V: Sendable>: AnyCachedValue {
+    let value: V?
+
+    init(_ value: V?) { self.value = value }
+}
+
+/// Entries that were added or found at about the same time.
+private struct Generation: Sendable {
+    private(set) var entries: [CachedPlace: CachedEntry] = [:]
+    private(set) var byteCount = 0
+
+    subscript(place: CachedPlace) -> CachedEntry? { entries[place] }
+
+    /// Puts an entry at a place, and returns the one that was there.
+    mutating func put(_ entry: CachedEntry, at place: CachedPlace) -> CachedEntry? {
+        let former = entries.updateValue(entry, forKey: place)
+        byteCount += entry.byteCount - (former?.byteCount ?? 0)
+        return former
+    }
+
+    mutating func remove(_ place: CachedPlace) -> CachedEntry? {
+        guard let entry = entries.removeValue(forKey: place) else { return nil }
+        byteCount -= entry.byteCount
+        return entry
+    }
+}
+
+private struct State {
+    /// `nil` while no open connection keeps the memory mapped. Then nothing is found or kept.
+    var index: SharedWALIndex?
+    /// Changes with each commit that was noticed.
+    private var commitNumber: UInt64 = 0
+    private(set) var young = Generation()
+    private(set) var old = Generation()
+    private(set) var hitCount = 0
+    private(set) var missCount = 0
+    /// The bounds of one generation.
+    private let maximumCount: Int
+    private let maximumByteCount: Int
+
+    /// The bytes that an entry takes besides those of its key and value.
+    private static let entryByteCount = 128
+
+    init(_ bounds: BucketCache) {
+        maximumCount = max(bounds.maximumCount, 0) / 2
+        maximumByteCount = max(bounds.maximumByteCount, 0) / 2
+    }
+
+    /// Notices commits.
+    private mutating func refresh() {
+        if index?.isUnchanged() == false { commitNumber += 1 }
+    }
+
+    /// The valid entry of a place.
+    mutating func look(for place: CachedPlace) -> (entry: CachedEntry?, commitNumber: UInt64) {
+        guard index != nil else {
+            missCount += 1
+            return (nil, commitNumber)
+        }
+        refresh()
+        let isYoung: Bool
+        let found: CachedEntry?
+        if let entry = young[place] {
+            (found, isYoung) = (entry, true)
+        } else {
+            (found, isYoung) = (old[place], false)
+        }
+        guard let found, found.commitNumber == commitNumber else {
+            missCount += 1
+            return (nil, commitNumber)
+        }
+        hitCount += 1
+        if !isYoung { move(found, place) }
+        return (found, commitNumber)
+    }
+
+    /// Makes an entry of the old generation young again, if there is room.
+    private mutating func move(_ entry: CachedEntry, _ place: CachedPlace) {
+        guard young.entries.count < maximumCount,
+            young.byteCount + entry.byteCount <= maximumByteCount
+        else { return }
+        _ = old.remove(place)
+        _ = young.put(entry, at: place)
+    }
+
+    /// Keeps an entry that was read after a commit, if that is still the last one.
+    ///
+    /// - Returns: What is not kept any more.
+    mutating func keep(_ entry: CachedEntry, at place: CachedPlace) -> [Any] {
+        refresh()
+        let byteCount = entry.byteCount + Self.entryByteCount
+        guard index != nil, entry.commitNumber == commitNumber, maximumCount > 0,
+            byteCount <= maximumByteCount
+        else { return [entry] }
+        var released: [Any] = []
+        if young.entries.count >= maximumCount || young.byteCount + byteCount > maximumByteCount {
+            released.append(old)
+            (old, young) = (young, Generation())
+        }
+        if let former = old.remove(place) { released.append(former) }
+        let counted = CachedEntry(
+            value: entry.value, expires: entry.expires, byteCount: byteCount,
+            commitNumber: commitNumber)
+        if let former = young.put(counted, at: place) { released.append(former) }
+        return released
+    }
+
+    /// Drops everything, and reads the shared memory no more.
+    ///
+    /// - Returns: What is not kept any more.
+    mutating func end() -> [Any] {
+        let released: [Any] = [young, old]
+        index = nil
+        commitNumber += 1
+        (young, old) = (Generation(), Generation())
+        return released
+    }
+}
