@@ -135,6 +135,25 @@ import Testing
         #expect(shown.sorted() == Array(0..<50))
     }
 
+    @Test func `Queries: some columns of a record`() throws {
+        struct Note: Record {
+            var id: Int
+            var title: String
+            var pinned: Bool
+            var body: Data
+        }
+        var shown: [String] = []
+        try store.write { tx in
+            try tx.insert(Note(id: 1, title: "a", pinned: true, body: Data(count: 10_000)))
+            for (id, title) in try tx.fetch(Note.order(by: \.title), \.id, \.title) {
+                shown.append("\(id) \(title)")
+            }
+            let titles = try tx.fetch(Note.where(\.pinned == true), \.title)  // [String]
+            shown += titles
+        }
+        #expect(shown == ["1 a", "a"])
+    }
+
     @Test func `Queries: references and joins`() throws {
         struct Article: Record {
             static var references: [Reference<Self>] { [Reference(\.author, to: Author.self)] }

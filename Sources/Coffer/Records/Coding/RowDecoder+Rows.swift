@@ -88,6 +88,40 @@ extension RowDecoder {
         }
     }
 
+    /// All rows as tuples, whose elements `stored` describes.
+    func allTuples<Values>(
+        _ type: Values.Type, _ statement: Statement
+    ) throws(StoreError) -> [Values] {
+        try begin(statement)
+        defer { end() }
+        guard let stored else { return [] }
+        do {
+            return try [Values].collecting(expectedCount: 0) { rows in
+                while try statement.advance() {
+                    try rows.appendInPlace { try stored.initialize($0, state) }
+                }
+            }
+        } catch {
+            throw wrapped(error)
+        }
+    }
+
+    /// The first row as a tuple, whose elements `stored` describes; `nil` if there is no row.
+    func firstTuple<Values>(
+        _ type: Values.Type, _ statement: Statement
+    ) throws(StoreError) -> Values? {
+        try begin(statement)
+        defer { end() }
+        guard let stored, try statement.advance() else { return nil }
+        do {
+            let place = place(for: type)
+            try stored.initialize(place, state)
+            return place.move()
+        } catch {
+            throw wrapped(error)
+        }
+    }
+
     /// The most rows for which memory is allocated before they are read.
     static var maximumExpectedCount: Int { 65_536 }
 }

@@ -50,7 +50,7 @@ struct RecordLayout: Sendable {
         return end == MemoryLayout<R>.size ? properties : nil
     }
 
-    private static func sizeAndAlignment(of type: Any.Type) -> (Int, Int) {
+    static func sizeAndAlignment(of type: Any.Type) -> (Int, Int) {
         func measure<T>(_ type: T.Type) -> (Int, Int) {
             (MemoryLayout<T>.size, MemoryLayout<T>.alignment)
         }

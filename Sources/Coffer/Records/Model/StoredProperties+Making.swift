@@ -80,20 +80,13 @@ extension StoredProperties {
                 throw Obstacle(
                     reason: "of the property \(name) and its column, only one can be nil")
             }
-            let kind = column.encoding == nil ? StoredProperty.kind(of: column.type) : .coded
-            properties.append(
-                StoredProperty(
-                    kind: kind, isOptional: wrapped != nil, offset: property.offset,
-                    column: Int32(position),
-                    entry: RowEncoder.entry(position, column.storage)))
-            guard kind == .coded else {
-                coders.append(nil)
-                continue
-            }
-            guard let codable = column.type as? any Codable.Type else {
+            guard let type = property.type as? any Codable.Type else {
                 throw Obstacle(reason: "the property \(name) is not Codable")
             }
-            coders.append(coder(codable, isOptional: wrapped != nil))
+            let (made, coder) = StoredProperty.of(
+                type, column, at: position, offset: property.offset)
+            properties.append(made)
+            coders.append(coder)
         }
         let columns = Set(properties.map(\.column))
         for (position, column) in plan.columns.enumerated()
@@ -101,6 +94,22 @@ extension StoredProperties {
             throw Obstacle(reason: "the column \(column.name) is no stored property of its own")
         }
         return StoredProperties(properties, coders, columnNames: plan.columns.map(\.name))
+    }
+}
+
+extension StoredProperty {
+    /// A property of a type that is kept in a column, with the coder that it needs.
+    static func of(
+        _ type: any Codable.Type, _ column: RecordColumn, at position: Int, offset: Int
+    ) -> (StoredProperty, (any StoredCoder)?) {
+        let wrapped = (type as? any OptionalValue.Type)?.wrapped as? any Codable.Type
+        let plain: any Codable.Type = wrapped ?? type
+        let kind = column.encoding == nil ? kind(of: plain) : .coded
+        let property = StoredProperty(
+            kind: kind, isOptional: wrapped != nil, offset: offset, column: Int32(position),
+            entry: RowEncoder.entry(position, column.storage))
+        guard kind == .coded else { return (property, nil) }
+        return (property, coder(plain, isOptional: wrapped != nil))
     }
 
     private static func coder<T: Codable>(_ type: T.Type, isOptional: Bool) -> any StoredCoder {

@@ -1,0 +1,133 @@
+/// Reads some columns of records, by key paths.
+extension Reading where Self: ~Copyable {
+    /// The values of some properties, of the records that a query asks for.
+    ///
+    /// ```swift
+    /// let titles = try tx.fetch(Note.order(by: \.created), \.title)      // [String]
+    /// for (id, title) in try tx.fetch(Note.all, \.id, \.title) { … }     // [(UUID, String)]
+    /// ```
+    ///
+    /// Reads only the columns of these properties, and decodes each as a whole record does: a date
+    /// in the column's own form, a ``Lazy`` property without its value. An `init(from:)` of the
+    /// record does not run. So NULL in the column of a property that is not optional is
+    /// `.mismatch`, even if that `init(from:)` takes another value for it.
+    ///
+    /// - Parameters:
+    ///   - query: Which rows, in which order. Its conditions and orders may use other columns.
+    ///   - first: A property with a column.
+    ///   - others: More of them, in any order.
+    /// - Returns: For each row a tuple in the order of the key paths; for one key path its value.
+    /// - Throws: As `fetch(_:)`.
+    /// - Complexity: O(*rows*) memory. SQLite reads a row up to the last of the columns, so a large
+    ///   value costs nothing if its column comes after them.
+    public func fetch<R: Record, First: Codable, each Other: Codable>(
+        _ query: Query<R>, _ first: KeyPath<R, First>, _ others: repeat KeyPath<R, each Other>
+    ) throws -> [(First, repeat each Other)] {
+        var columns = [ChosenColumn(path: first, type: First.self)]
+        repeat columns.append(ChosenColumn(path: each others, type: (each Other).self))
+        let connection = try connection()
+        return try RecordTable.of(R.self, connection).fetch(
+            columns, as: (First, repeat each Other).self, query, connection)
+    }
+
+    /// The values of some properties, of the first record that a query asks for; `nil` if there is
+    /// none.
+    ///
+    /// ```swift
+    /// let latest = try tx.first(Note.order(by: \.created, .descending), \.id, \.title)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - query: Which row, by its order.
+    ///   - first: A property with a column.
+    ///   - others: More of them, in any order.
+    /// - Throws: As `fetch(_:)`.
+    public func first<R: Record, First: Codable, each Other: Codable>(
+        _ query: Query<R>, _ first: KeyPath<R, First>, _ others: repeat KeyPath<R, each Other>
+    ) throws -> (First, repeat each Other)? {
+        var columns = [ChosenColumn(path: first, type: First.self)]
+        repeat columns.append(ChosenColumn(path: each others, type: (each Other).self))
+        let connection = try connection()
+        return try RecordTable.of(R.self, connection).first(
+            columns, as: (First, repeat each Other).self, query, connection)
+    }
+}
+
+/// A key path to a property, and the property's type.
+private struct ChosenColumn<R: Record> {
+    let path: PartialKeyPath<R>
+    let type: any Codable.Type
+}
+
+extension RecordTable {
+    fileprivate func fetch<R: Record, Values>(
+        _ columns: [ChosenColumn<R>], as type: Values.Type, _ query: Query<R>,
+        _ connection: Connection
+    ) throws(StoreError) -> [Values] {
+        let (decoder, sql) = try reader(of: columns, as: type, query, connection)
+        return try read(sql, connection, ifMissing: []) { statement throws(StoreError) in
+            try decoder.allTuples(type, statement)
+        }
+    }
+
+    fileprivate func first<R: Record, Values>(
+        _ columns: [ChosenColumn<R>], as type: Values.Type, _ query: Query<R>,
+        _ connection: Connection
+    ) throws(StoreError) -> Values? {
+        let (decoder, sql) = try reader(of: columns, as: type, query, connection)
+        return try read(sql, connection, ifMissing: nil) { statement throws(StoreError) in
+            try decoder.firstTuple(type, statement)
+        }
+    }
+
+    /// A decoder of tuples with the values of these columns, and a SELECT of the columns.
+    private func reader<R: Record, Values>(
+        of columns: [ChosenColumn<R>], as type: Values.Type, _ query: Query<R>,
+        _ connection: Connection
+    ) throws(StoreError) -> (RowDecoder, SQL) {
+        let stored = try StoredProperties(of: columns, in: type, plan)
+        var positions = stored.properties.map { Int($0.column) }
+        // Errors name the row by this key, which is the row id and costs nothing to read.
+        if let rowID = plan.rowIDPosition { positions.append(rowID) }
+        // A type of the key path may read as a date what the record reads as a number.
+        let since2001 = plan.hasDates ? since2001 : try plan.columnsFrom2001(connection)
+        let decoder = RowDecoder(
+            plan, names: positions.map { plan.columns[$0].name }, key: self.decoder.key,
+            leavesLazy: true, stored: stored,
+            since2001: ColumnSet(
+                positions.indices.filter { since2001.contains(Int32(positions[$0])) }))
+        let selected = plan.selectedColumns
+        let names = positions.map { selected[$0] }.joined(separator: ", ")
+        return (decoder, query.select(names, plan))
+    }
+}
+
+extension StoredProperties {
+    /// The elements of a tuple as properties: each is read from the column of its key path.
+    ///
+    /// - Throws: `.misuse` for a key path without a column.
+    fileprivate convenience init<R: Record, Values>(
+        of columns: [ChosenColumn<R>], in type: Values.Type, _ plan: RecordPlan
+    ) throws(StoreError) {
+        var properties: [StoredProperty] = []
+        var coders: [(any StoredCoder)?] = []
+        var end = 0
+        for column in columns {
+            let position = try plan.position(of: column.path)
+            // Swift lays out a tuple as it does a struct: see `RecordLayout`.
+            let (size, alignment) = RecordLayout.sizeAndAlignment(of: column.type)
+            let offset = (end + alignment - 1) / alignment * alignment
+            end = offset + size
+            let (property, coder) = StoredProperty.of(
+                column.type, plan.columns[position], at: position, offset: offset)
+            properties.append(property)
+            coders.append(coder)
+        }
+        guard end == MemoryLayout<Values>.size else {
+            throw StoreError(
+                .unsupported, "\(type) has another layout in memory than its types tell",
+                hint: "Use fetch(_:as:) with a type of your own.", table: plan.table)
+        }
+        self.init(properties, coders, columnNames: plan.columns.map(\.name))
+    }
+}
