@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 
 /// The symbols that the README's table of parts names, each in a call that only has to compile.
-/// `ReadmeTests` compares the comments with the table.
+/// `TableSymbolTests` compares the comments with the table, and the words with the code.
 private enum ReadmeSymbols {
     struct Note: Record {
         // `RecordAccess.storedProperties`

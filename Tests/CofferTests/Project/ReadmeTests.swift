@@ -15,23 +15,6 @@ import Testing
         #expect(bytes.range(of: Data("milk".utf8)) == nil)
     }
 
-    @Test func `each symbol in the README's table of parts is one that compiles`() throws {
-        let text = try Repository.text("README.md")
-        let symbols = try Repository.text("Tests/CofferTests/Project/ReadmeSymbols.swift")
-        let table = try #require(text.components(separatedBy: "| Part | There | Not yet |").last)
-        let rows = table.split(separator: "\n", omittingEmptySubsequences: false)
-            .dropFirst(2).prefix { $0.hasPrefix("|") }
-        #expect(rows.count >= 6)
-        for row in rows {
-            let cells = row.split(separator: "|")
-            let named = cells[0...1].joined()
-                .split(separator: "`", omittingEmptySubsequences: false)
-            for (number, symbol) in named.enumerated() where number % 2 == 1 {
-                #expect(symbols.contains("`\(symbol)`"), "nothing compiles \(symbol)")
-            }
-        }
-    }
-
     private func run(in folder: TemporaryFolder) throws -> String {
         let process = Process()
         let output = Pipe()

@@ -1,0 +1,129 @@
+import Coffer
+import Foundation
+
+/// The symbols in the table of ComingFromGRDB, each in a call that only has to compile.
+/// `TableSymbolTests` compares the comments with the table, and the words with the code.
+private enum GRDBSymbols {
+    // No symbols of Coffer: `false`
+
+    // `Record`
+    struct Player: Record {
+        var id: Int
+        var name: String
+        var score: Int
+    }
+
+    struct Author: Record {
+        var id: Int
+        var name: String
+    }
+
+    struct Article: Record {
+        static var references: [Reference<Self>] { [Reference(\.author, to: Author.self)] }
+        var id: Int
+        var author: Int
+        var title: String
+    }
+
+    static func stores(_ text: String) async throws {
+        // `Configuration.prepare`
+        var configuration = Configuration()
+        configuration.prepare = { connection in
+            // `register(function:)`
+            try connection.register(function: "one") { _ in 1 }
+            // `register(collation:)`
+            try connection.register(collation: "backwards") { first, second in
+                second < first ? .orderedAscending : .orderedDescending
+            }
+            // `register(tokenizer:named:)`
+            try connection.register(tokenizer: WordTokenizer(), named: "words")
+            // `fullText(_:on:)`
+            try connection.fullText(.optimize, on: "note")
+        }
+        // `Store`, `key:`
+        let store: Store = try await Store(
+            path: "notes.db", key: .passphrase(text), configuration: configuration)
+        // `Store(.memory)`
+        _ = try await Store(.memory)
+        // `store.prepareConnections`
+        try await store.prepareConnections { connection in try connection.registerRegexp() }
+        // `store.rekey(to:)`
+        _ = try await store.rekey(to: .passphrase(text))
+        // `backup(to:key:)`
+        _ = try await store.backup(to: "copy.db", key: .passphrase(text))
+        // `Store.encrypt`
+        _ = try await Store.encrypt(
+            plaintextAt: "plain.db", to: "new.db", key: .passphrase(text))
+        // `store.snapshot()`
+        _ = try await store.snapshot()
+        // `store.migrate([Migration(…)])`, `create(_:)`
+        try await store.migrate([Migration("players") { tx in try tx.create(Player.self) }])
+    }
+
+    static func observation(_ store: Store, _ token: ChangeToken) async throws {
+        // `store.observe { tx in … }`
+        for try await _ in store.observe({ tx in try tx.count(Player.all) }) {}
+        // `store.changes(in:)`
+        for try await _ in store.changes(in: Player.self) {}
+        // `store.changes(since:)`
+        _ = try await store.changes(since: token)
+    }
+
+    static func reading(_ store: Store, _ key: Int) async throws {
+        // `read { tx in }`, `tx`
+        try await store.read { tx in
+            // `Player.where(\.score > 3).order(by: \.score)`, `tx.fetch(…)`
+            _ = try tx.fetch(Player.where(\.score > 3).order(by: \.score))
+            // `tx.find(Player.self, key)`
+            _ = try tx.find(Player.self, key)
+            // `tx.fetch(Player.all, \.id, \.name)`
+            _ = try tx.fetch(Player.all, \.id, \.name)
+            // `Article.all.joining(\.author, to: Author.all)`
+            _ = try tx.fetch(Article.all.joining(\.author, to: Author.all))
+            // `\.title`
+            _ = try tx.fetch(Article.order(by: \.title))
+            // `tx.prepare("…")`
+            _ = try tx.prepare("SELECT 1")
+            // `tx.cursor("…")`
+            _ = try tx.cursor("SELECT 1")
+            // `tx.tableExists`, `columns(of:)`, `foreignKeys(of:)`
+            _ = (try tx.tableExists("t"), try tx.columns(of: "t"), try tx.foreignKeys(of: "t"))
+            // `Row`, `row.get("name")`
+            let row: Row? = try tx.firstRow("SELECT 1")
+            _ = try row?.get("name", as: String.self)
+        }
+    }
+
+    static func writing(_ store: Store, _ player: Player, _ value: Int) async throws {
+        // `write { tx in }`
+        try await store.write { tx in
+            // `tx.savepoint { }`
+            try tx.savepoint { inner in _ = try inner.execute("SELECT 1") }
+            // `tx.insert(player)`
+            try tx.insert(player)
+            // `tx.upsert(player)`
+            try tx.upsert(player)
+            // `upsert(player, conflictingOn: \.name)`
+            _ = try tx.upsert(player, conflictingOn: \.name)
+            // `tx.update(player, only: \.score)`
+            try tx.update(player, only: \.score)
+            // `tx.update(Player.where(…).set(\.score, to: 0))`
+            _ = try tx.update(Player.where(\.score > 3).set(\.score, to: 0))
+            // `updateIfPresent`
+            _ = try tx.updateIfPresent(player)
+            // `tx.execute("… \(value)")`
+            _ = try tx.execute("UPDATE player SET score = \(value)")
+            // `tx.executeScript("…")`
+            try tx.executeScript("SELECT 1; SELECT 2")
+            // `tx.lastInsertedRowID`, `tx.lastChangeCount`
+            _ = (try tx.lastInsertedRowID, try tx.lastChangeCount)
+            // `tx.afterCommit { }`
+            try tx.afterCommit {}
+        }
+    }
+
+    static func failures(_ error: any Error) -> Bool {
+        // `StoreError`, `.notFound`
+        (error as? StoreError)?.code == .notFound
+    }
+}
