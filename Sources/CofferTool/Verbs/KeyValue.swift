@@ -99,6 +99,7 @@ extension KeyValue {
         }
 
         struct Result: Report {
+            let path: ReportedPath
             let bucket: String
             var lines: [(label: String, value: String)] { [("put into", bucket)] }
         }
@@ -120,7 +121,8 @@ extension KeyValue {
                     try bucket.put(stored, key, making: keyType, &tx)
                 }
             }
-            output.printDone(Result(bucket: options.bucket))
+            output.printDone(
+                Result(path: ReportedPath(options.store.path), bucket: options.bucket))
         }
     }
 
@@ -140,6 +142,7 @@ extension KeyValue {
         @OptionGroup(title: "Output") var output: OutputOptions
 
         struct Result: Report {
+            let path: ReportedPath
             let bucket: String
             var lines: [(label: String, value: String)] { [("deleted from", bucket)] }
         }
@@ -152,7 +155,8 @@ extension KeyValue {
             guard wasThere else {
                 throw ToolError(.notFound, "the bucket \(options.bucket) has no such key")
             }
-            output.printDone(Result(bucket: options.bucket))
+            output.printDone(
+                Result(path: ReportedPath(options.store.path), bucket: options.bucket))
         }
     }
 
@@ -261,6 +265,7 @@ extension KeyValue {
         @OptionGroup(title: "Output") var output: OutputOptions
 
         struct Result: Report {
+            let path: ReportedPath
             let bucket: String
             let value: Int64
             var lines: [(label: String, value: String)] { [("value", String(value))] }
@@ -273,7 +278,9 @@ extension KeyValue {
                     try bucket.increment(key, by: by, &tx)
                 }
             }
-            output.printDone(Result(bucket: options.bucket, value: sum))
+            output.printDone(
+                Result(
+                    path: ReportedPath(options.store.path), bucket: options.bucket, value: sum))
         }
     }
 
@@ -338,6 +345,7 @@ extension KeyValue {
         @OptionGroup(title: "Output") var output: OutputOptions
 
         struct Result: Report {
+            let path: ReportedPath
             let bucket: String
             var lines: [(label: String, value: String)] { [("dropped", bucket)] }
         }
@@ -352,7 +360,7 @@ extension KeyValue {
                     .notFound, "there is no bucket \(name)",
                     hint: "List the buckets with coffer kv list.")
             }
-            output.printDone(Result(bucket: name))
+            output.printDone(Result(path: ReportedPath(options.store.path), bucket: name))
         }
     }
 }

@@ -83,27 +83,51 @@ struct SalvageResult: Report {
             var parts = [rowCount.counted("row")]
             if cutRowCount > 0 { parts.append("\(cutRowCount) cut short") }
             if refusedRowCount > 0 { parts.append("\(refusedRowCount) refused") }
-            parts += gaps.map { "lost: \($0.text)" }
+            if !gaps.isEmpty { parts.append(gaps.count.counted("gap")) }
             return "\(name): " + parts.joined(separator: ", ")
         }
     }
 
+    /// Lost pages that follow each other, and whose rows do.
     struct Gap: Encodable {
         let page: Int
+        private(set) var lastPage: Int
         let firstRowID: Int64?
-        let lastRowID: Int64?
-        private let description: String
+        private(set) var lastRowID: Int64?
 
-        init(_ gap: SalvageReport.Gap) {
-            page = gap.page
-            firstRowID = gap.firstRowID
-            lastRowID = gap.lastRowID
-            description = gap.description
+        static func runs(of gaps: [SalvageReport.Gap]) -> [Gap] {
+            gaps.reduce(into: []) { runs, gap in
+                if let last = runs.last, last.isContinued(by: gap) {
+                    runs[runs.count - 1].lastPage = gap.page
+                    runs[runs.count - 1].lastRowID = gap.lastRowID
+                } else {
+                    runs.append(
+                        Gap(
+                            page: gap.page, lastPage: gap.page, firstRowID: gap.firstRowID,
+                            lastRowID: gap.lastRowID))
+                }
+            }
         }
 
-        private enum CodingKeys: String, CodingKey { case page, firstRowID, lastRowID }
+        /// Pages without limits, or with the same ones, may have held the same rows.
+        private func isContinued(by gap: SalvageReport.Gap) -> Bool {
+            guard gap.page == lastPage + 1 else { return false }
+            if (gap.firstRowID, gap.lastRowID) == (firstRowID, lastRowID) { return true }
+            guard let lastRowID, lastRowID < .max else { return false }
+            return gap.firstRowID == lastRowID + 1
+        }
 
-        var text: String { description }
+        var text: String {
+            let rows =
+                switch (firstRowID, lastRowID) {
+                case (nil, nil): "any rows"
+                case (let first?, nil): "rows from \(first) on"
+                case (nil, let last?): "rows up to \(last)"
+                case (let first?, let last?): "rows \(first) to \(last)"
+                }
+            let name = page == lastPage ? "page" : "\(lastPage - page + 1) pages,"
+            return "\(rows), \(name) \(PageRuns.text(page...lastPage))"
+        }
     }
 
     init(_ options: CopyOptions, _ report: SalvageReport) {
@@ -117,7 +141,7 @@ struct SalvageResult: Report {
         tables = report.tables.map { table in
             Table(
                 name: table.name, rowCount: table.rowCount, cutRowCount: table.cutRowCount,
-                refusedRowCount: table.refusedRowCount, gaps: table.gaps.map(Gap.init))
+                refusedRowCount: table.refusedRowCount, gaps: Gap.runs(of: table.gaps))
         }
         lostTable = report.lostTableName
         lostRowCount = report.lostRowCount
@@ -130,7 +154,10 @@ struct SalvageResult: Report {
             ("profile", profile ?? "none: plaintext"),
             ("result", isComplete ? "complete: every row was saved" : "INCOMPLETE: see below"),
         ]
-        lines += tables.map { ("table", $0.text) }
+        for table in tables {
+            lines.append(("table", table.text))
+            lines += table.gaps.map { ("lost", "\(table.name): \($0.text)") }
+        }
         if let lostTable { lines.append(("lost rows", "\(lostRowCount) in table \(lostTable)")) }
         lines += damagedPages.map { ("damaged", $0.text) }
         lines += problems.map { ("problem", $0) }

@@ -74,18 +74,26 @@ import Testing
     /// Expects that the objects have the fields that a section describes and no others, each of
     /// them at least once.
     ///
-    /// - Parameter unseen: Fields that these objects do not have.
+    /// - Parameters:
+    ///   - unseen: Fields that these objects do not have.
+    ///   - areLines: Whether they are rows, which have no `schema`.
     private func expect(
         _ objects: [Data], describedBy title: String, unseen: Set<String> = [],
+        areLines: Bool = false,
         sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
         let described = try #require(try Self.sections()[title], sourceLocation: sourceLocation)
         var seen: Set<String> = []
         for data in objects {
             let tree = try JSONDecoder().decode(Tree.self, from: data)
-            guard case .object(let members) = tree, case .number(1) = members["schema"] else {
-                Issue.record("no object with schema 1", sourceLocation: sourceLocation)
+            guard case .object(let members) = tree else {
+                Issue.record("no object", sourceLocation: sourceLocation)
                 continue
+            }
+            if case .number(1) = members["schema"] {
+                #expect(!areLines, sourceLocation: sourceLocation)
+            } else {
+                #expect(areLines, "no schema 1", sourceLocation: sourceLocation)
             }
             for (name, type) in tree.fields() where name != "schema" {
                 #expect(described[name]?.type == type, "\(name)", sourceLocation: sourceLocation)
@@ -111,6 +119,10 @@ import Testing
         let output = try store.run(verb, arguments + ["--json"])
         #expect(output.exitCode == 0, "\(output.errorText)")
         return output.stdout
+    }
+
+    private func lines(_ output: Data) -> [Data] {
+        output.split(separator: 10).map { Data($0) }
     }
 
     private func path(_ name: String) -> String { store.folder.path(name) }
@@ -240,6 +252,10 @@ import Testing
         _ = try Tool.run(
             ["kv", "put", store.path, "n", "k", "int:1", "--raw-key-fd", "3"],
             descriptors: [3: Tool.key(1)])
+        try expect(
+            lines(try out("tables")), describedBy: "Each line of `coffer tables`", areLines: true)
+        try expect(
+            lines(try out("schema")), describedBy: "Each line of `coffer schema`", areLines: true)
         try expect([try kv("incr", "n", "k")], describedBy: "`coffer kv incr`")
         try expect(
             [put, try kv("delete", "b", "k"), try kv("drop", "n")],

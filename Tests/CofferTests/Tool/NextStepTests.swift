@@ -122,6 +122,35 @@ import Testing
         #expect(change.errorText.contains("10–25, perhaps more"), "\(change.errorText)")
     }
 
+    @Test func `salvage tells lost pages that follow each other as one run`() throws {
+        try make(rowCount: 100)
+        for page in [20, 21, 22, 23, 30] { try Damage.flip(path, at: (page - 1) * 4096 + 100) }
+        let output = try coffer(["salvage", path, folder.path("rest.db")])
+        #expect(output.exitCode == 14, "\(output.errorText)")
+        let lost = output.text.split(separator: "\n").filter { $0.hasPrefix("lost:") }
+        #expect(lost.count == 2, "\(output.text)")
+        #expect(lost.first?.contains("note: rows ") == true, "\(output.text)")
+        #expect(lost.first?.hasSuffix(", 4 pages, 20–23") == true, "\(output.text)")
+        #expect(lost.last?.hasSuffix(", page 30") == true, "\(output.text)")
+        #expect(output.text.contains("rows, 2 gaps"), "\(output.text)")
+        let json = try coffer(["salvage", path, folder.path("again.db"), "--json"])
+        #expect(json.text.contains("\"lastPage\":23,\"lastRowID\":"), "\(json.text)")
+    }
+
+    @Test func `gaps are one run only if pages and rows follow each other`() {
+        func pages(_ gaps: (Int, Int64?, Int64?)...) -> [ClosedRange<Int>] {
+            SalvageResult.Gap.runs(
+                of: gaps.map { SalvageReport.Gap(page: $0.0, firstRowID: $0.1, lastRowID: $0.2) }
+            ).map { $0.page...$0.lastPage }
+        }
+        #expect(pages((3, 1, 5), (4, 6, 9), (5, 10, nil)) == [3...5])
+        #expect(pages((3, nil, nil), (4, nil, nil)) == [3...4])
+        #expect(pages((3, 1, 5), (4, 7, 9)) == [3...3, 4...4])
+        #expect(pages((3, 1, 5), (5, 6, 9)) == [3...3, 5...5])
+        #expect(pages((4, 1, 5), (3, 6, 9)) == [4...4, 3...3])
+        #expect(pages((3, 1, .max), (4, .min, 0)) == [3...3, 4...4])
+    }
+
     @Test func `many runs of pages are counted`() {
         let pages = Array(stride(from: 2, through: 60, by: 2))
         #expect(PageRuns.text(of: pages, maximumCount: 2) == "2, 4 and 28 more")
