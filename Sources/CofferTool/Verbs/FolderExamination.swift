@@ -14,7 +14,7 @@ struct FolderExamination {
         var checks = [Examination.permissions("folder", path, mask: 0o022, "chmod go-w")]
         var storeCount = 0
         var unfinished: [Check] = []
-        for folder in folders(in: path, &checks) {
+        for (folder, names) in folders(in: path, &checks) {
             if folder != path {
                 checks += attention(
                     [
@@ -23,7 +23,7 @@ struct FolderExamination {
             }
             // Before they are removed.
             let left = UnfinishedFile.all(inFolder: folder)
-            checks += files(in: folder, but: Set(left.map(\.path)), &storeCount)
+            checks += files(names, in: folder, but: Set(left.map(\.path)), &storeCount)
             unfinished += left.map { Examination.unfinished($0, isCleaned: isCleaned) }
         }
         if unfinished.isEmpty {
@@ -33,40 +33,54 @@ struct FolderExamination {
         return checks + unfinished
     }
 
-    /// The folder and all folders below it.
-    private func folders(in path: String, _ checks: inout [Check]) -> [String] {
-        var found = [path]
-        var failures: [Check] = []
-        let keys: [URLResourceKey] = [.isDirectoryKey, .isSymbolicLinkKey]
-        let walk = FileManager.default.enumerator(
-            at: URL(filePath: path), includingPropertiesForKeys: keys,
-            errorHandler: { url, _ in
-                failures.append(
+    /// The folder and all folders below it that can be read, with the names in them.
+    private func folders(
+        in path: String, _ checks: inout [Check]
+    ) -> [(path: String, names: [String])] {
+        var found: [(path: String, names: [String])] = []
+        var waiting = [path]
+        while let folder = waiting.popLast() {
+            guard let entries = FolderEntries(of: folder) else {
+                checks.append(
                     Check(
-                        name: "folder", state: .warning, message: "cannot be read",
-                        path: ReportedPath(url.path)))
-                return true
-            })
-        while let url = walk?.nextObject() as? URL {
-            guard let facts = try? url.resourceValues(forKeys: Set(keys)),
-                facts.isDirectory == true, facts.isSymbolicLink != true
-            else { continue }
-            found.append(url.path)
+                        name: "folder", state: .warning,
+                        message: "cannot be read, so nothing in it was looked at",
+                        path: ReportedPath(folder)))
+                continue
+            }
+            checks += entries.misspelt.map { name in
+                Check(
+                    name: "name", state: .warning,
+                    message: "\(name) in it is not UTF-8, so it was not looked at: rename it",
+                    path: ReportedPath(folder))
+            }
+            found.append((folder, entries.names))
+            waiting += entries.names.reversed().map { Self.path(folder, $0) }.filter {
+                Self.type(of: $0) == .typeDirectory
+            }
         }
-        checks += failures
         return found
+    }
+
+    private static func path(_ folder: String, _ name: String) -> String {
+        folder.hasSuffix("/") ? folder + name : "\(folder)/\(name)"
+    }
+
+    /// Does not follow a link.
+    private static func type(of path: String) -> FileAttributeType? {
+        let facts = try? FileManager.default.attributesOfItem(atPath: path)
+        return facts?[.type] as? FileAttributeType
     }
 
     /// - Parameter unfinished: The paths of unfinished files, which are reported apart with the
     ///   files next to them.
     private func files(
-        in folder: String, but unfinished: Set<String>, _ storeCount: inout Int
+        _ names: [String], in folder: String, but unfinished: Set<String>, _ storeCount: inout Int
     ) -> [Check] {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
         let all = Set(names)
         var checks: [Check] = []
         for name in names.sorted() {
-            let path = folder.hasSuffix("/") ? folder + name : "\(folder)/\(name)"
+            let path = Self.path(folder, name)
             let companion = ["-wal", "-journal", "-shm", "-lock"].first(where: name.hasSuffix)
             guard !unfinished.contains(String(path.dropLast(companion?.count ?? 0))) else {
                 continue
@@ -80,7 +94,7 @@ struct FolderExamination {
                         path: ReportedPath(path)))
                 continue
             }
-            guard let status = status(of: path, name, among: all) else { continue }
+            guard let status = status(of: path, name, among: all, &checks) else { continue }
             storeCount += 1
             checks += attention(
                 [Examination.permissions("file", path, mask: 0o077, "chmod 600")]
@@ -105,12 +119,23 @@ struct FolderExamination {
 
     /// - Returns: `nil` if nothing says that the file is a store or a database.
     private func status(
-        of path: String, _ name: String, among all: Set<String>
+        of path: String, _ name: String, among all: Set<String>, _ checks: inout [Check]
     ) -> StoreFileStatus? {
-        let type = try? FileManager.default.attributesOfItem(atPath: path)[.type]
-        guard type as? FileAttributeType == .typeRegular,
-            let status = try? StoreFileStatus(path: path)
-        else { return nil }
+        guard Self.type(of: path) == .typeRegular else { return nil }
+        let status: StoreFileStatus
+        do {
+            status = try StoreFileStatus(path: path)
+        } catch {
+            // Another process may just have removed it.
+            if Failure(error).status != .notFound {
+                checks.append(
+                    Check(
+                        name: "file", state: .warning,
+                        message: "it was not looked at: \(Failure(error).message)",
+                        path: ReportedPath(path)))
+            }
+            return nil
+        }
         let stem = name.replacing(#/\.old-[0-9]+$/#, with: "")
         let isNamed = [".db", ".sqlite", ".sqlite3"].contains { stem.lowercased().hasSuffix($0) }
         let hasJournal = ["-wal", "-journal"].contains { all.contains(name + $0) }

@@ -83,4 +83,40 @@ import Testing
                 "folder warning open", "unfinished warning open/x.db.new-0123456789abcdef",
             ])
     }
+
+    @Test(.enabled(if: OtherUser.isPlayable, OtherUser.reason))
+    func `files and folders that cannot be read are named`() throws {
+        try make("one/good.db")
+        try make("closed/hidden.db")
+        try make("secret.db")
+        try OtherUser.giveAway(folder, file: 0o755, folder: 0o755)
+        for name in ["closed", "secret.db"] {
+            try FileManager.default.setAttributes(
+                [.posixPermissions: 0o000], ofItemAtPath: folder.path(name))
+        }
+        let output = try Tool.run(["doctor", folder.url.path], under: OtherUser.stranger)
+        #expect(output.exitCode == 0, "\(output.errorText)")
+        let lines = output.text.split(separator: "\n")
+        for name in ["closed", "secret.db"] {
+            let isNamed = lines.contains {
+                $0.contains("warning: \(folder.path(name)): ") && $0.contains("looked at")
+            }
+            #expect(isNamed, "\(output.text)")
+        }
+    }
+
+    @Test func `a name that is not UTF-8 is shown, and the file is not looked at`() throws {
+        try make("good.db")
+        var name = Array((folder.url.path + "/b").utf8CString.dropLast())
+        name += [CChar(bitPattern: 0xe9)] + Array(".db".utf8CString)
+        let descriptor = open(name, O_CREAT | O_WRONLY, 0o600)
+        // A file system may refuse such names.
+        guard descriptor >= 0 else { return }
+        close(descriptor)
+        defer { unlink(name) }
+        let output = try Tool.run(["doctor", folder.url.path])
+        #expect(output.exitCode == 0)
+        #expect(output.text.contains(#"b\xe9.db in it is not UTF-8"#), "\(output.text)")
+        #expect(try findings() == ["name warning \(folder.url.path)"])
+    }
 }
