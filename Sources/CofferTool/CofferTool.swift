@@ -145,7 +145,7 @@ enum Main {
         // An interrupted verb that got as far as to report it has undone its work.
         let failure = Failure(
             error,
-            otherwise: "N" + Interruption.nothingChanged.dropFirst() + ".")
+            otherwise: "N" + Interruption.nothingChanged.dropFirst() + ".", isLast: true)
         Terminal.fail(failure)
         return failure.exitCode
     }

@@ -18,12 +18,15 @@ struct Failure: Encodable {
         case code, exitCode, reason, message, hint, pages
     }
 
-    /// - Parameter otherwise: The hint of an interruption that has none.
-    init(_ error: any Error, otherwise: String? = nil) {
+    /// - Parameters:
+    ///   - otherwise: The hint of an interruption that has none.
+    ///   - isLast: Whether the error ends the run. A message about a lock then names its holder.
+    init(_ error: any Error, otherwise: String? = nil, isLast: Bool = false) {
         if let error = error as? StoreError {
             status = ExitStatus(error)
             reason = "\(error.code)"
-            message = Self.naming(error, ToolWords.message(Self.message(of: error)))
+            let message = Self.naming(error, ToolWords.message(Self.message(of: error)))
+            self.message = status == .busy && isLast ? RunFiles.namingLocked(message) : message
             let hint = error.hint.flatMap(ToolWords.hint)
             self.hint =
                 switch status {
@@ -36,7 +39,8 @@ struct Failure: Encodable {
             let error = Self.toolError(error)
             status = error.status
             reason = "\(error.status)"
-            message = error.message
+            message =
+                status == .busy && isLast ? RunFiles.namingLocked(error.message) : error.message
             hint = error.hint ?? (error.status == .interrupted ? otherwise : nil)
             pages = []
         }

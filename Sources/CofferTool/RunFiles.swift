@@ -44,6 +44,22 @@ enum RunFiles {
         naming(state.withLock { [$0.store, $0.made].compactMap(\.self) }, message)
     }
 
+    /// The message of an error about a lock, with the path of the store, and with the process that
+    /// has a lock on it if one still has.
+    ///
+    /// Must be called at the end of the run only: looking drops this process's own locks.
+    static func namingLocked(_ message: String) -> String {
+        let (store, made) = state.withLock { ($0.store, $0.made) }
+        guard
+            let path = [store, made].compactMap(\.self).first(where: { names($0, message) })
+                ?? store
+        else { return message }
+        let named = naming([path], message)
+        let locks = LockHolders(of: path)
+        guard let holder = locks.writer ?? locks.user ?? locks.reader else { return named }
+        return named + " (process \(holder) has a lock on it)"
+    }
+
     private static func naming(_ paths: [String], _ message: String) -> String {
         guard !paths.isEmpty, !paths.contains(where: { names($0, message) }) else { return message }
         return paths.joined(separator: " or ") + ": " + message

@@ -90,11 +90,43 @@ struct Import: AsyncParsableCommand, ChangingVerb {
         // Only the task below uses `work` until that task has ended.
         nonisolated(unsafe) let work = try work(run, chosenFormat())
         let reporter = run.reporter
-        let result = try await Signals.cancelling {
-            defer { reporter.finish() }
-            return try work()
+        let result: ImportResult
+        do {
+            result = try await Signals.cancelling {
+                defer { reporter.finish() }
+                return try work()
+            }
+        } catch let error as ToolError {
+            throw try hinted(error)
         }
+        try warn(of: result)
         output.printDone(result)
+    }
+
+    // MARK: Another delimiter
+
+    /// How to name the delimiter that a text has, if it is not the comma.
+    private func otherDelimiter(in text: some StringProtocol) throws -> String? {
+        guard try chosenFormat() == .csv, delimiter == nil else { return nil }
+        if text.contains("\t") { return "tabs separate the fields of the file: --delimiter tab" }
+        return text.contains(";")
+            ? "semicolons separate the fields of the file: --delimiter ';'" : nil
+    }
+
+    /// The error, with the option that helps if the header was read as one column.
+    private func hinted(_ error: ToolError) throws -> ToolError {
+        guard error.status == .badInput, error.hint == nil,
+            let name = error.message.split(separator: " has no column named ").dropFirst().first,
+            let other = try otherDelimiter(in: name)
+        else { return error }
+        return ToolError(error.status, error.message, hint: "Perhaps " + other + ".")
+    }
+
+    private func warn(of result: ImportResult) throws {
+        guard result.isTableMade == true, let columns = result.columns, columns.count == 1,
+            let other = try otherDelimiter(in: columns[0])
+        else { return }
+        Terminal.warn("the table has only the column \(columns[0]): perhaps \(other)")
     }
 
     private func work(

@@ -47,6 +47,7 @@ struct Restore: AsyncParsableCommand, ChangingVerb {
                 hint: "Name the backup first, then the store in whose place it is put.")
         }
         let key = KeyHolder(try SecretReader.current(source, for: backup))
+        RunFiles.makes(store.path)
         RunFiles.remedy("take another backup, or " + Remedy.savingRows(of: backup))
         let report = try await output.copying("restore") { [self] progress in
             try await Store.restore(

@@ -115,6 +115,8 @@ final class Tool: @unchecked Sendable {
         try input.fileHandleForWriting.close()
     }
 
+    var processIdentifier: Int32 { process.processIdentifier }
+
     func send(_ signal: Int32) {
         kill(process.processIdentifier, signal)
     }

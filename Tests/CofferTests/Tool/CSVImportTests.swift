@@ -39,6 +39,25 @@ import Testing
             Data(text.utf8), options, saying: word, other, sourceLocation: sourceLocation)
     }
 
+    @Test(arguments: [("a;b\n1;2\n", "--delimiter ';'"), ("a\tb\n1\t2\n", "--delimiter tab")])
+    func `a header of one column with another delimiter has a hint`(
+        text: String, option: String
+    ) throws {
+        let store = try ToolStore()
+        let arguments = ["-", "--format", "csv", "--table"]
+        let made = try store.succeed("import", arguments + ["new"], input: Data(text.utf8))
+        #expect(made.errorText.contains(option), "\(made.errorText)")
+        try store.execute("CREATE TABLE t(a, b)")
+        try store.fail(
+            "import", arguments + ["t"], input: Data(text.utf8), exitCode: 25, saying: option)
+        // The option that was given, or a name that the table has, is no reason to ask.
+        let given = try store.succeed(
+            "import", arguments + ["other", "--delimiter", ","], input: Data(text.utf8))
+        #expect(given.errorText.isEmpty, "\(given.errorText)")
+        let again = try store.succeed("import", arguments + ["new"], input: Data(text.utf8))
+        #expect(again.errorText.isEmpty, "\(again.errorText)")
+    }
+
     @Test func `columns get the type that all their fields have`() throws {
         let store = try ToolStore()
         let text = "i,r,t,n,m\n1,1,1,,1\n-5,1.5,007,,1e3\n,,,,\n9223372036854775807,-2,x,,2\n"

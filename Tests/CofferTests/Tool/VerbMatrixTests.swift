@@ -1,0 +1,125 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+@testable import CofferTool
+
+/// Every verb in conditions that no verb chooses: each ends with an exit code of the manual, says
+/// why on standard error, and never crashes.
+@Suite(.againstHanging) struct VerbMatrixTests {
+    enum Condition: String, CaseIterable, Sendable {
+        case closedOutput, fullOutput, bareSurroundings, unreadableFiles, readOnlyFolder
+
+        /// Root reads and writes everything, so it plays another user.
+        private var isOfFiles: Bool { self == .unreadableFiles || self == .readOnlyFolder }
+
+        var wrapper: [String] {
+            switch self {
+            case .closedOutput: ["sh", "-c", "exec \"$@\" >&-", "sh"]
+            case .fullOutput: ["sh", "-c", "exec \"$@\" >/dev/full", "sh"]
+            // No input, and no character but ASCII.
+            case .bareSurroundings: ["sh", "-c", "LC_ALL=C LANG=C exec \"$@\" <&-", "sh"]
+            case .unreadableFiles, .readOnlyFolder: OtherUser.isPlayable ? OtherUser.stranger : []
+            }
+        }
+
+        func prepare(_ folder: TemporaryFolder) throws {
+            guard isOfFiles else { return }
+            try OtherUser.giveAway(
+                folder, file: self == .unreadableFiles ? 0o000 : 0o644,
+                folder: self == .unreadableFiles ? 0o777 : 0o555)
+        }
+
+        /// The exit codes with which a verb may end.
+        func codes(_ verb: String) -> Set<Int32> {
+            switch self {
+            case .bareSurroundings: [0]
+            // What is done is done; data that is lost is a failure.
+            case .closedOutput, .fullOutput: [0, 17]
+            case .unreadableFiles:
+                ["init", "keygen", "doctor"].contains(verb) ? [0] : [17, 19, 21]
+            case .readOnlyFolder: [0, 17, 21]
+            }
+        }
+    }
+
+    /// What follows a verb; `STORE` and other names in capitals are files of the folder.
+    private static let arguments: [String: [String]] = [
+        "init": ["NEW"], "status": ["STORE"], "verify": ["STORE"], "salvage": ["STORE", "NEW"],
+        "compact": ["STORE"], "checkpoint": ["STORE"], "journal-mode": ["STORE"],
+        "rekey": ["STORE", "--new-raw-key-fd", "4"], "keygen": ["NEW"],
+        "shell-key": ["STORE", "--reveal"], "backup": ["STORE", "NEW"],
+        "restore": ["STORE", "NEW"],
+        "upgrade": ["STORE", "NEW"], "encrypt": ["PLAIN", "NEW"],
+        "decrypt": ["STORE", "NEW", "--write-plaintext"], "kv get": ["STORE", "b", "k"],
+        "kv put": ["STORE", "b", "k", "v"], "kv delete": ["STORE", "b", "k"],
+        "kv list": ["STORE", "b"], "kv count": ["STORE", "b"], "kv incr": ["STORE", "b", "n"],
+        "kv buckets": ["STORE"], "kv drop": ["STORE", "b"], "sql": ["STORE", "SELECT v FROM t"],
+        "tables": ["STORE"], "schema": ["STORE"],
+        "import": ["STORE", "CSV", "--format", "csv", "--table", "t"], "export": ["STORE"],
+        "doctor": ["FOLDER"],
+    ]
+
+    /// The verbs of the tool's own description, so that none is forgotten.
+    private static func verbs() throws -> [String] {
+        func leaves(_ command: [String: Any], _ before: [String]) -> [String] {
+            let below = command["subcommands"] as? [[String: Any]] ?? []
+            guard !below.isEmpty else { return [before.joined(separator: " ")] }
+            return below.flatMap { leaves($0, before + [$0["commandName"] as? String ?? ""]) }
+        }
+        let help = try Tool.run(["--experimental-dump-help"])
+        let dump = try #require(JSONSerialization.jsonObject(with: help.stdout) as? [String: Any])
+        let root = try #require(dump["command"] as? [String: Any])
+        return leaves(root, []).filter { !$0.hasSuffix("help") }
+    }
+
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    /// A folder with a store, a plaintext database and a file of CSV.
+    private func make() throws {
+        try ReadingVerbs.make(folder.path("store"), .delete)
+        let store = try Store(
+            path: folder.path("store"), key: .numbered(1), configuration: .testing(.delete))
+        try store.set("v", for: "k", in: Bucket<String, String>("b"))
+        try store.close()
+        try #require(try RawConnection(folder.path("plain")).run("CREATE TABLE t(v)") == 0)
+        try Data("id,v\n7,x\n".utf8).write(to: folder.url.appending(path: "csv"))
+    }
+
+    @Test(arguments: Condition.allCases)
+    func `each verb ends with an exit code of the manual, and says why`(
+        condition: Condition
+    ) throws {
+        let verbs = try Self.verbs()
+        #expect(verbs.count > 25 && Set(verbs) == Set(Self.arguments.keys))
+        try make()
+        for verb in verbs {
+            let own = try TemporaryFolder()
+            let named = (Self.arguments[verb] ?? []).map { word in
+                switch word {
+                case "STORE", "PLAIN", "CSV", "NEW": own.path(word.lowercased())
+                case "FOLDER": own.url.path
+                default: word
+                }
+            }
+            for name in ["store", "plain", "csv"] {
+                try FileManager.default.copyItem(atPath: folder.path(name), toPath: own.path(name))
+            }
+            try condition.prepare(own)
+            let secret = ["keygen", "doctor"].contains(verb) ? [] : ["--raw-key-fd", "3"]
+            let output = try Tool.run(
+                verb.split(separator: " ").map(String.init) + named + secret,
+                descriptors: [3: Tool.key(1), 4: Tool.key(2)], under: condition.wrapper)
+            let said = output.errorText
+            #expect(condition.codes(verb).contains(output.exitCode), "\(verb): \(said)")
+            #expect(ExitStatus(rawValue: output.exitCode) != nil, "\(verb)")
+            #expect(output.exitCode == 0 || said.hasPrefix("coffer: error: "), "\(verb): \(said)")
+            let isCrash = said.contains("Fatal error") || said.contains(" Crash")
+            #expect(!isCrash, "\(verb): \(said)")
+        }
+    }
+}
