@@ -8,7 +8,7 @@ func restoreKilled() throws -> String {
     let key = nextKey()
     var leftCount = Int(next()) ?? 0
     let restoration = Restoration(
-        configuration: configuration("wal"), monitor: CopyMonitor(progress: nil) { false }
+        configuration: configuration("wal"), monitor: CopyMonitor(progress: nil)
     ) { () throws(StoreError) in
         if leftCount == 0 { kill(getpid(), SIGKILL) }
         leftCount -= 1

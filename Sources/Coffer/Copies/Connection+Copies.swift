@@ -27,7 +27,7 @@ extension Connection {
         let source = try requireNoTransaction()
         let origin = CopyOrigin(
             handle: source, profile: try ownProfile(), isFile: location.url != nil)
-        try target.receive(origin, CopyMonitor(progress: progress) { false })
+        try target.receive(origin, CopyMonitor(progress: progress))
     }
 
     /// Replaces this connection's content with the content of a file.
@@ -53,7 +53,7 @@ extension Connection {
         let source = try opening.open(key: key)
         defer { source.handle.close() }
         let origin = CopyOrigin(handle: source.handle, profile: source.profile, isFile: true)
-        try receive(origin, CopyMonitor(progress: progress) { false })
+        try receive(origin, CopyMonitor(progress: progress))
     }
 
     /// Copies everything into a new file, which appears after all its pages are checked.
@@ -73,7 +73,7 @@ extension Connection {
         let source = try requireNoTransaction()
         try key.check()
         let profile = try ownProfile()
-        let monitor = CopyMonitor(progress: progress) { false }
+        let monitor = CopyMonitor(progress: progress)
         let target = try CopyTarget(
             at: CopyTarget.location(path), of: (try? fileState())?.file,
             cipher: try FileCipher(new: key, profile: profile), configuration: configuration)

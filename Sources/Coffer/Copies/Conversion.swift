@@ -52,7 +52,7 @@ struct Conversion {
         let location = try CopyTarget.location(newPath)
         let target = try CopyTarget(
             at: location, of: core.pool.file?.location, cipher: nil, configuration: configuration)
-        let content = try core.read { tx in
+        let content = try core.read(cancellation: monitor.cancellation) { tx in
             try fill(target, from: tx.connection().current(), cipher: core.pool.file?.cipher)
         }
         return try finish(target, content, profile: nil)
@@ -79,7 +79,7 @@ struct Conversion {
         case .none: break
         }
         let other = cipher
-        let target = try core.read { tx in
+        let target = try core.read(cancellation: monitor.cancellation) { tx in
             let source = try tx.connection().current()
             let file = core.pool.file
             guard let cipher = other ?? file?.cipher else { throw Self.noKey }

@@ -30,7 +30,8 @@ public struct CopyProgress: Sendable {
 /// Reports progress to the caller of a copy, and stops the copy when it is cancelled.
 struct CopyMonitor {
     let progress: ((CopyProgress) -> Void)?
-    let isCancelled: () -> Bool
+    /// Of the caller's task; `nil` if nobody can cancel the copy.
+    var cancellation: Cancellation?
 
     /// The number of rows or pages between two reports.
     static let interval = 256
@@ -44,7 +45,7 @@ struct CopyMonitor {
     }
 
     func requireNotCancelled() throws(StoreError) {
-        guard !isCancelled() else {
+        guard cancellation?.isCancelled != true else {
             throw StoreError(.cancelled, "the task was cancelled while it copied")
         }
     }

@@ -23,7 +23,7 @@ extension Store {
         to newPath: String, key: borrowing StoreKey? = nil,
         progress: ((CopyProgress) -> Void)? = nil
     ) throws -> CopyReport {
-        let monitor = CopyMonitor(progress: progress) { false }
+        let monitor = CopyMonitor(progress: progress)
         return try Conversion(configuration: core.configuration, monitor: monitor)
             .backUp(core, to: newPath, key: key)
     }

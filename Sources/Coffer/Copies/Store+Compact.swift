@@ -38,7 +38,7 @@ extension Store {
     public func compact(
         progress: ((CopyProgress) -> Void)? = nil
     ) throws -> CompactReport {
-        try core.compact(CopyMonitor(progress: progress) { false })
+        try core.compact(CopyMonitor(progress: progress))
     }
 
     /// Rewrites the store without the pages that hold nothing, off the cooperative pool.
@@ -130,8 +130,7 @@ extension StoreCore {
     ) throws(StoreError) -> CompactReport {
         try requireOutside()
         try requireWritable()
-        try queue.gate.waitUnlessDeadlocked(
-            timeout: configuration.waitTimeout, for: "the write queue")
+        try waitForWriter(monitor.cancellation)
         defer { queue.gate.leave() }
         // Its connection would be in the way of the checkpoint that shortens the file.
         let report = try checkpointer.pausing { () throws(StoreError) in

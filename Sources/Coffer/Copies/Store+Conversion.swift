@@ -28,7 +28,7 @@ extension Store {
         plaintextAt path: String, to newPath: String, key: borrowing StoreKey,
         configuration: Configuration = .init(), progress: ((CopyProgress) -> Void)? = nil
     ) throws -> CopyReport {
-        let monitor = CopyMonitor(progress: progress) { false }
+        let monitor = CopyMonitor(progress: progress)
         return try Conversion(configuration: configuration, monitor: monitor)
             .encrypt(plaintextAt: path, to: newPath, key: key)
     }
@@ -87,7 +87,7 @@ extension Store {
         progress: ((CopyProgress) -> Void)? = nil
     ) throws -> CopyReport {
         let newKey = newKey.copy() ?? key.copy()
-        let monitor = CopyMonitor(progress: progress) { false }
+        let monitor = CopyMonitor(progress: progress)
         return try Conversion(configuration: configuration, monitor: monitor)
             .upgrade(from: path, key: key, to: newPath, newKey: newKey)
     }
@@ -142,7 +142,7 @@ extension Store {
     public func decrypt(
         to newPath: String, progress: ((CopyProgress) -> Void)? = nil
     ) throws -> CopyReport {
-        let monitor = CopyMonitor(progress: progress) { false }
+        let monitor = CopyMonitor(progress: progress)
         return try Conversion(configuration: core.configuration, monitor: monitor)
             .decrypt(core, to: newPath)
     }
@@ -169,23 +169,15 @@ extension Store {
 
     // MARK: Inside
 
-    /// Runs a copy on a thread that may block. The task's cancellation stops it at the next
-    /// progress report: one is made every `CopyMonitor.interval` rows or pages.
+    /// Runs a copy on a thread that may block. The task's cancellation stops it while it waits for
+    /// the store, and at the next progress report: one is made every `CopyMonitor.interval` rows or
+    /// pages.
     static func cancellable<Report: Sendable>(
         _ progress: (@Sendable (CopyProgress) -> Void)?,
         _ work: @escaping @Sendable (CopyMonitor) throws -> Report
     ) async throws -> Report {
-        let cancellation = Cancellation()
-        do {
-            return try await withTaskCancellationHandler {
-                try await offPool {
-                    try work(CopyMonitor(progress: progress) { cancellation.isCancelled })
-                }
-            } onCancel: {
-                cancellation.cancel()
-            }
-        } catch {
-            throw error.ofTask
+        try await cancellableOffPool { cancellation in
+            try work(CopyMonitor(progress: progress, cancellation: cancellation))
         }
     }
 }

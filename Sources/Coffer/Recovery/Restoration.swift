@@ -44,7 +44,7 @@ struct Restoration {
                     CopyProgress(
                         step: .readingPages, count: progress.pageCount,
                         countTotal: progress.pageCountTotal))
-            }, isCancelled: monitor.isCancelled)
+            }, cancellation: monitor.cancellation)
         let report = try verification.run()
         guard report.isGood else {
             throw StoreError(

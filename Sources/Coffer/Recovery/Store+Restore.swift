@@ -48,7 +48,7 @@ extension Store {
         from backup: String, key: borrowing StoreKey, to path: String,
         configuration: Configuration = .init(), progress: ((CopyProgress) -> Void)? = nil
     ) throws -> RestoreReport {
-        let monitor = CopyMonitor(progress: progress) { false }
+        let monitor = CopyMonitor(progress: progress)
         return try Restoration(configuration: configuration, monitor: monitor)
             .run(from: backup, key: key, to: path)
     }

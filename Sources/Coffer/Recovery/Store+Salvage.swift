@@ -40,7 +40,7 @@ extension Store {
         progress: ((CopyProgress) -> Void)? = nil
     ) throws -> SalvageReport {
         let newKey = newKey.copy() ?? key.copy()
-        let monitor = CopyMonitor(progress: progress) { false }
+        let monitor = CopyMonitor(progress: progress)
         return try Salvage(configuration: configuration, monitor: monitor)
             .run(path, key: key, to: newPath, newKey: newKey)
     }

@@ -22,18 +22,24 @@ extension Store {
     }
 
     /// Moves the WAL into the main file, as the synchronous form does.
+    ///
+    /// - Throws: As the synchronous form; `CancellationError` if the task is cancelled before it
+    ///   begins.
     @discardableResult
     public func checkpoint(_ mode: CheckpointMode = .passive) async throws -> CheckpointResult? {
-        try await Self.offPool { [core] in try core.checkpoint(mode) }
+        try await Self.cancellableOffPool { [core] cancellation in
+            try core.checkpoint(mode, cancellation)
+        }
     }
 }
 
 extension StoreCore {
-    fileprivate func checkpoint(_ mode: CheckpointMode) throws -> CheckpointResult? {
+    fileprivate func checkpoint(
+        _ mode: CheckpointMode, _ cancellation: Cancellation? = nil
+    ) throws -> CheckpointResult? {
         try requireOutside()
         try requireWritable()
-        try queue.gate.waitUnlessDeadlocked(
-            timeout: configuration.waitTimeout, for: "the write queue")
+        try waitForWriter(cancellation)
         defer { queue.gate.leave() }
         // Its connection would be in the way of a checkpoint that truncates.
         return try checkpointer.pausing { try pool.openWriter().checkpoint(mode) }

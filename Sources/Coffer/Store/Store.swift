@@ -238,6 +238,24 @@ public final class Store: Sendable {
         order.mark()
         return try result.get()
     }
+
+    /// Runs blocking work as `offPool` does, and tells it when the task is cancelled.
+    ///
+    /// - Throws: What `work` throws; `CancellationError` for its `.cancelled`.
+    static func cancellableOffPool<T: Sendable>(
+        _ work: @escaping @Sendable (Cancellation) throws -> T
+    ) async throws -> T {
+        let cancellation = Cancellation()
+        do {
+            return try await withTaskCancellationHandler {
+                try await offPool { try work(cancellation) }
+            } onCancel: {
+                cancellation.cancel()
+            }
+        } catch {
+            throw error.ofTask
+        }
+    }
 }
 
 /// Work that is released by the thread that runs it.

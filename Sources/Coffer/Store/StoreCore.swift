@@ -157,6 +157,16 @@ final class StoreCore: Sendable {
         }
     }
 
+    /// Waits for the write gate, for work that is not a write. Its caller must leave the gate.
+    ///
+    /// - Throws: `.cancelled` if the caller's task was cancelled meanwhile or before; otherwise as
+    ///   `Gate.waitUnlessDeadlocked`.
+    func waitForWriter(_ cancellation: Cancellation?) throws(StoreError) {
+        if let cancellation, cancellation.isCancelled { throw cancellation.reasonOfWaiting }
+        try queue.gate.waitUnlessDeadlocked(
+            timeout: configuration.waitTimeout, for: "the write queue", cancellation: cancellation)
+    }
+
     /// Tells the observers of commits if another connection has committed, as the writer sees it.
     /// Does nothing while a write runs, because each write checks by itself, or while the store
     /// admits nothing.

@@ -6,17 +6,17 @@ final class CommittedPages {
     private let open: OpenFile
     private let pages: RawPages
     private let log: WALPages?
-    private let isCancelled: () -> Bool
+    private let cancellation: Cancellation?
 
     /// Reads the pages of this open file.
     ///
     /// - Parameters:
     ///   - log: The pages of the WAL; `nil` without WAL.
-    ///   - isCancelled: Called before each page is read; `true` ends the reading.
-    init(open: OpenFile, log: WALPages?, isCancelled: @escaping () -> Bool) {
+    ///   - cancellation: Looked at before each page is read; ends the reading.
+    init(open: OpenFile, log: WALPages?, cancellation: Cancellation?) {
         self.open = open
         self.log = log
-        self.isCancelled = isCancelled
+        self.cancellation = cancellation
         pages = RawPages(open.handle, key: open.key, profile: open.profile)
     }
 
@@ -24,7 +24,7 @@ final class CommittedPages {
     ///
     /// - Parameter numbers: Numbers of pages, from 1; empty for an empty result.
     /// - Returns: The content of each page; `.unknown` if the other pages do not reveal it.
-    /// - Throws: `.cancelled` if `isCancelled` returned `true`; errors of reading, apart from
+    /// - Throws: `.cancelled` after a cancellation; errors of reading, apart from
     ///   `.damaged` and `.io` for a page.
     func contents(of numbers: Set<Int>) throws(StoreError) -> [Int: PageContent] {
         guard !numbers.isEmpty else { return [:] }
@@ -36,9 +36,9 @@ final class CommittedPages {
 
     /// The decrypted page; `nil` if it is damaged, cannot be read or does not exist.
     ///
-    /// - Throws: `.cancelled` if `isCancelled` returned `true`.
+    /// - Throws: `.cancelled` after a cancellation.
     private func plaintext(of number: Int) throws(StoreError) -> [UInt8]? {
-        guard !isCancelled() else { throw Verification.cancelled }
+        guard cancellation?.isCancelled != true else { throw Verification.cancelled }
         guard let page = try newest(number),
             pages.authenticates(page[...], number: number)
         else { return nil }

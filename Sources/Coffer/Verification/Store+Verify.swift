@@ -39,7 +39,7 @@ extension Store {
         progress: ((VerificationProgress) -> Void)? = nil
     ) throws -> VerificationReport {
         try core.requireOutside()
-        return try Verification(core: core, scope: scope, progress: progress) { false }.run()
+        return try Verification(core: core, scope: scope, progress: progress).run()
     }
 
     /// Checks every page's authentication, then the structure, off the cooperative pool.
@@ -54,19 +54,10 @@ extension Store {
         _ scope: VerificationScope = .everything,
         progress: (@Sendable (VerificationProgress) -> Void)? = nil
     ) async throws -> VerificationReport {
-        let cancellation = Cancellation()
-        do {
-            return try await withTaskCancellationHandler {
-                try await Self.offPool { [core] in
-                    try Verification(core: core, scope: scope, progress: progress) {
-                        cancellation.isCancelled
-                    }.run()
-                }
-            } onCancel: {
-                cancellation.cancel()
-            }
-        } catch {
-            throw error.ofTask
+        try await Self.cancellableOffPool { [core] cancellation in
+            try Verification(
+                core: core, scope: scope, progress: progress, cancellation: cancellation
+            ).run()
         }
     }
 }

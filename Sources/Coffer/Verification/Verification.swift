@@ -14,7 +14,8 @@ struct Verification {
     let core: StoreCore
     let scope: VerificationScope
     let progress: ((VerificationProgress) -> Void)?
-    let isCancelled: () -> Bool
+    /// Of the caller's task; `nil` if nobody can cancel the run.
+    var cancellation: Cancellation?
 
     private static let pagesPerStep = 256
 
@@ -37,11 +38,13 @@ struct Verification {
     // MARK: Pages
 
     private func checkPages(_ report: inout VerificationReport) throws {
-        let suspects = try core.read { tx in try checkMainFile(try tx.connection(), &report) }
+        let suspects = try core.read(cancellation: cancellation) { tx in
+            try checkMainFile(try tx.connection(), &report)
+        }
         if core.pool.journalMode == .wal, core.pool.mode != .readOnly {
             var request = WriteQueue.Request.unshared
             request.timeout = core.configuration.waitTimeout
-            try core.write(request) { tx in
+            try core.write(request, cancellation: cancellation) { tx in
                 let connection = try tx.connection()
                 // While paused, neither a write nor a checkpoint of this process moves a page.
                 try core.checkpointer.pausing { () throws in
@@ -49,7 +52,7 @@ struct Verification {
                 }
             }
         } else {
-            try core.read { tx in
+            try core.read(cancellation: cancellation) { tx in
                 try recheck(suspects, try tx.connection(), isLocked: false, &report)
             }
         }
@@ -73,7 +76,7 @@ struct Verification {
         var suspects: [Int] = []
         for number in chosen {
             if report.pageCount % Self.pagesPerStep == Self.pagesPerStep - 1 {
-                guard !isCancelled() else { throw Self.cancelled }
+                guard cancellation?.isCancelled != true else { throw Self.cancelled }
                 tellProgress(report, of: chosen.count)
             }
             if try !pages.isAuthentic(number) { suspects.append(number) }
@@ -130,7 +133,7 @@ struct Verification {
         }
         let damagedFrames = found?.damagedPages ?? []
         guard !damaged.isEmpty || !damagedFrames.isEmpty else { return }
-        let contents = try CommittedPages(open: open, log: newest, isCancelled: isCancelled)
+        let contents = try CommittedPages(open: open, log: newest, cancellation: cancellation)
             .contents(of: Set(damaged + damagedFrames))
         report.damagedPages = damaged.map { DamagedPage($0, contents) }
         report.damagedFramePages = damagedFrames.map { DamagedPage($0, contents) }
@@ -186,7 +189,7 @@ struct Verification {
                     newest = try WALPages(log, pageByteCount: pages.byteCount)
                 }
             }
-            guard !isCancelled() else { throw Self.cancelled }
+            guard cancellation?.isCancelled != true else { throw Self.cancelled }
             var failing: [Int] = []
             for number in damaged where !(newest?.isStale(number) ?? false) {
                 if try !pages.isAuthentic(number) { failing.append(number) }
@@ -224,7 +227,7 @@ struct Verification {
         _ report: inout VerificationReport, _ problems: (inout ReadTransaction) throws -> [String]
     ) throws -> Bool {
         do {
-            report.problems += try core.read(problems)
+            report.problems += try core.read(cancellation: cancellation, problems)
             return true
         } catch let error as StoreError where error.isInability && report.damagedPages.isEmpty {
             // For example, the schema needs a collation or function that only the program

@@ -212,7 +212,7 @@ import Testing
         let other = try Connection(
             path: path, key: .numbered(1), mode: .mustExist, configuration: .testing(.delete))
         expect(.busy) {
-            try store.core.compact(CopyMonitor(progress: nil) { false }) {
+            try store.core.compact(CopyMonitor(progress: nil)) {
                 _ = try? other.execute("UPDATE t SET v = 'theirs' WHERE id = 10")
             }
         }
@@ -247,7 +247,7 @@ import Testing
         commit()
         #expect(wanted == 61)
         for _ in 0..<2 {
-            let monitor = CopyMonitor(progress: { _ in commit() }, isCancelled: { false })
+            let monitor = CopyMonitor(progress: { _ in commit() })
             do throws(StoreError) {
                 _ = try store.core.compact(monitor, didUnlock: commit)
             } catch { #expect(error.code == .busy) }
@@ -262,7 +262,7 @@ import Testing
         try fill(store)
         var other: Connection?
         expect(.busy) {
-            try store.core.compact(CopyMonitor(progress: nil) { false }) {
+            try store.core.compact(CopyMonitor(progress: nil)) {
                 other = try? Connection(
                     path: path, key: .numbered(1), mode: .mustExist, configuration: .testing())
                 _ = try? other?.execute("INSERT INTO t(v) VALUES ('theirs')")

@@ -72,7 +72,7 @@ import Testing
         var other: Work?
         let path = path
         let restoration = Restoration(
-            configuration: .testing(.existing), monitor: CopyMonitor(progress: nil) { false }
+            configuration: .testing(.existing), monitor: CopyMonitor(progress: nil)
         ) { () throws(StoreError) in
             guard other == nil else { return }
             let own = Self.descriptorCount(path)

@@ -199,7 +199,7 @@ import Testing
         let before = try folder.content()
         var step = 0
         let restoration = Restoration(
-            configuration: .testing(.existing), monitor: CopyMonitor(progress: nil) { false }
+            configuration: .testing(.existing), monitor: CopyMonitor(progress: nil)
         ) { () throws(StoreError) in
             if step == stop { throw StoreError(.io, "stopped") }
             step += 1
@@ -219,7 +219,7 @@ import Testing
             var step = 0
             let restoration = Restoration(
                 configuration: .testing(.existing),
-                monitor: CopyMonitor(progress: nil) { false }
+                monitor: CopyMonitor(progress: nil)
             ) { () throws(StoreError) in
                 step += 1
                 guard step == 4 else { return }

@@ -65,21 +65,25 @@ extension Store {
     }
 
     /// Runs a closure on every connection of the store, as the synchronous form does.
+    ///
+    /// - Throws: As the synchronous form; `CancellationError` if the task is cancelled before the
+    ///   closure runs.
     public func prepareConnections(
         _ body: @escaping @Sendable (Connection) throws -> Void
     ) async throws {
-        let core = core
-        try await Self.offPool { try core.prepareConnections(body) }
+        try await Self.cancellableOffPool { [core] cancellation in
+            try core.prepareConnections(body, cancellation)
+        }
     }
 }
 
 extension StoreCore {
     fileprivate func prepareConnections(
-        _ body: @escaping @Sendable (Connection) throws -> Void
+        _ body: @escaping @Sendable (Connection) throws -> Void,
+        _ cancellation: Cancellation? = nil
     ) throws {
         try requireOutside()
-        try queue.gate.waitUnlessDeadlocked(
-            timeout: configuration.waitTimeout, for: "the write queue")
+        try waitForWriter(cancellation)
         defer { queue.gate.leave() }
         try pool.prepare(body)
     }
