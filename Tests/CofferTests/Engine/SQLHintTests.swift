@@ -19,6 +19,14 @@ import Testing
         #expect(error?.hint?.contains("outside") == true)
     }
 
+    @Test func `VACUUM in the transaction of a store says that compact() does more`() throws {
+        let store = try Store(.memory)
+        for sql: SQL in ["VACUUM", "  /* a */ vacuum"] {
+            let error = expect(.sql) { try store.write { tx in try tx.execute(sql) } }
+            #expect(error?.hint?.contains("Store.compact()") == true)
+        }
+    }
+
     @Test func `RENAME COLUMN says which engine has it`() throws {
         try connection.execute("CREATE TABLE t(a)")
         guard !isEngine4 else {

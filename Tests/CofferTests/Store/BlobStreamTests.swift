@@ -158,6 +158,32 @@ import Testing
 
     // MARK: In
 
+    @Test func `the statistics name the caller of a blob that is written`() async throws {
+        let fixture = try BlobFixture()
+        let store = try fixture.store()
+        let hold = Hold()
+        try await store.prepareConnections { connection in
+            try connection.register(function: "stay", argumentCount: 0) { _ in
+                hold.stay()
+                return .null
+            }
+        }
+        try await store.write { tx in
+            try tx.execute("INSERT INTO t VALUES (1, 7, NULL)")
+            try tx.execute("CREATE TRIGGER s AFTER UPDATE ON t BEGIN SELECT stay(); END")
+        }
+        let source = stream([Data(count: 100)])
+        let line = #line + 2
+        let writing = Task {
+            try await store.writeBlob("data", in: "t", row: 1, byteCount: 100, from: source)
+        }
+        await hold.isEntered()
+        let running = store.statistics.runningWrite
+        hold.release()
+        try await writing.value
+        #expect(running?.line == line && running?.fileID.hasSuffix("BlobStreamTests.swift") == true)
+    }
+
     @Test(arguments: journalModes, [99, 101, 0])
     func `a source of another size changes nothing`(
         mode: Configuration.JournalMode, byteCount: Int

@@ -7,8 +7,9 @@ enum SQLHint {
     /// - Returns: `nil` for all other SQL.
     static func of(_ sql: String) -> String? {
         let words = sql.split { !$0.isLetter }.map { $0.lowercased() }
-        if words.first == "vacuum" {
-            return "VACUUM cannot run inside a transaction: run it on a Connection, outside one."
+        if sql.isVacuum {
+            return "VACUUM cannot run inside a transaction. Use Store.compact(), or run it on a "
+                + "Connection, outside one."
         }
         let renames = zip(words, words.dropFirst()).contains { $0 == "rename" && $1 != "to" }
         if words.first == "alter", renames, sqlite3_libversion_number() < 3_025_000 {
