@@ -92,7 +92,7 @@ let package = Package(
         .executableTarget(
             name: "CofferTestPeer",
             dependencies: [
-                "Coffer", "CSQLCipher", "Workload",
+                "CFaultVFS", "Coffer", "CSQLCipher", "Workload",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
             ],

@@ -1,6 +1,7 @@
 #include "CFaultVFS.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -125,6 +126,7 @@ static verdict judge(fault_disk *disk, uint32_t kind) {
     result.action = disk->action;
     if (disk->code != 0) result.code = disk->code;
     if (disk->action == fault_power_off) disk->is_off = true;
+    if (disk->action == fault_kill) kill(getpid(), SIGKILL);
     return result;
 }
 

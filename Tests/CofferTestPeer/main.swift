@@ -215,9 +215,17 @@ case "rekey":
         return try rekey(connection)
     }
 case "compact":
-    report { try compact(isHeld: false) }
+    report { try compact() }
 case "compact-held":
-    report { try compact(isHeld: true) }
+    report { try compactHeld() }
+case "compact-stepwise":
+    report { try compactStepwise() }
+case "compact-struck":
+    report { try compactStruck() }
+case "vacuum-held":
+    report { try vacuumHeld() }
+case "sort-on-disk":
+    report { try sortOnDisk() }
 case "write-limited":
     report {
         let byteCount = Int(next()) ?? 0

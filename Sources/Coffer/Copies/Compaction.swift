@@ -19,7 +19,7 @@ struct Compaction {
 
     private static let schema = "coffer_compact"
     /// For each of the connections that copy.
-    private static let cacheByteCount = 4 << 20
+    private var cacheByteCount: Int { min(4 << 20, pool.configuration.maximumCacheByteCount) }
 
     /// Only for the holder of the write gate, while no checkpoint of the store runs.
     ///
@@ -74,11 +74,11 @@ struct Compaction {
     ) throws(StoreError) -> CopyCheck.Result {
         writer.finalizeStatements()
         // Pages that replace others pass through its cache once.
-        writer.fitCache(to: Self.cacheByteCount)
+        writer.fitCache(to: cacheByteCount)
         defer { pool.fitCache(of: writer) }
         let target = try writer.current()
         let copy = try UnfinishedCopy.make(
-            of: target, file, pool.configuration, cacheByteCount: Self.cacheByteCount)
+            of: target, file, pool.configuration, cacheByteCount: cacheByteCount)
         let source = try copy.open()
         defer { source.close() }
         let lock = try WriteLock(
@@ -103,7 +103,7 @@ struct Compaction {
     private func fill(
         _ copy: borrowing UnfinishedCopy, _ source: Handle
     ) throws(StoreError) -> CopyCheck.Result {
-        let connection = try pool.openForCopy(cacheByteCount: Self.cacheByteCount)
+        let connection = try pool.openForCopy(cacheByteCount: cacheByteCount)
         defer { connection.close() }
         let handle = try connection.current()
         try copy.attach(to: handle, as: Self.schema)

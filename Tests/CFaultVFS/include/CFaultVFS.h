@@ -41,6 +41,8 @@ typedef enum fault_action {
     fault_lie,
     /// The operation is the last one, and may be done, half done, or not: see fault_disk_restore.
     fault_power_off,
+    /// The process is killed before the operation.
+    fault_kill,
 } fault_action;
 
 typedef struct fault_disk fault_disk;

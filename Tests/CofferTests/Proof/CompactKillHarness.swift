@@ -3,96 +3,160 @@ import Workload
 
 @testable import Coffer
 
-/// Kills a process that compacts a store, at random moments, and checks what it left: every row,
-/// and a file that another compaction makes shorter.
+/// Kills a process that compacts a store, and checks what it left: every row, in the old pages or
+/// the new ones, and nothing that another compaction does not remove.
 struct CompactKillHarness {
     let journalMode: Configuration.JournalMode
+    /// For tests of tests: a store that cannot undo what it has written.
+    var lacksJournal = false
 
-    private static let rowCount = 1200
-    private static let rowByteCount = 3000
+    // MARK: At random moments
 
     func run(killCount: Int, seed: UInt64) throws -> Tally {
-        let folder = try TemporaryFolder()
-        let original = folder.path("original.db")
-        try make(original)
-        let whole = try duration(of: folder.copy(original, as: "store.db"))
+        let store = try SparseStore(journalMode, rowCount: 400, rowByteCount: 3000)
+        let whole = try duration(of: store.copy())
         var random = SeededGenerator(seed: seed)
         var tally = Tally()
         for number in 0..<killCount {
-            let path = try folder.copy(original, as: "store.db")
-            defer { removeStore(path) }
+            let folder = try store.copy()
             let pause = Double.random(in: 0..<1.05, using: &random) * whole
-            let isTold = try killed(path, after: .seconds(pause))
+            let isDone = try killed(folder, after: .seconds(pause))
             tally.add(
-                problems(path, isTold: isTold), "\(journalMode), kill \(number) of seed \(seed)")
+                store.problems(folder, isDone: isDone),
+                "\(journalMode), kill \(number) of seed \(seed)")
         }
         return tally
     }
 
-    private func make(_ path: String) throws {
-        let store = try Store(
-            path: path, key: .numbered(1), configuration: .testing(journalMode))
-        try store.write { tx in
-            try tx.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, v, w UNIQUE)")
-            for number in 0..<Self.rowCount {
-                let filler = [UInt8](repeating: 3, count: Self.rowByteCount)
-                try tx.execute("INSERT INTO t(v, w) VALUES (\(filler), \(number))")
-            }
-        }
-        try store.write { tx in try tx.execute("DELETE FROM t WHERE id % 3 <> 0") }
-        try store.close()
+    private func begin(_ folder: TemporaryFolder) throws -> Peer {
+        let peer = try Peer(["compact", journalMode.description, folder.path(), "1"])
+        guard peer.line() == "ready" else { throw WorkloadError("the peer is not ready") }
+        peer.goOn()
+        return peer
     }
 
     /// Seconds that a compaction takes which is not killed.
-    private func duration(of path: String) throws -> Double {
-        defer { removeStore(path) }
-        let peer = try Peer(["compact", journalMode.description, path, "1"])
-        guard peer.line() == "ready" else { throw WorkloadError("the peer is not ready") }
+    private func duration(of folder: TemporaryFolder) throws -> Double {
+        let peer = try begin(folder)
         let start = ContinuousClock.now
         guard peer.finish() == ["compacted"] else { throw WorkloadError("it was not compacted") }
         return (ContinuousClock.now - start) / .seconds(1)
     }
 
     /// - Returns: Whether the process said that it was done.
-    private func killed(_ path: String, after pause: Duration) throws -> Bool {
-        let peer = try Peer(["compact", journalMode.description, path, "1"])
-        guard peer.line() == "ready" else { throw WorkloadError("the peer is not ready") }
+    private func killed(_ folder: TemporaryFolder, after pause: Duration) throws -> Bool {
+        let peer = try begin(folder)
         let end = ContinuousClock.now + pause
         while ContinuousClock.now < end { usleep(200) }
         peer.kill()
-        var isTold = false
-        while let line = peer.line() { if line == "compacted" { isTold = true } }
-        return isTold
+        var isDone = false
+        while let line = peer.line() { if line == "compacted" { isDone = true } }
+        return isDone
     }
 
-    private func problems(_ path: String, isTold: Bool) -> [String] {
-        do {
-            let byteCount = try Damage.byteCount(path)
-            let store = try Store(
-                path: path, key: .numbered(1), mode: .mustExist,
-                configuration: .testing(journalMode))
-            defer { try? store.close() }
-            var problems = try contentProblems(store)
-            if isTold, byteCount > Self.rowCount * Self.rowByteCount / 2 {
-                problems.append("told of the end, and the file has \(byteCount) bytes")
+    // MARK: At each step
+
+    /// Kills at each report of progress. The last one comes after the commit, before the WAL is
+    /// moved into the file.
+    ///
+    /// - Parameter killCountMax: If there are more reports, equal parts of them are left out, but
+    ///   neither the first nor the last of a step.
+    func runAtSteps(killCountMax: Int) throws -> Tally {
+        // So large that pages are replaced in several steps.
+        let store = try SparseStore(journalMode, rowCount: 200, rowByteCount: 13_000)
+        let reports = try self.reports(of: store.copy())
+        let replaced = reports.count { $0.hasPrefix("replacingPages") }
+        let steps = Set(reports.compactMap { $0.split(separator: " ").first })
+        let isLast = reports.last?.split(separator: " ")
+        guard replaced >= 4, isLast?.count == 3, isLast?[1] == isLast?[2],
+            // A copy of so few rows is one statement, too short to report: operations of the disk
+            // are its steps.
+            steps.isSuperset(of: ["verifyingPages", "verifyingRows", "replacingPages"])
+        else { throw WorkloadError("\(reports)") }
+        var tally = Tally()
+        for number in chosen(reports, killCountMax) {
+            let folder = try store.copy()
+            let isLast = number == reports.count - 1
+            var problems = try kill(folder, at: number, reports)
+            let names = try store.names(in: folder)
+            if !names.contains(where: { $0.contains(".new-") }) {
+                problems.append("there is no unfinished file")
             }
-            try store.compact()
-            return problems + (try contentProblems(store))
-        } catch {
-            return ["\(error)"]
+            if isLast, journalMode == .wal, !names.contains("store.db-wal") {
+                problems.append("there is no WAL")
+            }
+            tally.add(
+                problems + store.problems(folder, isDone: isLast),
+                "\(journalMode), killed at \(reports[number])")
         }
+        return tally
     }
 
-    private func contentProblems(_ store: Store) throws -> [String] {
-        let row = try store.read { tx in
-            try tx.firstRow("SELECT count(*), sum(id), sum(length(v)), sum(w) FROM t")?.values
+    private func chosen(_ reports: [String], _ countMax: Int) -> [Int] {
+        func step(_ number: Int) -> Substring? { reports[number].split(separator: " ").first }
+        let ends = reports.indices.filter { number in
+            number == 0 || number == reports.count - 1 || step(number - 1) != step(number)
+                || step(number + 1) != step(number)
         }
-        let count = Self.rowCount / 3
-        let sum = 3 * count * (count + 1) / 2
-        let expected = [count, sum, count * Self.rowByteCount, sum - count]
-        let isWhole = row == expected.map { .integer(Int64($0)) }
-        let report = try store.verify()
-        return (isWhole ? [] : ["rows: \(String(describing: row))"])
-            + (report.isGood ? [] : ["verification: \(report.problems)"])
+        let others = reports.indices.filter { !ends.contains($0) }
+        let part = max(1, others.count / max(1, countMax - ends.count))
+        return (ends + others.indices.filter { $0 % part == 0 }.map { others[$0] }).sorted()
+    }
+
+    private func reports(of folder: TemporaryFolder) throws -> [String] {
+        let peer = try Peer(["compact-stepwise", journalMode.description, folder.path(), "1"])
+        var reports: [String] = []
+        while let line = peer.line(), line != "compacted" {
+            reports.append(line)
+            peer.goOn()
+        }
+        return reports
+    }
+
+    private func kill(
+        _ folder: TemporaryFolder, at number: Int, _ reports: [String]
+    ) throws -> [String] {
+        let peer = try Peer(["compact-stepwise", journalMode.description, folder.path(), "1"])
+        var found: [String?] = []
+        for _ in 0..<number {
+            found.append(peer.line())
+            peer.goOn()
+        }
+        found.append(peer.line())
+        peer.kill()
+        return found == Array(reports.prefix(number + 1)) ? [] : ["reports: \(found)"]
+    }
+
+    // MARK: At operations of the disk
+
+    /// Kills before operations of the disk that change a file: before all, if there are no more.
+    /// The seed chooses them from equal parts of the whole.
+    func runAtOperations(killCount: Int, seed: UInt64) throws -> Tally {
+        let store = try SparseStore(journalMode, rowCount: 100, rowByteCount: 3000)
+        func lines(_ folder: TemporaryFolder, _ skipCount: Int) throws -> [String] {
+            let mode = lacksJournal ? "off" : journalMode.description
+            return try Peer.run(
+                ["compact-struck", "\(skipCount)", mode, folder.path(), "1"])
+        }
+        let whole = try lines(store.copy(), -1)
+        guard whole.count == 2, let operationCount = Int(whole[0]), operationCount > 200 else {
+            throw WorkloadError("\(whole)")
+        }
+        var random = SeededGenerator(seed: seed)
+        var tally = Tally()
+        let count = min(killCount, operationCount)
+        for number in 0..<count {
+            let part = number * operationCount / count..<(number + 1) * operationCount / count
+            let skipCount = Int.random(in: part, using: &random)
+            let folder = try store.copy()
+            let said = try lines(folder, skipCount)
+            // The number of operations may differ by some.
+            let isDone = said.last == "compacted"
+            tally.add(
+                (said.isEmpty || isDone ? [] : ["said \(said)"])
+                    + store.problems(folder, isDone: isDone),
+                "\(journalMode), killed before operation \(skipCount) of \(operationCount)")
+        }
+        return tally
     }
 }

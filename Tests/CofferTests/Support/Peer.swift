@@ -34,6 +34,9 @@ final class Peer: @unchecked Sendable {
         deadline.cancel()
     }
 
+    /// The number of the process, while it lives.
+    var processID: Int32 { process.processIdentifier }
+
     static func run(_ arguments: [String], under wrapper: [String] = []) throws -> [String] {
         try Peer(arguments, under: wrapper).finish()
     }
