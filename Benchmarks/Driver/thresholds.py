@@ -7,8 +7,6 @@ from systems import COUNTED, HOME, OWN, say
 
 FILE = HOME / "thresholds.json"
 TOLERANCE = 0.05
-# Millions of instructions, where the others are ratios.
-TOOL = "tool"
 
 
 def ratios(figures):
@@ -31,7 +29,7 @@ def record(all_figures):
         engine.clear()
         for workload, system, ratio in ratios(figures):
             engine.setdefault(system, {})[workload] = round(ratio, 3)
-        engine[TOOL] = tool.count(figures.engine)
+        engine.update(tool.count(figures.engine))
     FILE.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n")
     say(f"wrote {FILE.relative_to(HOME.parent)}")
 
@@ -58,8 +56,8 @@ def check(all_figures):
                 verdict = "as recorded"
             limit = f"{threshold:.3f}" if threshold else "-"
             print(f"{version:8} {workload:8} {system:18} {ratio:8.3f} threshold {limit:>8}  {verdict}")
-        failures += tool.check(figures.engine, tool.count(figures.engine), known[version].get(TOOL, {}))
-        systems = [system for system in known[version] if system != TOOL]
+        failures += tool.check(figures.engine, tool.count(figures.engine), known[version])
+        systems = [system for system in known[version] if system not in tool.UNITS]
         recorded = {(system, workload) for system in systems for workload in known[version][system]}
         for system, workload in sorted(recorded - counted):
             failures += 1
