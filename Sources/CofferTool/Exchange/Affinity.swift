@@ -48,11 +48,11 @@ enum Affinity {
     ///
     /// - Parameter isStrict: Whether a real must stay a real. Otherwise it may become the equal
     ///   integer, as 5.0 becomes 5 in a column of integers.
-    func keeps(_ value: Value, isStrict: Bool) -> Bool {
+    func keeps(_ value: BorrowedValue, isStrict: Bool) -> Bool {
         switch (self, value) {
         case (_, .null), (_, .blob), (.blob, _), (.text, .text): true
         case (.text, _): false
-        case (_, .text(var text)): text.withUTF8 { !CanonicalNumber.looksNumeric($0) }
+        case (_, .text(let text)): !CanonicalNumber.looksNumeric(text)
         case (.real, .integer(let integer)): Double(exactly: integer) != nil
         case (.real, .real), (_, .integer): true
         // The engine stores a real with an integral value as an integer.

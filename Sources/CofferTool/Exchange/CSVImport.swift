@@ -32,8 +32,8 @@ struct CSVImport {
         var first = try firstRecords(&records)
         let table = try target(names, first)
         let columns = try columns(of: names, table)
-        try requireBindable(columns.count)
-        let insertion = try table.insertion(columns.map(\.name), in: run.connection)
+        let insertion = try RowInsertion(
+            into: table, columns, FieldsBeyondArguments(), in: run.connection)
         var writer = Writer(
             columns: columns, insertion: insertion, rows: try StoredRows(of: table, run))
         for record in first { try insert(record, &line, table, &writer) }
@@ -60,19 +60,10 @@ struct CSVImport {
         return first
     }
 
-    /// - Throws: `RecordProblem` for more columns than one statement of this engine can fill.
-    private func requireBindable(_ count: Int) throws {
-        let maximum = try run.connection.limit(.parameterNumber)
-        guard count > maximum else { return }
-        throw RecordProblem(
-            line: 1, message: "\(count) columns, but this engine fills at most \(maximum) at once",
-            hint: "SQLCipher 4 fills more. Otherwise split the file into two tables.")
-    }
-
     /// What all records share.
     private struct Writer {
         let columns: [ImportTable.Column]
-        let insertion: Statement
+        let insertion: RowInsertion
         var rows: StoredRows
         /// The first of the blank lines that may end the file.
         var blankLine: Int?
@@ -95,9 +86,9 @@ struct CSVImport {
         }
         for (index, column) in writer.columns.enumerated() {
             let value = try value(record[index], index, column, line, table)
-            try writer.insertion.bind(borrowing: value, at: index)
+            try writer.insertion.bind(value, at: index)
         }
-        try writer.rows.insert(writer.insertion)
+        try writer.rows.insert(writer.insertion.statement)
     }
 
     private func value(

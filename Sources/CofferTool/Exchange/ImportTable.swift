@@ -57,22 +57,6 @@ struct ImportTable {
     func position(_ name: String) -> Int? {
         positions[ColumnKey(name)]
     }
-
-    /// A statement that inserts into these columns.
-    func insertion(_ names: [String], in connection: Connection) throws -> Statement {
-        var sql: SQL = "INSERT INTO \(identifier: name)"
-        if names.isEmpty {
-            sql.append(SQL(text: " DEFAULT VALUES"))
-        } else {
-            for (index, column) in names.enumerated() {
-                sql.append(SQL(text: index == 0 ? "(" : ", "))
-                sql.append("\(identifier: column)")
-            }
-            let places = names.map { _ in "?" }.joined(separator: ", ")
-            sql.append(SQL(text: ") VALUES (\(places))"))
-        }
-        return try connection.prepare(sql.text)
-    }
 }
 
 /// A name as SQLite compares it: byte by byte, except for the case of ASCII letters. A `String`

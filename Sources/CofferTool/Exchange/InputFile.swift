@@ -57,22 +57,29 @@ final class InputFile {
     ///
     /// - Throws: `CancellationError`, even while no bytes arrive.
     func read(_ maximumCount: Int, into bytes: inout [UInt8]) throws -> Bool {
-        var filled = 0
         // Not in place, because growing an array by that many zeros is slow in a debug build.
         let chunk = try [UInt8](unsafeUninitializedCapacity: maximumCount) { buffer, initialized in
-            while filled < maximumCount {
-                try waitForBytes()
-                let room = UnsafeMutableRawBufferPointer(
-                    UnsafeMutableBufferPointer(rebasing: buffer[filled...]))
-                let count = try read(into: room)
-                if count == 0 { break }
-                filled += count
-            }
-            initialized = filled
+            initialized = try fill(UnsafeMutableRawBufferPointer(buffer))
         }
         bytes += chunk
+        return !chunk.isEmpty
+    }
+
+    /// Fills the memory with the next bytes. There are fewer only at the end.
+    ///
+    /// - Returns: The number of bytes.
+    /// - Throws: `CancellationError`, even while no bytes arrive.
+    func fill(_ room: UnsafeMutableRawBufferPointer) throws -> Int {
+        var filled = 0
+        while filled < room.count {
+            try waitForBytes()
+            let rest = UnsafeMutableRawBufferPointer(rebasing: room[filled...])
+            let count = try read(into: rest)
+            if count == 0 { break }
+            filled += count
+        }
         readCount += filled
-        return filled > 0
+        return filled
     }
 
     private func read(into room: UnsafeMutableRawBufferPointer) throws -> Int {

@@ -2,9 +2,6 @@ import Coffer
 
 /// Fills a table from JSON lines.
 struct JSONImport {
-    /// The longest line, which is about the engine's own limit for a value.
-    private static let maximumLineByteCount = 1 << 30
-
     let run: ImportRun
     let table: String
 
@@ -18,58 +15,106 @@ struct JSONImport {
         }
     }
 
+    /// What all records share.
+    private struct Writer {
+        let table: ImportTable
+        var rows: StoredRows
+        let fields = FieldsBeyondArguments()
+        var insertions: [[Int]: RowInsertion] = [:]
+        /// The keys of the last record, and the insertion for them.
+        var last: (keys: [String], insertion: RowInsertion)?
+    }
+
     private func insert(_ line: inout Int) throws -> ImportResult {
-        var target = try ImportTable.existing(table, in: run.connection)
-        var insertions: [[Int]: Statement] = [:]
-        var lines = Lines(input: run.input)
-        var rows: StoredRows?
+        let lines = JSONLines(run.input)
+        var target: Writer?
         while let bytes = try lines.next() {
             line += 1
+            // A blank line is not data, and jq(1) passes over it too.
+            if bytes.allSatisfy(JSONRecord.isSpace) { continue }
             let members = try members(of: bytes, line)
-            let table = try target ?? make(members)
-            target = table
-            let positions = try positions(of: members, table, line)
-            let insertion =
-                try insertions[positions]
-                ?? table.insertion(
-                    positions.map { table.columns[$0].name }, in: run.connection)
-            insertions[positions] = insertion
-            try insertion.bind(members.map(\.value))
-            if rows == nil { rows = try StoredRows(of: table, run) }
-            try rows?.insert(insertion)
+            var writer = try target ?? makeWriter(members, line)
+            target = nil
+            try insert(members, line, &writer)
+            target = writer
         }
         guard let target else {
             throw RecordProblem(line: 1, message: "there is no object to take the columns from")
         }
         return ImportResult(
-            path: ReportedPath(run.path), table: target.name, isTableMade: target.isMade,
-            columns: target.columns.map(\.name), rowCount: try rows?.finish() ?? 0)
+            path: ReportedPath(run.path), table: target.table.name,
+            isTableMade: target.table.isMade, columns: target.table.columns.map(\.name),
+            rowCount: try target.rows.finish())
+    }
+
+    private func makeWriter(_ members: [JSONRecord.Member], _ line: Int) throws -> Writer {
+        let table =
+            try ImportTable.existing(table, in: run.connection) ?? make(members, line)
+        return Writer(table: table, rows: try StoredRows(of: table, run))
+    }
+
+    private func insert(
+        _ members: [JSONRecord.Member], _ line: Int, _ writer: inout Writer
+    ) throws {
+        let insertion = try insertion(for: members, line, &writer)
+        for (index, member) in members.enumerated() {
+            let column = insertion.columns[index]
+            guard column.affinity.keeps(member.value, isStrict: writer.table.isMade) else {
+                throw Self.change(of: member.value, by: column, line)
+            }
+            try insertion.bind(member.value, at: index)
+        }
+        try writer.rows.insert(insertion.statement)
+    }
+
+    /// The insertion for these keys, most often that of the record before.
+    private func insertion(
+        for members: [JSONRecord.Member], _ line: Int, _ writer: inout Writer
+    ) throws -> RowInsertion {
+        if let last = writer.last, Self.hasKeys(members, last.keys) { return last.insertion }
+        let positions = try positions(of: members, writer.table, line)
+        let insertion =
+            try writer.insertions[positions]
+            ?? RowInsertion(
+                into: writer.table, positions.map { writer.table.columns[$0] }, writer.fields,
+                in: run.connection)
+        writer.insertions[positions] = insertion
+        writer.last = (members.map(\.key), insertion)
+        return insertion
     }
 
     private func members(
-        of bytes: [UInt8], _ line: Int
-    ) throws -> [(key: String, value: Value)] {
-        do {
-            return try bytes.withUnsafeBufferPointer { bytes throws(JSONProblem) in
-                try JSONRecord.members(of: bytes)
-            }
+        of bytes: UnsafeMutableBufferPointer<UInt8>, _ line: Int
+    ) throws -> [JSONRecord.Member] {
+        do throws(JSONProblem) {
+            return try JSONRecord.members(of: bytes)
         } catch {
             throw RecordProblem(line: line, message: error.message, hint: error.hint)
         }
     }
 
-    private func make(_ members: [(key: String, value: Value)]) throws -> ImportTable {
+    private func make(_ members: [JSONRecord.Member], _ line: Int) throws -> ImportTable {
         guard !members.isEmpty else {
-            throw RecordProblem(line: 1, message: "the first object has no keys to make columns of")
+            throw RecordProblem(
+                line: line, message: "the first object has no keys to make columns of")
         }
         // A column without a type stores every value unchanged.
-        let types = members.map { $0.value == .null ? "" : $0.value.storageClass.description }
+        let types = members.map { member in
+            member.value.storageClass == .null ? "" : member.value.storageClass.description
+        }
         return try ImportTable.make(table, members.map(\.key), types: types, in: run.connection)
     }
 
-    /// The positions of an object's columns, each of which stores its value unchanged.
+    /// Whether the record has these keys, in this order. Strings are equal whose accents are
+    /// composed in another way, but columns are not.
+    private static func hasKeys(_ members: [JSONRecord.Member], _ keys: [String]) -> Bool {
+        members.count == keys.count
+            && zip(members, keys).allSatisfy { $0.key.utf8.elementsEqual($1.utf8) }
+    }
+
+    /// The positions of an object's columns.
     private func positions(
-        of members: [(key: String, value: Value)], _ table: ImportTable, _ line: Int
+        of members: [JSONRecord.Member], _ table: ImportTable, _ line: Int
     ) throws -> [Int] {
         var seen: Set<Int> = []
         return try members.map { member in
@@ -82,52 +127,18 @@ struct JSONImport {
                 throw RecordProblem(
                     line: line, message: "the column \(member.key) appears twice")
             }
-            let column = table.columns[position]
-            guard column.affinity.keeps(member.value, isStrict: table.isMade) else {
-                throw RecordProblem(
-                    line: line,
-                    message: "column \(column.name) would change a value of the class "
-                        + member.value.storageClass.description,
-                    hint: "Create the table beforehand with a column that has no type: it keeps "
-                        + "every value as it is.")
-            }
             return position
         }
     }
 
-    /// The lines of a file, without their LF. A CR before it remains: `JSONRecord` skips it as
-    /// space.
-    private struct Lines {
-        let input: InputFile
-        var bytes: [UInt8] = []
-        var start = 0
-        var isAtEnd = false
-        var isAtStart = true
-
-        mutating func next() throws -> [UInt8]? {
-            var searched = start
-            while true {
-                if let end = bytes[searched...].firstIndex(of: 0x0a) {
-                    defer { start = end + 1 }
-                    return Array(bytes[start..<end])
-                }
-                if isAtEnd {
-                    guard start < bytes.count else { return nil }
-                    defer { start = bytes.count }
-                    return Array(bytes[start...])
-                }
-                bytes.removeFirst(start)
-                start = 0
-                searched = bytes.count
-                guard bytes.count <= JSONImport.maximumLineByteCount else {
-                    throw ToolError(.badInput, "\(input.name) has a line of more than 1 GiB")
-                }
-                isAtEnd = try !input.read(max(1 << 20, bytes.count), into: &bytes)
-                // Some editors put this mark before UTF-8.
-                if isAtStart, bytes.starts(with: [0xef, 0xbb, 0xbf]) { start = 3 }
-                searched = max(searched, start)
-                isAtStart = false
-            }
-        }
+    private static func change(
+        of value: BorrowedValue, by column: ImportTable.Column, _ line: Int
+    ) -> RecordProblem {
+        RecordProblem(
+            line: line,
+            message: "column \(column.name) would change a value of the class "
+                + value.storageClass.description,
+            hint: "Create the table beforehand with a column that has no type: it keeps every "
+                + "value as it is.")
     }
 }

@@ -11,36 +11,36 @@ struct JSONProblem: Error {
 /// A separate scanner, because Foundation's loses facts that an import needs: the order of the
 /// keys, duplicate keys, and (in `JSONSerialization`) the difference between 1 and 1.0.
 struct JSONRecord {
-    private let bytes: UnsafeBufferPointer<UInt8>
+    typealias Member = (key: String, value: BorrowedValue)
+    private typealias Text = UnsafeMutableBufferPointer<UInt8>
+
+    private let bytes: Text
     private var index = 0
 
-    /// Parses the bytes and returns the members of their object.
+    /// Parses the bytes and returns the members of their object. A key may appear several times.
     ///
+    /// - Parameter bytes: Escapes are replaced in place, where the texts and blobs then are.
     /// - Throws: `JSONProblem`, which repeats keys but not values.
     static func members(
-        of bytes: UnsafeBufferPointer<UInt8>
-    ) throws(JSONProblem) -> [(key: String, value: Value)] {
+        of bytes: UnsafeMutableBufferPointer<UInt8>
+    ) throws(JSONProblem) -> [Member] {
         var record = JSONRecord(bytes: bytes)
         return try record.object()
     }
 
-    private init(bytes: UnsafeBufferPointer<UInt8>) {
+    private init(bytes: Text) {
         self.bytes = bytes
     }
 
-    private mutating func object() throws(JSONProblem) -> [(key: String, value: Value)] {
-        var members: [(key: String, value: Value)] = []
-        var keys: Set<String> = []
+    private mutating func object() throws(JSONProblem) -> [Member] {
+        var members: [Member] = []
         skipSpace()
         guard take(0x7b) else { throw problem("an object is expected on each line") }
         skipSpace()
         if !take(0x7d) {
             repeat {
                 skipSpace()
-                let key = try string()
-                guard keys.insert(key).inserted else {
-                    throw problem("the key \(key) appears twice")
-                }
+                let key = String(decoding: try string(), as: UTF8.self)
                 skipSpace()
                 guard take(0x3a) else { throw problem("a colon is missing after the key \(key)") }
                 skipSpace()
@@ -54,10 +54,10 @@ struct JSONRecord {
         return members
     }
 
-    private mutating func value(of key: String) throws(JSONProblem) -> Value {
+    private mutating func value(of key: String) throws(JSONProblem) -> BorrowedValue {
         guard index < bytes.count else { throw problem("the line ends too early") }
         switch bytes[index] {
-        case 0x22: return .text(try string())
+        case 0x22: return .text(UnsafeBufferPointer(try string()))
         case 0x7b: return try special(of: key)
         case 0x5b: throw problem("the value of \(key) is an array, which no column holds")
         case 0x2d, 0x30...0x39: return try number(of: key)
@@ -70,13 +70,13 @@ struct JSONRecord {
         }
     }
 
-    private mutating func special(of key: String) throws(JSONProblem) -> Value {
+    private mutating func special(of key: String) throws(JSONProblem) -> BorrowedValue {
         let unusable = problem(
             "the value of \(key) is an object other than {\"$base64\":…} and {\"$real\":…}")
         index += 1
         skipSpace()
         guard index < bytes.count, bytes[index] == 0x22 else { throw unusable }
-        let member = try string()
+        let member = String(decoding: try string(), as: UTF8.self)
         skipSpace()
         guard take(0x3a) else { throw unusable }
         skipSpace()
@@ -91,7 +91,7 @@ struct JSONRecord {
 
     // MARK: Numbers
 
-    private mutating func number(of key: String) throws(JSONProblem) -> Value {
+    private mutating func number(of key: String) throws(JSONProblem) -> BorrowedValue {
         let start = index
         _ = take(0x2d)
         let digitCount = skipDigits(from: index)
@@ -133,40 +133,51 @@ struct JSONRecord {
 
     // MARK: Text
 
-    private mutating func string() throws(JSONProblem) -> String {
+    /// Reads a text and replaces its escapes, which are longer than their characters.
+    private mutating func string() throws(JSONProblem) -> Text {
         guard take(0x22) else { throw problem("a key or text in quotes is expected") }
-        var text: [UInt8] = []
+        let start = index
+        var end = index
         while index < bytes.count {
             let byte = bytes[index]
             index += 1
             switch byte {
             case 0x22:
-                guard let string = String(validating: text, as: UTF8.self) else {
+                let text = Text(rebasing: bytes[start..<end])
+                guard UTF8Check.isValid(UnsafeBufferPointer(text)) else {
                     throw problem("a text is not UTF-8")
                 }
-                return string
-            case 0x5c: try escape(into: &text)
+                return text
+            case 0x5c: try replaceEscape(at: &end)
             case ..<0x20: throw problem("a text holds a control character that is not escaped")
-            default: text.append(byte)
+            default:
+                bytes[end] = byte
+                end += 1
             }
         }
         throw problem("a text does not end")
     }
 
-    private mutating func escape(into text: inout [UInt8]) throws(JSONProblem) {
+    private mutating func replaceEscape(at end: inout Int) throws(JSONProblem) {
         guard index < bytes.count else { throw problem("a text does not end") }
         let byte = bytes[index]
         index += 1
         switch byte {
-        case 0x22, 0x5c, 0x2f: text.append(byte)
-        case 0x62: text.append(0x08)
-        case 0x66: text.append(0x0c)
-        case 0x6e: text.append(0x0a)
-        case 0x72: text.append(0x0d)
-        case 0x74: text.append(0x09)
-        case 0x75: try text.append(contentsOf: scalar())
+        case 0x22, 0x5c, 0x2f: bytes[end] = byte
+        case 0x62: bytes[end] = 0x08
+        case 0x66: bytes[end] = 0x0c
+        case 0x6e: bytes[end] = 0x0a
+        case 0x72: bytes[end] = 0x0d
+        case 0x74: bytes[end] = 0x09
+        case 0x75:
+            for byte in try scalar() {
+                bytes[end] = byte
+                end += 1
+            }
+            return
         default: throw problem("a text holds an unknown escape")
         }
+        end += 1
     }
 
     /// The scalar of `\uXXXX`, or of two of them that form a surrogate pair.
@@ -198,8 +209,12 @@ struct JSONRecord {
 
     // MARK: Bytes
 
+    static func isSpace(_ byte: UInt8) -> Bool {
+        byte == 0x20 || byte == 0x09 || byte == 0x0d || byte == 0x0a
+    }
+
     private mutating func skipSpace() {
-        while index < bytes.count, [0x20, 0x09, 0x0d, 0x0a].contains(bytes[index]) { index += 1 }
+        while index < bytes.count, Self.isSpace(bytes[index]) { index += 1 }
     }
 
     private mutating func take(_ byte: UInt8) -> Bool {

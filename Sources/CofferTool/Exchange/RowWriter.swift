@@ -9,7 +9,8 @@ enum RowFormat: String, ExpressibleByArgument, CaseIterable {
 /// Writes rows one after another, without keeping them.
 protocol RowWriter {
     mutating func begin(_ columns: [String], _ output: inout StandardOutput) throws
-    mutating func write(_ row: [Value], _ output: inout StandardOutput) throws
+    /// Writes the current row of the statement.
+    mutating func writeRow(of statement: Statement, _ output: inout StandardOutput) throws
     mutating func end(_ output: inout StandardOutput) throws
 }
 
@@ -40,25 +41,25 @@ enum ColumnLabels {
 
 /// One JSON object per line, keys in the order of the columns.
 struct JSONLinesWriter: RowWriter {
-    private var keys: [[UInt8]] = []
+    /// What is written before each value: `{"a":`, then `,"b":`.
+    private var starts: [[UInt8]] = []
 
     mutating func begin(_ columns: [String], _ output: inout StandardOutput) {
-        keys = ColumnLabels.unique(columns).map { name in
-            var bytes: [UInt8] = []
+        starts = ColumnLabels.unique(columns).enumerated().map { index, name in
+            var bytes: [UInt8] = [index == 0 ? 0x7b : 0x2c]
             JSONValue.append(name, to: &bytes)
             return bytes + [0x3a]
         }
     }
 
-    func write(_ row: [Value], _ output: inout StandardOutput) throws {
-        var line: [UInt8] = [0x7b]
-        for (index, value) in row.enumerated() {
-            if index > 0 { line.append(0x2c) }
-            line += keys[index]
-            JSONValue.append(value, to: &line)
+    func writeRow(of statement: Statement, _ output: inout StandardOutput) throws {
+        for (index, start) in starts.enumerated() {
+            output.buffer.append(contentsOf: start)
+            try statement.withValue(at: index) { try JSONValue.write($0, &output) }
         }
-        line += [0x7d, 0x0a]
-        try output.write(line)
+        output.buffer.append(0x7d)
+        output.buffer.append(0x0a)
+        try output.endRow()
     }
 
     func end(_ output: inout StandardOutput) {}
@@ -66,53 +67,75 @@ struct JSONLinesWriter: RowWriter {
 
 /// Comma-separated values in the form of RFC 4180, with a header and with LF after each record.
 struct CSVWriter: RowWriter {
-    let null: String
+    private let null: [UInt8]
     private var columns: [String] = []
     private var isAmbiguous = false
 
     init(null: String) {
-        self.null = null
+        self.null = Array(null.utf8)
     }
 
     mutating func begin(_ columns: [String], _ output: inout StandardOutput) throws {
         self.columns = ColumnLabels.unique(columns)
-        try write(self.columns.map { Self.field($0, isOnly: columns.count == 1) }, &output)
-    }
-
-    mutating func write(_ row: [Value], _ output: inout StandardOutput) throws {
-        var fields: [String] = []
-        fields.reserveCapacity(row.count)
-        for (index, value) in row.enumerated() {
-            fields.append(Self.field(try text(value, index), isOnly: row.count == 1))
+        for (index, column) in self.columns.enumerated() {
+            if index > 0 { output.buffer.append(0x2c) }
+            var name = column
+            try name.withUTF8 { try write($0, &output) }
         }
-        try write(fields, &output)
+        output.buffer.append(0x0a)
+        try output.endRow()
     }
 
-    private func write(_ fields: [String], _ output: inout StandardOutput) throws {
-        try output.writeLine(fields.joined(separator: ","))
+    mutating func writeRow(of statement: Statement, _ output: inout StandardOutput) throws {
+        for index in columns.indices {
+            if index > 0 { output.buffer.append(0x2c) }
+            try statement.withValue(at: index) { try write($0, index, &output) }
+        }
+        output.buffer.append(0x0a)
+        try output.endRow()
     }
 
-    private mutating func text(_ value: Value, _ index: Int) throws -> String {
+    private mutating func write(
+        _ value: BorrowedValue, _ index: Int, _ output: inout StandardOutput
+    ) throws {
         switch value {
-        case .null: return null
-        case .integer(let integer): return try apartFromNull(String(integer), "number", index)
+        case .null: try null.withUnsafeBufferPointer { try write($0, &output) }
+        case .integer(let integer):
+            let start = output.buffer.count
+            output.buffer.append(decimal: integer)
+            try requireApartFromNull(numberFrom: start, output, index)
         case .real(let real) where real.isFinite:
-            return try apartFromNull(real.description, "number", index)
+            let start = output.buffer.count
+            output.buffer.append(shortest: real)
+            try requireApartFromNull(numberFrom: start, output, index)
         case .real: throw unsayable("an infinite number", index)
         case .blob:
             throw unsayable("a blob", index, ", or encode blobs yourself, as with hex(…) or base64")
         case .text(let text):
-            if text.isEmpty, null.isEmpty { isAmbiguous = true }
-            return text.isEmpty ? text : try apartFromNull(text, "text", index)
+            if !text.isEmpty {
+                if text.count == null.count, text.elementsEqual(null) {
+                    throw likeNull("text", index)
+                }
+            } else if null.isEmpty {
+                isAmbiguous = true
+            }
+            try write(text, &output)
         }
     }
 
-    /// - Throws: `ToolError` `.failure` if a reader would take the field for NULL.
-    private func apartFromNull(
-        _ field: String, _ what: String, _ index: Int
-    ) throws -> String {
-        guard field == null, field.utf8.elementsEqual(null.utf8) else { return field }
-        throw ToolError(
+    /// - Parameter start: Where the number begins that the buffer ends with.
+    /// - Throws: `ToolError` `.failure` if a reader would take the number for NULL.
+    private func requireApartFromNull(
+        numberFrom start: Int, _ output: StandardOutput, _ index: Int
+    ) throws {
+        guard output.buffer.count - start == null.count,
+            output.buffer[start...].elementsEqual(null)
+        else { return }
+        throw likeNull("number", index)
+    }
+
+    private func likeNull(_ what: String, _ index: Int) -> ToolError {
+        ToolError(
             .failure, "column \(columns[index]) holds the \(what) that stands for NULL",
             hint: "Choose another --null.")
     }
@@ -123,19 +146,28 @@ struct CSVWriter: RowWriter {
             hint: "Use jsonl or sql\(more).")
     }
 
-    /// Quotes text that a reader could misinterpret. In a single column it also quotes the empty
-    /// text, because its line would be blank.
-    private static func field(_ text: String, isOnly: Bool) -> String {
-        let bytes = text.utf8
-        let isPlain = bytes.allSatisfy { $0 != 0x2c && $0 != 0x22 && $0 != 0x0a && $0 != 0x0d }
-        let hasEdge = [bytes.first ?? 0, bytes.last ?? 0].contains { $0 == 0x20 || $0 == 0x09 }
-        if isPlain, !hasEdge, bytes.first != 0xef, !(isOnly && text.isEmpty) { return text }
-        var quoted = "\""
-        for scalar in text.unicodeScalars {
-            if scalar == "\"" { quoted += "\"" }
-            quoted.unicodeScalars.append(scalar)
+    private func write(
+        _ field: UnsafeBufferPointer<UInt8>, _ output: inout StandardOutput
+    ) throws {
+        guard needsQuotes(field) else {
+            return try output.write(text: field) { $1.append(contentsOf: $0) }
         }
-        return quoted + "\""
+        output.buffer.append(0x22)
+        try output.write(text: field) { $1.append(doubling: 0x22, in: $0) }
+        output.buffer.append(0x22)
+    }
+
+    /// LF, CR, the quote and the comma, by their numbers.
+    private static let specialBytes: UInt64 = 1 << 0x0a | 1 << 0x0d | 1 << 0x22 | 1 << 0x2c
+
+    /// Whether a reader could misinterpret the text without quotes. In a single column that
+    /// includes the empty text, because its line would be blank.
+    private func needsQuotes(_ field: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let first = field.first, let last = field.last else { return columns.count == 1 }
+        // The byte 0xef may begin a byte order mark.
+        if first == 0x20 || first == 0x09 || first == 0xef { return true }
+        if last == 0x20 || last == 0x09 { return true }
+        return field.contains { $0 < 64 && Self.specialBytes &>> UInt64($0) & 1 != 0 }
     }
 
     func end(_ output: inout StandardOutput) {

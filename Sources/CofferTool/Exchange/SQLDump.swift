@@ -11,6 +11,7 @@ struct SQLDump {
     let reporter: ProgressReporter
     private var rowCountTotal = 0
     private var rowCount = 0
+    private var progress = ExportProgress()
 
     init(_ connection: Connection, tables: [String], reporter: ProgressReporter) {
         self.connection = connection
@@ -111,16 +112,15 @@ struct SQLDump {
         // The SELECT omits generated columns, so the INSERT needs the list.
         let start = Array("INSERT INTO \(name)(\(list)) VALUES(".utf8)
         while try statement.step() {
-            var line = start
+            output.buffer.append(contentsOf: start)
             for index in names.indices {
-                if index > 0 { line.append(0x2c) }
-                try literal.append(try statement.value(at: index), to: &line)
+                if index > 0 { output.buffer.append(0x2c) }
+                try statement.withValue(at: index) { try literal.write($0, &output) }
             }
-            line += Array(");\n".utf8)
-            try output.write(line)
+            try output.write(");\n".utf8)
             rowCount += 1
             try Task.checkCancellation()
-            if rowCount.isMultiple(of: 1024) { reporter.update(rowCount, of: rowCountTotal) }
+            if progress.isDue(rowCount, output) { reporter.update(rowCount, of: rowCountTotal) }
         }
     }
 
@@ -151,17 +151,19 @@ struct SQLDump {
     ) throws {
         guard try ImportTable.existing("sqlite_sequence", in: connection) != nil else { return }
         let literal = try SQLLiteral(connection)
-        for row in try connection.rows("SELECT name, seq FROM sqlite_sequence ORDER BY rowid") {
-            let name: String = try row.get(0)
+        let sequences = try connection.prepare(
+            "SELECT name, seq FROM sqlite_sequence ORDER BY rowid")
+        while try sequences.step() {
+            let name = try sequences.value(at: 0, as: String.self)
             guard tables.contains(where: { $0.name == name }) else { continue }
-            var line = Array("DELETE FROM sqlite_sequence WHERE name=".utf8)
-            try literal.append(row.values[0], to: &line)
-            line += Array(";\nINSERT INTO sqlite_sequence(name,seq) VALUES(".utf8)
-            try literal.append(row.values[0], to: &line)
-            line.append(0x2c)
-            try literal.append(row.values[1], to: &line)
-            line += Array(");\n".utf8)
-            try output.write(line)
+            output.buffer.append(contentsOf: "DELETE FROM sqlite_sequence WHERE name=".utf8)
+            try sequences.withValue(at: 0) { try literal.write($0, &output) }
+            output.buffer.append(
+                contentsOf: ";\nINSERT INTO sqlite_sequence(name,seq) VALUES(".utf8)
+            try sequences.withValue(at: 0) { try literal.write($0, &output) }
+            output.buffer.append(0x2c)
+            try sequences.withValue(at: 1) { try literal.write($0, &output) }
+            try output.write(");\n".utf8)
         }
     }
 }

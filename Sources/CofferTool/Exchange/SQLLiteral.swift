@@ -11,45 +11,41 @@ struct SQLLiteral {
         cast = try connection.prepare("SELECT CAST(? AS REAL)")
     }
 
-    func append(_ value: Value, to bytes: inout [UInt8]) throws {
+    /// Writes a value without a copy of a long text or blob.
+    func write(_ value: BorrowedValue, _ output: inout StandardOutput) throws {
         switch value {
-        case .null: bytes.append(contentsOf: "NULL".utf8)
+        case .null: output.buffer.append(contentsOf: "NULL".utf8)
         case .integer(.min):
             // The parser reads the digits without their sign, and that number is one too large.
-            bytes.append(contentsOf: "(-9223372036854775807-1)".utf8)
-        case .integer(let integer): bytes.append(contentsOf: String(integer).utf8)
-        case .real(let real): bytes.append(contentsOf: try text(of: real).utf8)
-        case .text(let text): Self.append(text, to: &bytes)
-        case .blob(let data): Self.append(hex: data, to: &bytes)
+            output.buffer.append(contentsOf: "(-9223372036854775807-1)".utf8)
+        case .integer(let integer): output.buffer.append(decimal: integer)
+        case .real(let real): output.buffer.append(contentsOf: try text(of: real).utf8)
+        case .text(let text): try Self.write(text, &output)
+        case .blob(let blob): try Self.write(hex: blob, &output)
         }
     }
 
     /// Casts text with a NUL or CR from a blob: a NUL would end the text of a statement, and the
     /// shells drop a CR at the end of a line.
-    private static func append(_ text: String, to bytes: inout [UInt8]) {
-        let utf8 = text.utf8
-        guard !utf8.contains(0), !utf8.contains(0x0d) else {
-            bytes.append(contentsOf: "CAST(".utf8)
-            append(hex: utf8, to: &bytes)
-            return bytes.append(contentsOf: " AS TEXT)".utf8)
+    private static func write(
+        _ text: UnsafeBufferPointer<UInt8>, _ output: inout StandardOutput
+    ) throws {
+        guard !text.contains(where: { $0 == 0 || $0 == 0x0d }) else {
+            output.buffer.append(contentsOf: "CAST(".utf8)
+            try write(hex: UnsafeRawBufferPointer(text), &output)
+            return output.buffer.append(contentsOf: " AS TEXT)".utf8)
         }
-        bytes.append(0x27)
-        for byte in utf8 {
-            if byte == 0x27 { bytes.append(byte) }
-            bytes.append(byte)
-        }
-        bytes.append(0x27)
+        output.buffer.append(0x27)
+        try output.write(text: text) { $1.append(doubling: 0x27, in: $0) }
+        output.buffer.append(0x27)
     }
 
-    private static let digits = Array("0123456789abcdef".utf8)
-
-    private static func append(hex data: some Sequence<UInt8>, to bytes: inout [UInt8]) {
-        bytes.append(contentsOf: "X'".utf8)
-        for byte in data {
-            bytes.append(digits[Int(byte >> 4)])
-            bytes.append(digits[Int(byte & 15)])
-        }
-        bytes.append(0x27)
+    private static func write(
+        hex bytes: UnsafeRawBufferPointer, _ output: inout StandardOutput
+    ) throws {
+        output.buffer.append(contentsOf: "X'".utf8)
+        try output.write(blob: bytes) { $1.append(hex: $0) }
+        output.buffer.append(0x27)
     }
 
     // MARK: Reals

@@ -135,9 +135,7 @@ struct SQLRun {
         var writer = format.writer(null: null)
         let columns = statement.columnNames
         if !columns.isEmpty { try writer.begin(columns, &output) }
-        while try statement.step() {
-            try writer.write(try columns.indices.map(statement.value), &output)
-        }
+        while try statement.step() { try writer.writeRow(of: statement, &output) }
         if !columns.isEmpty { try writer.end(&output) }
     }
 }

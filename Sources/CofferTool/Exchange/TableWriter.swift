@@ -17,8 +17,8 @@ struct TableWriter: RowWriter {
         sample = [columns.map { VisibleText.of($0) }]
     }
 
-    mutating func write(_ row: [Value], _ output: inout StandardOutput) throws {
-        let cells = row.map(cell)
+    mutating func writeRow(of statement: Statement, _ output: inout StandardOutput) throws {
+        let cells = try statement.columnNames.indices.map { cell(try statement.value(at: $0)) }
         guard isSampling else { return try write(cells, &output) }
         sample.append(cells)
         if sample.count > Self.sampleCount { try endSample(&output) }

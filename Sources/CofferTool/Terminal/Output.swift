@@ -16,7 +16,16 @@ import Darwin
 struct StandardOutput {
     /// Bytes that are written together.
     private static let maximumByteCount = 1 << 16
-    private var buffer: [UInt8] = []
+    /// The longest row that is not written in parts.
+    private static let maximumRowByteCount = 1 << 18
+    /// The longest part of a value that is converted at once. A multiple of 3, so that the parts of
+    /// base64 join.
+    private static let pieceByteCount = 48 << 10
+
+    /// Bytes that are not written yet. After each whole row `endRow()` must be called.
+    var buffer: [UInt8] = []
+    /// Bytes that were written.
+    private(set) var writtenCount = 0
     private let descriptor: FileDescriptor
     private let name: String
     private let isTerminal: Bool
@@ -31,6 +40,54 @@ struct StandardOutput {
     ///   it.
     mutating func write(_ bytes: some Sequence<UInt8>) throws {
         buffer.append(contentsOf: bytes)
+        try endRow()
+    }
+
+    /// Appends UTF-8 in a converted form, piece by piece, so that a long text needs no second copy.
+    ///
+    /// - Parameter append: Appends a piece, which ends with a whole character.
+    /// - Throws: `CancellationError` between the pieces of a long text; errors of writing.
+    mutating func write(
+        text: UnsafeBufferPointer<UInt8>,
+        _ append: (UnsafeBufferPointer<UInt8>, inout [UInt8]) -> Void
+    ) throws {
+        var rest = text
+        while rest.count > Self.pieceByteCount {
+            var end = Self.pieceByteCount
+            // The later bytes of a character begin with 10.
+            while end > Self.pieceByteCount - 4, rest[end] & 0xc0 == 0x80 { end -= 1 }
+            append(UnsafeBufferPointer(rebasing: rest[..<end]), &buffer)
+            rest = UnsafeBufferPointer(rebasing: rest[end...])
+            try Task.checkCancellation()
+            try flushLongRow()
+        }
+        append(rest, &buffer)
+        try flushLongRow()
+    }
+
+    /// Appends bytes in a converted form, piece by piece, as `write(text:_:)` does.
+    ///
+    /// - Parameter append: Appends a piece as ASCII.
+    mutating func write(
+        blob: UnsafeRawBufferPointer, _ append: (UnsafeRawBufferPointer, inout [UInt8]) -> Void
+    ) throws {
+        var rest = blob
+        while rest.count > Self.pieceByteCount {
+            append(UnsafeRawBufferPointer(rebasing: rest[..<Self.pieceByteCount]), &buffer)
+            rest = UnsafeRawBufferPointer(rebasing: rest[Self.pieceByteCount...])
+            try Task.checkCancellation()
+            try flushLongRow()
+        }
+        append(rest, &buffer)
+        try flushLongRow()
+    }
+
+    private mutating func flushLongRow() throws {
+        if buffer.count >= Self.maximumRowByteCount { try flush() }
+    }
+
+    /// Writes the buffer if it is large enough.
+    mutating func endRow() throws {
         if buffer.count >= Self.maximumByteCount { try flush() }
     }
 
@@ -50,6 +107,7 @@ struct StandardOutput {
         } catch {
             throw ToolError(.io, "\(name) cannot be written: \(error)")
         }
+        writtenCount += buffer.count
         buffer.removeAll(keepingCapacity: true)
     }
 }

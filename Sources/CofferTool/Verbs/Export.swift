@@ -81,6 +81,7 @@ struct Export: AsyncParsableCommand, ChangingVerb {
             var standardOutput = StandardOutput()
             let reporter = talk.reporter("export", unit: "rows")
             defer { reporter.finish() }
+            Signals.note(interruption)
             _ = try connection.transaction(.deferred) {
                 try write(connection, &standardOutput, reporter)
             }
@@ -93,7 +94,14 @@ struct Export: AsyncParsableCommand, ChangingVerb {
         let rowCount = try await Signals.cancelling {
             // A statement that sorts or counts returns no row for a long time.
             try await withTaskCancellationHandler {
-                try work()
+                do {
+                    return try work()
+                } catch {
+                    guard Failure(error).status == .interrupted else { throw error }
+                    throw ToolError(
+                        .interrupted, "interrupted: \(output) was not made",
+                        hint: "Run the same command again.")
+                }
             } onCancel: {
                 interrupt.stop()
             }
@@ -123,14 +131,14 @@ struct Export: AsyncParsableCommand, ChangingVerb {
         }
         let (select, total) = try select(connection, isCounted: reporter.isShown)
         var writer = (format == .csv ? RowFormat.csv : .jsonl).writer(null: null ?? "")
-        let columns = select.columnNames
-        try writer.begin(columns, &output)
+        try writer.begin(select.columnNames, &output)
         var count = 0
+        var progress = ExportProgress()
         while try select.step() {
-            try writer.write(try columns.indices.map(select.value), &output)
+            try writer.writeRow(of: select, &output)
             count += 1
             try Task.checkCancellation()
-            if count.isMultiple(of: 1024) { reporter.update(count, of: total) }
+            if progress.isDue(count, output) { reporter.update(count, of: total) }
         }
         try writer.end(&output)
         return count

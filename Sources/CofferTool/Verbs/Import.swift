@@ -18,8 +18,9 @@ struct Import: AsyncParsableCommand, ChangingVerb {
 
             csv: RFC 4180 in UTF-8, with a header. An empty field is NULL, unless --null names \
             another text (in quotes or not). jsonl: one object a line, as coffer export writes it; \
-            the column of a missing key gets its default, and true and false become 1 and 0. sql: \
-            up to 1 GB, held in memory; its BEGIN and COMMIT are skipped.
+            the column of a missing key gets its default, true and false become 1 and 0, and blank \
+            lines are passed over. sql: up to 1 GB, held in memory; its BEGIN and COMMIT are \
+            skipped.
 
             EXAMPLES
               coffer import notes.db flights.csv --table flight --null NA

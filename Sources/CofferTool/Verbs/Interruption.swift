@@ -61,7 +61,11 @@ extension Salvage {
 
 extension Export {
     var madePath: String? { output }
-    var interruption: String { Interruption.ofCopy(madePath) }
+    var interruption: String {
+        output == nil
+            ? "standard output may have only a part: run the same command again"
+            : Interruption.ofCopy(madePath)
+    }
 }
 
 extension Restore {

@@ -21,6 +21,58 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: file))
     }
 
+    /// Stores four texts of 1 MB, and exports them again and again until SIGINT.
+    ///
+    /// - Returns: The time from the signal to the end of the process.
+    private func interruptedExport(
+        _ store: ToolStore, _ format: String, to file: String?
+    ) throws -> Duration {
+        let endless =
+            "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c) "
+            + "SELECT i, body FROM c CROSS JOIN t"
+        let tool = try Tool.start(
+            ["export", store.path, "--sql", endless, "--format", format, "--raw-key-fd", "3"]
+                + ["--progress", "json"] + (file.map { ["--output", $0] } ?? []),
+            descriptors: [3: Tool.key(1)])
+        try tool.waitForError("\"done\"")
+        let start = ContinuousClock.now
+        tool.send(SIGINT)
+        let output = try tool.finish()
+        let duration = ContinuousClock.now - start
+        #expect(output.exitCode == 130, "\(output.errorText)")
+        if let file {
+            #expect(output.stdout.isEmpty)
+            #expect(
+                output.errorText.contains("interrupted: \(file) was not made"),
+                "\(output.errorText)")
+        } else {
+            #expect(!output.stdout.isEmpty)
+            #expect(
+                output.errorText.contains("interrupted; standard output may have only a part"),
+                "\(output.errorText)")
+        }
+        return duration
+    }
+
+    @Test(arguments: ["csv", "jsonl"], [true, false])
+    func `Ctrl-C ends an export within a second among rows of 1 MB, and leaves no file`(
+        format: String, hasFile: Bool
+    ) throws {
+        let store = try ToolStore()
+        let text = String(repeating: "a \"row\", ", count: 100_000)
+        try store.execute(
+            "CREATE TABLE t(body TEXT)", "INSERT INTO t VALUES (\(text)), (\(text))",
+            "INSERT INTO t SELECT body FROM t")
+        let file = hasFile ? store.folder.path("out.\(format)") : nil
+        // A busy machine may delay one of them.
+        let isFast = try (0..<3).contains { _ in
+            try interruptedExport(store, format, to: file) < .seconds(1)
+        }
+        #expect(isFast)
+        let left = try FileManager.default.contentsOfDirectory(atPath: store.folder.url.path)
+        #expect(left.filter { !$0.hasPrefix("store.db-") } == ["store.db"])
+    }
+
     @Test func `a file that exists is never replaced, and a failure leaves none`() throws {
         let store = try ToolStore()
         try store.execute("CREATE TABLE t(a)", "INSERT INTO t VALUES (1), (x'00')")
@@ -37,6 +89,16 @@ import Testing
             before.filter { !$0.hasPrefix("store.db-") }.sorted()
                 == after.filter { !$0.hasPrefix("store.db-") }.sorted())
         try store.fail("export", ["--output", "/no/such/folder/x.sql"], exitCode: 10)
+    }
+
+    @Test func `a text that is not UTF-8 is an error in each format`() throws {
+        let store = try ToolStore()
+        try store.execute(
+            "CREATE TABLE t(a)", "INSERT INTO t VALUES ('good'), (CAST(x'61ff' AS TEXT))")
+        for format in ["csv", "jsonl", "sql"] {
+            try store.fail(
+                "export", ["--table", "t", "--format", format], exitCode: 25, saying: "UTF-8")
+        }
     }
 
     @Test func `tables are named, and one that is missing is exit code 10`() throws {

@@ -37,7 +37,7 @@ import Testing
         ("{\"a\":+1}", "not JSON"), ("{\"a\":NaN}", "not JSON"), ("{\"a\":\"x}", "end"),
         ("{\"a\":\"\\ud800\"}", "surrogate"), ("{\"a\":\"\\x\"}", "escape"),
         ("{\"a\":\"\t\"}", "control"), ("{\"a\":1} {}", "follows"), ("{\"a\":1,}", "quotes"),
-        ("{\"a\" 1}", "colon"), ("[1]", "object"), ("", "object"), ("{\"a\":1", "end"),
+        ("{\"a\" 1}", "colon"), ("[1]", "object"), ("{\"a\":1", "end"),
         ("{\"b\":1}", "no column named b"), ("{\"a\":1.5}", ""),
         ("{\"a\":0.12345678901234567890123}", "rounded"), ("{\"a\":1e-400}", "rounded"),
         ("{\"a\":12345678901234567890123.0}", "rounded"),
@@ -101,6 +101,20 @@ import Testing
         let text = "\u{feff}{\"a\":1.5}\n{\"a\":2}\n"
         try store.succeed("import", arguments, input: Data(text.utf8))
         #expect(try store.rows("SELECT * FROM t") == [[1.5], [2.0]])
+    }
+
+    @Test func `blank lines are passed over, and counted as lines`() throws {
+        let store = try ToolStore()
+        let text = "\u{feff}\n{\"a\":1}\n \t\r\n\r\n{\"a\":2}\r\n\n \n"
+        let output = try store.succeed("import", arguments, input: Data(text.utf8))
+        #expect(output.text.contains("imported: 2 rows"))
+        #expect(try store.rows("SELECT * FROM t") == [[1], [2]])
+        try store.fail(
+            "import", arguments, input: Data("{\"a\":3}\n\n{\"a\":\n".utf8), exitCode: 25,
+            saying: "line 3")
+        try store.fail(
+            "import", arguments, input: Data("\n\n".utf8), exitCode: 25, saying: "no object")
+        #expect(try store.rows("SELECT count(*) FROM t") == [[2]])
     }
 
     @Test func `text that is not UTF-8 is refused`() throws {

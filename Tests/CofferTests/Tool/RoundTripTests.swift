@@ -75,6 +75,53 @@ import Testing
         expectSame(before, try other.rows("SELECT * FROM t ORDER BY id"))
     }
 
+    /// Texts and blobs that are written piece by piece: characters of all lengths, quotes and
+    /// escapes come at every place of a piece.
+    private static let longValues: [Value] =
+        (0..<8).map { offset in
+            let text = String(repeating: "x", count: offset)
+            return .text(text + String(repeating: "aé…🧪\"'\n\u{85}\\,", count: 20_000))
+        } + [
+            .text(String(repeating: "\"", count: 200_001)),
+            .text(String(repeating: "'", count: 200_001)),
+            .text(String(repeating: "a\r", count: 100_001)),
+            .text(String(repeating: "é", count: 200_001) + "\u{0}"),
+            .text(String(repeating: "plain", count: 100_001)),
+        ]
+
+    @Test func `long values come back from each format`() throws {
+        let store = try ToolStore()
+        let blobs: [Value] = [49_151, 49_152, 49_153, 200_000].map { count in
+            .blob(Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }))
+        }
+        let connection = try store.connect()
+        try connection.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, v)")
+        for value in Self.longValues {
+            try connection.execute("INSERT INTO t(v) VALUES (\(value))")
+        }
+        connection.close()
+        for format in ["csv", "jsonl", "sql"] {
+            if format == "jsonl" {
+                let connection = try store.connect()
+                for blob in blobs {
+                    try connection.execute("INSERT INTO t(v) VALUES (\(blob))")
+                }
+                connection.close()
+            }
+            let file = store.folder.path("t.\(format)")
+            let arguments = ["--table", "t", "--format", format]
+            try store.succeed("export", arguments + ["--output", file])
+            let streamed = try store.succeed("export", arguments).stdout
+            #expect(try Data(contentsOf: URL(filePath: file)) == streamed)
+            let other = try ToolStore()
+            if format != "sql" { try other.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, v)") }
+            try other.succeed("import", [file] + (format == "sql" ? [] : ["--table", "t"]))
+            expectSame(
+                try store.rows("SELECT * FROM t ORDER BY id"),
+                try other.rows("SELECT * FROM t ORDER BY id"))
+        }
+    }
+
     /// A schema with what a dump can get wrong.
     private func fillSchema(_ store: ToolStore) throws {
         _ = try fill(store)

@@ -176,7 +176,7 @@ extension Statement {
     }
 
     @inline(never)
-    private func notUTF8(at index: Int) -> StoreError {
+    func notUTF8(at index: Int) -> StoreError {
         StoreError(
             .mismatch,
             "a text in the file is not valid UTF-8", sql: sql, column: columns.names[index])
