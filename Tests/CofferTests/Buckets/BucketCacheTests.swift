@@ -91,7 +91,7 @@ import Testing
             #expect(try store.get("a", in: others) == 2)
             #expect(try store.get("\u{E9}", in: numbers) == 3)
             #expect(try store.get("e\u{301}", in: numbers) == 4)
-            expect(.mismatch) { try store.get("a", in: Bucket<String, Bool>("numbers")) }
+            expect(.mismatch) { try store.get("a", in: Bucket<String, String>("numbers")) }
         }
     }
 

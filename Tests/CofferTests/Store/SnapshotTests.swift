@@ -117,6 +117,8 @@ import Testing
     @Test func `tasks that wait for a snapshot hold no threads`() async throws {
         var configuration = Configuration.testing()
         configuration.maximumReaderCount = 1
+        // Each waits for all before it, on a machine that is busy with other tests.
+        configuration.waitTimeout = .seconds(600)
         let store = try make(configuration)
         let held = try await store.snapshot()
         // More than Dispatch has threads for work that blocks.
