@@ -158,16 +158,32 @@ import Testing
         try store.set(1, for: "a", in: numbers)
         try warm(store, "a", numbers)
         let cache = try #require(store.core.decodedValues)
-        let key = CachedKey<Int>(.text("a"), numbers.plan)
+        let place = CachedPlace(.text("a"), in: numbers.plan, of: Int.self)
         try store.set(2, for: "a", in: numbers)
-        guard case .nothing(let number) = try cache.find(key, now: { () throws(StoreError) in 0 })
-        else {
-            Issue.record("an old value was found")
-            return
-        }
+        let look = cache.look(for: place)
+        #expect(look.entry == nil, "an old value was found")
         try store.set(3, for: "a", in: numbers)
-        cache.keep(CachedReading(value: 2, byteCount: 9), key, commitNumber: number)
+        let read = CachedEntry(2, expires: nil, byteCount: 9, commitNumber: look.commitNumber)
+        cache.keep(read, at: place)
         #expect(try store.get("a", in: numbers) == 3)
+    }
+
+    @Test func `a read that began before the cache could see commits keeps nothing`() throws {
+        let store = try open()
+        try store.set(1, for: "a", in: numbers)
+        let cache = try #require(store.core.decodedValues)
+        let place = CachedPlace(.text("a"), in: numbers.plan, of: Int.self)
+        let number = cache.look(for: place).commitNumber
+        try store.read { tx in
+            #expect(try tx.get("a", in: numbers) == 1)
+            let other = try Connection(path: folder.path(), key: .numbered(1))
+            try other.execute("UPDATE \"bucket:numbers\" SET value = 2")
+            other.close()
+            cache.attach(to: try tx.connection().current())
+            let read = CachedEntry(1, expires: nil, byteCount: 9, commitNumber: number)
+            cache.keep(read, at: place)
+        }
+        #expect(try store.get("a", in: numbers) == 2)
     }
 
     @Test func `an entry that has expired is gone at that moment, and may come back`() throws {

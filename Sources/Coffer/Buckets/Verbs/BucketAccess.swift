@@ -10,20 +10,30 @@ struct BucketAccess<Key: BucketKey, V: Sendable> {
 
     // MARK: Reading
 
-    /// The value of a key as the file has it, with all that a cache needs to know of it.
+    /// The value of a key, and what a cache may keep of it.
     ///
-    /// - Parameter key: As the file has it.
-    func reading(_ key: Value) throws(StoreError) -> CachedReading<V> {
+    /// - Parameters:
+    ///   - key: As the file has it.
+    ///   - commitNumber: The number that the look in the cache has returned.
+    func reading(
+        _ key: Value, commitNumber: UInt64
+    ) throws(StoreError) -> (value: V?, entry: CachedEntry?) {
         guard let stored = try table.value(key) else {
             // Where entries expire, a clock that is set back may bring one back.
-            return CachedReading(byteCount: key.byteCount, isLasting: !table.hasExpiry)
+            guard !table.hasExpiry else { return (nil, nil) }
+            let absent = CachedEntry(
+                V?.none, expires: nil, byteCount: key.byteCount, commitNumber: commitNumber)
+            return (nil, absent)
         }
-        var reading = CachedReading(
-            value: try value(stored), byteCount: key.byteCount + stored.byteCount)
+        var expires: Int64?
         if table.hasExpiry, case .integer(let time)? = try table.expiration(key, now: .min) {
-            reading.expires = time
+            expires = time
         }
-        return reading
+        let value = try value(stored)
+        let entry = CachedEntry(
+            value, expires: expires, byteCount: key.byteCount + stored.byteCount,
+            commitNumber: commitNumber)
+        return (value, entry)
     }
 
     func remainingLifetime(of key: Key) throws(StoreError) -> RemainingLifetime? {

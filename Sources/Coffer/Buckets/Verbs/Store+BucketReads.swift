@@ -10,9 +10,15 @@ extension Store {
         guard let cache = core.decodedValues, HeldStore.current(of: core.id) == nil else {
             return try read { tx in try tx.get(key, in: bucket) }
         }
-        let cached = try CachedGet(key, bucket, cache, configuration: core.configuration)
-        if let found = cached.found { return found }
-        return cached.keep(try read { tx in try cached.read(tx) })
+        let stored = try bucket.plan.stored(key)
+        let place = CachedPlace(stored, in: bucket.plan, of: V.self)
+        let look = cache.look(for: place)
+        if let entry = look.entry, try isLive(entry) { return entry.value(of: V.self) }
+        let reading = try read { tx in
+            try bucket.reading(stored, tx, for: cache, commitNumber: look.commitNumber)
+        }
+        if let entry = reading.entry { cache.keep(entry, at: place) }
+        return reading.value
     }
 
     /// The value under a key; `nil` if there is none.
@@ -24,9 +30,20 @@ extension Store {
             return try await read { tx in try tx.get(key, in: bucket) }
         }
         try Task.checkCancellation()
-        let cached = try CachedGet(key, bucket, cache, configuration: core.configuration)
-        if let found = cached.found { return found }
-        return cached.keep(try await read { tx in try cached.read(tx) })
+        let stored = try bucket.plan.stored(key)
+        let place = CachedPlace(stored, in: bucket.plan, of: V.self)
+        let look = cache.look(for: place)
+        if let entry = look.entry, try isLive(entry) { return entry.value(of: V.self) }
+        let reading = try await read { tx in
+            try bucket.reading(stored, tx, for: cache, commitNumber: look.commitNumber)
+        }
+        if let entry = reading.entry { cache.keep(entry, at: place) }
+        return reading.value
+    }
+
+    private func isLive(_ entry: CachedEntry) throws(StoreError) -> Bool {
+        guard let expires = entry.expires else { return true }
+        return try core.configuration.currentDate().microseconds() < expires
     }
 
     /// The value under a key, or a default if there is none.
@@ -221,5 +238,19 @@ extension Store {
         in bucket: Bucket<K, V>, _ range: KeyRange<K> = .all
     ) async throws -> BucketEntry<K, V>? {
         try await read { tx in try tx.last(in: bucket, range) }
+    }
+}
+
+extension Bucket {
+    /// Reads a key for the cache, for which the transaction's connection vouches from now on.
+    ///
+    /// - Throws: As `get(_:in:)` of a transaction.
+    fileprivate func reading(
+        _ stored: Coffer.Value, _ transaction: borrowing ReadTransaction, for cache: DecodedValues,
+        commitNumber: UInt64
+    ) throws -> (value: Value?, entry: CachedEntry?) {
+        let connection = try transaction.connection()
+        cache.attach(to: try connection.current())
+        return try BucketAccess(connection, self).reading(stored, commitNumber: commitNumber)
     }
 }

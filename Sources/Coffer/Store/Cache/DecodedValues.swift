@@ -12,40 +12,18 @@ final class DecodedValues: Sendable {
         state = Mutex(State(bounds))
     }
 
-    /// What a get finds.
-    enum Finding<V: Sendable>: Sendable {
-        /// The value; `nil` if the key is known to be absent.
-        case found(V?)
-        /// Nothing. The number is for `keep`.
-        case nothing(commitNumber: UInt64)
+    /// Looks for the value of a key. It is valid unless it has expired.
+    ///
+    /// - Returns: The entry, if there is a valid one; and the number of the last commit that was
+    ///   noticed, for an entry that is read now.
+    func look(for place: CachedPlace) -> (entry: CachedEntry?, commitNumber: UInt64) {
+        state.withLock { state in state.look(for: place) }
     }
 
-    /// Finds the value of a key.
-    ///
-    /// - Parameter now: Microseconds since 1970; only asked for an entry that expires.
-    /// - Throws: What `now` throws.
-    func find<V>(
-        _ key: CachedKey<V>, now: () throws(StoreError) -> Int64
-    ) throws(StoreError) -> Finding<V> {
-        let look = state.withLock { state in state.look(for: key.place) }
-        guard let entry = look.entry else { return .nothing(commitNumber: look.commitNumber) }
-        if let expires = entry.expires, try now() >= expires {
-            return .nothing(commitNumber: look.commitNumber)
-        }
-        // The place names the type of the value.
-        return .found(unsafeDowncast(entry.value, to: CachedValue<V>.self).value)
-    }
-
-    /// Keeps what was read, unless somebody has committed since `find`.
-    ///
-    /// - Parameter commitNumber: The number that `find` returned.
-    func keep<V>(_ reading: CachedReading<V>, _ key: CachedKey<V>, commitNumber: UInt64) {
-        guard reading.isLasting else { return }
-        let entry = CachedEntry(
-            value: CachedValue(reading.value), expires: reading.expires,
-            byteCount: reading.byteCount, commitNumber: commitNumber)
+    /// Keeps an entry, unless somebody has committed since its number was given.
+    func keep(_ entry: CachedEntry, at place: CachedPlace) {
         // Released outside of the lock, because a type of the program may do anything in `deinit`.
-        _ = state.withLock { state in state.keep(entry, at: key.place) }
+        _ = state.withLock { state in state.keep(entry, at: place) }
     }
 
     /// Lets a connection vouch for the entries until it closes, if no other does.
@@ -57,7 +35,7 @@ final class DecodedValues: Sendable {
         }
         let isAttached = state.withLock { state in
             guard state.index == nil else { return false }
-            state.index = index
+            state.begin(index)
             return true
         }
         guard isAttached else { return }
@@ -76,36 +54,25 @@ final class DecodedValues: Sendable {
 
 // MARK: Entries
 
-/// A key whose value of type `V` may be in the cache.
-struct CachedKey<V: Sendable> {
-    fileprivate let place: CachedPlace
+// Neither place nor entry is generic: a get would ask for the metadata of each such type.
+
+/// The place of a value in the cache.
+struct CachedPlace: Hashable, Sendable {
+    private let table: ObjectIdentifier
+    private let type: ObjectIdentifier
+    private let key: Value
 
     /// - Parameters:
-    ///   - stored: The key as the file has it.
+    ///   - key: The key as the file has it.
     ///   - table: Stands for the table and its coding. It must never be freed, so that its address
     ///     stands for it alone.
-    init(_ stored: Value, _ table: AnyObject) {
-        place = CachedPlace(
-            table: ObjectIdentifier(table), type: ObjectIdentifier(V.self), key: stored)
+    ///   - type: The type of the value.
+    @inline(__always)
+    init<V>(_ key: Value, in table: AnyObject, of type: V.Type) {
+        self.table = ObjectIdentifier(table)
+        self.type = ObjectIdentifier(type)
+        self.key = key
     }
-}
-
-/// A value as a get has read it.
-struct CachedReading<V: Sendable>: Sendable {
-    /// `nil` if the key is absent.
-    var value: V?
-    /// Microseconds since 1970; `nil` for never.
-    var expires: Int64?
-    /// The bytes of key and value in the file.
-    var byteCount: Int
-    /// Whether only a commit or its expiry can change it.
-    var isLasting = true
-}
-
-private struct CachedPlace: Hashable, Sendable {
-    let table: ObjectIdentifier
-    let type: ObjectIdentifier
-    let key: Value
 
     /// Compares texts by their bytes, as the file does. Swift finds composed and decomposed
     /// characters equal.
@@ -127,20 +94,37 @@ private struct CachedPlace: Hashable, Sendable {
     }
 }
 
-private struct CachedEntry: Sendable {
-    let value: any AnyCachedValue
+/// A value as a get has read it, or that the key is absent.
+struct CachedEntry: Sendable {
+    /// `nil` for an absent key.
+    private let box: (any AnyObject & Sendable)?
+    /// Microseconds since 1970; `nil` for never.
     let expires: Int64?
-    let byteCount: Int
-    /// The number of the commit that the value was read after.
-    var commitNumber: UInt64
+    /// The bytes of key and value in the file.
+    fileprivate var byteCount: Int
+    /// The number of the last commit before it was read.
+    fileprivate let commitNumber: UInt64
+
+    /// - Parameter value: `nil` for an absent key.
+    init<V: Sendable>(_ value: V?, expires: Int64?, byteCount: Int, commitNumber: UInt64) {
+        box = value.map(CachedValue.init)
+        (self.expires, self.byteCount, self.commitNumber) = (expires, byteCount, commitNumber)
+    }
+
+    /// The value; `nil` if the key is absent.
+    ///
+    /// - Parameter type: That of the place where the entry was found.
+    @inline(__always)
+    func value<V: Sendable>(of type: V.Type) -> V? {
+        guard let box else { return nil }
+        return unsafeDowncast(box, to: CachedValue<V>.self).value
+    }
 }
 
-private protocol AnyCachedValue: AnyObject, Sendable {}
+private final class CachedValue<V: Sendable>: Sendable {
+    let value: V
 
-private final class CachedValue<V: Sendable>: AnyCachedValue {
-    let value: V?
-
-    init(_ value: V?) { self.value = value }
+    init(_ value: V) { self.value = value }
 }
 
 /// Entries that were added or found at about the same time.
@@ -166,7 +150,7 @@ private struct Generation: Sendable {
 
 private struct State {
     /// `nil` while no open connection keeps the memory mapped. Then nothing is found or kept.
-    var index: SharedWALIndex?
+    private(set) var index: SharedWALIndex?
     /// Changes with each commit that was noticed.
     private var commitNumber: UInt64 = 0
     private(set) var young = Generation()
@@ -183,6 +167,13 @@ private struct State {
     init(_ bounds: BucketCache) {
         maximumCount = max(bounds.maximumCount, 0) / 2
         maximumByteCount = max(bounds.maximumByteCount, 0) / 2
+    }
+
+    /// Begins to notice commits. The read that runs now may have begun before the last one, so
+    /// nothing is kept of it.
+    mutating func begin(_ index: SharedWALIndex) {
+        self.index = index
+        commitNumber += 1
     }
 
     /// Notices commits.
@@ -237,9 +228,8 @@ private struct State {
             (old, young) = (young, Generation())
         }
         if let former = old.remove(place) { released.append(former) }
-        let counted = CachedEntry(
-            value: entry.value, expires: entry.expires, byteCount: byteCount,
-            commitNumber: commitNumber)
+        var counted = entry
+        counted.byteCount = byteCount
         if let former = young.put(counted, at: place) { released.append(former) }
         return released
     }
