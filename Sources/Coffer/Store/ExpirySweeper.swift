@@ -20,26 +20,30 @@ final class ExpirySweeper: Sendable {
 
     private let interval: Duration?
     private let state = Mutex(State())
-    /// Whether it has begun. Spares a set of an entry that expires the lock.
-    private let hasBegun = Atomic(false)
+    /// Whether the alarm rings after the interval at the latest. Spares a set of an entry that
+    /// expires the lock.
+    private let isSoon = Atomic(false)
+    /// How many entries got a time of expiry.
+    private let requestCount = Atomic(0)
 
     /// - Parameter interval: How long to wait at least; `nil` for never.
     init(every interval: Duration?) {
         self.interval = interval
     }
 
-    /// Begins, unless it has begun. Must be called when an entry gets a time of expiry.
+    /// Looks after the interval at the latest. Must be called when an entry gets a time of expiry.
     func begin(_ work: ExpiryWork, _ core: StoreCore?) {
-        guard interval != nil, !hasBegun.load(ordering: .relaxed) else { return }
-        hasBegun.store(true, ordering: .relaxed)
+        guard interval != nil else { return }
+        requestCount.add(1, ordering: .sequentiallyConsistent)
+        guard !isSoon.load(ordering: .sequentiallyConsistent) else { return }
         state.withLock { state in
-            guard state.sweep == nil else { return }
+            guard state.sweep == nil, !state.isStopped else { return }
             state.sweep = { [weak core, weak self] in
                 guard let core, let self else { return }
                 Task.detached { await self.sweep(work, core) }
             }
         }
-        next(after: .zero)
+        soon()
     }
 
     /// Ends it: the alarm rings no more.
@@ -51,9 +55,14 @@ final class ExpirySweeper: Sendable {
         }
     }
 
-    private func next(after delay: Duration) {
+    /// Sets the alarm to the end of the interval.
+    private func soon() {
         guard let interval else { return }
-        let delay = min(max(delay, interval), max(Self.maximumDelay, interval))
+        isSoon.store(true, ordering: .sequentiallyConsistent)
+        setAlarm(interval)
+    }
+
+    private func setAlarm(_ delay: Duration) {
         state.withLock { state in
             guard !state.isStopped else { return }
             state.alarm.set(.now + delay) { [weak self] in self?.ring() }
@@ -69,6 +78,8 @@ final class ExpirySweeper: Sendable {
     }
 
     private func sweep(_ work: ExpiryWork, _ core: StoreCore) async {
+        // An entry that is counted now is committed before the slices that follow.
+        let count = requestCount.load(ordering: .sequentiallyConsistent)
         do {
             while true {
                 let removed = try await core.write(.init()) { tx in
@@ -76,22 +87,25 @@ final class ExpirySweeper: Sendable {
                 }
                 // The rest waits for a moment without writes.
                 guard removed == Self.sliceCount else { break }
-                if core.waitingWriteCount > 0 { return next(after: .zero) }
+                if core.waitingWriteCount > 0 { return soon() }
             }
-            let delay = try await core.read { tx in try work.timeToNext(tx.connection()) }
-            guard let delay else {
-                // The next entry that expires begins again. One that is not committed yet has
-                // asked too early, and is found by the longest delay.
-                hasBegun.store(false, ordering: .relaxed)
-                return next(after: Self.maximumDelay)
-            }
-            next(after: delay)
+            let rest = try await core.read { tx in try work.timeToNext(tx.connection()) }
+            wait(rest ?? Self.maximumDelay, unlessMoreThan: count)
         } catch let error as StoreError where error.code == .closed {
             return
         } catch {
             // A suspended store is open again later, and a full disk may get room. An operator
             // hears of damage by the write's own event.
-            next(after: .zero)
+            soon()
         }
+    }
+
+    /// Sets the alarm for the next entry that ends, unless other entries got a time of expiry since
+    /// they were counted: these may end before.
+    private func wait(_ delay: Duration, unlessMoreThan count: Int) {
+        guard let interval, delay > interval else { return soon() }
+        isSoon.store(false, ordering: .sequentiallyConsistent)
+        guard requestCount.load(ordering: .sequentiallyConsistent) == count else { return soon() }
+        setAlarm(min(delay, max(Self.maximumDelay, interval)))
     }
 }

@@ -39,11 +39,11 @@ import Testing
                 let isShort = number % 2 == 0
                 try tx.set(
                     "code", for: number, in: codes,
-                    expiring: isShort ? .after(.seconds(5)) : .never)
+                    expiring: isShort ? .after(.milliseconds(50)) : .never)
             }
         }
         #expect(try rowCount(store) == 1000)
-        clock.advance(by: 5)
+        clock.advance(by: 0.06)
         #expect(try await comes { try rowCount(store) == 500 })
         #expect(try await store.count(in: codes) == 500)
     }
@@ -51,33 +51,43 @@ import Testing
     @Test func `an entry that is set after the last one went is swept too`() async throws {
         let store = try open()
         for number in 0..<5 {
-            try await store.set("code", for: number, in: codes, expiring: .after(.seconds(1)))
-            clock.advance(by: 1)
+            try await store.set("code", for: number, in: codes, expiring: .after(.milliseconds(50)))
+            clock.advance(by: 0.06)
             #expect(try await comes { try rowCount(store) == 0 })
+        }
+    }
+
+    @Test func `an entry that ends before the others does not wait for them`() async throws {
+        let store = try open()
+        try await store.set("code", for: 1, in: codes, expiring: .after(.seconds(86_400)))
+        for _ in 0..<3 {
+            try await store.set("code", for: 2, in: codes, expiring: .after(.milliseconds(50)))
+            clock.advance(by: 0.06)
+            #expect(try await comes { try rowCount(store) == 1 })
         }
     }
 
     @Test func `a touch that gives the first time of expiry begins it`() async throws {
         let store = try open()
         try await store.set("code", for: 1, in: codes)
-        try await store.touch(1, in: codes, expiring: .after(.seconds(1)))
-        clock.advance(by: 1)
+        try await store.touch(1, in: codes, expiring: .after(.milliseconds(50)))
+        clock.advance(by: 0.06)
         #expect(try await comes { try rowCount(store) == 0 })
     }
 
     @Test func `it goes on after the store was suspended`() async throws {
         let store = try open()
-        try await store.set("code", for: 1, in: codes, expiring: .after(.seconds(1)))
+        try await store.set("code", for: 1, in: codes, expiring: .after(.milliseconds(50)))
         try await store.suspend()
-        clock.advance(by: 1)
+        clock.advance(by: 0.06)
         try await store.resume()
         #expect(try await comes { try rowCount(store) == 0 })
     }
 
     @Test func `without an interval, entries stay until somebody sweeps`() async throws {
         let store = try open(every: nil)
-        try await store.set("code", for: 1, in: codes, expiring: .after(.seconds(1)))
-        clock.advance(by: 1)
+        try await store.set("code", for: 1, in: codes, expiring: .after(.milliseconds(50)))
+        clock.advance(by: 0.06)
         try await store.set("code", for: 2, in: codes)
         #expect(try rowCount(store) == 2)
         #expect(try await store.sweepExpiredEntries() == 1)
@@ -89,10 +99,10 @@ import Testing
         defer { other.close() }
         try await store.write { tx in
             for number in 0..<600 {
-                try tx.set("code", for: number, in: codes, expiring: .after(.seconds(5)))
+                try tx.set("code", for: number, in: codes, expiring: .after(.milliseconds(50)))
             }
         }
-        clock.advance(by: 5)
+        clock.advance(by: 0.06)
         // As another process would.
         let removed = try other.transaction {
             try other.execute("DELETE FROM \"bucket:codes\" WHERE key < 300")
@@ -107,7 +117,7 @@ import Testing
         do {
             let store = try open(every: .seconds(3600))
             core = store.core
-            try await store.set("code", for: 1, in: codes, expiring: .after(.seconds(1)))
+            try await store.set("code", for: 1, in: codes, expiring: .after(.milliseconds(50)))
             try await store.close()
         }
         #expect(try await comes { core == nil })
