@@ -134,7 +134,7 @@ struct CompactKillHarness {
     func runAtOperations(killCount: Int, seed: UInt64) throws -> Tally {
         let store = try SparseStore(journalMode, rowCount: 100, rowByteCount: 3000)
         func lines(_ folder: TemporaryFolder, _ skipCount: Int) throws -> [String] {
-            let mode = lacksJournal ? "off" : journalMode.description
+            let mode = lacksJournal ? "memory" : journalMode.description
             return try Peer.run(
                 ["compact-struck", "\(skipCount)", mode, folder.path(), "1"])
         }

@@ -29,7 +29,7 @@ import Testing
         try tally.expectNothingLost("kills during a compaction")
     }
 
-    @Test func `the harness fails on a store without a journal`() throws {
+    @Test func `the harness fails on a store without a journal on the disk`() throws {
         let tally = try CompactKillHarness(journalMode: .delete, lacksJournal: true)
             .runAtOperations(killCount: 10, seed: testSeed())
         #expect(tally.lostCount > 0)
