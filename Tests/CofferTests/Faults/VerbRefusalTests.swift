@@ -327,7 +327,7 @@ import Testing
         ["CREATE VIEW calls AS SELECT load_extension('/tmp/x.so') AS v"],
         ["CREATE TABLE \"a'b\"\"; DROP TABLE t; --\"(\"c'd\"\" \", v UNIQUE)"],
         ["CREATE TABLE wide(\((0..<1900).map { "c\($0)" }.joined(separator: ",")))"],
-        ["CREATE TABLE lonely(v REFERENCES nowhere(x), w REFERENCES lonely(nothing))"],
+        ["CREATE TABLE lonely(v REFERENCES nowhere(x), w REFERENCES lonely(missing))"],
         [
             "CREATE VIRTUAL TABLE words USING fts4(v)", "PRAGMA writable_schema = ON",
             "UPDATE sqlite_master SET sql = replace(sql, 'fts4', 'evil') WHERE name = 'words'",
@@ -340,7 +340,7 @@ import Testing
         [
             "PRAGMA writable_schema = ON",
             "INSERT INTO sqlite_master VALUES ('index', 'ghost', 't', 2, "
-                + "'CREATE INDEX ghost ON t(nothing)')",
+                + "'CREATE INDEX ghost ON t(missing)')",
         ],
     ]
 

@@ -163,7 +163,8 @@ import Testing
         let store = try fixture.store()
         let hold = Hold()
         try await store.prepareConnections { connection in
-            try connection.register(function: "stay", argumentCount: 0) { _ in
+            // A trigger calls it.
+            try connection.register(function: "stay", argumentCount: 0, options: .schema) { _ in
                 hold.stay()
                 return .null
             }
