@@ -30,14 +30,17 @@ public struct SalvageReport: Sendable {
 
         /// In words: `rows 121 to 166, page 17`.
         public var description: String {
-            let rows =
-                switch (firstRowID, lastRowID) {
-                case (nil, nil): "any rows"
-                case (let first?, nil): "rows from \(first) on"
-                case (nil, let last?): "rows up to \(last)"
-                case (let first?, let last?): "rows \(first) to \(last)"
-                }
-            return "\(rows), page \(page)"
+            "\(Self.rows(from: firstRowID, through: lastRowID)), page \(page)"
+        }
+
+        /// Rows between two limits, in words.
+        package static func rows(from first: Int64?, through last: Int64?) -> String {
+            switch (first, last) {
+            case (nil, nil): "any rows"
+            case (let first?, nil): "rows from \(first) on"
+            case (nil, let last?): "rows up to \(last)"
+            case (let first?, let last?): "rows \(first) to \(last)"
+            }
         }
     }
 

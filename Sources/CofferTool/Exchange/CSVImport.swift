@@ -4,7 +4,8 @@ import Coffer
 struct CSVImport {
     let run: ImportRun
     let table: String
-    let delimiter: Character
+    /// `nil` for the comma, which nobody has chosen.
+    let delimiter: Import.Delimiter?
     /// The field that represents NULL, in UTF-8.
     let null: [UInt8]
     /// Whether all columns of a new table are TEXT.
@@ -21,7 +22,8 @@ struct CSVImport {
     }
 
     private func insert(_ line: inout Int) throws -> ImportResult {
-        var records = CSVRecords(run.input, delimiter: delimiter)
+        var records = CSVRecords(
+            run.input, delimiter: (delimiter ?? .comma).character)
         let header = CSVRecord()
         guard try records.next(header) else {
             throw RecordProblem(line: 1, message: "there is no header")
@@ -60,7 +62,7 @@ struct CSVImport {
         return first
     }
 
-    /// What all records share.
+    /// The state of an import that lasts from one record to the next.
     private struct Writer {
         let columns: [ImportTable.Column]
         let insertion: RowInsertion
@@ -129,6 +131,18 @@ struct CSVImport {
         field.count == null.count && field.elementsEqual(null)
     }
 
+    /// How to name the delimiter of a file, if its header was probably read as one column.
+    ///
+    /// - Parameters:
+    ///   - chosen: The delimiter that was chosen; `nil` for the comma by default.
+    ///   - name: The name of the column.
+    static func otherDelimiter(than chosen: Import.Delimiter?, in name: String) -> String? {
+        guard chosen == nil else { return nil }
+        if name.contains("\t") { return "tabs separate the fields of the file: --delimiter tab" }
+        return name.contains(";")
+            ? "semicolons separate the fields of the file: --delimiter ';'" : nil
+    }
+
     private func columns(
         of names: [String], _ table: ImportTable
     ) throws -> [ImportTable.Column] {
@@ -136,7 +150,8 @@ struct CSVImport {
         return try names.map { name in
             guard let position = table.position(name) else {
                 throw RecordProblem(
-                    line: 1, message: "the table \(table.name) has no column named \(name)")
+                    line: 1, message: "the table \(table.name) has no column named \(name)",
+                    hint: Self.otherDelimiter(than: delimiter, in: name).map { "Perhaps \($0)." })
             }
             guard seen.insert(position).inserted else {
                 throw RecordProblem(line: 1, message: "the column \(name) appears twice")

@@ -79,7 +79,9 @@ final class JSONLines {
         guard count > capacity else { return }
         let larger = max(count, 2 * capacity)
         guard let memory = realloc(memory, larger) else {
-            throw ToolError(.failure, "there is no memory for a line of \(input.name)")
+            throw ToolError(
+                .failure, "there is no memory for a line of \(input.name)",
+                hint: "Free memory, or put long values into shorter lines.")
         }
         (self.memory, capacity) = (memory, larger)
     }

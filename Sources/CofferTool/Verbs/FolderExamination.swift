@@ -42,17 +42,14 @@ struct FolderExamination {
         while let folder = waiting.popLast() {
             guard let entries = FolderEntries(of: folder) else {
                 checks.append(
-                    Check(
-                        name: "folder", state: .warning,
-                        message: "cannot be read, so nothing in it was looked at",
-                        path: ReportedPath(folder)))
+                    Self.warning("folder", "cannot be read, so nothing in it was looked at", folder)
+                )
                 continue
             }
             checks += entries.misspelt.map { name in
-                Check(
-                    name: "name", state: .warning,
-                    message: "\(name) in it is not UTF-8, so it was not looked at: rename it",
-                    path: ReportedPath(folder))
+                Self.warning(
+                    "name", "\(name) in it is not UTF-8, so it was not looked at: rename it", folder
+                )
             }
             found.append((folder, entries.names))
             waiting += entries.names.reversed().map { Self.path(folder, $0) }.filter {
@@ -60,6 +57,10 @@ struct FolderExamination {
             }
         }
         return found
+    }
+
+    private static func warning(_ name: String, _ message: String, _ path: String) -> Check {
+        Check(name: name, state: .warning, message: message, path: ReportedPath(path))
     }
 
     private static func path(_ folder: String, _ name: String) -> String {
@@ -88,10 +89,9 @@ struct FolderExamination {
             if let main = Self.mainName(of: name) {
                 guard !all.contains(main) else { continue }
                 checks.append(
-                    Check(
-                        name: "journal", state: .warning,
-                        message: "its main file is missing: put both together again, or delete it",
-                        path: ReportedPath(path)))
+                    Self.warning(
+                        "journal",
+                        "its main file is missing: put both together again, or delete it", path))
                 continue
             }
             guard let status = status(of: path, name, among: all, &checks) else { continue }
@@ -103,10 +103,9 @@ struct FolderExamination {
                 continue
             }
             checks.append(
-                Check(
-                    name: "old store", state: .warning,
-                    message: "a restore has kept it: delete it when you do not need it any more",
-                    path: ReportedPath(path)))
+                Self.warning(
+                    "old store",
+                    "a restore has kept it: delete it when you do not need it any more", path))
         }
         return checks
     }
@@ -129,10 +128,7 @@ struct FolderExamination {
             // Another process may just have removed it.
             if Failure(error).status != .notFound {
                 checks.append(
-                    Check(
-                        name: "file", state: .warning,
-                        message: "it was not looked at: \(Failure(error).message)",
-                        path: ReportedPath(path)))
+                    Self.warning("file", "it was not looked at: \(Failure(error).message)", path))
             }
             return nil
         }

@@ -91,41 +91,19 @@ struct Import: AsyncParsableCommand, ChangingVerb {
         // Only the task below uses `work` until that task has ended.
         nonisolated(unsafe) let work = try work(run, chosenFormat())
         let reporter = run.reporter
-        let result: ImportResult
-        do {
-            result = try await Signals.cancelling {
-                defer { reporter.finish() }
-                return try work()
-            }
-        } catch let error as ToolError {
-            throw try hinted(error)
+        let result = try await Signals.cancelling {
+            defer { reporter.finish() }
+            return try work()
         }
         try warn(of: result)
         output.printDone(result)
     }
 
-    // MARK: Another delimiter
-
-    /// How to name the delimiter that a text has, if it is not the comma.
-    private func otherDelimiter(in text: some StringProtocol) throws -> String? {
-        guard try chosenFormat() == .csv, delimiter == nil else { return nil }
-        if text.contains("\t") { return "tabs separate the fields of the file: --delimiter tab" }
-        return text.contains(";")
-            ? "semicolons separate the fields of the file: --delimiter ';'" : nil
-    }
-
-    /// The error, with the option that helps if the header was read as one column.
-    private func hinted(_ error: ToolError) throws -> ToolError {
-        guard error.status == .badInput, error.hint == nil,
-            let name = error.message.split(separator: " has no column named ").dropFirst().first,
-            let other = try otherDelimiter(in: name)
-        else { return error }
-        return ToolError(error.status, error.message, hint: "Perhaps " + other + ".")
-    }
-
+    /// Warns if the header of a new table was probably read as one column.
     private func warn(of result: ImportResult) throws {
-        guard result.isTableMade == true, let columns = result.columns, columns.count == 1,
-            let other = try otherDelimiter(in: columns[0])
+        guard try chosenFormat() == .csv, result.isTableMade == true,
+            let columns = result.columns, columns.count == 1,
+            let other = CSVImport.otherDelimiter(than: delimiter, in: columns[0])
         else { return }
         Terminal.warn("the table has only the column \(columns[0]): perhaps \(other)")
     }
@@ -138,7 +116,7 @@ struct Import: AsyncParsableCommand, ChangingVerb {
         switch format {
         case .csv:
             let job = CSVImport(
-                run: run, table: name, delimiter: (delimiter ?? .comma).character,
+                run: run, table: name, delimiter: delimiter,
                 null: Array((null ?? "").utf8), isTextOnly: text)
             return { try connection.transaction { try job() } }
         case .jsonl:

@@ -118,13 +118,7 @@ struct SalvageResult: Report {
         }
 
         var text: String {
-            let rows =
-                switch (firstRowID, lastRowID) {
-                case (nil, nil): "any rows"
-                case (let first?, nil): "rows from \(first) on"
-                case (nil, let last?): "rows up to \(last)"
-                case (let first?, let last?): "rows \(first) to \(last)"
-                }
+            let rows = SalvageReport.Gap.rows(from: firstRowID, through: lastRowID)
             let name = page == lastPage ? "page" : "\(lastPage - page + 1) pages,"
             return "\(rows), \(name) \(PageRuns.text(page...lastPage))"
         }

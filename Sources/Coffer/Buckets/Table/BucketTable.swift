@@ -60,9 +60,9 @@ struct BucketTable {
         do throws(StoreError) {
             let statement = try statements.selection(connection)
             let raw = try statement.pointer()
-            return try key.withBytes { (bytes) throws(StoreError) in
+            return try key.withBorrowed { (key) throws(StoreError) in
                 defer { statement.forgetArguments() }
-                try statement.bindArgument(key, at: bytes, to: raw, at: 1)
+                try statement.bindArgument(borrowing: key, to: raw, at: 1)
                 if statements.hasExpiry {
                     try statement.bindArgument(.integer(now()), to: raw, at: 2)
                 }
@@ -253,13 +253,12 @@ struct BucketTable {
         _ fourth: Value? = nil
     ) throws(StoreError) -> Bool {
         let raw = try statement.pointer()
-        try key.withBytes { (keyBytes) throws(StoreError) in
-            try (second ?? .null).withBytes { (secondBytes) throws(StoreError) in
+        let hasSecond = second != nil
+        try key.withBorrowed { (key) throws(StoreError) in
+            try (second ?? .null).withBorrowed { (second) throws(StoreError) in
                 defer { statement.forgetArguments() }
-                try statement.bindArgument(key, at: keyBytes, to: raw, at: 1)
-                if let second {
-                    try statement.bindArgument(second, at: secondBytes, to: raw, at: 2)
-                }
+                try statement.bindArgument(borrowing: key, to: raw, at: 1)
+                if hasSecond { try statement.bindArgument(borrowing: second, to: raw, at: 2) }
                 if let third { try statement.bindArgument(third, to: raw, at: 3) }
                 if let fourth { try statement.bindArgument(fourth, to: raw, at: 4) }
                 do throws(StoreError) {

@@ -19,7 +19,14 @@ extension Reading where Self: ~Copyable {
     ///   `rows(_:)`.
     /// - Complexity: O(log *entries*).
     public func get<K, V>(_ key: K, in bucket: Bucket<K, V>) throws -> V? {
-        guard let stored = try table(of: bucket).value(bucket.plan.stored(key)) else { return nil }
+        try value(of: key, bucket, table(of: bucket))
+    }
+
+    private func value<K, V>(
+        of key: K, _ bucket: Bucket<K, V>, _ table: BucketTable
+    ) throws -> V? {
+        // A copy, because the type's own code may use the bucket while it decodes.
+        guard let stored = try table.value(bucket.plan.stored(key)) else { return nil }
         return try bucket.coder.value(stored, in: bucket.plan)
     }
 
@@ -43,10 +50,7 @@ extension Reading where Self: ~Copyable {
     ) throws -> [K: V] {
         let table = try table(of: bucket)
         var values: [K: V] = [:]
-        for key in keys {
-            guard let stored = try table.value(bucket.plan.stored(key)) else { continue }
-            values[key] = try bucket.coder.value(stored, in: bucket.plan)
-        }
+        for key in keys { values[key] = try value(of: key, bucket, table) }
         return values
     }
 

@@ -28,23 +28,32 @@ extension Statement {
     ///   another argument is bound in its place. Those of a text must be valid UTF-8.
     /// - Throws: As `bind(_:at:)`.
     package func bind(borrowing value: BorrowedValue, at index: Int) throws(StoreError) {
-        let raw = try placeholder(index)
-        let place = Int32(index + 1)
+        try bindArgument(borrowing: value, to: try placeholder(index), at: Int32(index + 1))
+    }
+
+    /// Does what `bind(borrowing:at:)` does, for a statement and a position that are known to be
+    /// usable.
+    ///
+    /// - Throws: As `bindArgument(_:to:at:)`.
+    @inline(__always)
+    func bindArgument(
+        borrowing value: BorrowedValue, to raw: OpaquePointer, at index: Int32
+    ) throws(StoreError) {
         let code =
             switch value {
-            case .null: sqlite3_bind_null(raw, place)
-            case .integer(let integer): sqlite3_bind_int64(raw, place, integer)
-            case .real(let real): Self.bind(real, to: raw, at: place)
-            case .text(let bytes) where bytes.isEmpty: Self.bind(utf8: bytes, to: raw, at: place)
+            case .null: sqlite3_bind_null(raw, index)
+            case .integer(let integer): sqlite3_bind_int64(raw, index, integer)
+            case .real(let real): Self.bind(real, to: raw, at: index)
+            case .text(let bytes) where bytes.isEmpty: Self.bind(utf8: bytes, to: raw, at: index)
             case .text(let bytes):
                 bytes.withMemoryRebound(to: CChar.self) {
                     // Without a destructor the engine keeps the address: SQLITE_STATIC.
                     sqlite3_bind_text64(
-                        raw, place, $0.baseAddress, UInt64($0.count), nil, UInt8(SQLITE_UTF8))
+                        raw, index, $0.baseAddress, UInt64($0.count), nil, UInt8(SQLITE_UTF8))
                 }
-            case .blob(let bytes) where bytes.isEmpty: sqlite3_bind_zeroblob(raw, place, 0)
+            case .blob(let bytes) where bytes.isEmpty: sqlite3_bind_zeroblob(raw, index, 0)
             case .blob(let bytes):
-                sqlite3_bind_blob64(raw, place, bytes.baseAddress, UInt64(bytes.count), nil)
+                sqlite3_bind_blob64(raw, index, bytes.baseAddress, UInt64(bytes.count), nil)
             }
         guard code == SQLITE_OK else { throw bindingFailure(code) }
     }
@@ -80,50 +89,26 @@ extension Statement {
 }
 
 extension Value {
-    /// Calls `body` with the bytes of a text or blob where they are, and with `nil` for others.
+    /// Lends the value to `body`, with its text or blob where it is.
     ///
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws.
     @inline(__always)
-    func withBytes<R>(
-        _ body: (UnsafeRawBufferPointer?) throws(StoreError) -> R
+    func withBorrowed<R>(
+        _ body: (BorrowedValue) throws(StoreError) -> R
     ) throws(StoreError) -> R {
         switch self {
+        case .null: return try body(.null)
+        case .integer(let integer): return try body(.integer(integer))
+        case .real(let real): return try body(.real(real))
         case .text(var text):
             return try text.withUTF8 { bytes in
-                Result { () throws(StoreError) in try body(UnsafeRawBufferPointer(bytes)) }
+                Result { () throws(StoreError) in try body(.text(bytes)) }
             }.get()
         case .blob(let data):
             return try data.withUnsafeBytes { bytes in
-                Result { () throws(StoreError) in try body(bytes) }
+                Result { () throws(StoreError) in try body(.blob(bytes)) }
             }.get()
-        default: return try body(nil)
         }
-    }
-}
-
-extension Statement {
-    /// Binds one argument without copying its bytes.
-    ///
-    /// - Parameter bytes: What `Value.withBytes` gives for the argument. `forgetArguments()` must
-    ///   be called before they go.
-    /// - Throws: As `bindArgument`.
-    @inline(__always)
-    func bindArgument(
-        _ argument: Value, at bytes: UnsafeRawBufferPointer?, to raw: OpaquePointer, at index: Int32
-    ) throws(StoreError) {
-        guard let bytes, !bytes.isEmpty else {
-            return try bindArgument(argument, to: raw, at: index)
-        }
-        // Without a destructor the engine keeps the address: SQLITE_STATIC.
-        let code: Int32
-        if case .text = argument {
-            code = sqlite3_bind_text64(
-                raw, index, bytes.bindMemory(to: CChar.self).baseAddress, UInt64(bytes.count), nil,
-                UInt8(SQLITE_UTF8))
-        } else {
-            code = sqlite3_bind_blob64(raw, index, bytes.baseAddress, UInt64(bytes.count), nil)
-        }
-        guard code == SQLITE_OK else { throw bindingFailure(code) }
     }
 }
