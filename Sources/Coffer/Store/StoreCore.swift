@@ -18,7 +18,7 @@ final class StoreCore: Sendable {
     let lifeGate = Gate(permitCount: 1)
     /// The observers of commits.
     let commitObservers = CommitObservers()
-    /// `nil` if the configuration asks for none.
+    /// `nil` without a WAL, and if the configuration asks for none.
     let decodedValues: DecodedValues?
     let sweeper: ExpirySweeper
 
@@ -57,7 +57,8 @@ final class StoreCore: Sendable {
         self.pool = pool
         self.derivationDuration = derivationDuration
         configuration = pool.configuration
-        decodedValues = configuration.bucketCache.map(DecodedValues.init)
+        decodedValues =
+            pool.journalMode == .wal ? configuration.bucketCache.map(DecodedValues.init) : nil
         sweeper = ExpirySweeper(every: configuration.expirySweepInterval)
         let writeGate = Gate(permitCount: 1)
         checkpointer = try Checkpointer(pool, writeGate: writeGate)

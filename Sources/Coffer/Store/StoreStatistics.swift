@@ -21,7 +21,7 @@ public struct StoreStatistics: Sendable, Hashable {
     /// The share of pages found decrypted in memory, of all pages that finished reads and writes
     /// looked up; 1 if they looked up none.
     public let cacheHitRate: Double
-    /// What the cache of decoded bucket values has done; zeros without a ``BucketCache``.
+    /// Hits, misses and size of the store's ``BucketCache``; zeros if it has none.
     public let bucketCache: BucketCacheStatistics
     /// Bytes of decrypted pages that the store may keep now. It is less than the configuration says
     /// while stores of the process must share. 0 without a file.
@@ -59,7 +59,7 @@ public struct CheckpointStatistics: Sendable, Hashable {
     public internal(set) var isOwed = false
 }
 
-/// What the cache of decoded bucket values holds, and has done since the store was opened.
+/// Hits, misses and size of a ``BucketCache``, counted since the store was opened.
 public struct BucketCacheStatistics: Sendable, Hashable {
     /// Gets that found their value in the cache.
     public internal(set) var hitCount = 0

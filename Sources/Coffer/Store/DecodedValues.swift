@@ -188,19 +188,13 @@ private struct State {
             return (nil, commitNumber)
         }
         refresh()
-        let isYoung: Bool
-        let found: CachedEntry?
-        if let entry = young[place] {
-            (found, isYoung) = (entry, true)
-        } else {
-            (found, isYoung) = (old[place], false)
-        }
-        guard let found, found.commitNumber == commitNumber else {
+        let known = young[place]
+        guard let found = known ?? old[place], found.commitNumber == commitNumber else {
             missCount += 1
             return (nil, commitNumber)
         }
         hitCount += 1
-        if !isYoung { move(found, place) }
+        if known == nil { move(found, place) }
         return (found, commitNumber)
     }
 
@@ -215,7 +209,7 @@ private struct State {
 
     /// Keeps an entry that was read after a commit, if that is still the last one.
     ///
-    /// - Returns: What is not kept any more.
+    /// - Returns: The entries that are gone.
     mutating func keep(_ entry: CachedEntry, at place: CachedPlace) -> [Any] {
         refresh()
         let byteCount = entry.byteCount + Self.entryByteCount
@@ -236,7 +230,7 @@ private struct State {
 
     /// Drops everything, and reads the shared memory no more.
     ///
-    /// - Returns: What is not kept any more.
+    /// - Returns: The entries that are gone.
     mutating func end() -> [Any] {
         let released: [Any] = [young, old]
         index = nil
