@@ -15,7 +15,7 @@ struct JSONImport {
         }
     }
 
-    /// What all records share.
+    /// The state of an import that lasts from one record to the next.
     private struct Writer {
         let table: ImportTable
         var rows: StoredRows

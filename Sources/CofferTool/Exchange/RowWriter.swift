@@ -41,7 +41,7 @@ enum ColumnLabels {
 
 /// One JSON object per line, keys in the order of the columns.
 struct JSONLinesWriter: RowWriter {
-    /// What is written before each value: `{"a":`, then `,"b":`.
+    /// The bytes before the value of each column: `{"a":` for the first, then `,"b":`.
     private var starts: [[UInt8]] = []
 
     mutating func begin(_ columns: [String], _ output: inout StandardOutput) {

@@ -243,7 +243,7 @@ import Testing
         let store = try make(.testing(mode))
         let size = store.profile.pageByteCount
         let pageCount = try Damage.byteCount(folder.path()) / size
-        // What is opened from now on has no page in its cache.
+        // Opens new connections, whose page caches are empty.
         try store.suspend()
         try store.resume()
         for page in 1..<pageCount {

@@ -89,6 +89,9 @@ private enum ReadmeSymbols {
             String(decoding: $0, as: UTF8.self)
         }
         _ = codec
+        // `BucketCache`
+        var configuration = Configuration()
+        configuration.bucketCache = BucketCache(maximumCount: 100)
         // `Setting`
         let setting: Setting<Int> = Setting("size", default: 12)
         _ = setting

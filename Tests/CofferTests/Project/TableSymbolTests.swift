@@ -80,7 +80,7 @@ import Testing
         let symbol: String
         /// The lines from the comment to the next one.
         var code = ""
-        /// Whether the comment says that it is no symbol of Coffer.
+        /// Whether the comment marks it as a symbol of another library.
         let isForeign: Bool
     }
 

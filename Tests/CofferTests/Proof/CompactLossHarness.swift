@@ -16,7 +16,7 @@ struct CompactLossHarness {
     private struct Loss {
         /// Operations that change a file, from the beginning of the compaction.
         var operationCount = 0
-        /// Those of them that are turns.
+        /// How many of these operations are in `turns`.
         var turnCount = 0
         var problems: [String] = []
     }

@@ -69,7 +69,7 @@ struct SparseStore {
         return folder
     }
 
-    /// What is wrong with a store whose compaction has ended somehow. Afterwards it is compacted.
+    /// Lists the problems of a store whose compaction was done or cut off, and then compacts it.
     ///
     /// - Parameter isDone: Whether the compaction was done.
     func problems(

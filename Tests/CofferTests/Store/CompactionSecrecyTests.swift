@@ -77,7 +77,7 @@ import Testing
         while let line = whole.line(), line != "compacted" {
             reports.append(line)
             try look(at: whole)
-            // What a process leaves that is killed when half of the pages are replaced.
+            // Goes no further: the process is killed below while it replaces pages.
             if line.hasPrefix("replacingPages") { break }
             whole.goOn()
         }

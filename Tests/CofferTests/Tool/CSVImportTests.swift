@@ -50,7 +50,7 @@ import Testing
         try store.execute("CREATE TABLE t(a, b)")
         try store.fail(
             "import", arguments + ["t"], input: Data(text.utf8), exitCode: 25, saying: option)
-        // The option that was given, or a name that the table has, is no reason to ask.
+        // Suggests nothing if the option was given, or if the table has a column of that name.
         let given = try store.succeed(
             "import", arguments + ["other", "--delimiter", ","], input: Data(text.utf8))
         #expect(given.errorText.isEmpty, "\(given.errorText)")

@@ -34,7 +34,7 @@ import Testing
         func codes(_ verb: String) -> Set<Int32> {
             switch self {
             case .bareSurroundings: [0]
-            // What is done is done; data that is lost is a failure.
+            // A verb that has done its work may succeed; one whose result is its output fails.
             case .closedOutput, .fullOutput: [0, 17]
             case .unreadableFiles:
                 ["init", "keygen", "doctor"].contains(verb) ? [0] : [17, 19, 21]

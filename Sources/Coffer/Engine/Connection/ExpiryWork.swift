@@ -1,4 +1,4 @@
-/// How what has expired is removed: the work of whoever stores entries that expire.
+/// Two functions by which a store sweeps expired entries without knowing their tables.
 struct ExpiryWork: Sendable {
     /// Removes so many expired entries at most, in the connection's transaction, and returns how
     /// many it removed.

@@ -88,7 +88,7 @@ extension RowDecoder {
         }
     }
 
-    /// All rows as tuples, whose elements `stored` describes.
+    /// Decodes all rows into tuples, by the properties in `stored`.
     func allTuples<Values>(
         _ type: Values.Type, _ statement: Statement
     ) throws(StoreError) -> [Values] {
@@ -106,7 +106,7 @@ extension RowDecoder {
         }
     }
 
-    /// The first row as a tuple, whose elements `stored` describes; `nil` if there is no row.
+    /// Decodes the first row into a tuple, by the properties in `stored`; `nil` if there is no row.
     func firstTuple<Values>(
         _ type: Values.Type, _ statement: Statement
     ) throws(StoreError) -> Values? {

@@ -41,7 +41,9 @@ extension Reading where Self: ~Copyable {
     ///   - query: Which row, by its order.
     ///   - first: A property with a column.
     ///   - others: More of them, in any order.
+    /// - Returns: A tuple in the order of the key paths; for one key path its value.
     /// - Throws: As `fetch(_:)`.
+    /// - Complexity: As `fetch(_:_:_:)`, for one row.
     public func first<R: Record, First: Codable, each Other: Codable>(
         _ query: Query<R>, _ first: KeyPath<R, First>, _ others: repeat KeyPath<R, each Other>
     ) throws -> (First, repeat each Other)? {
