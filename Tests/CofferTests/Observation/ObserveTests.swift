@@ -229,7 +229,7 @@ import Testing
         let loop = Task {
             for try await _ in changes {}
         }
-        while fixture.store.core.observation.observerCount == 0 { await Task.yield() }
+        try await yieldWhile { fixture.store.core.observation.observerCount == 0 }
         loop.cancel()
         await #expect(throws: CancellationError.self) { try await loop.value }
         #expect(fixture.store.core.observation.observerCount == 0)

@@ -132,13 +132,13 @@ import Testing
     /// A read of `a` that stays in `hold` and then writes to `b`, and a rekey that waits for it.
     private func rekeyBehindReader(
         of a: Store, into b: Store, _ hold: Hold
-    ) async -> (reader: Task<Void, any Error>, rekey: Task<Void, any Error>) {
+    ) async throws -> (reader: Task<Void, any Error>, rekey: Task<Void, any Error>) {
         let reader = onThread {
             try a.read { _ in try Self.stay(hold, thenInsertInto: b) }
         }
         await hold.isEntered()
         let rekey = onThread { try a.rekey(to: .numbered(2)) }
-        while a.statistics.waitingReadCount == 0 { await Task.yield() }
+        try await yieldWhile { a.statistics.waitingReadCount == 0 }
         return (reader, rekey)
     }
 
@@ -149,7 +149,7 @@ import Testing
         let (a, b) = (try make(), try makeOther())
         let (inA, inB) = (Hold(), Hold())
         // The rekey is in no body, so it could wait if it were the only one.
-        let (reader, rekey) = await rekeyBehindReader(of: a, into: b, inA)
+        let (reader, rekey) = try await rekeyBehindReader(of: a, into: b, inA)
         let nested = onThread {
             try b.write { _ in
                 inB.stay()
@@ -172,7 +172,7 @@ import Testing
     ) async throws {
         let (a, b) = (try make(), try makeOther())
         let (inA, inB) = (Hold(), Hold())
-        let (reader, rekey) = await rekeyBehindReader(of: a, into: b, inA)
+        let (reader, rekey) = try await rekeyBehindReader(of: a, into: b, inA)
         let nested = onThread {
             try b.write { _ in
                 inB.stay()
@@ -198,7 +198,7 @@ import Testing
         let writer = Task { try await a.write { _ in first.stay() } }
         await first.isEntered()
         let next = Task { try await a.write { tx in try tx.execute("INSERT INTO t VALUES (2)") } }
-        while a.waitingWriteCount == 0 { await Task.yield() }
+        try await yieldWhile { a.waitingWriteCount == 0 }
         let nested = onThread {
             try b.write { _ in
                 inB.stay()
@@ -225,7 +225,7 @@ import Testing
         let read = onThread { try a.read { _ in inA.stay() } }
         await inA.isEntered()
         let nested = onThread { _ = try b.write { _ in try a.rekey(to: .numbered(2)) } }
-        while canWrite(a) { await Task.yield() }
+        try await yieldWhile { canWrite(a) }
         inA.release()
         try await read.value
         try await nested.value

@@ -25,7 +25,7 @@ import Testing
         }
         await hold.isEntered()
         let next = Task { try await store.write(Self.insert(3)) }
-        while store.waitingWriteCount < 1 { await Task.yield() }
+        try await yieldWhile { store.waitingWriteCount < 1 }
         first.cancel()
         hold.release()
         let result = await first.result
@@ -41,7 +41,7 @@ import Testing
         await hold.isEntered()
         let inner = Hold()
         let before = Task { try await store.write(Self.insert(1)) }
-        while store.waitingWriteCount < 1 { await Task.yield() }
+        try await yieldWhile { store.waitingWriteCount < 1 }
         let cancelled = Task {
             try await store.write { tx in
                 try tx.execute("INSERT INTO t VALUES (2)")
@@ -49,9 +49,9 @@ import Testing
                 try tx.execute("INSERT INTO t VALUES (3)")
             }
         }
-        while store.waitingWriteCount < 2 { await Task.yield() }
+        try await yieldWhile { store.waitingWriteCount < 2 }
         let after = Task { try await store.write(Self.insert(4)) }
-        while store.waitingWriteCount < 3 { await Task.yield() }
+        try await yieldWhile { store.waitingWriteCount < 3 }
         hold.release()
         try await first.value
         await inner.isEntered()
@@ -74,7 +74,7 @@ import Testing
         let first = Task { try await store.write(mode: .deferred) { _ in hold.stay() } }
         await hold.isEntered()
         let before = Task { try await store.write(Self.insert(4)) }
-        while store.waitingWriteCount < 1 { await Task.yield() }
+        try await yieldWhile { store.waitingWriteCount < 1 }
         let inner = Hold()
         let cancelled = Task {
             try await store.write { tx in
@@ -88,9 +88,9 @@ import Testing
                 try tx.execute("INSERT INTO t VALUES (6)")
             }
         }
-        while store.waitingWriteCount < 2 { await Task.yield() }
+        try await yieldWhile { store.waitingWriteCount < 2 }
         let after = Task { try await store.write(Self.insert(7)) }
-        while store.waitingWriteCount < 3 { await Task.yield() }
+        try await yieldWhile { store.waitingWriteCount < 3 }
         let count = store.statistics.writes.commitCount
         hold.release()
         try await first.value

@@ -133,14 +133,14 @@ import Testing
         await hold.isEntered()
         let tasks = (0..<9).map { number in
             Task {
-                while store.waitingWriteCount != number { await Task.yield() }
+                try await yieldWhile { store.waitingWriteCount != number }
                 try await store.write(mode: number == 4 ? .exclusive : .immediate) { tx in
                     order.update { $0.append(number) }
                     try tx.execute("INSERT INTO t VALUES (\(number))")
                 }
             }
         }
-        while store.waitingWriteCount < 9 { await Task.yield() }
+        try await yieldWhile { store.waitingWriteCount < 9 }
         hold.release()
         try await first.value
         for task in tasks { try await task.value }

@@ -80,7 +80,7 @@ import Testing
                 began.set()
             }
         }
-        while store.waitingWriteCount < 1 { await Task.yield() }
+        try await yieldWhile { store.waitingWriteCount < 1 }
         interruption.interrupt()
         #expect(code(await second) == .cancelled)
         hold.release()

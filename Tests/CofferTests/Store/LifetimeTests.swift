@@ -50,7 +50,7 @@ import Testing
         let next = Task {
             try await store.write { tx in try tx.execute("INSERT INTO t VALUES (2)") }
         }
-        while store.waitingWriteCount < 1 { await Task.yield() }
+        try await yieldWhile { store.waitingWriteCount < 1 }
         let read = Task {
             try await store.read { tx in
                 if mode == .wal { reading.stay() }
@@ -59,16 +59,16 @@ import Testing
         }
         if mode == .wal { await reading.isEntered() }
         // Without WAL it waits in the same queue.
-        while mode == .delete, store.waitingWriteCount < 2 { await Task.yield() }
+        try await yieldWhile { mode == .delete && store.waitingWriteCount < 2 }
         let hasClosed = Shared(false)
         let waiting = store.waitingWriteCount
         let close = onThread {
             try store.close()
             hasClosed.value = true
         }
-        while store.waitingWriteCount <= waiting { await Task.yield() }
+        try await yieldWhile { store.waitingWriteCount <= waiting }
         let late = Task { try await store.write { _ in } }
-        while store.waitingWriteCount <= waiting + 1 { await Task.yield() }
+        try await yieldWhile { store.waitingWriteCount <= waiting + 1 }
         writing.release()
         try await write.value
         _ = try await next.value
@@ -145,7 +145,7 @@ import Testing
             isRekeyed.value = true
         }
         // It has the write gate once a write cannot take it.
-        while canWrite(store) { await Task.yield() }
+        try await yieldWhile { canWrite(store) }
         #expect(!isRekeyed.value)
         hold.release()
         #expect(try await read.value == 2)
@@ -161,9 +161,9 @@ import Testing
         let store = try make()
         let first = try await store.snapshot()
         let rekey = onThread { try store.rekey(to: .numbered(2)) }
-        while canWrite(store) { await Task.yield() }
+        try await yieldWhile { canWrite(store) }
         // The snapshot has a reader's slot, which the rekey waits for: it waits in that queue too.
-        while store.statistics.waitingReadCount < 1 { await Task.yield() }
+        try await yieldWhile { store.statistics.waitingReadCount < 1 }
         let counts = Shared([Int]())
         let body: @Sendable (inout ReadTransaction) throws -> Void = { tx in
             let count = try Self.count(tx)
@@ -172,7 +172,7 @@ import Testing
         let reads = (0..<3).map { _ in
             isSynchronous ? onThread { try store.read(body) } : Task { try await store.read(body) }
         }
-        while store.statistics.waitingReadCount < 1 + 3 { await Task.yield() }
+        try await yieldWhile { store.statistics.waitingReadCount < 1 + 3 }
         #expect(counts.value == [])
         #expect(try await first.read { tx in try Self.count(tx) } == 1)
         try first.close()
@@ -238,7 +238,7 @@ import Testing
         let member = Task {
             try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
         }
-        while store.waitingWriteCount < 1 { await Task.yield() }
+        try await yieldWhile { store.waitingWriteCount < 1 }
         let endless = Hold()
         let stuck = Task {
             try await store.write { tx in
@@ -247,14 +247,14 @@ import Testing
                 while true { _ = try Self.count(tx) }
             }
         }
-        while store.waitingWriteCount < 2 { await Task.yield() }
+        try await yieldWhile { store.waitingWriteCount < 2 }
         hold.release()
         try await first.value
         await endless.isEntered()
         let read = Task {
             try await store.read { tx in while true { _ = try Self.count(tx) } }
         }
-        while store.statistics.readerInUseCount == 0 { await Task.yield() }
+        try await yieldWhile { store.statistics.readerInUseCount == 0 }
         endless.release()
         try await store.suspend()
         #expect(await code(read) == .suspended)
@@ -325,7 +325,7 @@ import Testing
             tasks.append(
                 number % 3 == 1
                     ? onThread { try store.read(body) } : Task { try await store.read(body) })
-            while store.statistics.waitingReadCount <= number { await Task.yield() }
+            try await yieldWhile { store.statistics.waitingReadCount <= number }
         }
         hold.release()
         try await first.value
@@ -346,7 +346,7 @@ import Testing
         let patient = (0..<20).map { _ in
             Task { try await store.read(timeout: .seconds(60)) { tx in try Self.count(tx) } }
         }
-        while store.statistics.waitingReadCount < 20 { await Task.yield() }
+        try await yieldWhile { store.statistics.waitingReadCount < 20 }
         let hurried = (0..<20).map { number in
             Task {
                 try await store.read(timeout: .milliseconds(20 + number)) { tx in
@@ -411,7 +411,7 @@ import Testing
         let task = Task {
             try await store.write { _ in isRun.value = true }
         }
-        while store.waitingWriteCount == 0 { await Task.yield() }
+        try await yieldWhile { store.waitingWriteCount == 0 }
         inside.release()
         await atEnd.isEntered()
         task.cancel()

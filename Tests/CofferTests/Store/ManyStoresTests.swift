@@ -57,7 +57,7 @@ import Testing
         let first = Task {
             try await held.store.write { tx in _ = try tx.execute("INSERT INTO t VALUES (0)") }
         }
-        while held.store.waitingWriteCount < 1 { await Task.yield() }
+        try await yieldWhile { held.store.waitingWriteCount < 1 }
         let stores = try make(65) { number in
             try Store(
                 path: folder.path("\(number).db"), key: .numbered(1),

@@ -146,12 +146,12 @@ import Testing
                 number % 2 == 0
                     ? onThread { try Self.add(number, to: store) }
                     : Task { try await store.write { tx in try Self.insert(number, tx) } })
-            while store.waitingWriteCount <= number { await Task.yield() }
+            try await yieldWhile { store.waitingWriteCount <= number }
         }
         let read = Task {
             try await store.read { tx in try tx.rows("SELECT * FROM t").count }
         }
-        while store.waitingWriteCount <= tasks.count { await Task.yield() }
+        try await yieldWhile { store.waitingWriteCount <= tasks.count }
         hold.release()
         try await first.value
         for task in tasks { try await task.value }
@@ -184,7 +184,7 @@ import Testing
         }
         await hold.isEntered()
         let waiting = Task { try await store.read { _ in } }
-        while store.waitingWriteCount == 0 { await Task.yield() }
+        try await yieldWhile { store.waitingWriteCount == 0 }
         for task in [waiting, inside] {
             task.cancel()
             if task == inside { hold.release() }

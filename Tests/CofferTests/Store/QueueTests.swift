@@ -45,7 +45,7 @@ import Testing
         let blocked = onThread { try store.write(timeout: .milliseconds(20)) { _ in } }
         #expect(await code(blocked) == .busy)
         let patient = Task { try await store.write { _ in } }
-        while store.statistics.waitingWriteCount < 1 { await Task.yield() }
+        try await yieldWhile { store.statistics.waitingWriteCount < 1 }
         let isInLine = ContinuousClock.now
         let waited = isInLine.duration(to: .now)
         hold.release()
@@ -100,7 +100,7 @@ import Testing
                 _ = try inner.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
             }
         }
-        while inner.waitingWriteCount < 1 { await Task.yield() }
+        try await yieldWhile { inner.waitingWriteCount < 1 }
         // It would share the commit, and it waits for the store that the nested one holds.
         let next = onThread {
             try inner.write { tx in
@@ -108,7 +108,7 @@ import Testing
                 try outer.write { _ in }
             }
         }
-        while inner.waitingWriteCount < 2 { await Task.yield() }
+        try await yieldWhile { inner.waitingWriteCount < 2 }
         hold.release()
         try await first.value
         try await nested.value
@@ -202,7 +202,7 @@ import Testing
         }
         await hold.isEntered()
         let waiting = Task { try await store.write { _ in } }
-        while store.waitingWriteCount < 1 { await Task.yield() }
+        try await yieldWhile { store.waitingWriteCount < 1 }
         hold.release()
         try await store.suspend()
         #expect(await code(running) == .suspended)

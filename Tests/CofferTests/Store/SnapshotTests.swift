@@ -105,7 +105,7 @@ import Testing
         let store = try make(configuration)
         let held = try await store.snapshot()
         let waiting = Task { try await store.snapshot() }
-        while store.statistics.waitingReadCount == 0 { await Task.yield() }
+        try await yieldWhile { store.statistics.waitingReadCount == 0 }
         waiting.cancel()
         await #expect {
             _ = try await waiting.value

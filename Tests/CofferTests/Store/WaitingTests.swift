@@ -74,7 +74,7 @@ import Testing
         for number in 0..<20 {
             let count = store.waitingWriteCount
             tasks.append(Task { try await Self.insert(number, into: store) })
-            while store.waitingWriteCount == count { await Task.yield() }
+            try await yieldWhile { store.waitingWriteCount == count }
         }
         hold.release()
         try await first.value
@@ -94,7 +94,7 @@ import Testing
         let cancelled = Task {
             try await store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
         }
-        while store.waitingWriteCount == 0 { await Task.yield() }
+        try await yieldWhile { store.waitingWriteCount == 0 }
         cancelled.cancel()
         await #expect {
             _ = try await cancelled.value

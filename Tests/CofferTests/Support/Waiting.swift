@@ -16,6 +16,19 @@ func waitUntil(
     }
 }
 
+/// Lets other tasks run while a condition holds, where nothing announces its end.
+///
+/// Waits ten minutes at most: a test's time limit cancels a task, which does not end a loop.
+func yieldWhile(
+    sourceLocation: SourceLocation = #_sourceLocation, _ holds: () -> Bool
+) async throws {
+    let end = ContinuousClock.now + .seconds(600)
+    while holds() {
+        try #require(ContinuousClock.now < end, "it never ended", sourceLocation: sourceLocation)
+        await Task.yield()
+    }
+}
+
 /// The code of the error that a task ended with; `nil` if it returned.
 func code(_ task: Task<some Sendable, any Error>) async -> StoreError.Code? {
     if case .failure(let error) = await task.result { return (error as? StoreError)?.code }
