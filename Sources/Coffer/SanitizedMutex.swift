@@ -16,10 +16,13 @@ final class Mutex<Value>: @unchecked Sendable {
     // @unchecked: the value is accessed only while the lock is held.
 
     private let lock: UnsafeMutablePointer<pthread_mutex_t>
-    private var value: Value
+    /// Memory of its own: a property without a size has the address of the object, which every
+    /// call reads without the lock.
+    private let value: UnsafeMutablePointer<Value>
 
     init(_ value: Value) {
-        self.value = value
+        self.value = .allocate(capacity: 1)
+        self.value.initialize(to: value)
         lock = .allocate(capacity: 1)
         lock.initialize(to: pthread_mutex_t())
         pthread_mutex_init(lock, nil)
@@ -28,6 +31,8 @@ final class Mutex<Value>: @unchecked Sendable {
     deinit {
         pthread_mutex_destroy(lock)
         lock.deallocate()
+        value.deinitialize(count: 1)
+        value.deallocate()
     }
 
     func withLock<Result, Failure: Error>(
@@ -35,7 +40,7 @@ final class Mutex<Value>: @unchecked Sendable {
     ) throws(Failure) -> Result {
         pthread_mutex_lock(lock)
         defer { pthread_mutex_unlock(lock) }
-        return try body(&value)
+        return try body(&value.pointee)
     }
 }
 #endif
