@@ -48,7 +48,7 @@ import Testing
             "Peer(", "Peer.run(", "Tool.run", "Tool.start(", "ToolStore(", "Process()",
             "SmallDisk.",
             "BuiltModules.", "shell.run(", "Hold()", "onThread", "usleep(", "Task.sleep(",
-            "waitUntil",
+            "waitUntil", "yieldWhile",
         ]
         for source in try Self.sources(below: ["Tests/CofferTests"]) {
             let text = source.lines.joined(separator: "\n")

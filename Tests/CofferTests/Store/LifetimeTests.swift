@@ -117,7 +117,7 @@ import Testing
         }
         await hold.isEntered()
         let pause = Task { try await store.suspend() }
-        while (try? await store.read { _ in }) != nil { await Task.yield() }
+        try await yieldWhile { (try? await store.read { _ in }) != nil }
         hold.release()
         try await write.value
         try await pause.value

@@ -20,10 +20,10 @@ func waitUntil(
 ///
 /// Waits ten minutes at most: a test's time limit cancels a task, which does not end a loop.
 func yieldWhile(
-    sourceLocation: SourceLocation = #_sourceLocation, _ holds: () -> Bool
+    sourceLocation: SourceLocation = #_sourceLocation, _ holds: () async -> Bool
 ) async throws {
     let end = ContinuousClock.now + .seconds(600)
-    while holds() {
+    while await holds() {
         try #require(ContinuousClock.now < end, "it never ended", sourceLocation: sourceLocation)
         await Task.yield()
     }
