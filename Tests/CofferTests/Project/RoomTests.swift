@@ -31,7 +31,6 @@ import Testing
 
     /// Files outside Engine and SQL that call C, each with its reason.
     private static let callers: [String: String] = [
-        "Buckets/Table/BucketTable.swift": "steps its prepared statements, for speed",
         "Copies/CopyStatement.swift": "binds and steps, row by row",
         "Copies/PageCopy.swift": "sqlite3_backup",
         "Copies/PlaintextFile.swift": "opens the plaintext side",

@@ -1,5 +1,3 @@
-import CSQLCipher
-
 /// One bucket's table on one connection, for one verb: SQL values under SQL values.
 struct BucketTable {
     let connection: Connection
@@ -268,7 +266,7 @@ struct BucketTable {
                 }
             }
         }
-        return coffer_changes(statement.handle.db) > 0
+        return statement.changeCount > 0
     }
 
     /// The error with the table.

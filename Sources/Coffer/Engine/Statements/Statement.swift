@@ -357,6 +357,9 @@ public final class Statement {
         while try advance() {}
     }
 
+    /// How many rows the last INSERT, UPDATE or DELETE of the connection changed.
+    var changeCount: Int64 { coffer_changes(handle.db) }
+
     // MARK: Columns
 
     /// Names of the result's columns, in order; empty for a statement without result.
