@@ -16,6 +16,8 @@
 // Buckets        Bucket  BucketEntry  BucketCodec  BucketInformation  BucketCache  Setting
 //                BucketKey  PrefixedBucketKey  TextBucketKey  CompositeKey  BucketKeyType
 //                KeyRange  ScanOrder  Expiration  RemainingLifetime
+//                AttachmentBucket  AttachmentInformation  AttachmentUpload  AttachmentReader
+//                AttachmentChunks
 // Observation    ObservedValues  ObservedChanges  ChangeEvent  ChangedRow  ChangeBatch  ChangeToken
 //
 // ── What an operator uses ──────────────────────────────────────────────────────────────────────

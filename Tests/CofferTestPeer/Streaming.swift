@@ -71,6 +71,42 @@ func streamIntoFullDisk() throws -> String {
     return "wrote"
 }
 
+/// Uploads more than the disk has room for, and returns what is there afterwards.
+func uploadIntoFullDisk() throws -> String {
+    let path = next()
+    let store = try Store(path: path, key: nextKey(), configuration: configuration("wal"))
+    let byteCount = Int(next()) ?? 0
+    // To free chunks needs room too: somebody has to make some.
+    let other = URL(filePath: path).deletingLastPathComponent().appending(path: "other")
+    try Data(count: 8 << 20).write(to: other)
+    let films = AttachmentBucket<String>("films")
+    try store.write { tx in try tx.set(Data([1, 2, 3]), for: "a", in: films) }
+    let isOver = DispatchSemaphore(value: 0)
+    Task.detached {
+        let source = AsyncStream<Data> { Data(count: 100_000) }
+        do {
+            try await store.set(contentsOf: source, for: "a", in: films, byteCount: byteCount)
+            say("uploaded")
+        } catch {
+            say("\((error as? StoreError).map { "\($0.code)" } ?? "\(error)")")
+        }
+        isOver.signal()
+    }
+    isOver.wait()
+    say("\(try store.attachment("a", in: films)?.byteCount ?? -1) bytes")
+    try FileManager.default.removeItem(at: other)
+    try store.sweepExpiredEntries()
+    let counts = try store.read { tx in
+        try ["contents", "chunks"].map { name in
+            let sql = SQL(text: "SELECT count(*) FROM \"coffer:\(name)\"")
+            return "\(try tx.requireScalar(sql, as: Int.self)) \(name)"
+        }
+    }
+    say(counts.joined(separator: ", "))
+    try store.write { tx in try tx.set(Data(count: 100_000), for: "b", in: films) }
+    return "wrote"
+}
+
 private func measure<R: Record>(
     _ store: Store, _ type: R.Type, _ size: (R) -> Int
 ) throws -> String {

@@ -396,6 +396,8 @@ case "stream":
     }
 case "spool":
     report { try streamIntoFullDisk() }
+case "upload":
+    report { try uploadIntoFullDisk() }
 case "read-endlessly":
     report { try readEndlessly() }
 case "spill":

@@ -62,6 +62,17 @@ extension Store {
     ) -> ObservedChanges {
         changes(in: bucket.table, maximumWaitingRowCount: maximumWaitingRowCount)
     }
+
+    /// The keys of attachments that commits add, replace, add to and remove.
+    ///
+    /// - Parameters:
+    ///   - bucket: The bucket; a change's key is its key.
+    ///   - maximumWaitingRowCount: As for tables by name; all else there applies here as well.
+    public func changes<K>(
+        in bucket: AttachmentBucket<K>, maximumWaitingRowCount: Int = 10_000
+    ) -> ObservedChanges {
+        changes(in: bucket.entries, maximumWaitingRowCount: maximumWaitingRowCount)
+    }
 }
 
 /// The changes of commits, one after the other. See `Store.changes(in:maximumWaitingRowCount:)`.

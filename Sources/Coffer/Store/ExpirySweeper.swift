@@ -82,11 +82,11 @@ final class ExpirySweeper: Sendable {
         let count = requestCount.load(ordering: .sequentiallyConsistent)
         do {
             while true {
-                let removed = try await core.write(.init()) { tx in
+                let isMoreLeft = try await core.write(.init()) { tx in
                     try work.sweep(tx.connection(), Self.sliceCount)
                 }
                 // The rest waits for a moment without writes.
-                guard removed == Self.sliceCount else { break }
+                guard isMoreLeft else { break }
                 if core.waitingWriteCount > 0 { return soon() }
             }
             let rest = try await core.read { tx in try work.timeToNext(tx.connection()) }

@@ -79,6 +79,21 @@ import Testing
         }
     }
 
+    @Test func `Buckets: attachments`() async throws {
+        struct Connection { func send(_ chunk: Data) async throws { #expect(chunk.count == 100) } }
+        struct Request { let body = AttachmentFixture.source([Data(count: 100)]) }
+        let (connection, request, id) = (Connection(), Request(), UUID())
+        let photos = AttachmentBucket<UUID>("photos")
+        let stored = try await store.set(contentsOf: request.body, for: id, in: photos)
+        for try await chunk in store.chunks(of: id, in: photos) {
+            try await connection.send(chunk)
+        }
+        let header = try await store.read { tx in
+            try tx.withAttachment(id, in: photos) { photo in try photo.bytes(in: 0..<64) }
+        }
+        #expect(header == Data(count: 64) && stored.byteCount == 100)
+    }
+
     @Test func `Buckets: a cache of decoded values`() throws {
         var configuration = Configuration()
         configuration.bucketCache = BucketCache(maximumCount: 10_000)

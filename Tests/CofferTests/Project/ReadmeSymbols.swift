@@ -92,6 +92,9 @@ private enum ReadmeSymbols {
         // `BucketCache`
         var configuration = Configuration()
         configuration.bucketCache = BucketCache(maximumCount: 100)
+        // `AttachmentBucket`
+        let photos: AttachmentBucket<UUID> = AttachmentBucket("photos")
+        _ = photos
         // `Setting`
         let setting: Setting<Int> = Setting("size", default: 12)
         _ = setting

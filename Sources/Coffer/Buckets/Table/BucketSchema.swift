@@ -125,8 +125,8 @@ struct BucketSchema {
                 hint: "Name the bucket with the key type that it was made with.",
                 table: plan.table, column: "key")
         }
-        // Without a record, an earlier version made it, which had no codecs.
-        let isSame = found.record.map { $0.coding == plan.coding } ?? !plan.coding.isCodec
+        let isSame =
+            found.record.map { $0.coding == plan.coding } ?? plan.coding.isWithoutRecord
         guard isSame else {
             let coding = found.record?.coding.name ?? "sql or json"
             throw StoreError(
@@ -148,6 +148,10 @@ struct BucketSchema {
         let record = BucketCatalog.Record(
             keyType: plan.keyType, coding: plan.coding, lifetime: lifetime)
         try BucketCatalog(connection).set(record, for: plan.name)
+        guard plan.coding == .attachment else { return }
+        let contents = ContentTables(connection)
+        try contents.make()
+        try contents.addTriggers(to: plan.name)
     }
 
     /// Makes the table of a bucket, without a column for expiry.
@@ -218,12 +222,17 @@ struct BucketSchema {
     /// Removes a bucket's table and its record.
     ///
     /// - Throws: Errors of the statements.
-    func drop(_ bucket: String) throws(StoreError) {
+    func drop(_ bucket: String, _ found: Found) throws(StoreError) {
+        // DROP TABLE fires no trigger.
+        if found.record?.coding == .attachment {
+            try Contents(connection)?.removeAll(of: bucket)
+        }
         try run("DROP TABLE main.\(try Self.table(of: bucket).quotedIdentifier())")
         try BucketCatalog(connection).set(nil, for: bucket)
     }
 
-    /// Whether a bucket's table has triggers besides those by which the store observes it.
+    /// Whether a bucket's table has triggers besides those by which the store observes it, and
+    /// those that mark contents of attachments as removed.
     ///
     /// - Parameter isOnlyPrograms: Whether triggers of a history do not count either.
     /// - Throws: Errors of reading the schema.
@@ -235,6 +244,7 @@ struct BucketSchema {
             """
             SELECT 1 FROM main.sqlite_master
             WHERE type = 'trigger' AND tbl_name = \(table) COLLATE NOCASE
+            AND name NOT GLOB \(ContentTables.triggerPattern)
             AND (NOT \(isOnlyPrograms) OR name NOT GLOB 'coffer:*')
             UNION ALL SELECT 1 FROM sqlite_temp_master
             WHERE type = 'trigger' AND tbl_name = \(table) COLLATE NOCASE
@@ -267,9 +277,16 @@ struct BucketSchema {
             try run(
                 "DROP INDEX IF EXISTS main.\(try Self.expiryIndex(of: bucket).quotedIdentifier())")
         }
+        let contents = ContentTables(connection)
+        let hasContents = found.record?.coding == .attachment
+        if hasContents { try contents.dropTriggers(of: bucket) }
         try dropObservingTriggers(bucket)
         try run("ALTER TABLE main.\(old) RENAME TO \(new)")
         if found.hasExpiry { try makeExpiryIndex(name) }
+        if hasContents {
+            try contents.addTriggers(to: name)
+            try Contents(connection)?.rename(bucket, to: name)
+        }
         let catalog = BucketCatalog(connection)
         try catalog.set(nil, for: bucket)
         try catalog.set(found.record, for: name)

@@ -29,7 +29,7 @@ public struct BucketCodec<Value: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - name: The name that the file records: not empty, and not that of a built-in coding
-    ///     (`sql`, `json`, `any`). With such a name, every verb throws `.misuse`.
+    ///     (`sql`, `json`, `any`, `attachment`). With such a name, every verb throws `.misuse`.
     ///   - encode: Makes the bytes. Its error becomes the cause of a `.mismatch`, and nothing is
     ///     stored.
     ///   - decode: Makes the value from bytes that `encode` gave, also in an earlier version of the

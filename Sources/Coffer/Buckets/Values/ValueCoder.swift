@@ -45,6 +45,8 @@ enum ValueCoding: Hashable, Sendable {
     case json
     /// Each value as its type has it, `sql` or `json`: settings of many types share a bucket.
     case any
+    /// As the id of the content of an attachment.
+    case attachment
     /// As the bytes of a codec with this name.
     case codec(String)
 
@@ -53,12 +55,18 @@ enum ValueCoding: Hashable, Sendable {
         case "sql": self = .sql
         case "json": self = .json
         case "any": self = .any
+        case "attachment": self = .attachment
         default: self = .codec(name)
         }
     }
 
-    var isCodec: Bool {
-        if case .codec = self { true } else { false }
+    /// Whether a bucket without a record may have it: earlier versions made those, and had no
+    /// others.
+    var isWithoutRecord: Bool {
+        switch self {
+        case .sql, .json, .any: true
+        case .attachment, .codec: false
+        }
     }
 
     /// The name in the file.
@@ -67,6 +75,7 @@ enum ValueCoding: Hashable, Sendable {
         case .sql: "sql"
         case .json: "json"
         case .any: "any"
+        case .attachment: "attachment"
         case .codec(let name): name
         }
     }
@@ -76,7 +85,7 @@ enum ValueCoding: Hashable, Sendable {
     /// - Throws: `.misuse` for an empty name, or that of a built-in coding.
     func check() throws(StoreError) {
         guard case .codec(let name) = self else { return }
-        guard !name.isEmpty, !["sql", "json", "any"].contains(name) else {
+        guard !name.isEmpty, !["sql", "json", "any", "attachment"].contains(name) else {
             throw StoreError(.misuse, "a codec must not have the name \"\(name)\"")
         }
     }

@@ -5,7 +5,8 @@ public struct BucketInformation: Sendable, Hashable {
     /// The type of its keys; `nil` if the file does not record it.
     public let keyType: BucketKeyType?
     /// How its values are stored: `sql` for the SQL values that their type has, `json`, `any` for
-    /// settings, or the name of a ``BucketCodec``; `nil` if it was not recorded.
+    /// settings, `attachment` for an ``AttachmentBucket``, or the name of a ``BucketCodec``; `nil`
+    /// if it was not recorded.
     public let codec: String?
     /// The lifetime that the bucket was made with; `nil` for none.
     public let lifetime: Duration?
@@ -13,7 +14,8 @@ public struct BucketInformation: Sendable, Hashable {
     public let hasExpiry: Bool
     /// The number of entries that have not expired.
     public let count: Int
-    /// The bytes of all keys and values, also of the entries that have expired and were not swept.
+    /// The bytes of all keys, and of all values or attachments, also of the entries that have
+    /// expired and were not swept.
     /// The file needs more: pages are not full.
     public let byteCount: Int
 }
@@ -55,10 +57,19 @@ extension Reading where Self: ~Copyable {
                     text: "SELECT count(*) FROM main.\(table) WHERE expires <= ?",
                     arguments: [.integer(now)]), connection)[0]
         }
+        var attachedByteCount = 0
+        if found.record?.coding == .attachment, try ContentTables(connection).exist() {
+            attachedByteCount = try numbers(
+                SQL(
+                    text: """
+                        SELECT coalesce(sum(length), 0) FROM main."coffer:contents" \
+                        WHERE id IN (SELECT value FROM main.\(table))
+                        """), connection)[0]
+        }
         return BucketInformation(
             name: name, keyType: found.keyType, codec: found.record?.coding.name,
             lifetime: found.record?.lifetime, hasExpiry: found.hasExpiry,
-            count: sizes[0] - expiredCount, byteCount: sizes[1])
+            count: sizes[0] - expiredCount, byteCount: sizes[1] + attachedByteCount)
     }
 
     /// The integers of the one row of a query.
@@ -83,8 +94,11 @@ extension WriteTransaction {
     @discardableResult
     public func dropBucket(_ name: String) throws -> Bool {
         let schema = BucketSchema(try connection())
-        guard try schema.find(name) != nil else { return false }
-        try schema.drop(name)
+        guard let found = try schema.find(name) else { return false }
+        try schema.drop(name, found)
+        if found.record?.coding == .attachment {
+            try connection().willExpire?(ExpirySweep.work)
+        }
         return true
     }
 
@@ -113,12 +127,19 @@ extension WriteTransaction {
     /// Makes a bucket with the entries of another one, and their times of expiry.
     ///
     /// - Returns: The number of entries, also of those that have expired and were not swept.
-    /// - Throws: As `renameBucket(_:to:)`; triggers are not copied, and refuse nothing.
+    /// - Throws: As `renameBucket(_:to:)`, but triggers are not copied, and refuse nothing;
+    ///   `StoreError` `.unsupported` for a bucket of attachments.
     /// - Complexity: O(*entries*).
     @discardableResult
     public func copyBucket(_ name: String, to newName: String) throws -> Int {
         let schema = BucketSchema(try connection())
         let found = try schema.require(name, andNot: newName)
+        guard found.record?.coding != .attachment else {
+            throw StoreError(
+                .unsupported, "the bucket \(name) has attachments, which are not copied",
+                hint: "Read each one with withAttachment, and set it in the other bucket.",
+                table: BucketSchema.table(of: name))
+        }
         return try schema.copy(name, found, to: newName)
     }
 }

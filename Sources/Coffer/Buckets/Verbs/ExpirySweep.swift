@@ -22,7 +22,10 @@ extension WriteTransaction {
 enum ExpirySweep {
     /// The work of a store that sweeps by itself.
     static let work = ExpiryWork(
-        sweep: { connection, count in try sweep(connection, maximumCount: count) },
+        sweep: { connection, count in
+            let swept = try sweep(connection, maximumCount: count)
+            return swept == count ? true : try Contents.free(connection)
+        },
         timeToNext: { connection in try timeToNext(connection) })
 
     fileprivate static func sweep(
@@ -44,6 +47,11 @@ enum ExpirySweep {
     }
 
     private static func timeToNext(_ connection: Connection) throws -> Duration? {
+        let times = [try timeToNextEntry(connection), try Contents.timeToNext(connection)]
+        return times.compactMap(\.self).min()
+    }
+
+    private static func timeToNextEntry(_ connection: Connection) throws -> Duration? {
         let now = try connection.configuration.currentDate().microseconds()
         var first: Int64?
         for name in try BucketSchema(connection).expiringNames() {
@@ -62,6 +70,8 @@ extension Store {
     /// Removes all entries that have expired, from all buckets, in slices: other writes wait for
     /// one slice at most.
     ///
+    /// Then it frees the chunks of attachments that have expired or were removed, 4 MiB at a time.
+    ///
     /// - Parameter sliceCount: The most entries in one write; at least 1.
     /// - Returns: The number of removed entries.
     /// - Throws: As `write(_:)`; the slices before stay removed.
@@ -72,11 +82,14 @@ extension Store {
             let slice = max(1, sliceCount)
             let removed = try write { tx in try tx.sweepExpiredEntries(maximumCount: slice) }
             count += removed
-            if removed < slice { return count }
+            if removed < slice { break }
         }
+        while try write({ tx in try Contents.free(tx.connection()) }) {}
+        return count
     }
 
-    /// Removes all entries that have expired, from all buckets, in slices.
+    /// Removes all entries that have expired, from all buckets, in slices, and frees the chunks of
+    /// attachments that have expired or were removed.
     ///
     /// - Parameter sliceCount: The most entries in one write; at least 1.
     /// - Returns: The number of removed entries.
@@ -90,7 +103,9 @@ extension Store {
                 try tx.sweepExpiredEntries(maximumCount: slice)
             }
             count += removed
-            if removed < slice { return count }
+            if removed < slice { break }
         }
+        while try await write({ tx in try Contents.free(tx.connection()) }) {}
+        return count
     }
 }

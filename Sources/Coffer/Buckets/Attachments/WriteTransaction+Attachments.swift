@@ -1,0 +1,112 @@
+import Crypto
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension WriteTransaction {
+    /// Stores bytes that are in memory as an attachment, and replaces an existing one.
+    ///
+    /// ``Store/set(contentsOf:for:in:expiring:byteCount:isResumable:)`` stores bytes of any number.
+    ///
+    /// - Parameters:
+    ///   - bytes: The bytes.
+    ///   - key: The key.
+    ///   - bucket: The bucket.
+    ///   - expiration: When the attachment ends; after the bucket's lifetime by default.
+    /// - Returns: Size and digest.
+    /// - Throws: `StoreError` `.mismatch` if the bucket was made with other types; `.full`, `.io`,
+    ///   `.damaged`; otherwise as `set(_:for:in:)` of a bucket.
+    /// - Complexity: O(log *entries* + *bytes*).
+    @discardableResult
+    public func set<K>(
+        _ bytes: Data, for key: K, in bucket: AttachmentBucket<K>,
+        expiring expiration: Expiration = .standard
+    ) throws -> AttachmentInformation {
+        let connection = try connection()
+        let stored = try bucket.entries.plan.stored(key)
+        let contents = try Contents(making: connection)
+        var content = try contents.begin(for: stored, in: bucket.name, owner: UploadOwner())
+        try contents.append(bytes, to: &content)
+        var hash = SHA256()
+        hash.update(data: bytes)
+        return try contents.finish(content, hash, as: stored, in: bucket.entries, expiration)
+    }
+
+    /// Removes an attachment, if there is one under the key.
+    ///
+    /// - Returns: Whether there was one; `false` is not an error.
+    /// - Throws: As `remove(_:in:)` of a bucket.
+    /// - Complexity: O(log *entries*); the store frees the chunks later.
+    @discardableResult
+    public func remove<K>(_ key: K, in bucket: AttachmentBucket<K>) throws -> Bool {
+        try freeingLater { () throws in try remove(key, in: bucket.entries) }
+    }
+
+    /// Removes the attachments of a range of keys.
+    ///
+    /// - Returns: The number of removed attachments.
+    /// - Throws: As `removeAll(in:_:)` of a bucket.
+    /// - Complexity: O(*attachments* of the range); the store frees the chunks later.
+    @discardableResult
+    public func removeAll<K>(
+        in bucket: AttachmentBucket<K>, _ range: KeyRange<K> = .all
+    ) throws -> Int {
+        try freeingLater { () throws in try removeAll(in: bucket.entries, range) }
+    }
+
+    /// Changes when an attachment expires.
+    ///
+    /// - Returns: Whether there is such an attachment; `false` also for an expired one.
+    /// - Throws: As `touch(_:in:expiring:)` of a bucket.
+    /// - Complexity: O(log *entries*).
+    @discardableResult
+    public func touch<K>(
+        _ key: K, in bucket: AttachmentBucket<K>, expiring expiration: Expiration = .standard
+    ) throws -> Bool {
+        try touch(key, in: bucket.entries, expiring: expiration)
+    }
+
+    /// Discards the bytes of an upload. If it still runs, it fails with `.conflict`.
+    ///
+    /// - Returns: Whether the store had the upload; `false` is not an error.
+    /// - Throws: `StoreError` `.full`, `.io`, `.damaged`; otherwise as `execute(_:)`.
+    @discardableResult
+    public func discard<K>(_ upload: AttachmentUpload<K>) throws -> Bool {
+        guard let contents = try Contents(connection()),
+            let content = try contents.content(upload.contentID), content.state == .unfinished
+        else { return false }
+        try freeingLater { () throws in try contents.remove(content) }
+        return true
+    }
+
+    /// Does work that removes contents, and lets the store free them soon.
+    private func freeingLater<R>(_ work: () throws -> R) throws -> R {
+        let connection = try connection()
+        let result = try work()
+        connection.willExpire?(ExpirySweep.work)
+        return result
+    }
+}
+
+extension Contents {
+    /// Makes an unfinished content that of an entry, which it adds or replaces.
+    ///
+    /// - Throws: As `BucketTable.put`, and as `BucketPlan.time`.
+    func finish<K: BucketKey>(
+        _ content: Content, _ hash: SHA256, as key: Value, in bucket: Bucket<K, Int64>,
+        _ expiration: Expiration
+    ) throws(StoreError) -> AttachmentInformation {
+        let information = try finish(content, hash)
+        var table = try BucketTable(connection, bucket.plan)
+        let time = try bucket.plan.time(expiration, lifetime: bucket.lifetime) {
+            () throws(StoreError) in try table.now()
+        }
+        try table.put(key, .integer(content.id), until: time, lifetime: bucket.lifetime)
+        // A content that was replaced is freed soon.
+        connection.willExpire?(ExpirySweep.work)
+        return information
+    }
+}
