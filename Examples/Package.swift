@@ -30,6 +30,11 @@ let package = Package(
             dependencies: [.product(name: "Coffer", package: "coffer")],
             path: "Downloads"
         ),
+        .executableTarget(
+            name: "Sessions",
+            dependencies: ["Report", .product(name: "Coffer", package: "coffer")],
+            path: "Sessions"
+        ),
     ],
     swiftLanguageModes: [.v6]
 )
