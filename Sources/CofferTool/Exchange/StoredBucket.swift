@@ -11,7 +11,7 @@ struct StoredBucket: Sendable {
 
     private static let prefix = "bucket:"
     let name: String
-    private var table: String { Self.prefix + name }
+    var table: String { Self.prefix + name }
 
     init(_ name: String) {
         self.name = name
@@ -61,7 +61,7 @@ struct StoredBucket: Sendable {
                 tx.execute(
                     "INSERT INTO \(identifier: table)(key, value) VALUES (\(key), \(value))"))
         }
-        if !form.hasExpiry { try addExpiry(tx) }
+        if !form.hasExpiry { try addExpiry { try tx.execute($0) } }
         let end = try form.end()
         let update: SQL = """
             UPDATE \(identifier: table) SET value = \(value), expires = \(end) WHERE key = \(key)
@@ -75,18 +75,8 @@ struct StoredBucket: Sendable {
                 """))
     }
 
-    /// Adds the column for expiry and its index, as `Documentation/file-format.md` has them.
-    private func addExpiry(_ tx: borrowing WriteTransaction) throws {
-        try tx.execute("ALTER TABLE \(identifier: table) ADD COLUMN expires INTEGER")
-        try tx.execute(
-            """
-            CREATE INDEX \(identifier: "coffer:expires:" + name) ON \(identifier: table) (expires)
-            WHERE expires IS NOT NULL
-            """)
-    }
-
     /// - Throws: `ToolError` `.constraint` if a statement changed nothing.
-    private func requireChange(_ count: Int) throws {
+    func requireChange(_ count: Int) throws {
         guard count > 0 else {
             throw ToolError(.constraint, "nothing was changed: a trigger of the bucket refuses it")
         }
@@ -221,7 +211,7 @@ struct StoredBucket: Sendable {
     // MARK: Types
 
     /// - Throws: `ToolError` `.notFound` if there is no bucket with this name.
-    private func requireForm(_ ask: (SQL) throws -> [Row]) throws -> BucketForm {
+    func requireForm(_ ask: (SQL) throws -> [Row]) throws -> BucketForm {
         guard let form = try form(ask: ask) else {
             throw ToolError(
                 .notFound, "there is no bucket \(name)",

@@ -72,6 +72,9 @@ import Testing
             Run(verb: ["kv", "list", path, "b"], options: first),
             Run(verb: ["kv", "count", path, "b"], options: first),
             Run(verb: ["kv", "incr", path, "b", "n"], options: first),
+            Run(verb: ["kv", "expire", path, "b", "k", "--after", "1h"], options: first),
+            Run(
+                verb: ["kv", "expire", path, "b", "none", "--never"], options: first, exitCode: 10),
             Run(verb: ["kv", "buckets", path], options: first),
             Run(verb: ["kv", "delete", path, "b", "k"], options: first),
             Run(verb: ["kv", "drop", path, "b"], options: first),

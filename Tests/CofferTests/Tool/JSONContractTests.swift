@@ -258,6 +258,9 @@ import Testing
             lines(try out("schema")), describedBy: "Each line of `coffer schema`", areLines: true)
         try expect([try kv("incr", "n", "k")], describedBy: "`coffer kv incr`")
         try expect(
+            [try kv("expire", "n", "k", "--after", "1d"), try kv("expire", "n", "k", "--never")],
+            describedBy: "`coffer kv expire`")
+        try expect(
             [put, try kv("delete", "b", "k"), try kv("drop", "n")],
             describedBy: "`coffer kv put`, `kv delete` and `kv drop`")
         try expect(

@@ -48,11 +48,15 @@ import Testing
     }
 
     /// The number of a table's rows, counted by the library.
-    private func count(_ table: String, key: UInt8 = 1) throws -> Int {
+    private func count(
+        _ table: String, where condition: String = "1", key: UInt8 = 1
+    ) throws -> Int {
         let connection = try Connection(
             path: path, key: .numbered(key), mode: .mustExist, configuration: .testing(.existing))
         defer { connection.close() }
-        return try connection.rows("SELECT * FROM \(identifier: table)").count
+        var sql: SQL = "SELECT * FROM \(identifier: table)"
+        sql.append(SQL(text: " WHERE " + condition))
+        return try connection.rows(sql).count
     }
 
     private func isThere(_ name: String) -> Bool {
@@ -80,6 +84,10 @@ import Testing
             (
                 ["kv", "incr"], [path, "b", "n"] + key,
                 { try count("bucket:b") == 2 }
+            ),
+            (
+                ["kv", "expire"], [path, "b", "n", "--after", "1h"] + key,
+                { try count("bucket:b", where: "expires > 0") == 1 }
             ),
             (
                 ["kv", "delete"], [path, "b", "k"] + key,

@@ -66,7 +66,7 @@ import Testing
         ["export", "a.db", "--output", "x.sql"], ["compact", "a.db"], ["checkpoint", "a.db"],
         ["journal-mode", "a.db", "wal"], ["rekey", "a.db"], ["import", "a.db", "x.sql"],
         ["sql", "a.db", "DELETE FROM t", "--write"], ["kv", "put", "a.db", "b", "k", "v"],
-        ["kv", "delete", "a.db", "b", "k"],
+        ["kv", "delete", "a.db", "b", "k"], ["kv", "expire", "a.db", "b", "k", "--never"],
     ])
     func `each verb that changes something says what its interruption leaves, and what to do`(
         arguments: [String]

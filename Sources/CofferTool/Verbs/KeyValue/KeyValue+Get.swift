@@ -1,0 +1,35 @@
+import ArgumentParser
+import Coffer
+
+extension KeyValue {
+    /// `coffer kv get`
+    struct Get: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Writes the value of a key; exit code 10 if there is none.",
+            discussion: "Bytes are written as they are, everything else with a newline.")
+
+        @OptionGroup var options: BucketOptions
+        @Argument(help: "The key.")
+        var key: String
+        @OptionGroup(title: "Secret") var secret: SecretOptions
+        @OptionGroup(title: "Output") var output: OutputOptions
+
+        func run() async throws {
+            let bucket = StoredBucket(options.bucket)
+            let value = try await options.store.withStore(secret, mode: .readOnly) { opened in
+                try await opened.read { [key] tx in try bucket.get(key, tx) }
+            }
+            guard let value else {
+                throw ToolError(.notFound, "the bucket \(options.bucket) has no such key")
+            }
+            var standardOutput = StandardOutput()
+            if output.json {
+                try EntryWriter.write(.text(key), value, &standardOutput)
+            } else {
+                try standardOutput.write(EntryWriter.bytes(of: value))
+                if case .blob = value {} else { try standardOutput.write(CollectionOfOne(10)) }
+            }
+            try standardOutput.flush()
+        }
+    }
+}
