@@ -128,7 +128,7 @@ struct BucketForm {
         case ("json", _):
             throw ToolError(
                 .badInput, "the values of \(bucket) are JSON",
-                hint: "Leave out the type before the colon.")
+                hint: "Give it as text: without a type before a colon, and without --raw.")
         case (_?, .blob): return
         case (let codec?, _):
             throw ToolError(

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import Synchronization
 
 /// Standard input as data.
@@ -16,6 +17,11 @@ enum StandardInput {
         guard try secret.named()?.isStandardInput == true else { return }
         throw ValidationError(
             "Standard input cannot be both \(data) and the secret: name another source for one.")
+    }
+
+    /// Reads all of it, up to the engine's limit for a value.
+    static func bytes() throws -> Data {
+        Data(try InputFile("-", apartFrom: "").readAll(maximumCount: 1_000_000_000))
     }
 
     /// Reads all of it as UTF-8.

@@ -42,37 +42,48 @@ struct StoredBucket: Sendable {
         return try tx.firstRow(sql)?.get(0) ?? 0
     }
 
+    /// Puts a value under a key.
+    ///
+    /// - Parameters:
+    ///   - keyType: The keys of the bucket if it does not exist.
+    ///   - end: When the entry ends; `nil` for the bucket's lifetime.
+    @discardableResult
     func put(
-        _ value: Value, _ key: String, making keyType: KeyType, _ tx: inout WriteTransaction
-    ) throws {
+        _ value: Value, _ key: String, making keyType: KeyType, ending end: EntryEnd? = nil,
+        _ tx: inout WriteTransaction
+    ) throws -> Changed {
         guard let form = try form(ask: { try tx.rows($0) }) else {
-            return try make(keyType, key, value, tx)
+            try make(keyType, key, value, tx)
+            guard let end else { return Changed(end: nil) }
+            return try expire(key, end, &tx) ?? Changed(end: nil)
         }
         let key = try form.stored(key, name)
         try form.requireFitting(value, name)
-        guard form.hasExpiry || form.lifetime != nil else {
+        guard form.hasExpiry || form.lifetime != nil || end != nil else {
             // Not by REPLACE, which removes other entries that are equal in a unique index.
             if try tx.execute("UPDATE \(identifier: table) SET value = \(value) WHERE key = \(key)")
-                > 0
+                == 0
             {
-                return
+                try requireChange(
+                    tx.execute(
+                        "INSERT INTO \(identifier: table)(key, value) VALUES (\(key), \(value))"))
             }
-            return try requireChange(
-                tx.execute(
-                    "INSERT INTO \(identifier: table)(key, value) VALUES (\(key), \(value))"))
+            return Changed(end: nil)
         }
         if !form.hasExpiry { try addExpiry { try tx.execute($0) } }
-        let end = try form.end()
+        let time = try end.map { try $0.time(now: BucketForm.now) } ?? form.end()
         let update: SQL = """
-            UPDATE \(identifier: table) SET value = \(value), expires = \(end) WHERE key = \(key)
+            UPDATE \(identifier: table) SET value = \(value), expires = \(time) WHERE key = \(key)
             """
-        if try tx.execute(update) > 0 { return }
-        try requireChange(
-            tx.execute(
-                """
-                INSERT INTO \(identifier: table)(key, value, expires)
-                VALUES (\(key), \(value), \(end))
-                """))
+        if try tx.execute(update) == 0 {
+            try requireChange(
+                tx.execute(
+                    """
+                    INSERT INTO \(identifier: table)(key, value, expires)
+                    VALUES (\(key), \(value), \(time))
+                    """))
+        }
+        return Changed(end: time)
     }
 
     /// - Throws: `ToolError` `.constraint` if a statement changed nothing.

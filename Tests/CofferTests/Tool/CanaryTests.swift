@@ -68,7 +68,11 @@ import Testing
                 verb: ["export", path, "--table", "note", "--output", out("o.csv")],
                 options: first),
             Run(verb: ["kv", "put", path, "b", "k", "v"], options: first),
+            Run(
+                verb: ["kv", "put", path, "b", "x", "v", "--expires-after", "1h"], options: first),
+            Run(verb: ["kv", "put", path, "b", "x", "v", "--raw"], options: first, exitCode: 2),
             Run(verb: ["kv", "get", path, "b", "k"], options: first),
+            Run(verb: ["kv", "get", path, "b", "k", "--raw"], options: first),
             Run(verb: ["kv", "list", path, "b"], options: first),
             Run(verb: ["kv", "count", path, "b"], options: first),
             Run(verb: ["kv", "incr", path, "b", "n"], options: first),

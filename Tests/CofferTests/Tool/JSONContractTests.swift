@@ -261,7 +261,10 @@ import Testing
             [try kv("expire", "n", "k", "--after", "1d"), try kv("expire", "n", "k", "--never")],
             describedBy: "`coffer kv expire`")
         try expect(
-            [put, try kv("delete", "b", "k"), try kv("drop", "n")],
+            [
+                put, try kv("put", "b", "k", "v", "--expires-after", "1d"),
+                try kv("delete", "b", "k"), try kv("drop", "n"),
+            ],
             describedBy: "`coffer kv put`, `kv delete` and `kv drop`")
         try expect(
             [try out("sql", ["DELETE FROM t WHERE id = 1", "--write"])],

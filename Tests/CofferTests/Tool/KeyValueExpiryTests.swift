@@ -156,6 +156,46 @@ import Testing
         #expect(try expires("k") == before)
     }
 
+    // MARK: put
+
+    @Test func `put gives a new and an old entry a time, also in a bucket that it makes`() throws {
+        let made = try kv("put", "b", "k", "one", "--expires-after", "15m")
+        #expect(made.exitCode == 0, "\(made.errorText)")
+        #expect(made.text.contains("expires: "), "\(made.text)")
+        try expectAfter(900, "k")
+        #expect(try kv("put", "b", "k", "two", "--expires-after", "2h").exitCode == 0)
+        try expectAfter(7200, "k")
+        let at = "2286-11-20T17:46:39.000001Z"
+        let json = try kv("put", "b", "new", "three", "--expires-at", at, "--json").text
+        #expect(json.contains("\"expires\":\"\(at)\""), "\(json)")
+        #expect(try expires("new") == .integer(9_999_999_999_000_001))
+        #expect(try kv("list", "b").text == "k\ttwo\nnew\tthree\n")
+        // Without the option it never ends again.
+        #expect(try kv("put", "b", "k", "four").text == "put into: b\n")
+        #expect(try expires("k") == .null)
+    }
+
+    @Test func `a time of put goes before the bucket's lifetime`() throws {
+        let lasting = Bucket<String, String>("b", lifetime: .seconds(90))
+        try write { tx in try tx.set("v", for: "k", in: lasting) }
+        #expect(try kv("put", "b", "k", "v", "--expires-after", "7d").exitCode == 0)
+        try expectAfter(604_800, "k")
+        #expect(try kv("put", "b", "k", "v").exitCode == 0)
+        try expectAfter(90, "k")
+    }
+
+    @Test(arguments: [
+        ["--expires-after", "soon"], ["--expires-at", "2001-01-01T00:00:00Z"],
+        ["--expires-at", "2126-12-24"], ["--expires-after", "9223372036854775807d"],
+        ["--expires-after", "1h", "--expires-at", "2126-12-24T18:00:00Z"],
+    ])
+    func `a time that cannot be meant puts nothing`(end: [String]) throws {
+        let output = try Tool.run(
+            ["kv", "put", store.path, "b", "k", "v"] + end + ["--raw-key-fd", "9"])
+        #expect(output.exitCode == 2, "\(output.errorText)")
+        #expect(try store.tables().isEmpty)
+    }
+
     @Test func `keys of every type can expire`() throws {
         let id = UUID()
         try write { tx in

@@ -74,6 +74,39 @@ import Testing
         #expect(try kv("count", "b").text == "1\n")
     }
 
+    @Test func `raw bytes come back byte for byte`() throws {
+        for bytes in [Data([0, 10, 255, 27, 13, 10]), Data("text\n".utf8), Data()] {
+            #expect(try kv("put", "b", "k", "-", "--raw", input: bytes).exitCode == 0)
+            #expect(try get("k", Bucket<String, Data>("b")) == bytes)
+            #expect(try kv("get", "b", "k", "--raw").stdout == bytes)
+            let file = folder.path("file")
+            try bytes.write(to: URL(filePath: file))
+            #expect(try kv("put", "b", "file", "file:\(file)", "--raw").exitCode == 0)
+            #expect(try get("file", Bucket<String, Data>("b")) == bytes)
+        }
+        // Without it, standard input is text, whose newline stays too.
+        #expect(try kv("put", "b", "k", "-", input: Data("text\n".utf8)).exitCode == 0)
+        #expect(try get("k", Bucket<String, String>("b")) == "text\n")
+        #expect(try kv("get", "b", "k").text == "text\n\n")
+        #expect(try kv("get", "b", "k", "--raw").text == "text\n")
+        #expect(try kv("put", "b", "k", "int:5").exitCode == 0)
+        #expect(try kv("get", "b", "k", "--raw").text == "5")
+    }
+
+    @Test func `raw is refused where it makes no sense, and in a bucket without bytes`() throws {
+        try write { tx in try tx.set(["a"], for: "k", in: Bucket<String, [String]>("json")) }
+        for value in ["text", "int:5", "hex:00", "text:-"] {
+            #expect(try kv("put", "b", "k", value, "--raw").exitCode == 2)
+        }
+        #expect(try kv("put", "b", "k", "-", "--raw", "--passphrase-stdin").exitCode == 2)
+        #expect(try kv("get", "json", "k", "--raw", "--json").exitCode == 2)
+        let output = try kv("put", "json", "k", "-", "--raw", input: Data([1]))
+        #expect(output.exitCode == 25)
+        #expect(output.errorText.contains("without --raw"), "\(output.errorText)")
+        #expect(try kv("get", "json", "k", "--raw").text == "[\"a\"]")
+        #expect(try kv("list").text == "json\n")
+    }
+
     @Test func `list is in the order of keys, by prefix and up to a limit`() throws {
         try write { tx in
             for key in ["b", "aa", "a\t", "ab", "A"] {

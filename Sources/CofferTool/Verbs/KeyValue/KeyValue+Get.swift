@@ -6,13 +6,28 @@ extension KeyValue {
     struct Get: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Writes the value of a key; exit code 10 if there is none.",
-            discussion: "Bytes are written as they are, everything else with a newline.")
+            discussion: """
+                Bytes are written as they are, everything else with a newline. With --raw nothing \
+                has one.
+
+                EXAMPLES
+                  coffer kv get notes.db paths home
+                  coffer kv get notes.db images logo --raw > logo.png
+                """)
 
         @OptionGroup var options: BucketOptions
         @Argument(help: "The key.")
         var key: String
+        @Flag(help: "Write the bytes of the value alone, without a newline after a text.")
+        var raw = false
         @OptionGroup(title: "Secret") var secret: SecretOptions
         @OptionGroup(title: "Output") var output: OutputOptions
+
+        func validate() throws {
+            guard !raw || !output.json else {
+                throw ValidationError("--raw and --json exclude each other.")
+            }
+        }
 
         func run() async throws {
             let bucket = StoredBucket(options.bucket)
@@ -27,7 +42,9 @@ extension KeyValue {
                 try EntryWriter.write(.text(key), value, &standardOutput)
             } else {
                 try standardOutput.write(EntryWriter.bytes(of: value))
-                if case .blob = value {} else { try standardOutput.write(CollectionOfOne(10)) }
+                if value.storageClass != .blob, !raw {
+                    try standardOutput.write(CollectionOfOne(10))
+                }
             }
             try standardOutput.flush()
         }

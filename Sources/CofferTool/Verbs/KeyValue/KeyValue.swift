@@ -17,6 +17,8 @@ struct KeyValue: AsyncParsableCommand {
             EXAMPLES
               coffer kv put notes.db paths home /home/ada
               coffer kv get notes.db paths home
+              coffer kv put notes.db sessions ada token --expires-after 15m
+              coffer kv put notes.db images logo - --raw < logo.png
               coffer kv list notes.db paths --prefix ho --json
               coffer kv delete notes.db paths home
               coffer kv incr notes.db counters visits
