@@ -29,7 +29,7 @@ enum ExitStatus: Int32, CaseIterable {
     case secretSource = 19
     /// The file, its folder or its medium must be writable, but this user cannot write it.
     case notWritable = 21
-    /// The path of a new file, or the name of a new table, is taken.
+    /// The path of a new file, the name of a new table, or the key of an imported entry is taken.
     case alreadyExists = 22
     /// A UNIQUE, NOT NULL, CHECK or FOREIGN KEY constraint refused the change.
     case constraint = 23

@@ -11,12 +11,15 @@ struct BucketForm {
     /// The lifetime of new entries, in microseconds; `nil` for none.
     let lifetime: Int64?
     let hasExpiry: Bool
+    /// `nil` for a type that this version does not know.
+    let type: BucketKeyType?
 
     init(
         columnType: String, keyType: String?, codec: String?, lifetime: Int64?, hasExpiry: Bool
     ) {
-        let stated = ["INTEGER": "integer", "TEXT": "text"][columnType] ?? "bytes"
-        self.keyType = keyType ?? stated
+        let stated = ["INTEGER": "integer", "TEXT": "text", "REAL_SINCE_2001": "date"]
+        self.keyType = keyType ?? stated[columnType] ?? "bytes"
+        type = BucketKeyType(named: self.keyType)
         self.codec = codec
         self.lifetime = lifetime
         self.hasExpiry = hasExpiry
@@ -25,6 +28,7 @@ struct BucketForm {
     /// The form of a bucket that the tool makes.
     init(_ type: StoredBucket.KeyType) {
         keyType = type.rawValue
+        self.type = BucketKeyType(named: keyType)
         (codec, lifetime, hasExpiry) = (nil, nil, false)
     }
 
@@ -99,8 +103,10 @@ struct BucketForm {
 
     /// A key as it is written on the command line: a UUID, an unsigned integer and a Boolean as
     /// text, every other one as it is stored.
-    func shown(_ key: Value) -> Value {
-        switch (keyType, key) {
+    func shown(_ key: Value) -> Value { Self.shown(key, keyType) }
+
+    static func shown(_ key: Value, _ type: String) -> Value {
+        switch (type, key) {
         case ("uuid", _): (try? UUID(key)).map { .text($0.uuidString) } ?? key
         case ("unsigned", _): (try? UInt64(storedKey: key)).map { .text("\($0)") } ?? key
         case ("bool", .integer(let number)): .text(number == 0 ? "false" : "true")
@@ -109,6 +115,9 @@ struct BucketForm {
     }
 
     // MARK: Values
+
+    /// Whether not every value is one of the bucket's.
+    var hasCodec: Bool { codec != nil && codec != "sql" && codec != "any" }
 
     /// Checks that a value is of the bucket's kind.
     ///

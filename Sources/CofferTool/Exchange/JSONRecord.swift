@@ -24,16 +24,33 @@ struct JSONRecord {
     static func members(
         of bytes: UnsafeMutableBufferPointer<UInt8>
     ) throws(JSONProblem) -> [Member] {
+        var members: [Member] = []
+        try read(bytes) { record, key throws(JSONProblem) in
+            members.append((key, try record.value(of: key)))
+        }
+        return members
+    }
+
+    /// Parses the bytes, which must be an object.
+    ///
+    /// - Parameters:
+    ///   - bytes: As for `members(of:)`.
+    ///   - member: Must read the value of the key that it gets.
+    static func read(
+        _ bytes: UnsafeMutableBufferPointer<UInt8>,
+        _ member: (inout JSONRecord, String) throws(JSONProblem) -> Void
+    ) throws(JSONProblem) {
         var record = JSONRecord(bytes: bytes)
-        return try record.object()
+        try record.object(member)
     }
 
     private init(bytes: Text) {
         self.bytes = bytes
     }
 
-    private mutating func object() throws(JSONProblem) -> [Member] {
-        var members: [Member] = []
+    private mutating func object(
+        _ member: (inout JSONRecord, String) throws(JSONProblem) -> Void
+    ) throws(JSONProblem) {
         skipSpace()
         guard take(0x7b) else { throw problem("an object is expected on each line") }
         skipSpace()
@@ -44,17 +61,32 @@ struct JSONRecord {
                 skipSpace()
                 guard take(0x3a) else { throw problem("a colon is missing after the key \(key)") }
                 skipSpace()
-                members.append((key, try value(of: key)))
+                try member(&self, key)
                 skipSpace()
             } while take(0x2c)
             guard take(0x7d) else { throw problem("the object does not end") }
         }
         skipSpace()
         guard index == bytes.count else { throw problem("something follows the object") }
-        return members
     }
 
-    private mutating func value(of key: String) throws(JSONProblem) -> BorrowedValue {
+    /// The values of an array; `nil` if there is something else, which is then not read.
+    mutating func list(of key: String) throws(JSONProblem) -> [BorrowedValue]? {
+        guard take(0x5b) else { return nil }
+        var values: [BorrowedValue] = []
+        skipSpace()
+        guard !take(0x5d) else { return values }
+        repeat {
+            skipSpace()
+            values.append(try value(of: key))
+            skipSpace()
+        } while take(0x2c)
+        guard take(0x5d) else { throw problem("the array of \(key) does not end") }
+        return values
+    }
+
+    /// A value that a column holds.
+    mutating func value(of key: String) throws(JSONProblem) -> BorrowedValue {
         guard index < bytes.count else { throw problem("the line ends too early") }
         switch bytes[index] {
         case 0x22: return .text(UnsafeBufferPointer(try string()))

@@ -65,7 +65,7 @@ final class FieldsBeyondArguments {
 }
 
 extension Value {
-    fileprivate init(copying value: BorrowedValue) {
+    init(copying value: BorrowedValue) {
         self =
             switch value {
             case .null: .null

@@ -33,7 +33,7 @@ extension StoredBucket {
         try run("ALTER TABLE \(identifier: table) ADD COLUMN expires INTEGER")
         try run(
             """
-            CREATE INDEX \(identifier: "coffer:expires:" + name) ON \(identifier: table) (expires)
+            CREATE INDEX \(identifier: "coffer:expires:" + name) ON \(identifier: table) (expires) \
             WHERE expires IS NOT NULL
             """)
     }

@@ -77,49 +77,12 @@ struct Export: AsyncParsableCommand, ChangingVerb {
         if let output { try NewFile.requireFree(output) }
         let connection = try store.connect(secret, mode: .readOnly)
         defer { connection.close() }
-        guard let output else {
-            var standardOutput = StandardOutput()
-            let reporter = talk.reporter("export", unit: "rows")
-            defer { reporter.finish() }
-            Signals.note(interruption)
-            _ = try connection.transaction(.deferred) {
-                try write(connection, &standardOutput, reporter)
-            }
-            return try standardOutput.flush()
-        }
-        if !talk.quiet { Terminal.warn("\(output) will hold the content in plaintext") }
-        // Only the task below uses `work` until that task has ended.
-        nonisolated(unsafe) let work = { try write(connection, to: output) }
-        let interrupt = connection.interruptHandle
-        let rowCount = try await Signals.cancelling {
-            // A statement that sorts or counts returns no row for a long time.
-            try await withTaskCancellationHandler {
-                do {
-                    return try work()
-                } catch {
-                    guard Failure(error).status == .interrupted else { throw error }
-                    throw ToolError(
-                        .interrupted, "interrupted: \(output) was not made",
-                        hint: "Run the same command again.")
-                }
-            } onCancel: {
-                interrupt.stop()
-            }
-        }
+        let export = PlaintextExport(
+            connection: connection, path: output, talk: talk, verb: "export", unit: "rows",
+            interruption: interruption
+        ) { try write(connection, &$0, $1) }
+        guard let rowCount = try await export(), let output else { return }
         talk.printDone(Result(path: ReportedPath(output), rowCount: rowCount))
-    }
-
-    private func write(_ connection: Connection, to path: String) throws -> Int {
-        let file = try OutputFile(path)
-        let reporter = talk.reporter("export", unit: "rows")
-        defer { reporter.finish() }
-        var output = StandardOutput(file.descriptor, name: path)
-        let rowCount = try connection.transaction(.deferred) {
-            try write(connection, &output, reporter)
-        }
-        try output.flush()
-        try file.finish()
-        return rowCount
     }
 
     private func write(

@@ -68,6 +68,15 @@ extension Export {
     }
 }
 
+extension KeyValue.ExportEntries {
+    var madePath: String? { output }
+    var interruption: String {
+        output == nil
+            ? "standard output may have only a part: run the same command again"
+            : Interruption.ofCopy(madePath)
+    }
+}
+
 extension Restore {
     var madePath: String? { store.path }
     var interruption: String {

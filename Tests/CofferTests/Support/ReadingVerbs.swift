@@ -6,7 +6,7 @@ import Testing
 /// The tool's verbs that only read a store with a table `t`.
 enum ReadingVerbs {
     static let all = [
-        "status", "sql", "kv", "export", "shell-key", "verify", "backup", "decrypt",
+        "status", "sql", "kv", "kv export", "export", "shell-key", "verify", "backup", "decrypt",
     ]
 
     /// Runs a verb with a numbered key; copies go into their own folder.
@@ -21,6 +21,7 @@ enum ReadingVerbs {
             switch verb {
             case "sql": ["sql", path, "SELECT count(*) FROM t"]
             case "kv": ["kv", "list", path]
+            case "kv export": ["kv", "export", path, "b"]
             case "export": ["export", path, "--table", "t", "--format", "jsonl"]
             case "shell-key": ["shell-key", path, "--reveal"]
             case "backup": ["backup", path, copy]
@@ -44,6 +45,7 @@ enum ReadingVerbs {
                 let value = [UInt8](repeating: 5, count: rowCount > 100 ? 3000 : 10)
                 try connection.execute("INSERT INTO t VALUES (\(number), \(value))")
             }
+            try connection.makeBucket("b", keyType: .text, codec: "sql")
         }
     }
 }

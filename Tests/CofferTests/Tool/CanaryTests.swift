@@ -79,6 +79,13 @@ import Testing
             Run(verb: ["kv", "expire", path, "b", "k", "--after", "1h"], options: first),
             Run(
                 verb: ["kv", "expire", path, "b", "none", "--never"], options: first, exitCode: 10),
+            Run(
+                verb: ["kv", "export", path, "b", "--output", out("b.jsonl")], options: first),
+            Run(verb: ["kv", "export", path, "b"], options: second, exitCode: 12),
+            Run(verb: ["kv", "import", path, "b", out("b.jsonl")], options: first, exitCode: 22),
+            Run(
+                verb: ["kv", "import", path, "c", out("b.jsonl"), "--key-type", "text"],
+                options: first),
             Run(verb: ["kv", "buckets", path], options: first),
             Run(verb: ["kv", "delete", path, "b", "k"], options: first),
             Run(verb: ["kv", "drop", path, "b"], options: first),

@@ -260,6 +260,22 @@ import Testing
         try expect(
             [try kv("expire", "n", "k", "--after", "1d"), try kv("expire", "n", "k", "--never")],
             describedBy: "`coffer kv expire`")
+        let entries = path("entries.jsonl")
+        try expect(
+            [try kv("export", "b", "--output", entries)],
+            describedBy: "`coffer kv export --output`")
+        try expect(
+            [
+                try kv("import", "new", entries, "--key-type", "text"),
+                try kv("import", "new", entries, "--keep"),
+            ], describedBy: "`coffer kv import`")
+        _ = try kv("expire", "b", "k", "--after", "1d")
+        try expect(
+            lines(
+                try Tool.run(
+                    ["kv", "export", store.path, "b", "--raw-key-fd", "3"],
+                    descriptors: [3: Tool.key(1)]
+                ).stdout), describedBy: "Each line of `coffer kv export`", areLines: true)
         try expect(
             [
                 put, try kv("put", "b", "k", "v", "--expires-after", "1d"),

@@ -33,6 +33,9 @@ import Testing
         let connection = try Connection(
             path: original.path(), key: .numbered(1), configuration: .testing())
         try connection.execute("CREATE TABLE t(v)")
+        try connection.transaction {
+            try connection.makeBucket("b", keyType: .text, codec: "sql")
+        }
         // Another process copies, because a descriptor here would drop SQLite's locks.
         let copied = try Tool.runProgram(
             ["cp", original.path(), original.path() + "-wal", folder.url.path])

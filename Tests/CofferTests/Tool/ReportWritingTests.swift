@@ -90,6 +90,15 @@ import Testing
                 { try count("bucket:b", where: "expires > 0") == 1 }
             ),
             (
+                ["kv", "export"], [path, "b", "--output", out("b.jsonl")] + key,
+                { isThere("b.jsonl") }
+            ),
+            (
+                ["kv", "import"], [path, "c", out("b.jsonl"), "--key-type", "text"] + key,
+                { try count("bucket:c") == 2 }
+            ),
+            (["kv", "drop"], [path, "c"] + key, { try count("coffer:buckets") == 1 }),
+            (
                 ["kv", "delete"], [path, "b", "k"] + key,
                 { try count("bucket:b") == 1 }
             ),
@@ -167,7 +176,7 @@ import Testing
         #expect(try run(.full, ["kv", "put", path, "b", "k", "v"] + key).exitCode == 0)
         for verb in [
             ["sql", path, "SELECT * FROM note"], ["export", path], ["kv", "get", path, "b", "k"],
-            ["kv", "list", path], ["verify", path], ["status", path],
+            ["kv", "list", path], ["kv", "export", path, "b"], ["verify", path], ["status", path],
         ] {
             #expect(try run(.full, verb + key).exitCode == 17, "\(verb)")
         }

@@ -67,6 +67,8 @@ import Testing
         ["journal-mode", "a.db", "wal"], ["rekey", "a.db"], ["import", "a.db", "x.sql"],
         ["sql", "a.db", "DELETE FROM t", "--write"], ["kv", "put", "a.db", "b", "k", "v"],
         ["kv", "delete", "a.db", "b", "k"], ["kv", "expire", "a.db", "b", "k", "--never"],
+        ["kv", "export", "a.db", "b", "--output", "x.jsonl"],
+        ["kv", "import", "a.db", "b", "x.jsonl"],
     ])
     func `each verb that changes something says what its interruption leaves, and what to do`(
         arguments: [String]

@@ -56,7 +56,8 @@ import Testing
     @Test func `a busy store is named, with the process that has a lock and what to do`() throws {
         let holder = try startImport()
         for words in [
-            "kv put STORE b k v", "kv expire STORE b k --never", "import STORE IN --table t",
+            "kv put STORE b k v", "kv expire STORE b k --never", "kv import STORE b IN",
+            "import STORE IN --table t",
             "rekey STORE", "compact STORE",
             "sql STORE --write DELETE\tFROM\tt", "journal-mode STORE delete",
             "checkpoint STORE", "salvage STORE COPY",

@@ -55,6 +55,7 @@ import Testing
         "kv put": ["STORE", "b", "k", "v"], "kv delete": ["STORE", "b", "k"],
         "kv list": ["STORE", "b"], "kv count": ["STORE", "b"], "kv incr": ["STORE", "b", "n"],
         "kv expire": ["STORE", "b", "k", "--after", "1h"], "kv buckets": ["STORE"],
+        "kv export": ["STORE", "b"], "kv import": ["STORE", "b", "ENTRIES", "--replace"],
         "kv drop": ["STORE", "b"], "sql": ["STORE", "SELECT v FROM t"],
         "tables": ["STORE"], "schema": ["STORE"],
         "import": ["STORE", "CSV", "--format", "csv", "--table", "t"], "export": ["STORE"],
@@ -80,7 +81,7 @@ import Testing
         folder = try TemporaryFolder()
     }
 
-    /// A folder with a store, a plaintext database and a file of CSV.
+    /// A folder with a store, a plaintext database, a file of CSV and one of entries.
     private func make() throws {
         try ReadingVerbs.make(folder.path("store"), .delete)
         let store = try Store(
@@ -89,6 +90,8 @@ import Testing
         try store.close()
         try #require(try RawConnection(folder.path("plain")).run("CREATE TABLE t(v)") == 0)
         try Data("id,v\n7,x\n".utf8).write(to: folder.url.appending(path: "csv"))
+        try Data("{\"key\":\"k\",\"value\":1}\n".utf8)
+            .write(to: folder.url.appending(path: "entries"))
     }
 
     @Test(arguments: Condition.allCases)
@@ -102,12 +105,12 @@ import Testing
             let own = try TemporaryFolder()
             let named = (Self.arguments[verb] ?? []).map { word in
                 switch word {
-                case "STORE", "PLAIN", "CSV", "NEW": own.path(word.lowercased())
+                case "STORE", "PLAIN", "CSV", "ENTRIES", "NEW": own.path(word.lowercased())
                 case "FOLDER": own.url.path
                 default: word
                 }
             }
-            for name in ["store", "plain", "csv"] {
+            for name in ["store", "plain", "csv", "entries"] {
                 try FileManager.default.copyItem(atPath: folder.path(name), toPath: own.path(name))
             }
             try condition.prepare(own)

@@ -10,7 +10,7 @@ public struct BucketKeyType: Sendable, Hashable {
 
     /// One part, or the parts of a composite key in order.
     let parts: [Part]
-    let isComposite: Bool
+    package let isComposite: Bool
 
     private init(_ part: Part) {
         (parts, isComposite) = ([part], false)
@@ -56,7 +56,7 @@ public struct BucketKeyType: Sendable, Hashable {
     ///
     /// - Parameter name: As `description` gives it, also in files.
     /// - Returns: `nil` for any other text.
-    init?(named name: String) {
+    package init?(named name: String) {
         let isComposite = name.hasPrefix("(") && name.hasSuffix(")")
         let words = isComposite ? name.dropFirst().dropLast() : Substring(name)
         var parts: [Part] = []

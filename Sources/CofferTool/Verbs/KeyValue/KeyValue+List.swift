@@ -14,29 +14,14 @@ extension KeyValue {
         @OptionGroup var store: StoreOptions
         @Argument(help: "The bucket's name; without it the buckets are listed.")
         var bucket: String?
-        @Option(help: ArgumentHelp("Only text keys that begin with this text.", valueName: "text"))
-        var prefix: String?
-        @Option(help: ArgumentHelp("Only this key and later ones.", valueName: "key"))
-        var from: String?
-        @Option(help: ArgumentHelp("Only keys before this one.", valueName: "key"))
-        var below: String?
-        @Option(
-            help: ArgumentHelp(
-                "Go on after this key, the last one of an earlier list.", valueName: "key"))
-        var after: String?
-        @Flag(help: "From the last key to the first.")
-        var reverse = false
-        @Option(help: ArgumentHelp("List at most this many entries.", valueName: "number"))
-        var limit: Int?
+        @OptionGroup var entries: SelectionOptions
         @Flag(help: "Leave the values out.")
         var keysOnly = false
         @OptionGroup(title: "Secret") var secret: SecretOptions
         @OptionGroup(title: "Output") var output: OutputOptions
 
         func validate() throws {
-            guard limit ?? 0 >= 0 else { throw ValidationError("--limit must not be negative.") }
-            let isRange = prefix != nil || from != nil || below != nil || after != nil || reverse
-            guard bucket != nil || !isRange else {
+            guard bucket != nil || !entries.isRange else {
                 throw ValidationError("Name the bucket whose keys to list.")
             }
         }
@@ -46,10 +31,7 @@ extension KeyValue {
             defer { connection.close() }
             var standardOutput = StandardOutput()
             if let bucket {
-                let selection = StoredBucket.Selection(
-                    prefix: prefix, from: from, below: below, after: after, isReversed: reverse,
-                    limit: limit)
-                try StoredBucket(bucket).entries(connection, selection) {
+                try StoredBucket(bucket).entries(connection, entries.selection) {
                     try EntryWriter.write(
                         $0, keysOnly ? Value?.none : $1, isJSON: output.json, &standardOutput)
                 }

@@ -23,11 +23,13 @@ struct KeyValue: AsyncParsableCommand {
               coffer kv delete notes.db paths home
               coffer kv incr notes.db counters visits
               coffer kv expire notes.db sessions ada --after 15m
+              coffer kv export notes.db paths --output paths.jsonl
+              coffer kv import notes.db paths paths.jsonl --replace
               coffer kv put --passphrase-file secret notes.db temperatures -- -k -5
             """,
         subcommands: [
             Get.self, Put.self, Delete.self, List.self, Count.self, Increment.self, Expire.self,
-            Buckets.self, Drop.self,
+            ExportEntries.self, ImportEntries.self, Buckets.self, Drop.self,
         ])
 }
 
