@@ -119,11 +119,25 @@ struct BucketForm {
     /// Whether not every value is one of the bucket's.
     var hasCodec: Bool { codec != nil && codec != "sql" && codec != "any" }
 
+    /// Refuses a bucket of attachments, whose values only stand for bytes in other tables.
+    ///
+    /// - Throws: `ToolError` `.badInput`.
+    func requireOwnValues(_ bucket: String) throws {
+        guard codec == Self.attachmentCodec else { return }
+        throw ToolError(
+            .badInput,
+            "the values of \(bucket) are attachments, which only a program reads and writes",
+            hint: "coffer backup copies them with the whole store.")
+    }
+
+    static let attachmentCodec = "attachment"
+
     /// Checks that a value is of the bucket's kind.
     ///
-    /// - Throws: `ToolError` `.badInput` for text that is no JSON in a bucket of JSON, and for
-    ///   anything but bytes in one with a codec of its program.
+    /// - Throws: `ToolError` `.badInput` for text that is no JSON in a bucket of JSON, for anything
+    ///   but bytes in one with a codec of its program, and for every value in one of attachments.
     func requireFitting(_ value: Value, _ bucket: String) throws {
+        try requireOwnValues(bucket)
         switch (codec, value) {
         case (nil, _), ("sql", _), ("any", _): return
         case ("json", .text(let text)):

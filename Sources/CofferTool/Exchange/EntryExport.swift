@@ -16,6 +16,7 @@ struct EntryExport {
         // Refuses a table that only has the name and the columns of one.
         _ = try connection.bucketTypes(of: bucket.name)
         let form = try bucket.requireForm { try connection.rows($0) }
+        try form.requireOwnValues(bucket.name)
         let sql = try bucket.select(
             form.hasExpiry ? "key, value, expires" : "key, value", form, selection, connection)
         let total = reporter.isShown ? try count(sql) : nil

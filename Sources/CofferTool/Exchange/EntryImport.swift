@@ -19,6 +19,7 @@ struct EntryImport {
     func callAsFunction() throws -> EntryImportResult {
         let isMade = try prepare()
         var writer = try EntryWriting(bucket, run.connection)
+        try writer.form.requireOwnValues(bucket.name)
         var result = EntryImportResult(
             path: ReportedPath(run.path), bucket: bucket.name, isBucketMade: isMade)
         var line = 0

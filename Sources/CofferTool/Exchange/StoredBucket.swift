@@ -101,6 +101,7 @@ struct StoredBucket: Sendable {
         _ key: String, by amount: Int64, _ tx: inout WriteTransaction
     ) throws -> Int64 {
         let form = try requireForm { try tx.rows($0) }
+        try form.requireOwnValues(name)
         let stored = try form.stored(key, name)
         var sql: SQL = "SELECT value FROM \(identifier: table) WHERE key = \(stored)"
         form.appendLive(to: &sql)

@@ -356,6 +356,34 @@ import Testing
         #expect(try succeed("buckets", []).text.split(separator: "\n").count == 2)
     }
 
+    @Test
+    func `attachments are not values, and no verb takes or makes the ids that stand for them`()
+        throws
+    {
+        let films = AttachmentBucket<String>("films")
+        try write { tx in try tx.set(Data([1, 2, 3]), for: "k", in: films) }
+        let before = try rows("films")
+        let line = "{\"key\":\"k\",\"value\":1}"
+        let file = store.folder.path("films.jsonl")
+        for (verb, arguments) in [
+            ("export", ["films"]), ("export", ["films", "--output", file]),
+            ("import", ["films", "--replace"]), ("put", ["films", "k", "int:1"]),
+            ("put", ["films", "k", "hex:00"]), ("put", ["films", "new", "-", "--raw"]),
+            ("incr", ["films", "k"]),
+        ] {
+            let output = try kv(verb, arguments, input: line)
+            #expect(output.exitCode == 25, "\(verb): \(output.errorText)")
+            #expect(output.errorText.contains("attachments"), "\(verb): \(output.errorText)")
+        }
+        let made = ["--key-type", "text", "--codec", "attachment"]
+        #expect(try kv("import", ["new"] + made, input: line).exitCode == 2)
+        #expect(!FileManager.default.fileExists(atPath: file))
+        #expect(try rows("films") == before)
+        let opened = try Store(path: store.path, key: .numbered(1), mode: .mustExist)
+        #expect(try opened.attachment("k", in: films)?.byteCount == 3)
+        try opened.close()
+    }
+
     @Test func `a table that is not that of a bucket is left alone`() throws {
         try store.execute(
             "CREATE TABLE t(v)", "CREATE VIEW \"bucket:view\" AS SELECT 1 AS key, 2 AS value",

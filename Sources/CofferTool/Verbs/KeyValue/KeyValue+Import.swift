@@ -63,6 +63,9 @@ extension KeyValue {
             guard codec == nil || keyType != nil else {
                 throw ValidationError("--codec is for a new bucket: name its --key-type too.")
             }
+            guard codec != BucketForm.attachmentCodec else {
+                throw ValidationError("Attachments are not entries that an import could make.")
+            }
             guard codec != "" else { throw ValidationError("A name must not be empty.") }
         }
 
