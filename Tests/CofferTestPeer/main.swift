@@ -111,12 +111,13 @@ func rekey(_ connection: Connection) throws -> String {
 }
 
 /// A store that waits for the other process instead of failing.
-func patientStore() throws -> Store {
+func patientStore(_ cache: BucketCache? = nil) throws -> Store {
     let path = next()
     let key = nextKey()
     var configuration = configuration(next())
     configuration.durability = next() == "power" ? .power : .process
     configuration.busyTimeout = .seconds(20)
+    configuration.bucketCache = cache
     return try Store(path: path, key: key, mode: .mustExist, configuration: configuration)
 }
 
@@ -192,8 +193,11 @@ case "ledger":
 case "registers":
     report {
         let isStale = next() == "stale"
+        let place = RegisterPlace(rawValue: next()) ?? .table
+        let cache = next() == "cached" ? BucketCache(maximumCount: 10) : nil
         let clients = RegisterClients(
-            store: try patientStore(), firstClient: RegisterClients.clientCount, isStale: isStale)
+            store: try patientStore(cache), firstClient: RegisterClients.clientCount, place: place,
+            isStale: isStale)
         runHistories(clients)
         return "released"
     }

@@ -10,6 +10,8 @@ public struct RegisterCall: Hashable, Sendable {
         case add(Int, sum: Int)
         /// Set the new value if the old one was there, and returned whether it was.
         case exchange(old: Int, new: Int, isDone: Bool)
+        /// Set the value to 0, and returned the one that was there.
+        case take(Int)
     }
 
     public let client: Int
@@ -36,6 +38,7 @@ public struct RegisterCall: Hashable, Sendable {
             case .write(let value): ("write", [value])
             case .add(let number, let sum): ("add", [number, sum])
             case .exchange(let old, let new, let isDone): ("exchange", [old, new, isDone ? 1 : 0])
+            case .take(let value): ("take", [value])
             }
         let words = ["\(client)", "\(key)", "\(start)", "\(end)", name] + numbers.map { "\($0)" }
         return words.joined(separator: " ")
@@ -54,6 +57,7 @@ public struct RegisterCall: Hashable, Sendable {
         case ("add", 2): action = .add(numbers[0], sum: numbers[1])
         case ("exchange", 3):
             action = .exchange(old: numbers[0], new: numbers[1], isDone: numbers[2] == 1)
+        case ("take", 1): action = .take(numbers[0])
         default: return nil
         }
         self.init(client: client, key: key, action: action, start: start, end: end)

@@ -2,6 +2,14 @@ import Coffer
 import Dispatch
 import Foundation
 
+/// Where the registers are.
+public enum RegisterPlace: String, Sendable, CaseIterable {
+    /// In the rows of a table.
+    case table
+    /// In the entries of a bucket; a register without an entry is 0.
+    case bucket
+}
+
 /// Clients that read and change a few numbers of one store at the same time, some as tasks, some as
 /// threads, and record what they saw.
 public struct RegisterClients: Sendable {
@@ -11,21 +19,30 @@ public struct RegisterClients: Sendable {
 
     private let store: Store
     private let firstClient: Int
+    private let place: RegisterPlace
     /// For tests of tests: reads return what the client saw first.
     private let isStale: Bool
 
-    public init(store: Store, firstClient: Int, isStale: Bool = false) {
+    public init(
+        store: Store, firstClient: Int, place: RegisterPlace = .table, isStale: Bool = false
+    ) {
         self.store = store
         self.firstClient = firstClient
+        self.place = place
         self.isStale = isStale
     }
 
-    public static func create(_ tx: borrowing WriteTransaction) throws {
+    public static func create(_ tx: borrowing WriteTransaction, in place: RegisterPlace) throws {
+        guard place == .table else { return }
         try tx.execute("CREATE TABLE register(key INTEGER PRIMARY KEY, value INTEGER NOT NULL)")
     }
 
     /// Sets all registers to 0.
-    public static func reset(_ tx: borrowing WriteTransaction) throws {
+    public static func reset(_ tx: borrowing WriteTransaction, in place: RegisterPlace) throws {
+        guard place == .table else {
+            try tx.removeAll(in: registers)
+            return
+        }
         for key in 0..<keyCount {
             try tx.execute("INSERT OR REPLACE INTO register VALUES (\(key), 0)")
         }
@@ -75,10 +92,15 @@ public struct RegisterClients: Sendable {
                 let (key, plan) = next()
                 let start = now
                 let action: RegisterCall.Action?
-                if plan.isRead {
+                switch (plan, clients.place) {
+                case (.read, .table):
                     action = try? await store.read { tx in try plan.read(key, tx) }
-                } else {
-                    action = try? await store.write { tx in try plan.write(key, tx) }
+                case (.read, .bucket):
+                    let value = try? await store.get(key, default: 0, in: registers)
+                    action = value.map { .read($0) }
+                case (_, .table): action = try? await store.write { tx in try plan.write(key, tx) }
+                case (_, .bucket):
+                    action = try? await store.write { tx in try plan.writeEntry(key, tx) }
                 }
                 note(key, action, start)
             }
@@ -101,10 +123,14 @@ public struct RegisterClients: Sendable {
                 let (key, plan) = next()
                 let start = now
                 let action: RegisterCall.Action?
-                if plan.isRead {
-                    action = try? store.read { tx in try plan.read(key, tx) }
-                } else {
-                    action = try? store.write { tx in try plan.write(key, tx) }
+                switch (plan, clients.place) {
+                case (.read, .table): action = try? store.read { tx in try plan.read(key, tx) }
+                case (.read, .bucket):
+                    let value = try? store.get(key, default: 0, in: registers)
+                    action = value.map { .read($0) }
+                case (_, .table): action = try? store.write { tx in try plan.write(key, tx) }
+                case (_, .bucket):
+                    action = try? store.write { tx in try plan.writeEntry(key, tx) }
                 }
                 note(key, action, start)
             }
@@ -119,6 +145,7 @@ public struct RegisterClients: Sendable {
             let plan: Plan =
                 switch Int.random(in: 0..<10, using: &random) {
                 case 0..<4: .read
+                case 4 where clients.place == .bucket: .take
                 case 4..<6: .write(value)
                 case 6..<8: .add(100_000)
                 default: .exchange(old: seen[key], new: value)
@@ -135,6 +162,7 @@ public struct RegisterClients: Sendable {
             case .write(let value): seen[key] = value
             case .add(_, let sum): seen[key] = sum
             case .exchange(_, let new, let isDone): if isDone { seen[key] = new }
+            case .take: seen[key] = 0
             }
             operations.append(
                 RegisterCall(client: client, key: key, action: action, start: start, end: end))
@@ -147,8 +175,8 @@ public struct RegisterClients: Sendable {
         case write(Int)
         case add(Int)
         case exchange(old: Int, new: Int)
-
-        var isRead: Bool { if case .read = self { true } else { false } }
+        /// Only in a bucket.
+        case take
 
         func read(
             _ key: Int, _ tx: borrowing some Reading & ~Copyable
@@ -172,6 +200,27 @@ public struct RegisterClients: Sendable {
                 }
                 try set(key, new, tx)
                 return .exchange(old: old, new: new, isDone: true)
+            case .take: throw WorkloadError("a table has no take")
+            }
+        }
+
+        func writeEntry(
+            _ key: Int, _ tx: borrowing WriteTransaction
+        ) throws -> RegisterCall.Action {
+            switch self {
+            case .read: return .read(try tx.get(key, default: 0, in: registers))
+            case .write(let value):
+                try tx.set(value, for: key, in: registers)
+                return .write(value)
+            case .add(let number):
+                return .add(number, sum: try tx.increment(key, by: number, in: registers))
+            case .exchange(let old, let new):
+                let result = try tx.compareExchange(
+                    key, expected: old == 0 ? nil : old, desired: new, in: registers)
+                return .exchange(old: old, new: new, isDone: result.exchanged)
+            case .take:
+                let entry = try tx.popFirst(in: registers, .from(key, through: key))
+                return .take(entry?.value ?? 0)
             }
         }
 
@@ -187,3 +236,5 @@ public struct RegisterClients: Sendable {
         }
     }
 }
+
+private let registers = Bucket<Int, Int>("registers")

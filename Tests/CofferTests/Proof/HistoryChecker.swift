@@ -93,6 +93,7 @@ struct HistoryChecker {
             case .add(let number, let sum): value + number == sum ? sum : nil
             case .exchange(let old, let new, true): old == value ? new : nil
             case .exchange(let old, _, false): old == value ? nil : value
+            case .take(let seen): seen == value ? 0 : nil
             }
         }
     }

@@ -35,6 +35,12 @@ import Workload
             ]
         ),
         (
+            "a value beside two that take it",
+            [
+                call(1, 0...1, .write(5)), call(2, 2...9, .take(0)), call(3, 2...9, .take(5)),
+            ]
+        ),
+        (
             "an exchange that fails, since another one was first",
             [
                 call(1, 0...9, .exchange(old: 0, new: 1, isDone: true)),
@@ -51,6 +57,12 @@ import Workload
             "a lost update",
             [
                 call(1, 0...9, .add(10, sum: 10)), call(2, 0...9, .add(10, sum: 10)),
+            ]
+        ),
+        (
+            "a value that is taken twice",
+            [
+                call(1, 0...1, .write(5)), call(2, 2...9, .take(5)), call(3, 2...9, .take(5)),
             ]
         ),
         (
@@ -131,8 +143,9 @@ import Workload
                 Int.random(in: 0..<3, using: &random), Int.random(in: 0..<3, using: &random)
             )
             let action: RegisterCall.Action =
-                switch Int.random(in: 0..<5, using: &random) {
+                switch Int.random(in: 0..<6, using: &random) {
                 case 0, 1: .read(left)
+                case 5: .take(left)
                 case 2: .write(left)
                 case 3: .add(1, sum: left + 1)
                 default: .exchange(old: left, new: right, isDone: Bool.random(using: &random))
@@ -157,6 +170,9 @@ import Workload
             case .exchange(let old, let new, let isDone):
                 guard (old == value) == isDone else { continue }
                 after = isDone ? new : value
+            case .take(let seen):
+                guard seen == value else { continue }
+                after = 0
             }
             var rest = operations
             rest.remove(at: index)

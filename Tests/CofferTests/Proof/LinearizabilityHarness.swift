@@ -7,6 +7,9 @@ import Workload
 /// Eight clients in two processes on one store: an order must explain what all of them saw.
 struct LinearizabilityHarness {
     let journalMode: Configuration.JournalMode
+    var place = RegisterPlace.table
+    /// Whether both processes keep decoded values of the bucket.
+    var isCached = false
     /// For tests of tests: the clients of the other process answer reads from what they remember.
     var isStale = false
 
@@ -18,16 +21,18 @@ struct LinearizabilityHarness {
         var configuration = Configuration.testing(journalMode)
         // Power loss is not part of the question.
         configuration.durability = .process
+        configuration.bucketCache = isCached ? BucketCache(maximumCount: 10) : nil
         let store = try await Store(path: path, key: .numbered(1), configuration: configuration)
-        try await store.write { tx in try RegisterClients.create(tx) }
+        try await store.write { tx in try RegisterClients.create(tx, in: place) }
         let peer = try Peer([
-            "registers", isStale ? "stale" : "fresh", path, "1", journalMode.description, "process",
+            "registers", isStale ? "stale" : "fresh", place.rawValue,
+            isCached ? "cached" : "uncached", path, "1", journalMode.description, "process",
         ])
         try #require(peer.line() == "ready")
-        let clients = RegisterClients(store: store, firstClient: 0)
+        let clients = RegisterClients(store: store, firstClient: 0, place: place)
         var tally = Tally()
         for number in 0..<historyCount {
-            try await store.write { tx in try RegisterClients.reset(tx) }
+            try await store.write { tx in try RegisterClients.reset(tx, in: place) }
             let historySeed = seed &* 1_000_000 &+ UInt64(number)
             let history = try await history(clients, peer, seed: historySeed)
             let keys = HistoryChecker().inexplicableKeys(history)
