@@ -294,6 +294,39 @@ import Testing
         #expect(count == 1)
     }
 
+    @Test func `salvage saves attachments, and tells by their digest which are whole`() async throws
+    {
+        let fixture = try AttachmentFixture()
+        let bytes = AttachmentFixture.bytes(2 * Self.chunk)
+        for key in ["a", "b", "c"] {
+            try await fixture.store.set(
+                contentsOf: AttachmentFixture.source(bytes), for: key, in: fixture.films)
+        }
+        let page = fixture.store.core.pool.profile.pageByteCount
+        try await fixture.store.close()
+        let path = fixture.buckets.folder.path()
+        try Damage.flip(path, at: try Damage.byteCount(path) / 2 / page * page + 100)
+        let copy = fixture.buckets.folder.path("copy.db")
+        let report = try await Store.salvage(damagedAt: path, key: .numbered(1), to: copy)
+        #expect(!report.isComplete)
+        let saved = try await Store(path: copy, key: .numbered(1))
+        var whole: [String] = []
+        for key in ["a", "b", "c"] {
+            do {
+                var read = Data()
+                for try await chunk in saved.chunks(of: key, in: fixture.films) { read += chunk }
+                #expect(read == bytes)
+                whole.append(key)
+            } catch let error as StoreError where error.code == .damaged {
+                continue
+            }
+        }
+        #expect(whole == ["a", "c"])
+        try await saved.remove("b", in: fixture.films)
+        try await saved.sweepExpiredEntries()
+        #expect(try await saved.read { tx in try tx.attachments(in: fixture.films).count } == 2)
+    }
+
     @Test(arguments: journalModes)
     func `compact, rekey and a backup keep every attachment`(
         mode: Configuration.JournalMode

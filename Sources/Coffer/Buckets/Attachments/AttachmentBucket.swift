@@ -20,7 +20,8 @@ import Foundation
 ///
 /// An attachment that was removed, replaced or has expired is gone at once for every verb. The
 /// store frees its chunks later, some at a time, as it sweeps expired entries
-/// (``Configuration/expirySweepInterval``).
+/// (``Configuration/expirySweepInterval``). What a process has left is freed once another one
+/// uploads or removes an attachment, or calls `sweepExpiredEntries()`.
 ///
 /// A bucket of attachments is a bucket with other values: ``Reading/buckets()`` lists it, with the
 /// codec `attachment`, and `renameBucket` and `dropBucket` work on it. `copyBucket` does not.
