@@ -11,6 +11,7 @@ let package = Package(
     ],
     dependencies: [
         .package(name: "coffer", path: ".."),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
     ],
     targets: [
@@ -24,6 +25,7 @@ let package = Package(
             name: "bench-coffer",
             dependencies: [
                 "CWorkload", "Workloads", .product(name: "Coffer", package: "coffer"),
+                .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Sources/CofferBench"),
         .executableTarget(

@@ -20,15 +20,15 @@ MAIN_README = HOME.parent / "README.md"
 
 WORDS = {
     "W1": "W1 insert", "W2": "W2 fetch all", "W2d": "W2d fetch all, 2 MB cache", "W3": "W3 lookup by key",
-    "W3-many": "W3-many lookup of many keys (C: one by one)", "W4": "W4 update by key", "W5-put": "W5 put", "W5-get": "W5 get", "W5-get-each": "W5 get, a read for each", "W1-bind": "W1-bind insert, bytes as they are", "W2-borrow": "W2-borrow read in place",
+    "W3-many": "W3-many lookup of many keys (C: one by one)", "W4": "W4 update by key", "W5-put": "W5 put", "W5-get": "W5 get", "W5-get-each": "W5 get, a read for each", "W5-get-many": "W5 get, 1 000 in each read", "W5-keys": "W5 scan of keys", "W5-entries": "W5 scan of entries", "W1-bind": "W1-bind insert, bytes as they are", "W2-borrow": "W2-borrow read in place",
     "W6-single": "W6 durable writes",
     "W6-async64": "W6 durable writes, 64 at once (C: one commit each)", "read-one": "lookups, a read for each", "read-empty": "reads of nothing", "open-raw": "open, raw key",
     "open-passphrase": "open, passphrase", "open-pool-raw": "open writer and 4 readers, raw key",
     "open-pool-passphrase": "open writer and 4 readers, passphrase", "rekey": "rekey", "verify": "verify", "compact": "compact (C: VACUUM, which checks nothing)",
-    "blob-in": "blobs in", "blob-out": "blobs out",
+    "blob-in": "blobs in", "blob-out": "blobs out", "attach-in": "attachment in (C: sqlite3_blob and SHA-256)", "attach-out": "attachment out (C: sqlite3_blob and SHA-256)",
     "flights-import": "flights, import", "flights-fetch": "flights, fetch all", "flights-questions": "flights, the questions",
 }
-IN_MEGABYTES = {"rekey", "verify", "compact", "blob-in", "blob-out"}
+IN_MEGABYTES = {"rekey", "verify", "compact", "blob-in", "blob-out", "attach-in", "attach-out"}
 # What has a time for each unit of work; growth and latencies have tables of their own.
 APART = LATENCY + BESIDE + WATCH + ["idle"]
 COMPARED = [name for name in ALL_WORKLOADS if not name.startswith("growth") and name not in APART]
@@ -390,7 +390,7 @@ def figures(objects, details):
         yield from of_the_queue(of_engine)
 
 
-MAIN = {"W5-put": "coffer-bucket", "W5-get": "coffer-bucket", "W5-get-each": "coffer-bucket", "blob-in": "coffer-bucket", "blob-out": "coffer-bucket"}
+MAIN = {"W5-put": "coffer-bucket", "W5-get": "coffer-bucket", "W5-get-each": "coffer-bucket", "W5-get-many": "coffer-bucket", "W5-keys": "coffer-bucket", "W5-entries": "coffer-bucket", "blob-in": "coffer-bucket", "blob-out": "coffer-bucket", "attach-in": "coffer-bucket", "attach-out": "coffer-bucket"}
 
 
 def summary(objects):

@@ -10,7 +10,7 @@ from pathlib import Path
 HOME = Path(__file__).resolve().parent.parent
 ROOT = HOME.parent
 SOURCES = HOME / "Sources"
-COUNTED = ["W1", "W2", "W3", "W3-many", "W4", "W5-put", "W5-get", "W5-get-each", "W1-bind", "W2-borrow", "read-one", "read-empty", "flights-import", "flights-fetch"]
+COUNTED = ["W1", "W2", "W3", "W3-many", "W4", "W5-put", "W5-get", "W5-get-each", "W5-get-many", "W5-keys", "W5-entries", "W1-bind", "W2-borrow", "read-one", "read-empty", "flights-import", "flights-fetch"]
 COUNTED_ROWS = 5000
 
 W14 = ["W1", "W2", "W2d", "W3", "W4"]
@@ -18,6 +18,8 @@ MANY = ["W3-many"]
 W5 = ["W5-put", "W5-get"]
 # A transaction for each get.
 EACH = ["W5-get-each"]
+# A thousand in each read, and all of them in order.
+SCANS = ["W5-get-many", "W5-keys", "W5-entries"]
 # What the engine room adds to C by itself: bytes are bound and read where they are, no Swift values made.
 IN_PLACE = ["W1-bind", "W2-borrow"]
 # One run of W6-latency is two figures, and so is one of W6-beside; only their names are in the plans.
@@ -31,13 +33,15 @@ QUEUE = ["read-one", "read-empty"] + BESIDE + WATCH + ["idle"]
 OPEN = ["open-raw", "open-passphrase", "open-pool-raw", "open-pool-passphrase"]
 FILES = ["rekey", "verify", "compact"]
 BLOBS = ["blob-in", "blob-out"]
+# One value of many MB, with its SHA-256.
+ATTACHMENTS = ["attach-in", "attach-out"]
 # A real table; Scripts/flights fetches it.
 FLIGHTS = ["flights-import", "flights-fetch", "flights-questions"]
 GROWTH = ["growth-insert", "growth-get", "growth-scan", "growth-open"]
 
 # In the order of the tables. A system's name begins with that of its executable, but for GRDB's ways.
 WORKLOADS = {
-    "c-sqlcipher": W14 + MANY + W5 + EACH + IN_PLACE + W6 + QUEUE + OPEN + FILES + BLOBS + FLIGHTS + GROWTH,
+    "c-sqlcipher": W14 + MANY + W5 + EACH + SCANS + IN_PLACE + W6 + QUEUE + OPEN + FILES + BLOBS + ATTACHMENTS + FLIGHTS + GROWTH,
     "c-values": ["W2", "W2d", "W3"],
     "c-grouped": ["W6-async64"],
     "c-checked": ["compact"],
@@ -47,7 +51,7 @@ WORKLOADS = {
     "coffer-ungrouped": ["W6-async64"],
     "coffer-fast": W14 + MANY + FLIGHTS,
     "coffer-connection": W14 + W5 + IN_PLACE + ["W6-single"],
-    "coffer-bucket": W5 + EACH + BLOBS,
+    "coffer-bucket": W5 + EACH + SCANS + BLOBS + ATTACHMENTS,
     "coffer-cached": EACH,
     "grdb-codable": W14 + W5 + W6 + OPEN + FLIGHTS,
     "grdb-hand": W14 + W5 + GROWTH,
@@ -55,7 +59,7 @@ WORKLOADS = {
     "lmdb": W5,
     "rocksdb": W5,
 }
-ALL_WORKLOADS = W14 + MANY + W5 + EACH + IN_PLACE + W6 + QUEUE + OPEN + FILES + BLOBS + FLIGHTS + GROWTH
+ALL_WORKLOADS = W14 + MANY + W5 + EACH + SCANS + IN_PLACE + W6 + QUEUE + OPEN + FILES + BLOBS + ATTACHMENTS + FLIGHTS + GROWTH
 UNENCRYPTED = {"c-sqlite", "lmdb", "rocksdb"}
 # The systems that `check` counts: Coffer's layers, and what they are compared with.
 OWN = ["c-sqlcipher", "c-values", "swift-c", "coffer-record", "coffer-fast", "coffer-connection", "coffer-bucket",

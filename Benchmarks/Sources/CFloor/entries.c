@@ -96,29 +96,32 @@ static void put_all(bench_arguments arguments, const bench_entry *entries, bench
     }
 }
 
-/// Gets each entry: all in one transaction, or each in its own.
-static void get_each(bench_arguments arguments, const bench_entry *entries, bench_check written) {
-    int64_t count = arguments.rows;
-    bool is_own = bench_is(arguments, "W5-get-each");
+/// Leaves a store open that has read nothing of these entries.
+static void fill(bench_arguments arguments, const bench_entry *entries) {
     bench_remove(arguments.path);
     open_store(arguments, true);
     floor_begin();
-    for (int64_t i = 0; i < count; i++) put(entries[i].key, entries[i].value, value_bytes);
+    for (int64_t i = 0; i < arguments.rows; i++) put(entries[i].key, entries[i].value, value_bytes);
     floor_commit();
     close_store();
     open_store(arguments, false);
+}
+
+/// Gets each entry: all in one transaction, each in its own, or a thousand in each.
+static void get_each(bench_arguments arguments, const bench_entry *entries, bench_check written) {
+    int64_t count = arguments.rows;
+    int64_t batch = bench_is(arguments, "W5-get-each") ? 1 : bench_is(arguments, "W5-get-many") ? 1000 : count;
+    fill(arguments, entries);
     sqlite3_stmt *begin = floor_prepare("BEGIN"), *commit = floor_prepare("COMMIT");
     value *values = malloc((size_t)count * sizeof *values);
     for (int64_t i = 0; i <= arguments.repeats; i++) {
         bench_warm(i == 0);
         bench_start();
-        if (!is_own) floor_begin();
         for (int64_t j = 0; j < count; j++) {
-            if (is_own) floor_end(begin);
+            if (j % batch == 0) floor_end(begin);
             values[j] = get(entries[bench_shuffled(j, count)].key);
-            if (is_own) floor_end(commit);
+            if ((j + 1) % batch == 0 || j + 1 == count) floor_end(commit);
         }
-        if (!is_own) floor_commit();
         bench_stop();
         bench_check read = {0};
         for (int64_t j = 0; j < count; j++) add(&read, entries[bench_shuffled(j, count)].key, values[j]);
@@ -132,12 +135,68 @@ static void get_each(bench_arguments arguments, const bench_entry *entries, benc
     close_store();
 }
 
+/// Reads all entries in the order of their keys, or the keys alone. Each row is copied into one
+/// block.
+static void scan(bench_arguments arguments, const bench_entry *entries, bench_check written) {
+    int64_t count = arguments.rows;
+    bool is_keys = bench_is(arguments, "W5-keys");
+    fill(arguments, entries);
+    sqlite3_stmt *select =
+        floor_prepare(is_keys ? "SELECT key FROM entry ORDER BY key" : "SELECT key, value FROM entry ORDER BY key");
+    struct { uint8_t *bytes; int count; } *rows = malloc((size_t)count * sizeof *rows);
+    if (is_keys) {
+        written = (bench_check){0};
+        for (int64_t i = 0; i < count; i++) add(&written, entries[i].key, (value){(void *)entries[i].key, 0});
+    }
+    for (int64_t i = 0; i <= arguments.repeats; i++) {
+        bench_warm(i == 0);
+        bench_start();
+        floor_begin();
+        int64_t found = 0;
+        int code;
+        while ((code = sqlite3_step(select)) == SQLITE_ROW) {
+            sqlite3_value *key = sqlite3_column_value(select, 0);
+            if (sqlite3_value_type(key) != SQLITE_BLOB) bench_fail("type", "no blob");
+            const void *key_start = sqlite3_value_blob(key), *value_start = NULL;
+            int length = 0;
+            if (sqlite3_value_bytes(key) != key_bytes || found == count) bench_fail("rows", "others");
+            if (!is_keys) {
+                sqlite3_value *value = sqlite3_column_value(select, 1);
+                if (sqlite3_value_type(value) != SQLITE_BLOB) bench_fail("type", "no blob");
+                value_start = sqlite3_value_blob(value);
+                length = sqlite3_value_bytes(value);
+            }
+            uint8_t *bytes = malloc((size_t)(key_bytes + length));
+            if (bytes == NULL) bench_fail("memory", "none left");
+            memcpy(bytes, key_start, key_bytes);
+            if (length > 0) memcpy(bytes + key_bytes, value_start, (size_t)length);
+            rows[found].bytes = bytes;
+            rows[found++].count = length;
+        }
+        if (code != SQLITE_DONE) floor_fail("scan");
+        sqlite3_reset(select);
+        floor_commit();
+        bench_stop();
+        bench_check read = {0};
+        for (int64_t j = 0; j < found; j++) add(&read, rows[j].bytes, (value){rows[j].bytes + key_bytes, rows[j].count});
+        bench_start();
+        for (int64_t j = 0; j < found; j++) free(rows[j].bytes);
+        bench_stop();
+        bench_sample((double)count, written, read);
+    }
+    free(rows);
+    sqlite3_finalize(select);
+    close_store();
+}
+
 void floor_entries(bench_arguments arguments) {
     bench_entry *entries = bench_entries_make(arguments.rows, 1);
     bench_check written = {0};
     for (int64_t i = 0; i < arguments.rows; i++) bench_check_entry(&written, entries + i);
     if (bench_is(arguments, "W5-put")) {
         put_all(arguments, entries, written);
+    } else if (bench_is(arguments, "W5-keys") || bench_is(arguments, "W5-entries")) {
+        scan(arguments, entries, written);
     } else {
         get_each(arguments, entries, written);
     }

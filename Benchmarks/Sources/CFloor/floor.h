@@ -83,6 +83,9 @@ void floor_latency(bench_arguments arguments);
 void floor_queue(bench_arguments arguments);
 void floor_entries(bench_arguments arguments);
 void floor_blobs(bench_arguments arguments);
+
+// attachments.c
+void floor_attachments(bench_arguments arguments);
 void floor_files(bench_arguments arguments);
 void floor_compact(bench_arguments arguments);
 void floor_growth(bench_arguments arguments);

@@ -15,7 +15,7 @@ int main(int count, char **values) {
         {"idle", floor_queue},
         {"W", floor_records},   {"blob", floor_blobs},         {"open", floor_files},
         {"rekey", floor_files}, {"verify", floor_files},       {"compact", floor_compact},
-        {"growth", floor_growth},
+        {"growth", floor_growth}, {"attach", floor_attachments},
         {"flights", floor_flights},
     };
     for (size_t i = 0; i < sizeof workloads / sizeof *workloads; i++) {

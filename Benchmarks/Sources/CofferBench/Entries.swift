@@ -89,6 +89,50 @@ struct StoreEntries {
         }
     }
 
+    /// Gets a thousand entries in each call.
+    func getMany() throws {
+        let entries = Entry.make(run.rows)
+        let keys = (0..<run.rows).map { entries[run.shuffled($0)].key }
+        try onFilled(entries) { store in
+            try run.samples(written: Check(entries)) {
+                var found: [[Data: Data]] = []
+                for start in stride(from: 0, to: keys.count, by: 1000) {
+                    found.append(
+                        try store.get(keys[start..<min(start + 1000, keys.count)], in: bucket))
+                }
+                return found
+            } check: { found in
+                var check = Check()
+                for (key, value) in found.joined() { check.add(key, value) }
+                return check
+            }
+        }
+    }
+
+    /// Reads all keys in their order.
+    func scanKeys() throws {
+        let entries = Entry.make(run.rows)
+        try onFilled(entries) { store in
+            try run.samples(written: Check(entries.map { Entry(key: $0.key, value: Data()) })) {
+                try store.keys(in: bucket)
+            } check: { keys in
+                Check(keys.map { Entry(key: $0, value: Data()) })
+            }
+        }
+    }
+
+    /// Reads all entries in the order of their keys.
+    func scan() throws {
+        let entries = Entry.make(run.rows)
+        try onFilled(entries) { store in
+            try run.samples(written: Check(entries)) {
+                try store.entries(in: bucket)
+            } check: { found in
+                Check(found.map { Entry(key: $0.key, value: $0.value) })
+            }
+        }
+    }
+
     func getBlobs() throws {
         let entries = Entry.blobs(run.rows)
         for _ in 0..<run.repeats {

@@ -62,8 +62,13 @@ import Workloads
         case ("coffer-bucket", "W5-get"): try StoreEntries(run).get()
         case ("coffer-bucket", "W5-get-each"), ("coffer-cached", "W5-get-each"):
             try StoreEntries(run).getEach()
+        case ("coffer-bucket", "W5-get-many"): try StoreEntries(run).getMany()
+        case ("coffer-bucket", "W5-keys"): try StoreEntries(run).scanKeys()
+        case ("coffer-bucket", "W5-entries"): try StoreEntries(run).scan()
         case ("coffer-bucket", "blob-in"): try StoreEntries(run).putBlobs()
         case ("coffer-bucket", "blob-out"): try StoreEntries(run).getBlobs()
+        case ("coffer-bucket", "attach-in"): Run.wait { try await Attachments(run).put() }
+        case ("coffer-bucket", "attach-out"): Run.wait { try await Attachments(run).get() }
         default: run.skip("not a workload of this layer")
         }
     }

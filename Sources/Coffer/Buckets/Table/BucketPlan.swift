@@ -40,6 +40,32 @@ final class BucketPlan: Sendable {
         }
     }
 
+    /// The key that the file has as `stored`.
+    ///
+    /// - Throws: Errors of the key's type, with the table and its column.
+    @inline(__always)
+    func key<Key: BucketKey>(_ stored: Value) throws(StoreError) -> Key {
+        do throws(StoreError) {
+            return try Key(storedKey: stored)
+        } catch {
+            throw error.with(table: table, column: "key")
+        }
+    }
+
+    /// The value that the file has as `stored`.
+    ///
+    /// - Throws: Errors of `decode`, with the table and its column.
+    @inline(__always)
+    func value<V>(
+        _ stored: Value, by decode: (Value) throws(StoreError) -> V
+    ) throws(StoreError) -> V {
+        do throws(StoreError) {
+            return try decode(stored)
+        } catch {
+            throw error.with(table: table, column: "value")
+        }
+    }
+
     /// When an entry ends, in microseconds since 1970; `nil` for never.
     ///
     /// - Parameter now: Microseconds since 1970; only asked if the entry's time depends on it.

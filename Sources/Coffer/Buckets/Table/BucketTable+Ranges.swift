@@ -9,28 +9,33 @@ extension BucketTable {
         var maximumCount: Int?
     }
 
-    /// Calls `body` for each entry of a scan that lives now, in the order of the scan, until it
-    /// returns `false`.
+    /// The rows of the entries of a scan that live now, in the order of the scan.
+    ///
+    /// A loop over them needs no closure, whose types Swift would look up for each row.
     ///
     /// - Parameters:
-    ///   - columns: Those that `body` reads, in SQL.
-    ///   - body: Gets the statement with its current row.
-    /// - Throws: What `body` throws; errors of the query.
-    func forEach(
-        _ columns: String, _ scan: Scan, _ body: (Statement) throws(StoreError) -> Bool
-    ) throws(StoreError) {
-        guard let statements else { return }
+    ///   - columns: Those that are read, in SQL.
+    ///   - scan: Which entries.
+    /// - Throws: Errors of the query.
+    func rows(_ columns: String, _ scan: Scan) throws(StoreError) -> ScannedRows {
+        guard let statements else { return ScannedRows(connection, nil) }
         var (sql, arguments) = try condition(scan, statements)
         sql =
             "SELECT \(columns) FROM \(statements.table) WHERE \(sql)"
             + " ORDER BY key\(scan.order == .descending ? " DESC" : "") LIMIT ?"
         arguments.append(.integer(Int64(max(0, scan.maximumCount ?? .max))))
-        let statement = try connection.cached(sql)
-        defer { connection.release(statement) }
-        try statement.bindArguments(arguments)
-        while try statement.advance() {
-            guard try body(statement) else { return }
-        }
+        let rows = ScannedRows(connection, try connection.cached(sql))
+        try rows.statement?.bindArguments(arguments)
+        return rows
+    }
+
+    /// Key and value of the first entry of a scan; `nil` if there is none.
+    ///
+    /// - Throws: Errors of the query.
+    func first(_ scan: Scan) throws(StoreError) -> (key: Value, value: Value)? {
+        let rows = try rows("key, value", scan)
+        guard let row = try rows.next() else { return nil }
+        return (try row.column(0), try row.column(1))
     }
 
     /// The number of entries in a range that live now.
@@ -102,5 +107,28 @@ extension BucketTable {
 
     private func hasUTF8Texts() throws(StoreError) -> Bool {
         try connection.firstRow("PRAGMA encoding", isReadOnly: false)?[0] == .text("UTF-8")
+    }
+}
+
+/// The rows of one scan of a bucket's table, one after the other.
+struct ScannedRows: ~Copyable {
+    private let connection: Connection
+    /// `nil` if there is no table.
+    fileprivate let statement: Statement?
+
+    fileprivate init(_ connection: Connection, _ statement: Statement?) {
+        (self.connection, self.statement) = (connection, statement)
+    }
+
+    deinit {
+        if let statement { connection.release(statement) }
+    }
+
+    /// Goes to the next row, and returns the statement that has it; `nil` at the end.
+    ///
+    /// - Throws: Errors of the query.
+    func next() throws(StoreError) -> Statement? {
+        guard let statement, try statement.advance() else { return nil }
+        return statement
     }
 }

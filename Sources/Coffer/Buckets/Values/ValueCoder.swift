@@ -29,11 +29,7 @@ extension ValueCoder {
     ///
     /// - Throws: As `decode`, with the table and its column.
     func value(_ stored: Value, in bucket: BucketPlan) throws(StoreError) -> V {
-        do throws(StoreError) {
-            return try decode(stored)
-        } catch {
-            throw error.with(table: bucket.table, column: "value")
-        }
+        try bucket.value(stored, by: decode)
     }
 }
 

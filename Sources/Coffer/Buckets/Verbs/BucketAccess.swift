@@ -51,29 +51,9 @@ struct BucketAccess<Key: BucketKey, V: Sendable> {
         try table.count(try bounds(range))
     }
 
-    func forEachEntry(
-        _ scan: BucketTable.Scan, _ body: (BucketEntry<Key, V>) throws(StoreError) -> Bool
-    ) throws(StoreError) {
-        try table.forEach("key, value", scan) { statement throws(StoreError) in
-            let key = try self.key(try statement.column(0))
-            return try body(BucketEntry(key: key, value: try value(try statement.column(1))))
-        }
-    }
-
-    func forEachKey(
-        _ scan: BucketTable.Scan, _ body: (Key) throws(StoreError) -> Bool
-    ) throws(StoreError) {
-        try table.forEach("key", scan) { statement throws(StoreError) in
-            try body(try key(try statement.column(0)))
-        }
-    }
-
-    func forEachValue(
-        _ scan: BucketTable.Scan, _ body: (V) throws(StoreError) -> Bool
-    ) throws(StoreError) {
-        try table.forEach("value", scan) { statement throws(StoreError) in
-            try body(try value(try statement.column(0)))
-        }
+    /// The rows of a scan; see `BucketTable.rows`.
+    func rows(_ columns: String, _ scan: BucketTable.Scan) throws(StoreError) -> ScannedRows {
+        try table.rows(columns, scan)
     }
 
     func scan(
@@ -116,14 +96,10 @@ struct BucketAccess<Key: BucketKey, V: Sendable> {
     func pop(
         _ range: KeyRange<Key>, _ order: ScanOrder
     ) throws(StoreError) -> BucketEntry<Key, V>? {
-        var found: (key: Value, value: Value)?
         let scan = BucketTable.Scan(bounds: try bounds(range), order: order, maximumCount: 1)
-        try table.forEach("key, value", scan) { statement throws(StoreError) in
-            found = (try statement.column(0), try statement.column(1))
-            return false
-        }
-        guard let found else { return nil }
-        let entry = BucketEntry(key: try key(found.key), value: try value(found.value))
+        guard let found = try table.first(scan) else { return nil }
+        let key: Key = try bucket.plan.key(found.key)
+        let entry = BucketEntry(key: key, value: try value(found.value))
         _ = try table.remove(found.key)
         return entry
     }
@@ -141,14 +117,6 @@ struct BucketAccess<Key: BucketKey, V: Sendable> {
     }
 
     private func stored(_ key: Key) throws(StoreError) -> Value { try bucket.plan.stored(key) }
-
-    private func key(_ stored: Value) throws(StoreError) -> Key {
-        do throws(StoreError) {
-            return try Key(storedKey: stored)
-        } catch {
-            throw error.with(table: bucket.table, column: "key")
-        }
-    }
 
     private func stored(_ value: V) throws(StoreError) -> Value {
         try bucket.coder.stored(value, in: bucket.plan)

@@ -49,7 +49,7 @@ extension Reading where Self: ~Copyable {
         _ keys: some Sequence<K>, in bucket: Bucket<K, V>
     ) throws -> [K: V] {
         let table = try table(of: bucket)
-        var values: [K: V] = [:]
+        var values = [K: V](minimumCapacity: keys.underestimatedCount)
         for key in keys { values[key] = try value(of: key, bucket, table) }
         return values
     }
@@ -113,10 +113,14 @@ extension Reading where Self: ~Copyable {
         after: K? = nil, maximumCount: Int? = nil
     ) throws -> [BucketEntry<K, V>] {
         let access = try access(bucket)
+        let rows = try access.rows(
+            "key, value", access.scan(range, order, after: after, maximumCount))
+        let (plan, decode) = (bucket.plan, bucket.coder.decode)
         var entries: [BucketEntry<K, V>] = []
-        try access.forEachEntry(access.scan(range, order, after: after, maximumCount)) { entry in
-            entries.append(entry)
-            return true
+        while let row = try rows.next() {
+            let key: K = try plan.key(row.column(0))
+            let value = try plan.value(row.column(1), by: decode)
+            entries.append(BucketEntry(key: key, value: value))
         }
         return entries
     }
@@ -130,11 +134,10 @@ extension Reading where Self: ~Copyable {
         after: K? = nil, maximumCount: Int? = nil
     ) throws -> [K] {
         let access = try access(bucket)
+        let rows = try access.rows("key", access.scan(range, order, after: after, maximumCount))
+        let plan = bucket.plan
         var keys: [K] = []
-        try access.forEachKey(access.scan(range, order, after: after, maximumCount)) { key in
-            keys.append(key)
-            return true
-        }
+        while let row = try rows.next() { keys.append(try plan.key(row.column(0))) }
         return keys
     }
 
@@ -147,10 +150,11 @@ extension Reading where Self: ~Copyable {
         after: K? = nil, maximumCount: Int? = nil
     ) throws -> [V] {
         let access = try access(bucket)
+        let rows = try access.rows("value", access.scan(range, order, after: after, maximumCount))
+        let (plan, decode) = (bucket.plan, bucket.coder.decode)
         var values: [V] = []
-        try access.forEachValue(access.scan(range, order, after: after, maximumCount)) { value in
-            values.append(value)
-            return true
+        while let row = try rows.next() {
+            values.append(try plan.value(row.column(0), by: decode))
         }
         return values
     }
@@ -191,15 +195,12 @@ extension Reading where Self: ~Copyable {
         _ body: (BucketEntry<K, V>) throws -> Bool
     ) throws {
         let access = try access(bucket)
-        var failure: (any Error)?
-        try access.forEachEntry(access.scan(range, order, after: nil, nil)) { entry in
-            do {
-                return try body(entry)
-            } catch {
-                failure = error
-                return false
-            }
+        let rows = try access.rows("key, value", access.scan(range, order, after: nil, nil))
+        let (plan, decode) = (bucket.plan, bucket.coder.decode)
+        while let row = try rows.next() {
+            let key: K = try plan.key(row.column(0))
+            let value = try plan.value(row.column(1), by: decode)
+            guard try body(BucketEntry(key: key, value: value)) else { return }
         }
-        if let failure { throw failure }
     }
 }
