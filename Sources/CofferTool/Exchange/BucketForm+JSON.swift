@@ -21,7 +21,9 @@ extension BucketForm {
         bytes.append(0x5d)
     }
 
-    /// The stored key that an entry has; `nil` if it is no key of the bucket's type.
+    /// Converts the key of a JSON entry to the form in the file.
+    ///
+    /// - Returns: `nil` if the key does not have the bucket's type.
     func stored(_ key: JSONEntry.Key) -> Value? {
         guard let type else { return nil }
         switch key {

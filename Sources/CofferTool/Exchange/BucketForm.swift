@@ -116,7 +116,7 @@ struct BucketForm {
 
     // MARK: Values
 
-    /// Whether not every value is one of the bucket's.
+    /// Whether the bucket's codec allows only some values.
     var hasCodec: Bool { codec != nil && codec != "sql" && codec != "any" }
 
     /// Refuses a bucket of attachments, whose values only stand for bytes in other tables.
@@ -134,8 +134,8 @@ struct BucketForm {
 
     /// Checks that a value is of the bucket's kind.
     ///
-    /// - Throws: `ToolError` `.badInput` for text that is no JSON in a bucket of JSON, for anything
-    ///   but bytes in one with a codec of its program, and for every value in one of attachments.
+    /// - Throws: `ToolError` `.badInput` for a value that the bucket cannot hold. A bucket of JSON
+    ///   holds JSON text. One with a program's codec holds bytes. One of attachments holds none.
     func requireFitting(_ value: Value, _ bucket: String) throws {
         try requireOwnValues(bucket)
         switch (codec, value) {

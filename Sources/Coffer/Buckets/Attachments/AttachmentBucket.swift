@@ -18,10 +18,10 @@ import Foundation
 /// number and their SHA-256 are recorded; a whole read checks both at its end. An attachment is
 /// replaced at once: a reader sees the old bytes or the new ones, whole.
 ///
-/// An attachment that was removed, replaced or has expired is gone at once for every verb. The
-/// store frees its chunks later, some at a time, as it sweeps expired entries
-/// (``Configuration/expirySweepInterval``). What a process has left is freed once another one
-/// uploads or removes an attachment, or calls `sweepExpiredEntries()`.
+/// No verb sees an attachment once it was removed or replaced, or has expired. The store frees its
+/// chunks later, some at a time, when it sweeps expired entries
+/// (``Configuration/expirySweepInterval``). If the process ends before that, a later process frees
+/// them when it uploads or removes an attachment, or calls `sweepExpiredEntries()`.
 ///
 /// A bucket of attachments is a bucket with other values: ``Reading/buckets()`` lists it, with the
 /// codec `attachment`, and `renameBucket` and `dropBucket` work on it. `copyBucket` does not.

@@ -21,10 +21,10 @@ struct Contents {
     /// One row of `coffer:contents`.
     struct Content: Sendable {
         let id: Int64
-        fileprivate(set) var state: State
+        let state: State
         let chunkByteCount: Int
         fileprivate(set) var byteCount: Int
-        fileprivate(set) var sha256: Data?
+        let sha256: Data?
     }
 
     enum State: String {
@@ -85,7 +85,7 @@ struct Contents {
     /// The content of an entry.
     ///
     /// - Parameter id: The entry's value.
-    /// - Throws: `.damaged` if there is no such content, or it is not whole.
+    /// - Throws: `.damaged` if the file does not have the content, or not all of it.
     func whole(_ id: Int64) throws(StoreError) -> (content: Content, sha256: Data) {
         guard let content = try content(id), content.state == .whole, let sha256 = content.sha256
         else { throw Self.damaged("the file does not have the content of the attachment") }
@@ -106,17 +106,17 @@ struct Contents {
     /// - Parameters:
     ///   - bucket: The name of the bucket that it will belong to.
     ///   - key: The key that it will have, as the bucket's table has it.
-    ///   - owner: Who may add to it.
+    ///   - owner: Stands for the upload that may add to it: a new UUID.
     /// - Throws: Errors of the statement.
     func begin(
-        for key: Value, in bucket: String, owner: UploadOwner
+        for key: Value, in bucket: String, owner: UUID
     ) throws(StoreError) -> Content {
         var id: Int64 = 0
         let size = Int64(Self.chunkByteCount)
         let count = try connection.perform(
             """
             INSERT INTO main."coffer:contents" (state, chunk, length, bucket, key, owner, touched)
-            VALUES ('unfinished', \(size), 0, \(bucket), \(key), \(owner.token), \(try now()))
+            VALUES ('unfinished', \(size), 0, \(bucket), \(key), \(owner), \(try now()))
             """
         ) { id = connection.lastInsertedRowID }
         guard count == 1, let content = try content(id) else { throw Self.refused }
@@ -126,10 +126,10 @@ struct Contents {
     /// Gives an unfinished content to another owner. From then on the old one cannot add to it.
     ///
     /// - Throws: Errors of the statement.
-    func give(_ content: Content, to owner: UploadOwner) throws(StoreError) {
+    func give(_ content: Content, to owner: UUID) throws(StoreError) {
         try change(
             """
-            UPDATE main."coffer:contents" SET owner = \(owner.token), touched = \(try now())
+            UPDATE main."coffer:contents" SET owner = \(owner), touched = \(try now())
             WHERE id = \(content.id)
             """)
     }
@@ -137,14 +137,14 @@ struct Contents {
     /// The unfinished content that an upload adds to, as the file has it.
     ///
     /// - Throws: `.conflict` if another upload has it now, or it was removed.
-    func require(_ content: Content, of owner: UploadOwner) throws(StoreError) -> Content {
+    func require(_ content: Content, of owner: UUID) throws(StoreError) -> Content {
         let row = try connection.firstRow(
             """
             SELECT id, state, chunk, length, sha256, owner FROM main."coffer:contents"
             WHERE id = \(content.id)
             """, isReadOnly: false)
         guard let row, row["state"] == .text(State.unfinished.rawValue),
-            row["owner"] == .blob(owner.token)
+            row["owner"] == owner.asValue()
         else {
             throw StoreError(
                 .conflict, "the upload does not belong to this caller any more",
@@ -266,10 +266,12 @@ struct Contents {
 
     /// Calls `body` with all bytes, chunk by chunk, and then compares their digest.
     ///
+    /// - Returns: The digest, to which more bytes can be added.
     /// - Throws: As `read`; `.damaged` if these are not the bytes that were stored.
+    @discardableResult
     func readWhole(
         _ content: Content, _ sha256: Data, _ body: (Data) throws -> Void
-    ) throws {
+    ) throws -> SHA256 {
         var hash = SHA256()
         try read(content, 0..<content.byteCount) { bytes in
             hash.update(data: bytes)
@@ -278,6 +280,7 @@ struct Contents {
         guard hash.finalize().elementsEqual(sha256) else {
             throw Self.damaged("the attachment's bytes are not those that were stored")
         }
+        return hash
     }
 
     private func chunk(
@@ -300,15 +303,5 @@ struct Contents {
                 "a chunk of the attachment has \(blob.byteCount) bytes instead of \(byteCount)")
         }
         return try blob.bytes(in: range)
-    }
-}
-
-/// The one who may add to an unfinished content: one upload of one process.
-struct UploadOwner: Sendable {
-    let token: Data
-
-    init() {
-        var random = SystemRandomNumberGenerator()
-        token = Data((0..<16).map { _ in UInt8.random(in: 0...255, using: &random) })
     }
 }

@@ -18,7 +18,7 @@ struct FileBytes: AsyncSequence {
 
     /// Opens the file.
     ///
-    /// - Throws: `.notFound` if there is no such file; `.io` if it cannot be opened.
+    /// - Throws: `.notFound` if the file does not exist; `.io` if the system cannot open it.
     init(_ path: String) throws(StoreError) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {

@@ -42,8 +42,8 @@ extension Reading where Self: ~Copyable {
     /// ```
     ///
     /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws; `StoreError` `.notFound` if there is no attachment under the
-    ///   key; otherwise as `attachment(_:in:)`.
+    /// - Throws: What `body` throws; `StoreError` `.notFound` if the bucket does not have the key;
+    ///   otherwise as `attachment(_:in:)`.
     /// - Complexity: O(log *entries*), and that of `body`.
     public func withAttachment<K, T>(
         _ key: K, in bucket: AttachmentBucket<K>, _ body: (inout AttachmentReader) throws -> T

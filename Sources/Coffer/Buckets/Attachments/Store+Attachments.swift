@@ -44,7 +44,8 @@ extension Store {
         expiring expiration: Expiration = .standard, byteCount: Int? = nil,
         isResumable: Bool = false, fileID: StaticString = #fileID, line: UInt = #line
     ) async throws -> AttachmentInformation where Source.Element == Data {
-        var upload = try await Upload(core, key, in: bucket, Caller(fileID: fileID, line: line))
+        let caller = Caller(fileID: fileID, line: line)
+        var upload = Upload(try await AttachmentPlace(core, key, in: bucket, caller))
         return try await upload.run(
             source, byteCount: byteCount, isResumable: isResumable, expiration)
     }
@@ -59,8 +60,8 @@ extension Store {
     ///   - fileID: The caller's file, for ``StoreStatistics/runningWrite``.
     ///   - line: The caller's line.
     /// - Returns: Size and digest.
-    /// - Throws: `StoreError` `.notFound` if there is no such file, `.io` if it cannot be read;
-    ///   otherwise as `set(contentsOf:for:in:)`.
+    /// - Throws: `StoreError` `.notFound` if the file does not exist, `.io` if the system cannot
+    ///   read it; otherwise as `set(contentsOf:for:in:)`.
     /// - Complexity: O(*bytes*) time; O(4 MiB) memory.
     @discardableResult
     public func set<K>(
@@ -87,8 +88,9 @@ extension Store {
     ///   - fileID: The caller's file, for ``StoreStatistics/runningWrite``.
     ///   - line: The caller's line.
     /// - Returns: Size and digest of the whole.
-    /// - Throws: `StoreError` `.notFound` if there is no such upload any more; `.conflict` if it
-    ///   has other bytes by now; otherwise as `set(contentsOf:for:in:)`. The bytes are then kept.
+    /// - Throws: `StoreError` `.notFound` if the upload has ended, was discarded, or got no byte
+    ///   for a day; `.conflict` if bytes were added to it since it was listed; otherwise as
+    ///   `set(contentsOf:for:in:)`. The bytes are then kept.
     /// - Complexity: O(*bytes* of the whole) time, because the first ones are read for the digest;
     ///   O(*piece* + 4 MiB) memory.
     @discardableResult
@@ -98,7 +100,7 @@ extension Store {
         fileID: StaticString = #fileID, line: UInt = #line
     ) async throws -> AttachmentInformation where Source.Element == Data {
         let caller = Caller(fileID: fileID, line: line)
-        var resumed = try await Upload(core, upload.key, in: bucket, caller)
+        var resumed = Upload(try await AttachmentPlace(core, upload.key, in: bucket, caller))
         try await resumed.resume(upload)
         return try await resumed.run(source, byteCount: byteCount, isResumable: true, expiration)
     }
@@ -126,8 +128,8 @@ extension Store {
         fileID: StaticString = #fileID, line: UInt = #line
     ) async throws -> AttachmentInformation where Source.Element == Data {
         let caller = Caller(fileID: fileID, line: line)
-        let addition = try await Addition(core, key, in: bucket, caller)
-        return try await addition.run(source)
+        let place = try await AttachmentPlace(core, key, in: bucket, caller)
+        return try await Addition(place).run(source)
     }
 
     /// Removes an attachment, if there is one under the key.

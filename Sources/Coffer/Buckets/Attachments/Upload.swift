@@ -16,11 +16,8 @@ struct Upload<Key: BucketKey> {
     /// Bytes of each transaction but the last: as much memory as an upload needs.
     private static var batchByteCount: Int { 16 * Contents.chunkByteCount }
 
-    private let core: StoreCore
-    private let bucket: Bucket<Key, Int64>
-    private let key: Value
-    private let caller: Caller
-    private let owner = UploadOwner()
+    private let place: AttachmentPlace<Key>
+    private let owner = UUID()
     /// `nil` until the first batch is written.
     private var content: Contents.Content?
     /// Of all bytes that came.
@@ -29,28 +26,17 @@ struct Upload<Key: BucketKey> {
     private var batch = Data()
 
     /// Begins an upload; writes nothing.
-    ///
-    /// - Throws: `.readOnly` for a store that was opened for reading only; `.mismatch` if the key
-    ///   cannot be stored, or the bucket was made with other types; errors of reading.
-    init(
-        _ core: StoreCore, _ key: Key, in bucket: AttachmentBucket<Key>, _ caller: Caller
-    ) async throws {
-        (self.core, self.bucket, self.caller) = (core, bucket.entries, caller)
-        self.key = try bucket.entries.plan.stored(key)
-        try core.requireWritable()
-        try await core.read { [bucket = self.bucket] tx in
-            _ = try tx.table(of: bucket)
-            _ = try ContentTables(tx.connection()).exist()
-        }
+    init(_ place: AttachmentPlace<Key>) {
+        self.place = place
     }
 
     /// Takes over an upload that broke off, and reads the bytes that it has.
     ///
-    /// - Throws: As `init(_:_:in:_:)`; `.notFound` if there is no such upload; `.conflict` if it
-    ///   has other bytes by now.
+    /// - Throws: `.notFound` if the store does not have the upload; `.conflict` if bytes were added
+    ///   to it since it was listed; errors of reading and writing.
     mutating func resume(_ upload: AttachmentUpload<Key>) async throws {
-        let (bucket, key, owner) = (bucket, key, owner)
-        content = try await write { tx in
+        let (bucket, key, owner) = (place.bucket, place.key, owner)
+        content = try await place.write { tx in
             guard let contents = try Contents(tx.connection()),
                 let found = try contents.unfinished(of: bucket.name).first(where: {
                     $0.content.id == upload.contentID && $0.key == key
@@ -73,7 +59,7 @@ struct Upload<Key: BucketKey> {
             return found.content
         }
         guard let content else { return }
-        hash = try await core.read { tx in
+        hash = try await place.core.read { tx in
             var hash = SHA256()
             try Contents(tx.connection())?.read(content, 0..<content.byteCount) { bytes in
                 _ = try tx.connection()
@@ -111,7 +97,7 @@ struct Upload<Key: BucketKey> {
             guard byteCount == nil || byteCount == self.byteCount else {
                 throw StoreError(
                     .mismatch, "the source gave \(self.byteCount) of \(byteCount ?? 0) bytes",
-                    table: bucket.table)
+                    table: place.bucket.table)
             }
             return try await finish(expiration)
         } catch {
@@ -125,22 +111,23 @@ struct Upload<Key: BucketKey> {
     private func requireAtMost(_ byteCount: Int?, _ pieceByteCount: Int) throws(StoreError) {
         guard let byteCount, self.byteCount + pieceByteCount > byteCount else { return }
         throw StoreError(
-            .mismatch, "the source gave more than \(byteCount) bytes", table: bucket.table)
+            .mismatch, "the source gave more than \(byteCount) bytes", table: place.bucket.table)
     }
 
     /// Writes the batch.
     private mutating func flush() async throws {
         let (batch, added) = (batch, adding())
-        content = try await write { tx in try added(tx, batch).1 }
+        content = try await place.write { tx in try added(tx, batch).1 }
         self.batch = Data()
     }
 
     /// Writes the rest, and makes the content that of the entry.
     private func finish(_ expiration: Expiration) async throws -> AttachmentInformation {
-        let (batch, hash, bucket, key, added) = (batch, hash, bucket, key, adding())
-        return try await write { tx in
+        let (place, batch, hash, added) = (place, batch, hash, adding())
+        return try await place.write { tx in
             let (contents, content) = try added(tx, batch)
-            return try contents.finish(content, hash, as: key, in: bucket, expiration)
+            return try contents.finish(
+                content, hash, as: place.key, in: place.bucket, expiration)
         }
     }
 
@@ -148,9 +135,10 @@ struct Upload<Key: BucketKey> {
     /// up. If that fails too, the sweep removes them in a day.
     private func giveUp(isKept: Bool) async {
         guard content != nil || isKept && !batch.isEmpty else { return }
-        let (content, owner, batch, added) = (content, owner, batch, adding())
-        let work: @Sendable () async -> Void = { [self] in
-            try? await write { tx in
+        let (place, content, owner, batch, added) = (place, content, owner, batch, adding())
+        // A task of its own: this one may be cancelled.
+        await Task {
+            try? await place.write { tx in
                 if isKept {
                     _ = try added(tx, batch)
                 } else if let content, let contents = try Contents(tx.connection()) {
@@ -158,9 +146,7 @@ struct Upload<Key: BucketKey> {
                     try tx.connection().willExpire?(ExpirySweep.work)
                 }
             }
-        }
-        // A task of its own: this one may be cancelled.
-        await Task { await work() }.value
+        }.value
     }
 
     /// Adds bytes to the content, which it begins if there is none yet.
@@ -169,7 +155,7 @@ struct Upload<Key: BucketKey> {
             borrowing WriteTransaction, Data
         ) throws -> (Contents, Contents.Content)
     {
-        let (known, bucket, key, owner) = (content, bucket, key, owner)
+        let (known, place, owner) = (content, place, owner)
         return { tx, bytes in
             let connection = try tx.connection()
             let contents = try Contents(making: connection)
@@ -177,19 +163,14 @@ struct Upload<Key: BucketKey> {
             if let known {
                 content = try contents.require(known, of: owner)
             } else {
-                content = try contents.begin(for: key, in: bucket.name, owner: owner)
-                // What nobody adds to for a day is removed.
+                content = try contents.begin(
+                    for: place.key, in: place.bucket.name, owner: owner)
+                // The sweep removes an upload that gets no byte for a day.
                 connection.willExpire?(ExpirySweep.work)
             }
             try contents.append(bytes, to: &content)
             return (contents, content)
         }
-    }
-
-    private func write<R: Sendable>(
-        _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
-    ) async throws -> R {
-        try await core.write(WriteQueue.Request(isSharing: false, caller: caller), body)
     }
 }
 

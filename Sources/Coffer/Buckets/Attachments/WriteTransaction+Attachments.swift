@@ -28,7 +28,7 @@ extension WriteTransaction {
         let connection = try connection()
         let stored = try bucket.entries.plan.stored(key)
         let contents = try Contents(making: connection)
-        var content = try contents.begin(for: stored, in: bucket.name, owner: UploadOwner())
+        var content = try contents.begin(for: stored, in: bucket.name, owner: UUID())
         try contents.append(bytes, to: &content)
         var hash = SHA256()
         hash.update(data: bytes)

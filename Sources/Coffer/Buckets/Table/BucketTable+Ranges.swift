@@ -113,7 +113,7 @@ extension BucketTable {
 /// The rows of one scan of a bucket's table, one after the other.
 struct ScannedRows: ~Copyable {
     private let connection: Connection
-    /// `nil` if there is no table.
+    /// Selects the rows; `nil` for a bucket without a table, which has none.
     fileprivate let statement: Statement?
 
     fileprivate init(_ connection: Connection, _ statement: Statement?) {
