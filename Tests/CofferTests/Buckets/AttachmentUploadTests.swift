@@ -130,7 +130,10 @@ import Testing
         #expect(try uploads().map(\.byteCount) == (isResumable ? [5 << 20] : []))
     }
 
-    @Test func `an upload that another one took over cannot add to it`() async throws {
+    @Test(arguments: [false, true])
+    func `an upload that another one took over cannot add to it`(
+        hasBrokenOffAgain: Bool
+    ) async throws {
         let hold = Hold()
         let (store, films) = (store, films)
         let (goOn, goesOn) = AsyncStream<Void>.makeStream()
@@ -150,11 +153,26 @@ import Testing
         let upload = try #require(try uploads().first)
         #expect(upload.byteCount == Self.batch)
         let rest = Data([1, 2, 3])
-        let whole = try await store.resume(
-            upload, contentsOf: AttachmentFixture.source(rest), in: films)
-        #expect(whole == AttachmentFixture.information(first + rest))
+        let resumed = Task {
+            try await store.resume(
+                upload,
+                contentsOf: AttachmentFixture.source(
+                    rest, then: hasBrokenOffAgain ? BrokenOff() : nil), in: films)
+        }
+        _ = await resumed.result
         goesOn.finish()
         #expect(await code(task) == .conflict)
+        if hasBrokenOffAgain {
+            let again = try #require(try uploads().first)
+            #expect(again.byteCount == Self.batch + rest.count)
+            try await store.resume(
+                again, contentsOf: AttachmentFixture.source(Data()), in: films)
+        }
+        if !hasBrokenOffAgain {
+            #expect(try await resumed.value == AttachmentFixture.information(first + rest))
+        }
+        let information = try await store.attachment("a", in: films)
+        #expect(information == AttachmentFixture.information(first + rest))
         #expect(try await fixture.stored("a") == first + rest)
     }
 
