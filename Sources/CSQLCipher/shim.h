@@ -250,6 +250,18 @@ static inline int coffer_lock_main_file(sqlite3 *db, int level) {
     return file->pMethods->xLock(file, level);
 }
 
+/// Lowers the lock that `coffer_lock_main_file` took: to SQLITE_LOCK_SHARED. A lower lock stays.
+///
+/// An exclusive lock that could not be had leaves a pending one, which no pager knows of and which
+/// keeps every new connection out: https://www.sqlite.org/lockingv3.html#pending_lock
+static inline int coffer_unlock_main_file(sqlite3 *db, int level) {
+    sqlite3_file *file = 0;
+    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (code != SQLITE_OK) return code;
+    if (file == 0 || file->pMethods == 0) return SQLITE_MISUSE;
+    return file->pMethods->xUnlock(file, level);
+}
+
 /// Whether the main file's path no longer leads to the file that the connection has open. The engine
 /// asks `stat`; a VFS that does not know the question says no.
 /// See <https://www.sqlite.org/c3ref/c_fcntl_begin_atomic_write.html#sqlitefcntlhasmoved>.

@@ -35,8 +35,9 @@ struct JournalModeChange {
             try require(wanted)
             return
         }
-        try handle.run("PRAGMA locking_mode = EXCLUSIVE")
+        try lock()
         do throws(StoreError) {
+            try handle.run("PRAGMA locking_mode = EXCLUSIVE")
             try leaveWAL(wanted)
         } catch {
             try? unlock()
@@ -45,8 +46,19 @@ struct JournalModeChange {
         try unlock()
     }
 
+    /// Takes the file's exclusive lock without waiting.
+    ///
+    /// The pager would wait with a pending lock, which keeps new connections out, and would never
+    /// give that one back.
+    private func lock() throws(StoreError) {
+        let code = coffer_lock_main_file(handle.db, SQLITE_LOCK_EXCLUSIVE)
+        guard code != SQLITE_OK else { return }
+        coffer_unlock_main_file(handle.db, SQLITE_LOCK_SHARED)
+        throw StoreError.of(nil, code: code, sql: nil)
+    }
+
     private func leaveWAL(_ wanted: String) throws(StoreError) {
-        // Takes the file lock, keeps it, and refreshes the cache.
+        // The pager takes note of the lock, keeps it, and refreshes the cache.
         try handle.run("BEGIN IMMEDIATE; COMMIT")
         try handle.run("PRAGMA wal_checkpoint(TRUNCATE)")
         try require(wanted)
@@ -62,6 +74,8 @@ struct JournalModeChange {
         try handle.run("PRAGMA locking_mode = NORMAL")
         // Reads page 1 but no schema, which nobody would probe outside a transaction.
         _ = try handle.schemaVersion()
+        // The pager does not know of the lock if the change failed before its transaction.
+        coffer_unlock_main_file(handle.db, SQLITE_LOCK_SHARED)
     }
 
     private func require(_ wanted: String) throws(StoreError) {
