@@ -188,11 +188,13 @@ import Workload
 
     @Test func `a file of UTF-16 texts finds the same prefixes`() throws {
         let path = fixture.folder.path("utf16.db")
-        let connection = try Connection(path: path, key: .numbered(1))
-        try connection.execute("PRAGMA encoding = 'UTF-16le'")
-        try connection.execute("CREATE TABLE t (x)")
-        connection.close()
+        do {
+            let raw = try RawConnection(path, key: 1, pragmas: ["PRAGMA encoding = 'UTF-16le'"])
+            raw.run("CREATE TABLE t (x)")
+        }
         let store = try Store(path: path, key: .numbered(1), configuration: .testing())
+        let encoding: String? = try store.read { tx in try tx.scalar("PRAGMA encoding") }
+        #expect(encoding == "UTF-16le")
         let bucket = Bucket<String, Int>("b")
         let keys = ["a", "ab", "ü", "üb", "\u{FF21}", "\u{10000}", "\u{10000}x", "\u{10FFFF}"]
         for key in keys { try store.set(1, for: key, in: bucket) }
