@@ -77,13 +77,6 @@ struct Compaction {
         writer.fitCache(to: cacheByteCount)
         defer { pool.fitCache(of: writer) }
         let target = try writer.current()
-        // With NORMAL, a power loss while pages spill can damage a store without a WAL: SQLite then
-        // trusts the count of a journal whose pages were not synced yet.
-        let synchronous = try target.firstInteger("PRAGMA synchronous")
-        try target.run("PRAGMA synchronous = EXTRA")
-        defer {
-            if !target.isClosed { try? target.run("PRAGMA synchronous = \(synchronous)") }
-        }
         let copy = try UnfinishedCopy.make(
             of: target, file, pool.configuration, cacheByteCount: cacheByteCount)
         let source = try copy.open()

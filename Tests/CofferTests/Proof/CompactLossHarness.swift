@@ -10,38 +10,17 @@ struct CompactLossHarness {
     /// For tests of tests: a disk that only claims to have synced.
     var ignoresSyncs = false
 
-    /// The operations that make changes durable, or free the space of what is durable elsewhere.
-    private static let turns: FaultDisk.Kinds = [.sync, .delete, .truncate]
-
     private struct Loss {
-        /// Operations that change a file, from the beginning of the compaction.
-        var operationCount = 0
-        /// How many of these operations are in `turns`.
-        var turnCount = 0
+        var plan = PowerLossPlan()
         var problems: [String] = []
     }
 
-    /// - Parameter lossCount: The number of power losses. Half come at each of the turns, again and
-    ///   again; the seed chooses the others from equal parts of all operations.
     func run(lossCount: Int, seed: UInt64) throws -> Tally {
         let store = try SparseStore(keeping.journalMode, rowCount: 100, rowByteCount: 3000)
-        var random = SeededGenerator(seed: seed)
         var tally = Tally()
         let whole = try loss(store, nil, seed: 0)
         tally.add(whole.problems, "\(keeping), power off at the end")
-        guard whole.operationCount > 300, whole.turnCount > 2 else {
-            throw WorkloadError("only \(whole)")
-        }
-        let count = lossCount / 2
-        for number in 0..<lossCount {
-            var strike = (kinds: Self.turns, skip: number / 2 % whole.turnCount)
-            if number % 2 == 0 {
-                let part = number / 2 * whole.operationCount / count
-                let end = (number / 2 + 1) * whole.operationCount / count
-                strike = (.changing, Int.random(in: part..<max(end, part + 1), using: &random))
-            }
-            // 0 loses everything that was not synced.
-            let restoreSeed = random.next() % 3 == 0 ? 0 : random.next()
+        try whole.plan.run(lossCount: lossCount, seed: seed) { strike, restoreSeed in
             let found = try loss(store, strike, seed: restoreSeed)
             tally.add(
                 found.problems,
@@ -51,7 +30,7 @@ struct CompactLossHarness {
     }
 
     private func loss(
-        _ original: SparseStore, _ strike: (kinds: FaultDisk.Kinds, skip: Int)?, seed: UInt64
+        _ original: SparseStore, _ strike: PowerLossPlan.Strike?, seed: UInt64
     ) throws -> Loss {
         let folder = try original.copy()
         let disk = try FaultDisk.recording(powerOffAfter: nil, ignoringSyncs: ignoresSyncs)
@@ -62,12 +41,7 @@ struct CompactLossHarness {
             path: folder.path(), key: .numbered(1), mode: .mustExist, configuration: configuration)
         // The WAL is not empty when the compaction begins.
         try store.write { tx in try tx.execute("UPDATE t SET w = w WHERE id < 40") }
-        func counts() -> Loss {
-            Loss(
-                operationCount: disk.operationCount(.changing),
-                turnCount: disk.operationCount(Self.turns))
-        }
-        let before = counts()
+        let before = PowerLossPlan(disk)
         if let strike { disk.arm(strike.kinds, skip: strike.skip, .powerOff) }
         let isCompacted = (try? store.compact()) != nil
         try? store.close()
@@ -78,9 +52,7 @@ struct CompactLossHarness {
         for name in try original.names(in: folder) where name.contains(".new-") {
             unlinkIfPresent(folder.path(name))
         }
-        var loss = counts()
-        loss.operationCount -= before.operationCount
-        loss.turnCount -= before.turnCount
+        var loss = Loss(plan: PowerLossPlan(disk) - before)
         loss.problems = original.problems(
             folder, isDone: isCompacted && keeping.durability == .power,
             configuration: keeping.configuration())

@@ -111,8 +111,10 @@ extension Connection {
 
     private func configureAttached(_ name: String, _ handle: Handle) throws(StoreError) {
         let quoted = try name.quotedIdentifier()
-        let synchronous = configuration.durability == .power ? "EXTRA" : "NORMAL"
-        try handle.run("PRAGMA \(quoted).synchronous = \(synchronous)")
+        // As `PhysicalOpen` does for the main file; with a WAL, EXTRA is the same as FULL.
+        let isWAL = try handle.firstText("PRAGMA \(quoted).journal_mode") == "wal"
+        let isRelaxed = isWAL && configuration.durability == .process
+        try handle.run("PRAGMA \(quoted).synchronous = \(isRelaxed ? "NORMAL" : "EXTRA")")
         try handle.setCacheByteCount(cacheByteCount, schema: quoted)
     }
 }

@@ -31,8 +31,11 @@ public struct Configuration: Sendable {
         /// Power loss: `synchronous=FULL`, one fsync for each commit; `EXTRA` with a rollback
         /// journal, which also syncs the folder.
         case power
-        /// The end of this process, not power loss: `synchronous=NORMAL`. After a power cut the
-        /// last commits may be gone; the file stays consistent.
+        /// The end of this process, not power loss: `synchronous=NORMAL` with a WAL. After a power
+        /// cut the last commits may be gone; the file stays consistent.
+        ///
+        /// With a rollback journal it is as ``power``: SQLite's `NORMAL` and `FULL` let a power cut
+        /// damage a file that a commit made shorter.
         case process
     }
 

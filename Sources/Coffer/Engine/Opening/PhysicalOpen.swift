@@ -179,16 +179,18 @@ struct PhysicalOpen {
         if role != .writer, role != .privateDatabase { try handle.run("PRAGMA query_only = ON") }
     }
 
-    /// The value of `PRAGMA synchronous` for the configured durability: `NORMAL`, `FULL` with a WAL
-    /// or `EXTRA`. Throws errors of reading the journal mode.
+    /// The value of `PRAGMA synchronous` for the configured durability: `NORMAL` or `FULL` with a
+    /// WAL, `EXTRA` with a rollback journal. Throws errors of reading the journal mode.
     ///
-    /// FULL is enough for a WAL. A rollback journal is deleted to commit, and FULL does not sync
-    /// the folder then. A power loss brings the journal back, and it undoes an acknowledged commit.
+    /// SQLite deletes a rollback journal to commit, and syncs the folder then only with EXTRA.
+    /// Otherwise a power loss brings the journal back, and it undoes an acknowledged commit. It
+    /// also damages a file that the commit made shorter, because the journal has no copy of the
+    /// pages that were cut off. So it is EXTRA whatever the durability.
     /// "EXTRA provides additional durability if the commit is followed closely by a power loss":
     /// <https://www.sqlite.org/pragma.html#pragma_synchronous>.
     private func synchronous(_ handle: Handle) throws(StoreError) -> String {
-        guard configuration.durability == .power else { return "NORMAL" }
-        return try handle.journalMode() == .wal ? "FULL" : "EXTRA"
+        guard try handle.journalMode() == .wal else { return "EXTRA" }
+        return configuration.durability == .power ? "FULL" : "NORMAL"
     }
 
     /// Refuses a handle that SQLite has opened for reading only, which it does silently if it may
