@@ -96,6 +96,30 @@ import Workload
             try connection.current().firstText("PRAGMA journal_mode") == mode.description)
     }
 
+    /// 1 is NORMAL, 2 FULL and 3 EXTRA.
+    @Test(arguments: [(Configuration.JournalMode.wal, 1, 2), (.delete, 3, 3)])
+    func `only with a WAL is a commit less than fully synced, also in an attached file`(
+        mode: Configuration.JournalMode, process: Int, power: Int
+    ) throws {
+        let other = folder.path("other.db")
+        try Connection(path: other, key: .numbered(2), configuration: .testing(mode)).close()
+        for (durability, expected) in [(.process, process), (.power, power)]
+            as [(Configuration.Durability, Int)]
+        {
+            var configuration = Configuration.testing(mode)
+            configuration.durability = durability
+            let connection = try Connection(
+                path: path, key: .numbered(1), configuration: configuration)
+            defer { connection.close() }
+            try connection.attach(other, as: "other", key: .numbered(2))
+            let handle = try connection.current()
+            #expect(try handle.firstInteger("PRAGMA synchronous") == expected)
+            // With a WAL, EXTRA is FULL.
+            let attached = try handle.firstInteger("PRAGMA other.synchronous")
+            #expect(attached == (expected == 2 ? 3 : expected))
+        }
+    }
+
     @Test func `creating leaves only the store`() throws {
         try Connection(path: path, key: .numbered(1)).close()
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.url.path)

@@ -44,7 +44,7 @@ import Testing
         #expect(
             named == [
                 "CancellationTests", "FaultTests", "JournalModeTests", "KillTests",
-                "LinearizabilityTests", "PowerLossOfLargeWriteTests", "PowerLossTests",
+                "LinearizabilityTests", "PowerLossTests",
             ])
     }
 
