@@ -111,13 +111,17 @@ func rekey(_ connection: Connection) throws -> String {
 }
 
 /// A store that waits for the other process instead of failing.
-func patientStore(_ cache: BucketCache? = nil) throws -> Store {
+func patientStore(_ cache: BucketCache? = nil, _ clock: HandClock? = nil) throws -> Store {
     let path = next()
     let key = nextKey()
     var configuration = configuration(next())
     configuration.durability = next() == "power" ? .power : .process
     configuration.busyTimeout = .seconds(20)
     configuration.bucketCache = cache
+    if let clock {
+        configuration.expirySweepInterval = nil
+        configuration.currentDate = { clock.date }
+    }
     return try Store(path: path, key: key, mode: .mustExist, configuration: configuration)
 }
 
@@ -199,6 +203,20 @@ case "registers":
             store: try patientStore(cache), firstClient: RegisterClients.clientCount, place: place,
             isStale: isStale)
         runHistories(clients)
+        return "released"
+    }
+case "bucket-verbs":
+    report {
+        let isLying = next() == "lying"
+        let isOfTexts = next() == "texts"
+        let cache = next() == "cached" ? BucketCache(maximumCount: 12) : nil
+        let clock = HandClock()
+        let store = try patientStore(cache, clock)
+        if isOfTexts {
+            try runVerbs(BucketVerbs(BucketModel(.texts), store, clock), isLying: isLying)
+        } else {
+            try runVerbs(BucketVerbs(BucketModel(.integers), store, clock), isLying: isLying)
+        }
         return "released"
     }
 case "hold-write":

@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import Workload
 
 @testable import Coffer
 

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import Workload
 
 @testable import Coffer
 
@@ -33,13 +33,4 @@ final class BucketFixture: Sendable {
         defer { connection.close() }
         return try body(connection)
     }
-}
-
-/// A clock that stands still until a test sets it.
-final class HandClock: Sendable {
-    private let time = Mutex(Date(timeIntervalSince1970: 1_800_000_000))
-
-    var date: Date { time.withLock { $0 } }
-
-    func advance(by seconds: Double) { time.withLock { $0 += seconds } }
 }

@@ -1,24 +1,22 @@
+import Coffer
 import Foundation
-import Workload
-
-@testable import Coffer
 
 /// The keys of a comparison with the model: which there are, and in which order they come.
-struct ModelKeys<Key: BucketKey>: Sendable {
+public struct ModelKeys<Key: BucketKey>: Sendable {
     /// Gives keys that meet each other often.
-    let random: @Sendable (inout SeededGenerator) -> Key
+    public let random: @Sendable (inout SeededGenerator) -> Key
     /// The order of the keys, without the bytes that the file has.
-    let precedes: @Sendable (Key, Key) -> Bool
+    public let precedes: @Sendable (Key, Key) -> Bool
     /// Gives ranges of a kind that only some types of keys have.
     var special: @Sendable (inout SeededGenerator) -> Range? = { _ in nil }
 
     /// A range, and which keys are in it.
-    struct Range {
-        let range: KeyRange<Key>
-        let contains: @Sendable (Key) -> Bool
+    public struct Range {
+        public let range: KeyRange<Key>
+        public let contains: @Sendable (Key) -> Bool
     }
 
-    func randomRange(_ random: inout SeededGenerator) -> Range {
+    public func randomRange(_ random: inout SeededGenerator) -> Range {
         if Bool.random(using: &random), let range = special(&random) { return range }
         let (first, last) = (self.random(&random), self.random(&random))
         let precedes = precedes
@@ -39,7 +37,7 @@ struct ModelKeys<Key: BucketKey>: Sendable {
 }
 
 extension ModelKeys<Int> {
-    static let integers = Self { random in
+    public static let integers = Self { random in
         [.min, -256, -2, -1, 0, 1, 2, 255, 256, .max].randomElement(using: &random) ?? 0
     } precedes: {
         $0 < $1
@@ -47,7 +45,7 @@ extension ModelKeys<Int> {
 }
 
 extension ModelKeys<String> {
-    static let texts = Self { random in
+    public static let texts = Self { random in
         text(&random)
     } precedes: {
         $0.utf8.lexicographicallyPrecedes($1.utf8)
@@ -63,7 +61,7 @@ extension ModelKeys<String> {
 }
 
 extension ModelKeys<CompositeKey<String, Int>> {
-    static let pairs = Self { random in
+    public static let pairs = Self { random in
         CompositeKey(
             ModelKeys<String>.text(&random), Int.random(in: -1...1, using: &random))
     } precedes: { left, right in
@@ -86,21 +84,23 @@ extension ModelKeys<CompositeKey<String, Int>> {
 }
 
 /// What a bucket must hold, in memory: a list in the order of the keys, with times of expiry.
-struct BucketModel<Key: BucketKey> {
-    let keys: ModelKeys<Key>
-    struct Entry {
-        let key: Key
-        var value: Int8
+public struct BucketModel<Key: BucketKey>: Sendable {
+    public struct Entry: Sendable {
+        public let key: Key
+        public var value: Int8
         /// Seconds from the start of the test; `nil` for never.
-        var end: Int?
+        public var end: Int?
     }
+
+    public let keys: ModelKeys<Key>
 
     /// In the order of the keys. Two keys are the same if neither comes before the other: equal
     /// texts of Swift may be two keys.
-    private(set) var entries: [Entry] = []
-    var now = 0
+    public private(set) var entries: [Entry] = []
+    /// Seconds from the start of the test.
+    public var now = 0
 
-    init(_ keys: ModelKeys<Key>) {
+    public init(_ keys: ModelKeys<Key>) {
         self.keys = keys
     }
 
@@ -108,30 +108,54 @@ struct BucketModel<Key: BucketKey> {
         !keys.precedes(left, right) && !keys.precedes(right, left)
     }
 
-    var live: [Entry] { entries.filter { ($0.end ?? .max) > now } }
+    public var live: [Entry] { entries.filter { ($0.end ?? .max) > now } }
 
-    func live(_ contains: (Key) -> Bool) -> [Entry] { live.filter { contains($0.key) } }
+    public func live(_ contains: (Key) -> Bool) -> [Entry] { live.filter { contains($0.key) } }
 
-    func entry(_ key: Key) -> Entry? { live.first { isSame($0.key, key) } }
+    public func entry(_ key: Key) -> Entry? { live.first { isSame($0.key, key) } }
 
-    mutating func set(_ value: Int8, _ key: Key, until end: Int?) {
+    public mutating func set(_ value: Int8, _ key: Key, until end: Int?) {
         remove(key)
         let index = entries.firstIndex { keys.precedes(key, $0.key) } ?? entries.count
         entries.insert(Entry(key: key, value: value, end: end), at: index)
     }
 
-    mutating func remove(_ key: Key) {
+    public mutating func remove(_ key: Key) {
         entries = entries.filter { !isSame($0.key, key) }
     }
 
-    mutating func removeAll(_ contains: (Key) -> Bool) {
+    public mutating func removeAll(_ contains: (Key) -> Bool) {
         entries.removeAll { contains($0.key) }
     }
 
     /// Removes what has expired, and returns how many entries that were.
-    mutating func sweep() -> Int {
+    public mutating func sweep() -> Int {
         let count = entries.count
         entries = live
         return count - entries.count
+    }
+}
+
+// MARK: As a line of text
+
+extension BucketModel.Entry: Codable where Key: Codable {}
+
+extension BucketModel where Key: Codable {
+    private struct State: Codable {
+        let now: Int
+        let entries: [Entry]
+    }
+
+    public var line: String {
+        get throws {
+            let state = State(now: now, entries: entries)
+            return String(decoding: try JSONEncoder().encode(state), as: UTF8.self)
+        }
+    }
+
+    public init(_ keys: ModelKeys<Key>, line: String) throws {
+        let state = try JSONDecoder().decode(State.self, from: Data(line.utf8))
+        self.init(keys)
+        (now, entries) = (state.now, state.entries)
     }
 }
