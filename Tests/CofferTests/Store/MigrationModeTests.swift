@@ -87,6 +87,14 @@ import Testing
         }
         expect(.sql) { try connection.migrate([Self.family, failing]) }
         #expect(try settings() == before)
+        let other = try Connection(
+            path: folder.path(), key: .numbered(1), configuration: .testing())
+        try other.begin(.immediate)
+        connection.busyPolicy = .none
+        expect(.busy) { try connection.migrate([Self.family, failing]) }
+        try other.rollback()
+        other.close()
+        #expect(try settings() == before)
         // Outside a migration the engine does as it always does.
         try connection.execute("ALTER TABLE parent RENAME TO elder")
         let parent = try connection.firstRow("PRAGMA foreign_key_list(child)")?.get(

@@ -13,7 +13,12 @@ extension Connection {
     ) throws(StoreError) {
         let handle = try requireNoTransaction()
         if pausesForeignKeys { try handle.beginMigrationMode() }
-        try handle.run(mode.control)
+        do throws(StoreError) {
+            try handle.run(mode.control)
+        } catch {
+            try? handle.endMigrationMode()
+            throw error
+        }
         transactionState.enterBody(handle)
         schemaMayHaveChanged()
     }
