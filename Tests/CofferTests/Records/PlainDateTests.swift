@@ -130,6 +130,10 @@ import Testing
             var id: Int
             var began: Date
         }
+        struct Recent: Record {
+            static let table = "recent"
+            var began: Date
+        }
         struct Every: Record {
             static let table = "every"
             var began: Date
@@ -139,11 +143,13 @@ import Testing
             "CREATE VIEW latest AS SELECT id, max(began) AS began FROM visit GROUP BY id")
         try fixture.execute(
             "CREATE VIEW every AS SELECT began FROM visit UNION ALL SELECT time FROM log")
+        try fixture.execute("CREATE VIEW recent AS SELECT began FROM every WHERE began > 0")
         try fixture.store.read { tx throws in
             let error = expect(.mismatch) { try tx.fetch(Latest.all) }
             #expect(error?.hint?.contains("encodings") == true)
             expect(.mismatch) { try tx.count(Latest.where(\.began == date)) }
             expect(.mismatch) { try tx.fetch(Every.all) }
+            expect(.mismatch) { try tx.fetch(Recent.all) }
             #expect(
                 try tx.fetch(ToldLatest.where(\.began == date)) == [ToldLatest(id: 1, began: date)])
         }
@@ -159,7 +165,19 @@ import Testing
                 try tx.execute(
                     "create temp table t as with v as (select * from visit) select * from v")
             }
+            try tx.execute("CREATE TABLE log (time REAL)")
+            for text in [
+                "-- an old one\nCREATE TABLE archive AS SELECT * FROM visit",
+                "CREATE TABLE archive AS /* all */ SELECT * FROM visit",
+                "CREATE TABLE \"x as select 1\" AS SELECT * FROM visit",
+                "CREATE TABLE archive AS SELECT time FROM log UNION ALL SELECT began FROM visit",
+                "CREATE TABLE archive AS SELECT max(began) AS began FROM visit",
+            ] {
+                expect(.misuse) { try tx.execute(SQL(text: text)) }
+                expect(.misuse) { try tx.executeScript("SELECT 1; \(text);") }
+            }
             try tx.execute("CREATE TABLE ids AS SELECT id FROM visit")
+            try tx.execute("CREATE TABLE counts AS SELECT count(*) AS n, '--began' FROM log")
             try tx.execute("CREATE VIEW copy AS SELECT * FROM visit")
             let kinds: [ColumnDefinition] = [.init("id", .integer), .init("began", .date)]
             try tx.table("archive").create(kinds)

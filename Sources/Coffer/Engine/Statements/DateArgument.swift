@@ -50,7 +50,7 @@ extension Statement {
         throw StoreError(
             .misuse, "a date is bound, and columns that the statement touches count from 2001",
             hint: "Name the property whose column it is for: \\(date, for: \\Note.created). Or say "
-                + "the encoding: \\(date, as: .unixSeconds).", sql: sql)
+                + "the encoding: \\(date, as: .secondsSince2001) for such a column.", sql: sql)
     }
 }
 

@@ -79,20 +79,84 @@ extension Connection {
     ///
     /// - Throws: `.misuse` for such a statement; errors of reading the schema.
     func requireKeptDates(_ statement: Statement) throws(StoreError) {
-        let text = statement.sql
-        let copying =
-            /(?is)^\s*create\s+(?:temp\s+|temporary\s+)?table\b.*?\bas\b[\s(]*\b(select|with)\b/
-        guard let match = text.firstMatch(of: copying) else { return }
-        // What the engine refuses to compile alone, it will refuse as a part too.
-        let select = try? compile(String(text[match.1.startIndex...]), persistent: false)
-        guard let select else { return }
+        let text = statement.compiledText.withoutComments
+        let creating = /(?i)^\s*create\s+(?:temp\s+|temporary\s+)?table\b/
+        guard text.firstMatch(of: creating) != nil, let select = copied(by: text) else { return }
         defer { select.finalize() }
+        let dates = try DateColumns.of(self)
         let names = select.columnNames
-        guard let index = names.indices.first(where: { select.countsFrom2001($0) }) else { return }
+        let origins = try select.dateOrigins(count: names.count)
+        let column = names.indices.first { select.countsFrom2001($0) }
+        // A value made of a date, or one of several SELECTs, tells no type.
+        var isMadeOfDates = false
+        if column == nil, origins.contains(.unknown) {
+            isMadeOfDates = try dates.isCompound(select, self)
+            if !isMadeOfDates { isMadeOfDates = try dates.isNamed(by: select, self) }
+        }
+        guard column != nil || isMadeOfDates else { return }
         throw StoreError(
             .misuse,
-            "CREATE TABLE … AS would declare a column of dates as REAL, and it counts from 2001",
+            "CREATE TABLE … AS would not declare that a column of dates counts from 2001",
             hint: "Create the table with \(DateColumns.declaredType) for this column, then INSERT "
-                + "INTO … SELECT.", sql: text, column: names[index])
+                + "INTO … SELECT.", sql: statement.sql, column: column.map { names[$0] })
+    }
+
+    /// The SELECT of a CREATE TABLE … AS SELECT, compiled. `nil` if there is none, or if the engine
+    /// refuses it alone, as it then will as a part.
+    private func copied(by text: String) -> Statement? {
+        for match in text.matches(of: /(?i)\bas\b[\s(]*\b(select|with)\b/) {
+            let select = try? compile(String(text[match.1.startIndex...]), persistent: false)
+            if let select { return select }
+        }
+        return nil
+    }
+}
+
+extension Statement {
+    /// The text that the engine compiled; `sql` is empty for a statement of a script.
+    var compiledText: String {
+        guard sql.isEmpty, let raw, let text = sqlite3_sql(raw) else { return sql }
+        return String(cString: text)
+    }
+}
+
+extension String {
+    /// The text with a space in place of each comment. Quoted words keep what looks like one. See
+    /// <https://www.sqlite.org/lang_comment.html>.
+    fileprivate var withoutComments: String {
+        let bytes = Array(utf8)
+        var kept: [UInt8] = []
+        var index = 0
+        /// The position after the next of these bytes, or the end.
+        func end(of closing: [UInt8], from start: Int) -> Int {
+            var index = start
+            while index < bytes.count {
+                if bytes[index...].starts(with: closing) { return index + closing.count }
+                index += 1
+            }
+            return bytes.count
+        }
+        while index < bytes.count {
+            let byte = bytes[index]
+            let next = index + 1 < bytes.count ? bytes[index + 1] : 0
+            var after = index + 1
+            switch (byte, next) {
+            case (UInt8(ascii: "-"), UInt8(ascii: "-")):
+                after = end(of: [10], from: index)
+                kept.append(32)
+            case (UInt8(ascii: "/"), UInt8(ascii: "*")):
+                after = end(of: Array("*/".utf8), from: index + 2)
+                kept.append(32)
+            case (UInt8(ascii: "'"), _), (UInt8(ascii: "\""), _), (UInt8(ascii: "`"), _):
+                after = end(of: [byte], from: index + 1)
+                kept += bytes[index..<after]
+            case (UInt8(ascii: "["), _):
+                after = end(of: [UInt8(ascii: "]")], from: index + 1)
+                kept += bytes[index..<after]
+            default: kept.append(byte)
+            }
+            index = after
+        }
+        return String(decoding: kept, as: UTF8.self)
     }
 }

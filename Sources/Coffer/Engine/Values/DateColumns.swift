@@ -107,9 +107,23 @@ final class DateColumns {
     func isCompound(
         _ statement: Statement, _ connection: Connection
     ) throws(StoreError) -> Bool {
-        let text = statement.sql.asciiLowercased
+        let text = statement.compiledText.asciiLowercased
         let views = try places(connection).compoundViews
         return text.isCompoundSelect || views.contains { text.contains($0) }
+    }
+
+    /// Whether the text or a result column of a statement has the name of a column that counts from
+    /// 2001. Always true if other files or temporary tables have such columns.
+    func isNamed(by statement: Statement, _ connection: Connection) throws(StoreError) -> Bool {
+        let places = try places(connection)
+        if places.hasOthers { return true }
+        let texts = [statement.compiledText] + statement.columnNames
+        let words = texts.joined(separator: " ").asciiLowercased
+        for name in places.tables.names {
+            guard let table = try table(name, connection) else { continue }
+            if table.from2001.contains(where: { words.contains($0) }) { return true }
+        }
+        return false
     }
 
     /// - Throws: Errors of reading the schema, such as `.damaged`.
@@ -145,13 +159,38 @@ final class DateColumns {
             places.tables.insert(try row.read("name", as: String.self).asciiLowercased)
         }
         guard !places.isEmpty else { return places }
-        let views = try connection.rows(
-            "SELECT name, sql FROM main.sqlite_master WHERE type = 'view'", isReadOnly: true)
-        for row in views
-        where try row.read("sql", as: String.self).asciiLowercased.isCompoundSelect {
-            places.compoundViews.append(try row.read("name", as: String.self).asciiLowercased)
-        }
+        places.compoundViews = try compoundViews(
+            ["main"] + (hasTemporary ? ["temp"] : []) + handle.attached.map(\.name), connection)
         return places
+    }
+
+    /// The views that put several SELECTs together, by themselves or through other views.
+    private func compoundViews(
+        _ schemas: [String], _ connection: Connection
+    ) throws(StoreError) -> [String] {
+        var views: [(name: String, text: String)] = []
+        for schema in schemas {
+            let list = schema == "temp" ? "sqlite_temp_master" : "sqlite_master"
+            let rows = try connection.rows(
+                """
+                SELECT name, sql FROM \(identifier: schema).\(identifier: list)
+                WHERE type = 'view'
+                """, isReadOnly: true)
+            for row in rows {
+                views.append(
+                    (
+                        try row.read("name", as: String.self).asciiLowercased,
+                        try row.read("sql", as: String.self).asciiLowercased
+                    ))
+            }
+        }
+        var compound: [String] = []
+        while let index = views.firstIndex(where: { view in
+            view.text.isCompoundSelect || compound.contains { view.text.contains($0) }
+        }) {
+            compound.append(views.remove(at: index).name)
+        }
+        return compound
     }
 }
 
