@@ -10,7 +10,7 @@ import Foundation
 /// with the name as an argument, so a value cannot become SQL.
 ///
 /// ```swift
-/// let query: SQL = "SELECT title FROM \(identifier: table) WHERE created > \(date)"
+/// let query: SQL = "SELECT title FROM \(identifier: table) WHERE author = \(author)"
 /// ```
 public struct SQL: Sendable, ExpressibleByStringInterpolation {
     /// The text, with `?` in place of each argument.

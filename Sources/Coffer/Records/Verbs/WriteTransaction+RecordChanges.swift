@@ -44,10 +44,10 @@ extension WriteTransaction {
     /// made in between.
     ///
     /// ```swift
-    /// var note = try await store.read { tx in try tx.find(Note.self, id) }
+    /// guard var note = try await store.read({ tx in try tx.find(Note.self, id) }) else { return }
     /// let version = note.version
     /// note.version += 1
-    /// try await store.write { tx in try tx.update(note, expecting: \.version == version) }
+    /// try await store.write { [note] tx in try tx.update(note, expecting: \.version == version) }
     /// ```
     ///
     /// - Parameters:

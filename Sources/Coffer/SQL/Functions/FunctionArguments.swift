@@ -47,7 +47,7 @@ public struct FunctionArguments: Sendable {
     /// stored:
     ///
     /// ```swift
-    /// connection.register(function: "year", argumentCount: 1) { arguments in
+    /// try connection.register(function: "year", argumentCount: 1) { arguments in
     ///     let date = try arguments.date(0, as: .secondsSince2001)
     ///     return date.map { .integer(Int64(calendar.component(.year, from: $0))) } ?? .null
     /// }

@@ -59,7 +59,7 @@ extension Reading where Self: ~Copyable {
     /// All rows of one SELECT.
     ///
     /// ```swift
-    /// let titles = try tx.rows("SELECT title FROM note WHERE created > \(date)")
+    /// let rows = try tx.rows("SELECT title FROM note WHERE author = \(author)")
     /// ```
     ///
     /// - Parameter sql: One statement; `\( )` binds and never splices.
