@@ -42,6 +42,9 @@ private enum FMDBSymbols {
     static func statements(_ connection: Connection, _ value: Int) throws {
         // `Connection/execute(_:)`, `execute`, `execute("… \(value)")`
         _ = try connection.execute("UPDATE t SET a = \(value)")
+        // `SQL/init(text:arguments:)`, `Value`, `String`
+        let text: String = "SELECT ?"
+        _ = SQL(text: text, arguments: [Value.integer(1)])
         // `SQL/init(text:named:isStrict:)`
         _ = SQL(text: "SELECT :a", named: ["a": 1], isStrict: true)
         // `Connection/rows(_:)`
@@ -95,6 +98,15 @@ private enum FMDBSymbols {
     static func stores(_ interruption: Interruption) throws {
         // `Store`, `Store(.memory)`
         let store: Store = try Store(.memory)
+        // `store.check()`
+        try store.check()
+        // `store.compact()`
+        _ = try store.compact()
+        // `incrementalVacuum(pageCount:)`
+        _ = try store.incrementalVacuum(pageCount: 100)
+        // `write(mode: .deferred) { }`, `.exclusive`
+        try store.write(mode: .deferred) { tx in }
+        try store.write(mode: .exclusive) { tx in }
         // `store.checkpoint()`
         _ = try store.checkpoint()
         // `store.prepareConnections`
@@ -108,6 +120,8 @@ private enum FMDBSymbols {
             try tx.savepoint { inner in _ = try inner.execute("SELECT 1") }
             // `tx.executeScript("…")`
             try tx.executeScript("SELECT 1; SELECT 2")
+            // `tx.setUserVersion(1)`
+            try tx.setUserVersion(1)
             // `tx.lastInsertedRowID`, `tx.lastChangeCount`
             _ = (try tx.lastInsertedRowID, try tx.lastChangeCount)
         }
@@ -125,6 +139,10 @@ private enum FMDBSymbols {
             _ = (try tx.columns(of: "t"), try tx.indexes(of: "t"), try tx.foreignKeys(of: "t"))
             // `tx.userVersion`, `tx.applicationID`
             _ = (try tx.userVersion, try tx.applicationID)
+            // `tx.scalar("…")`, `tx.requireScalar("…")`
+            let count: Int? = try tx.scalar("SELECT 1")
+            let other: Int = try tx.requireScalar("SELECT 1")
+            _ = (count, other)
             // `tx.validate("…")`
             try tx.validate("SELECT 1")
         }

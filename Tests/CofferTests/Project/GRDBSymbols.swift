@@ -49,7 +49,14 @@ private enum GRDBSymbols {
         try await store.prepareConnections { connection in try connection.registerRegexp() }
         // `store.rekey(to:)`
         _ = try await store.rekey(to: .passphrase(text))
-        // `backup(to:key:)`
+        // `store.compact()`
+        _ = try await store.compact()
+        // `store.checkpoint()`
+        _ = try await store.checkpoint()
+        // `Interruption`
+        let interruption = Interruption()
+        interruption.interrupt()
+        // `backup(to:key:)`, `store.backup(to:key:)`
         _ = try await store.backup(to: "copy.db", key: .passphrase(text))
         // `Store.encrypt`
         _ = try await Store.encrypt(
@@ -111,6 +118,13 @@ private enum GRDBSymbols {
             _ = try tx.update(Player.where(\.score > 3).set(\.score, to: 0))
             // `updateIfPresent`
             _ = try tx.updateIfPresent(player)
+            // `SQL/init(text:arguments:)`, `Value`, `String`
+            let text: String = "SELECT ?"
+            _ = try tx.rows(SQL(text: text, arguments: [Value.integer(1)]))
+            // `tx.scalar("…")`, `tx.requireScalar("…")`
+            let count: Int? = try tx.scalar("SELECT 1")
+            let other: Int = try tx.requireScalar("SELECT 1")
+            _ = (count, other)
             // `tx.execute("… \(value)")`
             _ = try tx.execute("UPDATE player SET score = \(value)")
             // `tx.executeScript("…")`
