@@ -97,6 +97,46 @@ import Testing
         }
     }
 
+    // MARK: Tables of GRDB
+
+    @Test func `a DATETIME of GRDB takes and gives its dates, and create leaves it`() throws {
+        struct Player: Record, Equatable {
+            static var encodings: [PartialKeyPath<Player>: ColumnEncoding] {
+                [\.created: .date(.grdb), \.team: .uuidText]
+            }
+            var id: Int64
+            var name: String
+            var created: Date
+            var team: UUID?
+        }
+        try fixture.execute(
+            """
+            CREATE TABLE player (
+                id INTEGER PRIMARY KEY NOT NULL, name TEXT NOT NULL, created DATETIME NOT NULL,
+                team UUID)
+            """)
+        try fixture.execute(
+            "INSERT INTO player VALUES (1, 'Ada', '2023-11-15 00:00:00.250', NULL)")
+        let date = Date(timeIntervalSince1970: 1_700_006_400.25)
+        var ada = Player(id: 1, name: "Ada", created: date)
+        // An exponent and digits alone would be a number.
+        let team = try #require(UUID(uuidString: "1E000000-0000-0000-0000-000000000000"))
+        let grace = Player(id: 2, name: "Grace", created: date + 1, team: team)
+        try fixture.store.write { tx in
+            try tx.create(Player.self)
+            #expect(try tx.fetch(Player.all) == [ada])
+            try tx.insert(grace)
+            ada.name = "Ada L."
+            try tx.update(ada, only: \.name)
+            try tx.update(ada)
+            #expect(try tx.fetch(Player.where(\.created == date)) == [ada])
+            #expect(try tx.find(Player.self, 2) == grace)
+            let types = try tx.scalar(
+                "SELECT group_concat(typeof(created) || typeof(team)) FROM player", as: String.self)
+            #expect(types == "textnull,texttext")
+        }
+    }
+
     // MARK: Both ways
 
     struct Trip<P: RecordPathsTests.Path>: Record, Equatable {

@@ -72,6 +72,12 @@ public struct DateEncoding: Sendable {
         }
     }
 
+    /// Whether the values that it writes are texts that are no number to SQLite: they begin with a
+    /// year, a hyphen and a month.
+    var isNeverNumber: Bool {
+        if case .iso8601 = form { true } else { false }
+    }
+
     /// Whether the values that it writes sort in order of time.
     var isOrdered: Bool {
         switch form {

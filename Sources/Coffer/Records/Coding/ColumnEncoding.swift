@@ -37,6 +37,15 @@ public struct ColumnEncoding: Sendable {
         if case .date(let encoding) = form { encoding.isOrdered } else { true }
     }
 
+    /// Whether its values are texts that are no number to SQLite, so that also a column of affinity
+    /// NUMERIC, such as GRDB's DATETIME, keeps them as they are.
+    var isNeverNumber: Bool {
+        switch form {
+        case .date(let encoding): encoding.isNeverNumber
+        case .uuidText: true
+        }
+    }
+
     /// The encoding of dates; `nil` for another type.
     var dates: DateEncoding? {
         if case .date(let encoding) = form { encoding } else { nil }

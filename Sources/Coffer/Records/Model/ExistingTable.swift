@@ -186,8 +186,13 @@ enum Affinity {
             }
     }
 
+    /// Whether a property's values are read back as they were stored.
+    func keeps(_ column: RecordColumn) -> Bool {
+        keeps(column.storage) || self == .numeric && column.encoding?.isNeverNumber == true
+    }
+
     /// Whether values of a storage class are read back as they were stored.
-    func keeps(_ storage: Storage) -> Bool {
+    private func keeps(_ storage: Storage) -> Bool {
         switch (self, storage) {
         case (.blob, _), (_, .blob): true
         case (.integer, .integer), (.numeric, .integer): true

@@ -210,7 +210,7 @@ struct RecordSchema {
         for column in plan.columns {
             let existing = found.first { $0.name.isSameIdentifier(as: column.name) }
             guard let existing else { throw try missing(column) }
-            guard existing.affinity.keeps(column.storage) else {
+            guard existing.affinity.keeps(column) else {
                 throw mismatch([
                     SchemaDifference(
                         column: column.name, expected: column.storage.sqlType,

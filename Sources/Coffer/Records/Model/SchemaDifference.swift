@@ -93,8 +93,11 @@ struct SchemaComparison {
         let expected = plan.expected(position)
         let isRowID = plan.rowIDPosition == position
         // The row id is never NULL, with or without NOT NULL. Only the type INTEGER makes a row id.
+        let encoding = plan.columns[position].encoding
+        let keepsText = existing.affinity == .numeric && encoding?.isNeverNumber == true
         let fits =
-            existing.affinity == expected.affinity && existing.keyRank == expected.keyRank
+            (existing.affinity == expected.affinity || keepsText)
+            && existing.keyRank == expected.keyRank
             && (existing.isNotNull == expected.isNotNull || isRowID)
             && (!isRowID || existing.type.asciiLowercased == "integer")
         if !fits {
