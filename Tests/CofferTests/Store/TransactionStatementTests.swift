@@ -96,6 +96,22 @@ import Testing
         try store.close()
     }
 
+    @Test func `one that the body drops ends there, and keeps neither a row nor memory`() throws {
+        try store.write { tx in
+            try tx.executeScript("CREATE TABLE two (x); INSERT INTO two VALUES (1), (2)")
+            let connection = try tx.connection()
+            for _ in 0..<1000 {
+                let cursor = try tx.cursor("SELECT x FROM two")
+                #expect(try cursor.step())
+            }
+            let kept = try tx.prepare("SELECT x FROM two WHERE x = 2")
+            #expect(try connection.current().runningCount == 0)
+            // With a cursor on a row, SQLite refuses this: the table is locked.
+            try tx.execute("DROP TABLE two")
+            expect(.sql) { try kept.step() }
+        }
+    }
+
     @Test func `a read takes no statement that changes anything`() throws {
         try store.read { tx throws in
             expect(.readOnly) { try tx.prepare("DELETE FROM parent") }

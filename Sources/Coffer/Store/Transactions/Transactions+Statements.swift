@@ -29,8 +29,8 @@ extension Reading where Self: ~Copyable {
     /// while let row = try cursor.next(), titles.count < 10 { titles.append(try row.get(0)) }
     /// ```
     ///
-    /// The cursor ends with the body of the transaction, or of the savepoint, that opened it. Every
-    /// later step throws `.closed`.
+    /// The cursor ends when it is released, or with the body of the transaction, or of the
+    /// savepoint, that opened it. Every later step throws `.closed`.
     ///
     /// - Throws: As `prepare(_:)`, and `.misuse` if an argument is missing.
     /// - Complexity: O(1) memory.
