@@ -202,7 +202,7 @@ extension Connection {
     /// end, and their next step throws `.cancelled`.
     func continueCursors(_ handle: Handle) {
         guard handle.runningCount > 0, !handle.isClosed, !handle.isInTransaction else { return }
-        let running = statements.values.compactMap(\.statement).filter(\.isRunning)
+        let running = statements.live.filter(\.isRunning)
         guard !running.isEmpty else { return }
         guard (try? handle.run(.begin)) != nil else { return abandonRunningStatements() }
         let id = transactionState.beginImplicit(cursorCount: running.count)

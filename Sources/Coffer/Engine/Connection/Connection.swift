@@ -47,10 +47,8 @@ public final class Connection {
     public let interruptHandle = InterruptHandle()
     var settings = HandleSettings()
     var cache: StatementCache
-    /// Statements that must end before the handle may close; links to deallocated ones are swept
-    /// out.
-    private(set) var statements: [ObjectIdentifier: StatementLink] = [:]
-    private var statementCountToSweep = 64
+    /// Statements that must end before the handle may close.
+    private(set) var statements = StatementLinks()
     var transactionState = TransactionState()
     /// The rules for SQL that runs on it; the same on every handle that it gets.
     private var scope = Authorizer.Scope.connection
@@ -191,7 +189,7 @@ public final class Connection {
 
     deinit {
         // Statements that others still hold must no longer use the connection.
-        for entry in statements.values { entry.statement?.finalize() }
+        for statement in statements.removeAll() { statement.finalize() }
         handle?.close()
     }
 
@@ -354,16 +352,11 @@ public final class Connection {
     /// Remembers a statement weakly, to end it before the file closes.
     func adopt(_ statement: Statement) {
         statement.belong(to: self)
-        if statements.count >= statementCountToSweep {
-            statements = statements.filter { $0.value.statement != nil }
-            statementCountToSweep = max(64, statements.count * 2)
-        }
-        statements[ObjectIdentifier(statement)] = statement.link
+        statements.add(statement)
     }
 
     func finalizeStatements() {
-        for entry in statements.values { entry.statement?.finalize() }
-        statements.removeAll()
+        for statement in statements.removeAll() { statement.finalize() }
         cache.removeAll()
         forgetAttachments()
         transactionState.reset()
@@ -372,7 +365,7 @@ public final class Connection {
     /// Resets every statement that has a current row, whose next step then throws `.cancelled`.
     /// Also ends the implicit transaction in `transactionState`, without a COMMIT or ROLLBACK.
     func abandonRunningStatements() {
-        for case let statement? in statements.values.map(\.statement) where statement.isRunning {
+        for statement in statements.live where statement.isRunning {
             statement.rewind()
             statement.wasAbandoned = true
         }

@@ -163,7 +163,7 @@ extension Connection {
 
     /// The statements that the user holds; internal ones end with the call that uses them.
     private var openStatements: [Statement] {
-        statements.values.compactMap(\.statement).filter { statement in
+        statements.live.filter { statement in
             !statement.isTaken && (statement.isRunning || statement.isOpenCursor)
         }
     }

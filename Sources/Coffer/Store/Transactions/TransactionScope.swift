@@ -183,21 +183,19 @@ final class TransactionScope {
 /// Statements that end with the body that has prepared them, or before it when the body drops them.
 /// An object, so that a body without any pays nothing for them.
 private final class BodyStatements {
-    /// With the depth of the savepoint: 0 for the transaction itself.
-    private var statements: [(link: StatementLink, level: Int)] = []
-    private var countToSweep = 64
+    /// By the depth of the savepoint: 0 for the transaction itself.
+    private var links: [StatementLinks] = []
 
     func add(_ statement: Statement, level: Int) {
-        if statements.count >= countToSweep {
-            statements.removeAll { $0.link.statement == nil }
-            countToSweep = max(64, statements.count * 2)
-        }
-        statements.append((statement.link, level))
+        while links.count <= level { links.append(StatementLinks()) }
+        links[level].add(statement)
     }
 
     /// Finalizes the statements of savepoints at this depth and below.
     func end(from level: Int) {
-        for kept in statements where kept.level >= level { kept.link.statement?.finalize() }
-        statements.removeAll { $0.level >= level }
+        while links.count > level {
+            var last = links.removeLast()
+            for statement in last.removeAll() { statement.finalize() }
+        }
     }
 }
