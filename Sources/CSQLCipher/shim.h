@@ -215,24 +215,29 @@ static inline int coffer_fts5_create_tokenizer(
 #endif
 }
 
+/// The engine's own file object of the main file. SQLITE_MISUSE if it has no file open.
+static inline int coffer_main_file(sqlite3 *db, sqlite3_file **file) {
+    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, file);
+    if (code != SQLITE_OK) return code;
+    return *file == 0 || (*file)->pMethods == 0 ? SQLITE_MISUSE : SQLITE_OK;
+}
+
 /// Reads raw, still encrypted bytes through the engine's own descriptor of the main file.
 ///
 /// A second descriptor would drop the process's POSIX locks when it is closed:
 /// https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
 static inline int coffer_read_raw(sqlite3 *db, void *buffer, int byte_count, int64_t offset) {
     sqlite3_file *file = 0;
-    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    int code = coffer_main_file(db, &file);
     if (code != SQLITE_OK) return code;
-    if (file == 0 || file->pMethods == 0) return SQLITE_MISUSE;
     return file->pMethods->xRead(file, buffer, byte_count, offset);
 }
 
 /// Byte count of the main file through the engine's own descriptor.
 static inline int coffer_raw_byte_count(sqlite3 *db, int64_t *byte_count) {
     sqlite3_file *file = 0;
-    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    int code = coffer_main_file(db, &file);
     if (code != SQLITE_OK) return code;
-    if (file == 0 || file->pMethods == 0) return SQLITE_MISUSE;
     sqlite3_int64 size = 0;
     code = file->pMethods->xFileSize(file, &size);
     *byte_count = size;
@@ -244,21 +249,20 @@ static inline int coffer_raw_byte_count(sqlite3 *db, int64_t *byte_count) {
 /// back; the connection itself must not read through SQL meanwhile.
 static inline int coffer_lock_main_file(sqlite3 *db, int level) {
     sqlite3_file *file = 0;
-    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    int code = coffer_main_file(db, &file);
     if (code != SQLITE_OK) return code;
-    if (file == 0 || file->pMethods == 0) return SQLITE_MISUSE;
     return file->pMethods->xLock(file, level);
 }
 
-/// Lowers the lock that `coffer_lock_main_file` took: to SQLITE_LOCK_SHARED. A lower lock stays.
+/// Lowers a lock that `coffer_lock_main_file` took, to SQLITE_LOCK_SHARED. A lower lock stays.
 ///
-/// An exclusive lock that could not be had leaves a pending one, which no pager knows of and which
-/// keeps every new connection out: https://www.sqlite.org/lockingv3.html#pending_lock
+/// Needed also after SQLITE_BUSY for the exclusive lock: a pending lock is then left. It keeps every
+/// new connection out, and the pager does not know of it:
+/// https://www.sqlite.org/lockingv3.html#pending_lock
 static inline int coffer_unlock_main_file(sqlite3 *db, int level) {
     sqlite3_file *file = 0;
-    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    int code = coffer_main_file(db, &file);
     if (code != SQLITE_OK) return code;
-    if (file == 0 || file->pMethods == 0) return SQLITE_MISUSE;
     return file->pMethods->xUnlock(file, level);
 }
 
@@ -274,9 +278,8 @@ static inline bool coffer_has_moved(sqlite3 *db) {
 /// Syncs the main file to the disk.
 static inline int coffer_sync_main_file(sqlite3 *db) {
     sqlite3_file *file = 0;
-    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    int code = coffer_main_file(db, &file);
     if (code != SQLITE_OK) return code;
-    if (file == 0 || file->pMethods == 0) return SQLITE_MISUSE;
     return file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
 }
 
