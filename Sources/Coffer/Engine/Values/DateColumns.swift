@@ -144,10 +144,9 @@ final class DateColumns {
         // Reading the list of temporary tables would open their database.
         let hasTemporary = sqlite3_db_readonly(handle.db, "temp") >= 0
         for schema in (hasTemporary ? ["temp"] : []) + handle.attached.map(\.name) {
-            let list = schema == "temp" ? "sqlite_temp_master" : "sqlite_master"
             let row = try connection.firstRow(
                 """
-                SELECT 1 FROM \(identifier: schema).\(identifier: list)
+                SELECT 1 FROM \(identifier: schema).\(identifier: Self.schemaTable(schema))
                 WHERE type = 'table' AND sql LIKE \(pattern)
                 """, isReadOnly: true)
             if row != nil { places.hasOthers = true }
@@ -164,16 +163,19 @@ final class DateColumns {
         return places
     }
 
+    private static func schemaTable(_ schema: String) -> String {
+        schema == "temp" ? "sqlite_temp_master" : "sqlite_master"
+    }
+
     /// The views that put several SELECTs together, by themselves or through other views.
     private func compoundViews(
         _ schemas: [String], _ connection: Connection
     ) throws(StoreError) -> [String] {
         var views: [(name: String, text: String)] = []
         for schema in schemas {
-            let list = schema == "temp" ? "sqlite_temp_master" : "sqlite_master"
             let rows = try connection.rows(
                 """
-                SELECT name, sql FROM \(identifier: schema).\(identifier: list)
+                SELECT name, sql FROM \(identifier: schema).\(identifier: Self.schemaTable(schema))
                 WHERE type = 'view'
                 """, isReadOnly: true)
             for row in rows {

@@ -72,8 +72,8 @@ public struct DateEncoding: Sendable {
         }
     }
 
-    /// Whether the values that it writes are texts that are no number to SQLite: they begin with a
-    /// year, a hyphen and a month.
+    /// Whether SQLite takes none of the values that it writes for a number. A text that begins with
+    /// a year, a hyphen and a month is not one.
     var isNeverNumber: Bool {
         if case .iso8601 = form { true } else { false }
     }

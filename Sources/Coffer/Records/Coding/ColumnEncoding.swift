@@ -37,8 +37,8 @@ public struct ColumnEncoding: Sendable {
         if case .date(let encoding) = form { encoding.isOrdered } else { true }
     }
 
-    /// Whether its values are texts that are no number to SQLite, so that also a column of affinity
-    /// NUMERIC, such as GRDB's DATETIME, keeps them as they are.
+    /// Whether its values are texts that SQLite takes for no number. A column of affinity NUMERIC,
+    /// such as GRDB's DATETIME, leaves them as they are.
     var isNeverNumber: Bool {
         switch form {
         case .date(let encoding): encoding.isNeverNumber

@@ -188,7 +188,12 @@ enum Affinity {
 
     /// Whether a property's values are read back as they were stored.
     func keeps(_ column: RecordColumn) -> Bool {
-        keeps(column.storage) || self == .numeric && column.encoding?.isNeverNumber == true
+        keeps(column.storage) || keepsTexts(of: column)
+    }
+
+    /// Whether it is NUMERIC, and the property's values are texts that it leaves as they are.
+    func keepsTexts(of column: RecordColumn) -> Bool {
+        self == .numeric && column.encoding?.isNeverNumber == true
     }
 
     /// Whether values of a storage class are read back as they were stored.

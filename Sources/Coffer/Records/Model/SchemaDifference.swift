@@ -92,11 +92,10 @@ struct SchemaComparison {
     private mutating func compare(_ position: Int, _ existing: ExistingColumn) {
         let expected = plan.expected(position)
         let isRowID = plan.rowIDPosition == position
+        let keepsTexts = existing.affinity.keepsTexts(of: plan.columns[position])
         // The row id is never NULL, with or without NOT NULL. Only the type INTEGER makes a row id.
-        let encoding = plan.columns[position].encoding
-        let keepsText = existing.affinity == .numeric && encoding?.isNeverNumber == true
         let fits =
-            (existing.affinity == expected.affinity || keepsText)
+            (existing.affinity == expected.affinity || keepsTexts)
             && existing.keyRank == expected.keyRank
             && (existing.isNotNull == expected.isNotNull || isRowID)
             && (!isRowID || existing.type.asciiLowercased == "integer")
