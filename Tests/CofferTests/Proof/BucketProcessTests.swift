@@ -12,37 +12,39 @@ import Workload
     func `two processes find each other's verbs on a bucket`(
         keeping: Keeping, cache: BucketCache?
     ) throws {
-        let count = tryCount(10, long: 1000)
-        try BucketTurnsHarness(keys: .integers, keeping: keeping, cache: cache)
-            .run(turnCount: count, seed: testSeed())
-            .expectNothingLost("turns at a bucket")
-        try BucketTurnsHarness(keys: .texts, keeping: keeping, cache: cache)
-            .run(turnCount: count, seed: testSeed())
-            .expectNothingLost("turns at a bucket")
+        try takeTurns(.integers, keeping, cache)
+        try takeTurns(.texts, keeping, cache)
     }
 
     @Test(arguments: Keeping.all, caches)
     func `a killed process leaves each transaction on a bucket whole or not at all`(
         keeping: Keeping, cache: BucketCache?
     ) throws {
-        let count = tryCount(3, long: 250)
-        try BucketKillHarness(keys: .integers, keeping: keeping, cache: cache)
-            .run(killCount: count, seed: testSeed())
-            .expectNothingLost("kills during verbs of a bucket")
-        try BucketKillHarness(keys: .texts, keeping: keeping, cache: cache)
-            .run(killCount: count, seed: testSeed())
-            .expectNothingLost("kills during verbs of a bucket")
+        try kill(.integers, keeping, cache)
+        try kill(.texts, keeping, cache)
     }
 
     @Test func `both find a process that does not commit what it says`() throws {
         let keeping = Keeping(journalMode: .wal, durability: .power)
-        let turns = try BucketTurnsHarness(
-            keys: .integers, keeping: keeping, cache: nil, peerLies: true
-        ).run(turnCount: 100, seed: testSeed())
-        #expect(turns.lostCount > 0)
-        let kills = try BucketKillHarness(
-            keys: .integers, keeping: keeping, cache: nil, peerLies: true
-        ).run(killCount: 100, seed: testSeed())
-        #expect(kills.lostCount > 0)
+        let harness = BucketProcessHarness(
+            keys: .integers, keeping: keeping, cache: nil, peerLies: true)
+        #expect(try harness.takeTurns(100, seed: testSeed()).lostCount > 0)
+        #expect(try harness.kill(times: 100, seed: testSeed()).lostCount > 0)
+    }
+
+    private func takeTurns(
+        _ keys: ModelKeys<some BucketKey & Codable>, _ keeping: Keeping, _ cache: BucketCache?
+    ) throws {
+        try BucketProcessHarness(keys: keys, keeping: keeping, cache: cache)
+            .takeTurns(tryCount(10, long: 1000), seed: testSeed())
+            .expectNothingLost("turns at a bucket")
+    }
+
+    private func kill(
+        _ keys: ModelKeys<some BucketKey & Codable>, _ keeping: Keeping, _ cache: BucketCache?
+    ) throws {
+        try BucketProcessHarness(keys: keys, keeping: keeping, cache: cache)
+            .kill(times: tryCount(3, long: 250), seed: testSeed())
+            .expectNothingLost("kills during verbs of a bucket")
     }
 }

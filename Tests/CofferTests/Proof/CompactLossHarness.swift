@@ -10,28 +10,18 @@ struct CompactLossHarness {
     /// For tests of tests: a disk that only claims to have synced.
     var ignoresSyncs = false
 
-    private struct Loss {
-        var plan = PowerLossPlan()
-        var problems: [String] = []
-    }
-
     func run(lossCount: Int, seed: UInt64) throws -> Tally {
         let store = try SparseStore(keeping.journalMode, rowCount: 100, rowByteCount: 3000)
-        var tally = Tally()
-        let whole = try loss(store, nil, seed: 0)
-        tally.add(whole.problems, "\(keeping), power off at the end")
-        try whole.plan.run(lossCount: lossCount, seed: seed) { strike, restoreSeed in
-            let found = try loss(store, strike, seed: restoreSeed)
-            tally.add(
-                found.problems,
-                "\(keeping), power off at \(strike), seed \(restoreSeed) of \(seed)")
+        return try PowerLoss.tally(
+            lossCount: lossCount, seed: seed, "\(keeping)"
+        ) { strike, restoreSeed in
+            try loss(store, strike, seed: restoreSeed)
         }
-        return tally
     }
 
     private func loss(
-        _ original: SparseStore, _ strike: PowerLossPlan.Strike?, seed: UInt64
-    ) throws -> Loss {
+        _ original: SparseStore, _ strike: PowerLoss.Strike?, seed: UInt64
+    ) throws -> PowerLoss {
         let folder = try original.copy()
         let disk = try FaultDisk.recording(powerOffAfter: nil, ignoringSyncs: ignoresSyncs)
         var configuration = keeping.configuration(disk)
@@ -41,7 +31,7 @@ struct CompactLossHarness {
             path: folder.path(), key: .numbered(1), mode: .mustExist, configuration: configuration)
         // The WAL is not empty when the compaction begins.
         try store.write { tx in try tx.execute("UPDATE t SET w = w WHERE id < 40") }
-        let before = PowerLossPlan(disk)
+        let before = DiskOperations(of: disk)
         if let strike { disk.arm(strike.kinds, skip: strike.skip, .powerOff) }
         let isCompacted = (try? store.compact()) != nil
         try? store.close()
@@ -52,10 +42,10 @@ struct CompactLossHarness {
         for name in try original.names(in: folder) where name.contains(".new-") {
             unlinkIfPresent(folder.path(name))
         }
-        var loss = Loss(plan: PowerLossPlan(disk) - before)
-        loss.problems = original.problems(
-            folder, isDone: isCompacted && keeping.durability == .power,
-            configuration: keeping.configuration())
-        return loss
+        return PowerLoss(
+            operations: DiskOperations(of: disk) - before,
+            problems: original.problems(
+                folder, isDone: isCompacted && keeping.durability == .power,
+                configuration: keeping.configuration()))
     }
 }

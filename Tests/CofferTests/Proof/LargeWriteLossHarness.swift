@@ -19,14 +19,9 @@ struct LargeWriteLossHarness {
     var ignoresSyncs = false
 
     private static let rowCount = 100
-    /// What the transaction adds, or leaves.
+    /// The number of rows that growing adds, and that shrinking leaves.
     private static let newRowCount = 50
     private static let rowByteCount = 3000
-
-    private struct Loss {
-        var plan = PowerLossPlan()
-        var problems: [String] = []
-    }
 
     func run(lossCount: Int, seed: UInt64) throws -> Tally {
         let folder = try TemporaryFolder()
@@ -39,21 +34,16 @@ struct LargeWriteLossHarness {
             try insert(1...Self.rowCount, tx)
         }
         try store.close()
-        var tally = Tally()
-        let whole = try loss(folder, template, nil, seed: 0)
-        tally.add(whole.problems, "\(keeping), \(work), power off at the end")
-        try whole.plan.run(lossCount: lossCount, seed: seed) { strike, restoreSeed in
-            let found = try loss(folder, template, strike, seed: restoreSeed)
-            tally.add(
-                found.problems,
-                "\(keeping), \(work), power off at \(strike), seed \(restoreSeed) of \(seed)")
+        return try PowerLoss.tally(
+            lossCount: lossCount, seed: seed, "\(keeping), \(work)"
+        ) { strike, restoreSeed in
+            try loss(folder, template, strike, seed: restoreSeed)
         }
-        return tally
     }
 
     private func loss(
-        _ folder: TemporaryFolder, _ template: String, _ strike: PowerLossPlan.Strike?, seed: UInt64
-    ) throws -> Loss {
+        _ folder: TemporaryFolder, _ template: String, _ strike: PowerLoss.Strike?, seed: UInt64
+    ) throws -> PowerLoss {
         let path = try folder.copy(template, as: "store.db")
         defer { removeStore(path) }
         let disk = try FaultDisk.recording(powerOffAfter: nil, ignoringSyncs: ignoresSyncs)
@@ -61,15 +51,15 @@ struct LargeWriteLossHarness {
         configuration.maximumCacheByteCount = 1
         let store = try Store(
             path: path, key: .numbered(1), mode: .mustExist, configuration: configuration)
-        let before = PowerLossPlan(disk)
+        let before = DiskOperations(of: disk)
         if let strike { disk.arm(strike.kinds, skip: strike.skip, .powerOff) }
         let isWritten = (try? change(store)) != nil
         try? store.close()
         disk.cutPower()
         try disk.restore(seed: seed)
         unlinkIfPresent(path + "-shm")
-        return Loss(
-            plan: PowerLossPlan(disk) - before,
+        return PowerLoss(
+            operations: DiskOperations(of: disk) - before,
             problems: problems(path, isDone: isWritten && keeping.durability == .power))
     }
 

@@ -1,26 +1,19 @@
-import Testing
 import Workload
 
 @testable import Coffer
 
-/// Two processes take turns of random verbs on a bucket, and one model goes from hand to hand: each
-/// has to find what the other one left.
-struct BucketTurnsHarness<Key: BucketKey & Codable> {
-    let keys: ModelKeys<Key>
-    let keeping: Keeping
-    let cache: BucketCache?
-    /// For tests of tests: the other process does not commit what it says.
-    var peerLies = false
-
+extension BucketProcessHarness {
+    /// Lets this process and the other one do verbs by turns, and hands one model from one to the
+    /// other: each has to find what the other one left.
+    ///
     /// - Parameter turnCount: Each is one to five transactions of up to eight verbs.
-    func run(turnCount: Int, seed: UInt64) throws -> Tally {
+    func takeTurns(_ turnCount: Int, seed: UInt64) throws -> Tally {
         let folder = try TemporaryFolder()
         let clock = HandClock()
         let store = try BucketFixture.open(folder, clock, keeping.journalMode, cache)
         defer { try? store.close() }
         let verbs = BucketVerbs(BucketModel(keys), store, clock)
-        let peer = try Peer.ofVerbs(folder.path(), Key.self, keeping, cache, isLying: peerLies)
-        try #require(peer.line() == "ready")
+        let peer = try startPeer(folder.path())
         var random = SeededGenerator(seed: seed)
         var tally = Tally()
         for number in 0..<turnCount {
@@ -51,18 +44,5 @@ struct BucketTurnsHarness<Key: BucketKey & Codable> {
             tally.addLate("\(keeping), at the end, seed \(seed): \(error)")
         }
         return tally
-    }
-}
-
-extension Peer {
-    /// A process that takes turns of random verbs on the bucket of a store.
-    static func ofVerbs<Key>(
-        _ path: String, _ key: Key.Type, _ keeping: Keeping, _ cache: BucketCache?, isLying: Bool
-    ) throws -> Peer {
-        try Peer([
-            "bucket-verbs", isLying ? "lying" : "truly", key == String.self ? "texts" : "integers",
-            cache == nil ? "plain" : "cached", path, "1", keeping.journalMode.description,
-            keeping.durability == .power ? "power" : "process",
-        ])
     }
 }

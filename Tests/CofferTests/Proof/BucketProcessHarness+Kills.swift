@@ -1,19 +1,14 @@
 import Foundation
-import Testing
 import Workload
 
 @testable import Coffer
 
-/// Kills a process amid random verbs on a bucket, and checks the bucket: it is what the model of
-/// the last reported transaction says, or that of the one after it, which was not reported.
-struct BucketKillHarness<Key: BucketKey & Codable> {
-    let keys: ModelKeys<Key>
-    let keeping: Keeping
-    let cache: BucketCache?
-    /// For tests of tests: the process does not commit what it reports.
-    var peerLies = false
-
-    func run(killCount: Int, seed: UInt64) throws -> Tally {
+extension BucketProcessHarness {
+    /// Kills the process amid its verbs, again and again.
+    ///
+    /// Each time the bucket has to be as the last reported transaction left it, or as the next one
+    /// does, which the process had no time to report.
+    func kill(times killCount: Int, seed: UInt64) throws -> Tally {
         let folder = try TemporaryFolder()
         let clock = HandClock()
         try BucketFixture.open(folder, clock, keeping.journalMode).close()
@@ -36,13 +31,12 @@ struct BucketKillHarness<Key: BucketKey & Codable> {
         return tally
     }
 
-    /// The models that the process reported.
+    /// Kills the process amid its verbs, and returns the models that it reported.
     private func linesUntilKilled(
         _ path: String, _ model: BucketModel<Key>, _ seed: UInt64,
         using random: inout SeededGenerator
     ) throws -> [String] {
-        let peer = try Peer.ofVerbs(path, Key.self, keeping, cache, isLying: peerLies)
-        try #require(peer.line() == "ready")
+        let peer = try startPeer(path)
         peer.send("\(seed) 1000000 \(try model.line)")
         var lines: [String] = []
         for _ in 0..<Int.random(in: 0...20, using: &random) {
@@ -72,7 +66,7 @@ struct BucketKillHarness<Key: BucketKey & Codable> {
         return verbs.model
     }
 
-    /// Which of the two models the bucket agrees with.
+    /// Returns the one of the two models that the bucket agrees with.
     private func found(
         _ folder: TemporaryFolder, _ clock: HandClock, reported: BucketModel<Key>,
         unreported: BucketModel<Key>
