@@ -3,6 +3,8 @@ import Foundation
 
 enum Level: Int, ValueConvertible { case low = 1 }
 enum Kind: String, ValueConvertible { case note }
+enum Colour: String { case red }
+struct NoteID: RawRepresentable { var rawValue: Int64 }
 
 /// Every value that can be bound.
 func values(
@@ -44,6 +46,22 @@ func labels(
     ]
 }
 
+/// What has a raw value is bound by it.
+func rawValues(_ colour: Colour, _ optional: Colour?, _ id: NoteID, _ ids: [NoteID]) -> [SQL] {
+    [
+        "SELECT \(colour), \(optional), \(id), \(ids.first), \(Colour.red), \(list: ids)",
+        "SELECT \(list: [Colour.red]), \(list: [Kind.note]), \(Colour(rawValue: "red"))",
+    ]
+}
+
+/// Values in the form of a property's column.
+func properties(_ text: String, _ optional: String?, _ date: Date?) -> [SQL] {
+    [
+        "SELECT \(text, for: \Note.title), \(optional, for: \Note.title)",
+        "SELECT \(date, for: \Note.due), \(Date(), for: \Note.due), \(optional, for: \Note.title)",
+    ]
+}
+
 /// The verbs take them as literals.
 func verbs(_ tx: inout WriteTransaction, _ text: String?, _ id: UUID?) throws {
     try tx.execute("UPDATE note SET title = \(text) WHERE id IS \(id)")
@@ -54,4 +72,5 @@ func verbs(_ tx: inout WriteTransaction, _ text: String?, _ id: UUID?) throws {
 struct Note: Record {
     var id: Int
     var title: String
+    var due: Date?
 }

@@ -1,4 +1,4 @@
-// error: instance method 'appendInterpolation' requires that 'Unsupported' conform to
+// note: candidate requires that 'Unsupported' conform to 'ValueConvertible'
 import Coffer
 
 struct Unsupported {}

@@ -104,6 +104,21 @@ import Testing
         #expect(sql.arguments == [1, 2, "x"])
     }
 
+    private enum Kind: String { case draft, sent }
+    private enum Level: Int, ValueConvertible {
+        case low = 1
+        func asValue() throws(StoreError) -> Value { .text("low") }
+    }
+
+    @Test func `an enum is bound as its raw value, unless it says what its value is`() {
+        let kind: Kind? = .sent
+        let none: Kind? = nil
+        let list: SQL = "\(list: [Kind.draft, .sent]) \(list: [Level.low])"
+        let sql: SQL = "\(Kind.draft) \(kind) \(none) \(list) \(Level.low)"
+        #expect(sql.text == "? ? ? (?, ?) (?) ?")
+        #expect(sql.arguments == ["draft", "sent", nil, "draft", "sent", "low", "low"])
+    }
+
     @Test(arguments: ["t\"x", "select", "with space", "🗝️", "a'b", "--"])
     func `any name can be quoted`(name: String) throws {
         try connection.execute("CREATE TABLE \(identifier: name) (\(identifier: name) INT)")

@@ -110,6 +110,15 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
         }
     }
 
+    mutating func append<V: ValueConvertible>(list values: [V]) {
+        text += "("
+        for (index, value) in values.enumerated() {
+            if index > 0 { text += ", " }
+            append(argument: value)
+        }
+        text += ")"
+    }
+
     /// The SQL itself. Throws `failure`, with the SQL text, if there is one.
     func checked() throws(StoreError) -> SQL {
         if let failure { throw failure.with(sql: text) }
@@ -173,12 +182,7 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
         /// Binds a list of values, in parentheses: `id IN \(list: ids)`. An empty list becomes
         /// `()`.
         public mutating func appendInterpolation<V: ValueConvertible>(list values: [V]) {
-            sql.text += "("
-            for (index, value) in values.enumerated() {
-                if index > 0 { sql.text += ", " }
-                sql.append(argument: value)
-            }
-            sql.text += ")"
+            sql.append(list: values)
         }
 
         /// Inserts the name of a table or column, quoted. If it is empty or has a NUL, each use of

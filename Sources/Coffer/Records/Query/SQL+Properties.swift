@@ -16,6 +16,21 @@ extension SQL.StringInterpolation {
         sql.append(SQL(value, for: path))
     }
 
+    /// Binds an optional value for a property that is not optional; NULL for `nil`.
+    public mutating func appendInterpolation<R: Record, V: Encodable>(
+        _ value: V?, for path: KeyPath<R, V>
+    ) {
+        sql.append(SQL(value, for: path))
+    }
+
+    /// Binds an optional value in the form in which the column of an optional property stores it.
+    public mutating func appendInterpolation<R: Record, V: Encodable>(
+        _ value: V?, for path: KeyPath<R, V?>
+    ) {
+        // Of the form for any `V`, Swift would warn that an optional is made a text.
+        sql.append(SQL(value, for: path))
+    }
+
     /// Binds a value in the form in which the column of an optional property stores it.
     public mutating func appendInterpolation<R: Record, V: Encodable>(
         _ value: V, for path: KeyPath<R, V?>

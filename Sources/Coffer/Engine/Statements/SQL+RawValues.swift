@@ -1,0 +1,46 @@
+extension SQL.StringInterpolation {
+    /// Binds the raw value of an enum or a typed identifier, which is what a record stores of it.
+    ///
+    /// ```swift
+    /// let drafts = try tx.rows("SELECT title FROM note WHERE kind = \(Kind.draft)")
+    /// ```
+    public mutating func appendInterpolation<V: RawRepresentable>(_ value: V)
+    where V.RawValue: ValueConvertible {
+        sql.append(argument: value.rawValue)
+    }
+
+    /// Binds a raw value, or NULL for `nil`.
+    public mutating func appendInterpolation<V: RawRepresentable>(_ value: V?)
+    where V.RawValue: ValueConvertible {
+        sql.append(argument: value?.rawValue)
+    }
+
+    /// Binds a list of raw values, in parentheses: `kind IN \(list: [Kind.draft, .sent])`.
+    public mutating func appendInterpolation<V: RawRepresentable>(list values: [V])
+    where V.RawValue: ValueConvertible {
+        appendInterpolation(list: values.map(\.rawValue))
+    }
+
+    // A type that is both takes its own `asValue()`. Without these forms the compiler could not
+    // choose.
+
+    /// Binds a value that has a raw value too. If it cannot be stored, each use of the SQL throws
+    /// the error of `asValue()`, such as `.mismatch`.
+    public mutating func appendInterpolation<V: RawRepresentable & ValueConvertible>(_ value: V)
+    where V.RawValue: ValueConvertible {
+        sql.append(argument: value)
+    }
+
+    /// Binds a value that has a raw value too, or NULL for `nil`.
+    public mutating func appendInterpolation<V: RawRepresentable & ValueConvertible>(_ value: V?)
+    where V.RawValue: ValueConvertible {
+        sql.append(argument: value)
+    }
+
+    /// Binds a list of values that have raw values too, in parentheses.
+    public mutating func appendInterpolation<V: RawRepresentable & ValueConvertible>(
+        list values: [V]
+    ) where V.RawValue: ValueConvertible {
+        sql.append(list: values)
+    }
+}
