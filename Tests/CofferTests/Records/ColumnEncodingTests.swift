@@ -137,6 +137,69 @@ import Testing
         }
     }
 
+    @Test(arguments: ["DATETIME", ""])
+    func `a date without an encoding is not written among the texts of GRDB`(type: String) throws {
+        struct Player: Record {
+            var id: Int64
+            var created: Date?
+        }
+        let created = SQL(text: type)
+        try fixture.execute(
+            "CREATE TABLE player (id INTEGER PRIMARY KEY NOT NULL, created \(created))")
+        try fixture.execute("INSERT INTO player VALUES (1, NULL), (2, '2023-11-15 00:00:00.250')")
+        let player = Player(id: 3, created: Date())
+        try fixture.store.write { tx throws in
+            let error = expect(.mismatch) { try tx.insert(player) }
+            #expect(error?.table == "player" && error?.column == "created")
+            #expect(error?.hint?.contains(".date(.grdb)") == true)
+            expect(.mismatch) { try tx.upsert(player) }
+            expect(.mismatch) { try tx.update(Player(id: 1, created: Date()), only: \.created) }
+            expect(.mismatch) { try tx.insert([player]) }
+            #expect(try tx.requireScalar("SELECT count(*) FROM player", as: Int.self) == 2)
+        }
+        // FMDB's dates in such a column are numbers.
+        try fixture.execute("DELETE FROM player WHERE id = 2")
+        try fixture.execute("INSERT INTO player VALUES (2, 1700006400.25)")
+        try fixture.store.write { tx throws in
+            try tx.insert(player)
+            #expect(
+                try tx.find(Player.self, 2)?.created?.timeIntervalSince1970 == 1_700_006_400.25)
+        }
+    }
+
+    @Test func `create leaves columns that GRDB declares as BOOLEAN, NUMERIC and DATETIME`() throws
+    {
+        struct Player: Record, Equatable {
+            var id: Int64
+            var isCaptain: Bool
+            var score: Double
+            var born: Date?
+        }
+        try fixture.execute(
+            """
+            CREATE TABLE player (
+                id INTEGER PRIMARY KEY NOT NULL, isCaptain BOOLEAN NOT NULL,
+                score NUMERIC NOT NULL, born DATETIME)
+            """)
+        let ada = Player(
+            id: 1, isCaptain: true, score: 3, born: Date(timeIntervalSince1970: 1_700_006_400.25))
+        try fixture.store.write { tx in
+            try tx.create(Player.self)
+            try tx.insert(ada)
+            #expect(try tx.fetch(Player.where(\.isCaptain == true && \.score == 3)) == [ada])
+            #expect(try tx.scalar("SELECT born FROM player", as: Double.self) == 1_700_006_400.25)
+        }
+        // A text would become a number there.
+        struct Named: Record {
+            static let table = "player"
+            var id: Int64
+            var isCaptain: Bool
+            var score: String
+            var born: Date?
+        }
+        expect(.mismatch) { try fixture.store.write { tx in try tx.create(Named.self) } }
+    }
+
     // MARK: Both ways
 
     struct Trip<P: RecordPathsTests.Path>: Record, Equatable {

@@ -186,14 +186,10 @@ enum Affinity {
             }
     }
 
-    /// Whether a property's values are read back as they were stored.
+    /// Whether a property's values are read back as they were stored. NUMERIC also leaves texts as
+    /// they are that it cannot take for numbers.
     func keeps(_ column: RecordColumn) -> Bool {
-        keeps(column.storage) || keepsTexts(of: column)
-    }
-
-    /// Whether it is NUMERIC, and the property's values are texts that it leaves as they are.
-    func keepsTexts(of column: RecordColumn) -> Bool {
-        self == .numeric && column.encoding?.isNeverNumber == true
+        keeps(column.storage) || self == .numeric && column.encoding?.isNeverNumber == true
     }
 
     /// Whether values of a storage class are read back as they were stored.

@@ -217,7 +217,29 @@ struct RecordSchema {
                         found: existing.type)
                 ])
             }
+            if column.kind == .date, column.encoding == nil { try requireNoTexts(existing) }
         }
+    }
+
+    /// Throws if a column of dates whose declared type allows texts and numbers holds texts, as a
+    /// DATETIME of GRDB does. A date among them would be a number, which no order or comparison of
+    /// SQL puts where it belongs.
+    ///
+    /// - Complexity: O(1): looks at the first 100 rows only.
+    private func requireNoTexts(_ column: ExistingColumn) throws(StoreError) {
+        guard column.affinity == .numeric || column.affinity == .blob else { return }
+        let row = try connection.firstRow(
+            """
+            SELECT 1 FROM (
+                SELECT \(identifier: column.name) AS date FROM \(identifier: plan.table) LIMIT 100)
+            WHERE typeof(date) = 'text' LIMIT 1
+            """, isReadOnly: false)
+        guard row != nil else { return }
+        throw StoreError(
+            .mismatch, "the column holds its dates as texts, and \(plan.typeName) writes numbers",
+            hint: "Say how they are written in static var encodings: .date(.grdb) for "
+                + "\"2013-02-20 12:00:00.000\", .date(.iso8601) for \"2013-02-20T12:00:00.000Z\".",
+            table: plan.table, column: column.name)
     }
 
     /// Returns a `.mismatch` error that names the first column of the type that the table lacks;

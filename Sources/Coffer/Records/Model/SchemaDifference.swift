@@ -92,10 +92,11 @@ struct SchemaComparison {
     private mutating func compare(_ position: Int, _ existing: ExistingColumn) {
         let expected = plan.expected(position)
         let isRowID = plan.rowIDPosition == position
-        let keepsTexts = existing.affinity.keepsTexts(of: plan.columns[position])
+        let isNumeric =
+            existing.affinity == .numeric && Affinity.numeric.keeps(plan.columns[position])
         // The row id is never NULL, with or without NOT NULL. Only the type INTEGER makes a row id.
         let fits =
-            (existing.affinity == expected.affinity || keepsTexts)
+            (existing.affinity == expected.affinity || isNumeric && expected.affinity != .blob)
             && existing.keyRank == expected.keyRank
             && (existing.isNotNull == expected.isNotNull || isRowID)
             && (!isRowID || existing.type.asciiLowercased == "integer")
