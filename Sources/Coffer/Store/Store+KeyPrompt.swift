@@ -74,6 +74,26 @@ extension Store {
         throw failure ?? noKey
     }
 
+    /// Opens or creates a store as the other asynchronous form, with an `askForKey` that does not
+    /// wait.
+    ///
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - mode: What to do about the file's existence.
+    ///   - configuration: How to open it.
+    ///   - askForKey: As in the synchronous form.
+    /// - Throws: As the synchronous form.
+    public static func open(
+        path: String, mode: OpenMode = .createIfMissing, configuration: Configuration = .init(),
+        askForKey: (_ failure: StoreError?) throws -> StoreKey?
+    ) async throws -> Store {
+        // Without this form the compiler would take the synchronous one, which derives the key on
+        // the caller's thread.
+        let waiting: (StoreError?) async throws -> StoreKey? = { try askForKey($0) }
+        return try await open(
+            path: path, mode: mode, configuration: configuration, askForKey: waiting)
+    }
+
     private static var noKey: StoreError {
         StoreError(.misuse, "no key was given", hint: "Return a key, or do not open the store.")
     }

@@ -36,6 +36,11 @@ import Testing
         #expect(try Self.compile(source, ["-warnings-as-errors"]) == "")
     }
 
+    @Test func `asking for a key compiles without a warning in each kind of function`() throws {
+        let source = Repository.root.appending(path: "Tests/MustCompile/KeyPrompts.swift")
+        #expect(try Self.compile(source, ["-warnings-as-errors"]) == "")
+    }
+
     /// Compiles up to the check of ownership.
     private static func compile(_ source: URL, _ options: [String] = []) throws -> String {
         try BuiltModules.compile(source, ["-emit-sil", "-o", "/dev/null"] + options)
