@@ -30,6 +30,12 @@ import Testing
         #expect(row[-1] == nil && row[4] == nil)
     }
 
+    @Test func `a printed row tells names and values, and leaves out bytes`() throws {
+        let row = try row(
+            "SELECT 1 AS id, 'a \"b\"' AS title, x'0102' AS body, NULL AS n, 1.5 AS r")
+        #expect("\(row)" == #"[id: 1, title: "a \"b\"", body: 2 bytes, n: NULL, r: 1.5]"#)
+    }
+
     @Test func `P20 only ASCII letters are compared without case, byte by byte`() throws {
         let row = try row("SELECT 1 AS Ä, 2 AS \"e\u{301}\"")
         #expect(row["Ä"] == 1 && row["ä"] == nil)

@@ -135,6 +135,26 @@ public struct Row: Sendable {
     }
 }
 
+/// The names and values in one line, for a person to read.
+extension Row: CustomStringConvertible {
+    /// Such as `[id: 1, title: "Milk", body: 12 bytes, author: NULL]`. The bytes of blobs are left
+    /// out.
+    public var description: String {
+        let parts = pairs.map { pair in
+            let value =
+                switch pair.value {
+                case .null: "NULL"
+                case .integer(let integer): "\(integer)"
+                case .real(let real): "\(real)"
+                case .text(let text): text.debugDescription
+                case .blob(let data): "\(data.count) bytes"
+                }
+            return "\(pair.name): \(value)"
+        }
+        return "[\(parts.joined(separator: ", "))]"
+    }
+}
+
 /// Two rows are equal if their columns have the same names and values, in the same order.
 extension Row: Equatable {
     /// Whether both rows have the same values and column names, in the same order. Compares names

@@ -185,7 +185,10 @@ public final class Statement {
     private var closed: StoreError {
         @inline(never)
         get {
-            StoreError(.closed, "the statement's connection was closed or rekeyed", sql: sql)
+            StoreError(
+                .closed, "the statement has ended",
+                hint: "Prepare it again: a statement ends with the body that prepared it, and when "
+                    + "its connection is closed or rekeyed.", sql: sql)
         }
     }
 

@@ -218,7 +218,7 @@ struct ConditionColumn {
 extension SQL {
     /// Unusable SQL, with the error that explains why.
     init(failure: StoreError) {
-        self.init(text: "")
+        self.init(text: "…")
         self.failure = failure
     }
 }
