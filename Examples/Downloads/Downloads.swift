@@ -46,12 +46,11 @@ struct DownloadManager: Sendable {
             at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         let key = try Self.key(in: folder.appending(path: "key"))
         store = try await Store(path: folder.appending(path: "downloads.db").path, key: key)
-        try await store.migrate([
-            Migration("downloads and manuals") { tx in
-                try tx.create(Download.self)
-                try tx.create(Manual.self)
-            }
-        ])
+        // Makes the tables, and adds what a later version of the types may add.
+        try await store.write { tx in
+            try tx.create(Download.self)
+            try tx.create(Manual.self)
+        }
     }
 
     /// 32 random bytes in a file that nobody else can read; made on the first start.

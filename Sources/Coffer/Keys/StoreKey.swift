@@ -8,6 +8,10 @@
 /// the key ends. A store borrows the key and keeps only the derived key, so the same key may be
 /// used again after an error. The `String`, `Data` or array that the key was made from belongs to
 /// the caller and is not wiped.
+///
+/// A struct with a key as a property is `~Copyable` itself, and an array cannot hold keys. A
+/// program that opens a store again later keeps a closure that makes the key, such as
+/// `{ try .passphrase(contentsOfFile: path) }`.
 public struct StoreKey: ~Copyable, Sendable {
     /// The passphrase, or the raw key with or without its salt. Zeroed when the key ends.
     private let secret: SecretBytes

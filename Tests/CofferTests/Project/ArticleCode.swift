@@ -419,6 +419,127 @@ import Testing
         #expect(number == "7")
     }
 
+    @Test func `SchemaAndMigrations: a file of GRDB`() async throws {
+        try await store.write { tx in
+            try tx.executeScript(
+                """
+                CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY);
+                CREATE TABLE player (
+                    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL,
+                    joined DATETIME NOT NULL);
+                INSERT INTO player VALUES (1, 'Ada', '2023-11-15 00:00:00.250');
+                """)
+        }
+        let migrations = [
+            Migration("all that GRDB's migrations made") { tx in
+                struct Player: Record {  // as it was then
+                    static var encodings: [PartialKeyPath<Player>: ColumnEncoding] {
+                        [\.joined: .date(.grdb)]
+                    }
+                    var id: Int64?
+                    var name: String
+                    var joined: Date
+                }
+                try tx.create(Player.self)
+            }
+        ]
+        try await store.migrate(migrations)
+        #expect(try await store.pendingMigrations(migrations).isEmpty)
+        let other = try await Store(.memory)
+        try await other.migrate(migrations)
+        #expect(try await other.read { tx in try tx.tableExists("player") })
+    }
+
+    // MARK: Keys
+
+    @Test func `Keys: a random key, and a source of keys`() async throws {
+        let (file, path) = (folder.url.appending(path: "key"), folder.path("random.db"))
+        do {
+            let key = StoreKey.random()
+            try key.withBytes { bytes in
+                try Data(bytes).write(to: file, options: .withoutOverwriting)
+            }
+            let store = try await Store(path: path, key: key)
+            try await store.close()
+        }
+        try await Store(path: path, key: .raw(try Data(contentsOf: file))).close()
+
+        let secret = folder.path("secret")
+        try Data("open sesame\n".utf8).write(to: URL(filePath: secret))
+        do {
+            let path = folder.path("passphrase.db")
+            let key: @Sendable () throws -> StoreKey = {
+                try .passphrase(contentsOfFile: secret)
+            }
+            let store = try await Store(path: path, key: key())
+            try await store.close()
+            try await Store(path: path, key: .passphrase("open sesame")).close()
+        }
+    }
+
+    @Test func `Keys: asking a person, and another key`() throws {
+        let path = folder.path("asked.db")
+        func prompt(_ text: String) -> String? { "open sesame" }
+        do {
+            let store = try Store.open(path: path) { failure in
+                if let failure { print(failure.message) }
+                return prompt("Passphrase: ").map { .passphrase($0) }
+            }
+            try store.close()
+        }
+    }
+
+    @Test func `Keys: another key`() async throws {
+        let text = "another"
+        let report = try await store.rekey(to: .passphrase(text))
+        #expect(report.isWholeFile)
+        try await store.close()
+        try await Store(path: folder.path(), key: .passphrase(text)).close()
+    }
+
+    // MARK: Maintenance
+
+    @Test func `Maintenance: checks, backups and a copy of the file`() async throws {
+        let (folder, day, path) = (self.folder.url.path, "2026-11-25", self.folder.path())
+        func log(_ text: String) { Issue.record("\(text)") }
+        let report = try await store.verify()
+        for problem in report.problems { log(problem) }
+        for page in report.damagedPages { log("\(page)") }
+        if report.isGood { try await store.backup(to: "\(folder)/notes-\(day).db") }
+
+        try await store.checkpoint(.truncate)
+        try await store.suspend()
+        // copy the file here
+        try FileManager.default.copyItem(atPath: path, toPath: "\(folder)/copy.db")
+        try await store.resume()
+
+        let copy = try await Store(path: "\(folder)/copy.db", key: .numbered(1))
+        #expect(try await copy.verify().isGood)
+        try await copy.close()
+        try await store.close()
+        do {
+            let key = StoreKey.numbered(1)
+            let backup = "\(folder)/notes-\(day).db"
+            let report = try await Store.restore(from: backup, key: key, to: path)
+            print("the damaged store is \(report.oldPath ?? "not there")")
+            #expect(report.oldPath != nil)
+        }
+    }
+
+    @Test func `Maintenance: small steps`() async throws {
+        var configuration = Configuration.testing()
+        configuration.incrementalVacuum = true
+        let store = try await Store(
+            path: folder.path("steps.db"), key: .numbered(1), configuration: configuration)
+        try await store.write { tx in
+            try tx.execute("CREATE TABLE t (a)")
+            try tx.execute("INSERT INTO t VALUES (zeroblob(1000000))")
+        }
+        try await store.write { tx in try tx.execute("DELETE FROM t") }
+        while try await store.incrementalVacuum(pageCount: 1_000) > 0 {}
+        #expect(try await store.read { tx in try tx.scalar("PRAGMA freelist_count") } == 0)
+    }
+
     // MARK: Transactions
 
     @Test func `Transactions: a body's value`() async throws {

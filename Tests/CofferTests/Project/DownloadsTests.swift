@@ -79,7 +79,6 @@ import Testing
                     ["Barometer, a manual", 2_048], ["Chronometer, a manual", nil],
                     ["Planimeter, a manual", 2_048],
                 ])
-            #expect(try tx.rows("SELECT name FROM \"coffer:migrations\"").count == 1)
         }
         try store.close()
         let bytes = try Data(contentsOf: URL(filePath: path))

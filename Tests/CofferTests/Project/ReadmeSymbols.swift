@@ -44,6 +44,10 @@ private enum ReadmeSymbols {
         // `migrate([Migration])`
         let migrations: [Migration] = []
         try await store.migrate(migrations)
+        // `raw(hex:)`, `passphrase(contentsOfFile:)`, `random`, `copy`
+        _ = try StoreKey.raw(hex: "00")
+        _ = try StoreKey.passphrase(contentsOfFile: "/run/secrets/store").copy()
+        _ = StoreKey.random()
         // `Store.upgrade`, `passphrase`
         _ = try await Store.upgrade(
             from: "old.db", key: StoreKey.passphrase("text"), to: "new.db")
