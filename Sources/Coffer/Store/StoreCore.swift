@@ -96,6 +96,17 @@ final class StoreCore: Sendable {
 
     var waitingWriteCount: Int { queue.gate.waitingCount }
 
+    var meanCommitDuration: Duration {
+        let writes = queue.counters.writes
+        return writes.commitDuration / max(1, writes.commitCount)
+    }
+
+    /// Bodies of writes that have ended, in whatever way.
+    var endedWriteCount: Int {
+        let writes = queue.counters.writes
+        return writes.committedCount + writes.undoneCount
+    }
+
     /// Identifies the store to `HeldStore`.
     var id: ObjectIdentifier { queue.id }
 

@@ -49,6 +49,45 @@ import Workload
         #expect(try await store.count(in: codes) == 500)
     }
 
+    @Test func `beside other writes few of them meet a slice, unless it is late`() {
+        func rest(_ delay: Double) -> Duration {
+            ExpirySweeper.rest(
+                after: .milliseconds(10), delay: .seconds(delay), interval: .seconds(60))
+        }
+        func isAbout(_ duration: Duration, _ seconds: Double) -> Bool {
+            abs(duration / .seconds(1) - seconds) < 0.001
+        }
+        // Half a percent of the time, from 120 s on more, and half of it at most.
+        #expect(isAbout(rest(-5), 1.99) && isAbout(rest(0), 1.99) && isAbout(rest(120), 1.99))
+        #expect(isAbout(rest(240), 0.99) && isAbout(rest(2400), 0.09))
+        #expect(isAbout(rest(12_000), 0.01) && isAbout(rest(1e6), 0.01))
+        // A slow disk does not put it off for longer than an interval.
+        let slow = ExpirySweeper.rest(
+            after: .seconds(2), delay: .zero, interval: .seconds(60))
+        #expect(slow == .seconds(60))
+    }
+
+    @Test func `a writer that never pauses does not keep it from its work`() async throws {
+        let store = try open(every: .milliseconds(20))
+        try await store.write { tx in
+            for number in 0..<2000 {
+                try tx.set("code", for: number, in: codes, expiring: .after(.milliseconds(50)))
+            }
+        }
+        let writer = Task {
+            var count = 0
+            while !Task.isCancelled {
+                try await store.set("code", for: 3000, in: codes)
+                count += 1
+            }
+            return count
+        }
+        clock.advance(by: 0.06)
+        #expect(try await comes { try rowCount(store) <= 1 })
+        writer.cancel()
+        _ = await writer.result
+    }
+
     @Test func `an entry that is set after the last one went is swept too`() async throws {
         let store = try open()
         for number in 0..<5 {

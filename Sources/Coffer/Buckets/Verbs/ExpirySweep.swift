@@ -61,7 +61,8 @@ enum ExpirySweep {
             if let time { first = min(first ?? .max, time) }
         }
         return first.map {
-            .microseconds(max(0, $0.subtractingReportingOverflow(now).partialValue))
+            let (microseconds, isOverflow) = $0.subtractingReportingOverflow(now)
+            return .microseconds(isOverflow ? 0 : microseconds)
         }
     }
 }

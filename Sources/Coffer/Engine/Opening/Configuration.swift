@@ -189,8 +189,10 @@ public struct Configuration: Sendable {
     /// for never, at least 1 ms. See ``Store/sweepExpiredEntries(sliceCount:)``.
     ///
     /// A store begins with it when it has given an entry a time of expiry. It works in slices of
-    /// 256 entries, between other writes. If no entry ends in this time it waits longer, up to an
-    /// hour.
+    /// 256 entries, between other writes, which wait for one slice at most. Beside other writes of
+    /// the store the slices take half a percent of the time; if entries have expired for longer
+    /// than two intervals, more by and by. If no entry ends in the interval it waits longer, up to
+    /// an hour.
     public var expirySweepInterval: Duration? = .seconds(60) {
         didSet { expirySweepInterval = expirySweepInterval.map { max($0, .milliseconds(1)) } }
     }
