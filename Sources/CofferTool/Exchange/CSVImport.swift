@@ -170,7 +170,7 @@ struct CSVImport {
             return existing
         }
         let types = names.indices.map { isTextOnly ? "TEXT" : type(ofField: $0, in: first) }
-        return try ImportTable.make(table, names, types: types, in: run.connection)
+        return try ImportTable.make(table, names, types: types, line: 1, in: run.connection)
     }
 
     private func type(ofField index: Int, in records: [CSVRecord]) -> String {

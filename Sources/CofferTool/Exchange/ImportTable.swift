@@ -35,10 +35,17 @@ struct ImportTable {
 
     /// Creates the table.
     ///
-    /// - Parameter types: `INTEGER`, `REAL`, `TEXT`, `BLOB` or nothing, for each name.
+    /// - Parameters:
+    ///   - types: `INTEGER`, `REAL`, `TEXT`, `BLOB` or nothing, for each name.
+    ///   - line: The line of the source that has the names.
+    /// - Throws: `RecordProblem` if a name appears twice.
     static func make(
-        _ name: String, _ names: [String], types: [String], in connection: Connection
+        _ name: String, _ names: [String], types: [String], line: Int, in connection: Connection
     ) throws -> ImportTable {
+        var seen: Set<ColumnKey> = []
+        for column in names where !seen.insert(ColumnKey(column)).inserted {
+            throw RecordProblem(line: line, message: "the column \(column) appears twice")
+        }
         var sql: SQL = "CREATE TABLE \(identifier: name)("
         for (index, column) in names.enumerated() {
             if index > 0 { sql.append(SQL(text: ", ")) }

@@ -102,7 +102,8 @@ struct JSONImport {
         let types = members.map { member in
             member.value.storageClass == .null ? "" : member.value.storageClass.description
         }
-        return try ImportTable.make(table, members.map(\.key), types: types, in: run.connection)
+        return try ImportTable.make(
+            table, members.map(\.key), types: types, line: line, in: run.connection)
     }
 
     /// Whether the record has these keys, in this order. Strings are equal whose accents are

@@ -154,7 +154,7 @@ import Testing
         try refuse("a\n \"y\"\n", saying: "line 2", and: "inside a field")
         try refuse("a\nx\ry\n", saying: "line 2", and: "carriage return")
         try refuse("a\n1\r", saying: "line 2", and: "carriage return")
-        try refuse("a,a\n1,2\n", saying: "duplicate")
+        try refuse("a,a\n1,2\n", saying: "line 1", and: "the column a appears twice")
         try refuse("a,\n1,2\n", saying: "name")
         try refuse("", saying: "no header")
     }
@@ -295,6 +295,10 @@ import Testing
         }
         try store.fail("import", arguments + ["--text"], input: Data("x\n1\n".utf8), exitCode: 2)
         #expect(try store.rows("SELECT count(*) FROM t") == [[2]])
+    }
+
+    @Test func `two columns of a new table with one name are refused`() throws {
+        try refuse(Data("id,ID\n1,2\n".utf8), saying: "line 1: the column ID appears twice")
     }
 
     @Test func `names are distinguished as SQLite does it`() throws {

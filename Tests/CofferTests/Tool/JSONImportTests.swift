@@ -30,7 +30,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("{\"a\":1,\"a\":2}", "twice"), ("{\"a\":[1]}", "array"), ("{\"a\":{\"b\":1}}", "object"),
+        ("{\"a\":1,\"a\":2}", "twice"), ("{\"a\":1,\"A\":2}", "the column A appears twice"),
+        ("{\"a\":[1]}", "array"), ("{\"a\":{\"b\":1}}", "object"),
         ("{\"a\":{\"$base64\":\"%\"}}", "object"), ("{\"a\":{\"$real\":\"NaN\"}}", "object"),
         ("{\"a\":9223372036854775808}", "64 bits"), ("{\"a\":1e999}", "too large"),
         ("{\"a\":01}", "number"), ("{\"a\":1.}", "number"), ("{\"a\":-}", "number"),
