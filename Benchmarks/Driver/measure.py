@@ -119,6 +119,8 @@ class Figures:
         if not found:
             return
         kind = "W2d" if workload == "W2d" else "W6" if workload.startswith("W6") else "all others"
+        if workload == "W5-get-default":
+            kind = f"{workload} of {system}"
         expected = self.settings.setdefault(kind, found)
         if found != expected:
             raise Failed(f"{system} {workload} is set up differently: {found}, not {expected}")

@@ -163,7 +163,8 @@ PERCENTILES = {"50": (2, "p50"), "90": (10, "p90"), "99": (100, "p99"), "100": (
 # The figures, their words, and the µs of their unit.
 LATENCIES = {"W6-latency": ("durable write, ms", 1000), "W6-latency-read": ("lookup meanwhile, µs", 1)}
 # Of one writer; in the tables only.
-BESIDE = {"W6-quiet": ("one durable write, alone, ms", 1000), "W6-beside": ("the same beside a long read, ms", 1000)}
+BESIDE = {"W6-quiet": ("one durable write, alone, ms", 1000), "W6-beside": ("the same beside a long read, ms", 1000),
+          "sweep-quiet": ("one set of 1 000 a second, alone, µs", 1), "sweep-beside": ("the same beside a sweep, µs", 1)}
 
 
 def latency(objects, title):

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import plots
-from systems import ALL_WORKLOADS, BESIDE, DURABLE, HOME, IN_PLACE, LATENCY, UNENCRYPTED, WATCH, WORKLOADS, say
+from systems import ALL_WORKLOADS, BESIDE, DURABLE, HOME, IN_PLACE, LATENCY, SWEEP, UNENCRYPTED, WATCH, WORKLOADS, say
 
 RESULTS = HOME / "results"
 LATEST = RESULTS / "latest.json"
@@ -20,9 +20,9 @@ MAIN_README = HOME.parent / "README.md"
 
 WORDS = {
     "W1": "W1 insert", "W2": "W2 fetch all", "W2d": "W2d fetch all, 2 MB cache", "W3": "W3 lookup by key",
-    "W3-many": "W3-many lookup of many keys (C: one by one)", "W4": "W4 update by key", "W5-put": "W5 put", "W5-get": "W5 get", "W5-get-each": "W5 get, a read for each", "W5-get-many": "W5 get, 1 000 in each read", "W5-keys": "W5 scan of keys", "W5-entries": "W5 scan of entries", "W1-bind": "W1-bind insert, bytes as they are", "W2-borrow": "W2-borrow read in place",
+    "W3-many": "W3-many lookup of many keys (C: one by one)", "W4": "W4 update by key", "W5-put": "W5 put", "W5-get": "W5 get", "W5-get-integers": "W5 get, integers", "W5-get-bytes": "W5 get, [UInt8]", "W5-get-default": "W5 get, default page cache", "W5-get-each": "W5 get, a read for each", "W5-get-many": "W5 get, 1 000 in each read", "W5-keys": "W5 scan of keys", "W5-entries": "W5 scan of entries", "W1-bind": "W1-bind insert, bytes as they are", "W2-borrow": "W2-borrow read in place",
     "W6-single": "W6 durable writes",
-    "W6-async64": "W6 durable writes, 64 at once (C: one commit each)", "read-one": "lookups, a read for each", "read-empty": "reads of nothing", "open-raw": "open, raw key",
+    "W6-async64": "W6 durable writes, 64 at once (C: one commit each)", "W6-set64": "W6 durable sets of entries, 64 at once (C: one commit each)", "read-one": "lookups, a read for each", "read-empty": "reads of nothing", "open-raw": "open, raw key",
     "open-passphrase": "open, passphrase", "open-pool-raw": "open writer and 4 readers, raw key",
     "open-pool-passphrase": "open writer and 4 readers, passphrase", "rekey": "rekey", "verify": "verify", "compact": "compact (C: VACUUM, which checks nothing)",
     "blob-in": "blobs in", "blob-out": "blobs out", "attach-in": "attachment in (C: sqlite3_blob and SHA-256)", "attach-out": "attachment out (C: sqlite3_blob and SHA-256)",
@@ -30,7 +30,7 @@ WORDS = {
 }
 IN_MEGABYTES = {"rekey", "verify", "compact", "blob-in", "blob-out", "attach-in", "attach-out"}
 # What has a time for each unit of work; growth and latencies have tables of their own.
-APART = LATENCY + BESIDE + WATCH + ["idle"]
+APART = LATENCY + BESIDE + SWEEP + WATCH + ["idle"]
 COMPARED = [name for name in ALL_WORKLOADS if not name.startswith("growth") and name not in APART]
 
 
@@ -243,7 +243,7 @@ def latencies(objects):
     yield "| Latency | System | " + " | ".join(heads) + " | Calls |"
     yield "|---" * (len(heads) + 3) + "|"
     units = plots.LATENCIES | plots.BESIDE
-    for entry in sorted(rows, key=lambda entry: (LATENCY + BESIDE).index(entry["workload"])):
+    for entry in sorted(rows, key=lambda entry: (LATENCY + BESIDE + SWEEP).index(entry["workload"])):
         words, unit = units[entry["workload"]]
         cells = [short(entry["percentiles_us"][name] / unit) for name in plots.PERCENTILES]
         yield "| " + " | ".join([words, shown(entry["system"]), *cells, f"{entry['rows']:.0f}"]) + " |"
@@ -257,7 +257,7 @@ def durable(objects):
         return
     yield "| Durable writes | System | Writes a second | fsync calls for 100 writes | To C, one commit each |"
     yield "|---" * 5 + "|"
-    names = {"W6-single": "one after the other", "W6-async64": "64 at once"}
+    names = {"W6-single": "one after the other", "W6-async64": "64 at once", "W6-set64": "64 sets of an entry at once"}
     for entry in sorted(rows, key=lambda entry: DURABLE.index(entry["workload"])):
         cells = [names[entry["workload"]], shown(entry["system"]), short(entry["rows"] / entry["median_us"] * 1e6),
                  short(entry["syncs_per_row"] * 100), short(1 / entry["ratio_to_c"]) + " x"]
@@ -390,7 +390,7 @@ def figures(objects, details):
         yield from of_the_queue(of_engine)
 
 
-MAIN = {"W5-put": "coffer-bucket", "W5-get": "coffer-bucket", "W5-get-each": "coffer-bucket", "W5-get-many": "coffer-bucket", "W5-keys": "coffer-bucket", "W5-entries": "coffer-bucket", "blob-in": "coffer-bucket", "blob-out": "coffer-bucket", "attach-in": "coffer-bucket", "attach-out": "coffer-bucket"}
+MAIN = {"W5-put": "coffer-bucket", "W5-get": "coffer-bucket", "W5-get-integers": "coffer-bucket", "W5-get-bytes": "coffer-bucket", "W5-get-default": "coffer-bucket", "W6-set64": "coffer-bucket", "W5-get-each": "coffer-bucket", "W5-get-many": "coffer-bucket", "W5-keys": "coffer-bucket", "W5-entries": "coffer-bucket", "blob-in": "coffer-bucket", "blob-out": "coffer-bucket", "attach-in": "coffer-bucket", "attach-out": "coffer-bucket"}
 
 
 def summary(objects):

@@ -10,12 +10,14 @@ from pathlib import Path
 HOME = Path(__file__).resolve().parent.parent
 ROOT = HOME.parent
 SOURCES = HOME / "Sources"
-COUNTED = ["W1", "W2", "W3", "W3-many", "W4", "W5-put", "W5-get", "W5-get-each", "W5-get-many", "W5-keys", "W5-entries", "W1-bind", "W2-borrow", "read-one", "read-empty", "flights-import", "flights-fetch"]
+COUNTED = ["W1", "W2", "W3", "W3-many", "W4", "W5-put", "W5-get", "W5-get-integers", "W5-get-bytes", "W5-get-each", "W5-get-many", "W5-keys", "W5-entries", "W1-bind", "W2-borrow", "read-one", "read-empty", "flights-import", "flights-fetch"]
 COUNTED_ROWS = 5000
 
 W14 = ["W1", "W2", "W2d", "W3", "W4"]
 MANY = ["W3-many"]
 W5 = ["W5-put", "W5-get"]
+# Values that cost less to make than Data, and the page cache that a system has by itself.
+GETS = ["W5-get-integers", "W5-get-bytes", "W5-get-default"]
 # A transaction for each get.
 EACH = ["W5-get-each"]
 # A thousand in each read, and all of them in order.
@@ -25,8 +27,11 @@ IN_PLACE = ["W1-bind", "W2-borrow"]
 # One run of W6-latency is two figures, and so is one of W6-beside; only their names are in the plans.
 LATENCY = ["W6-latency", "W6-latency-read"]
 BESIDE = ["W6-quiet", "W6-beside"]
-DURABLE = ["W6-single", "W6-async64"]
-W6 = DURABLE + LATENCY
+DURABLE = ["W6-single", "W6-async64", "W6-set64"]
+W6 = DURABLE[:2] + LATENCY
+SET = ["W6-set64"]
+# A paced writer of a bucket, alone and beside the sweep of expired entries. One run is both figures.
+SWEEP = ["sweep-quiet", "sweep-beside"]
 WATCH = ["watch-nobody", "watch-value", "watch-changes", "watch-log"]
 # What a store's queue is for.
 QUEUE = ["read-one", "read-empty"] + BESIDE + WATCH + ["idle"]
@@ -41,9 +46,9 @@ GROWTH = ["growth-insert", "growth-get", "growth-scan", "growth-open"]
 
 # In the order of the tables. A system's name begins with that of its executable, but for GRDB's ways.
 WORKLOADS = {
-    "c-sqlcipher": W14 + MANY + W5 + EACH + SCANS + IN_PLACE + W6 + QUEUE + OPEN + FILES + BLOBS + ATTACHMENTS + FLIGHTS + GROWTH,
+    "c-sqlcipher": W14 + MANY + W5 + GETS + EACH + SCANS + IN_PLACE + W6 + SET + SWEEP + QUEUE + OPEN + FILES + BLOBS + ATTACHMENTS + FLIGHTS + GROWTH,
     "c-values": ["W2", "W2d", "W3"],
-    "c-grouped": ["W6-async64"],
+    "c-grouped": ["W6-async64", "W6-set64"],
     "c-checked": ["compact"],
     "c-sqlite": W14 + W5 + W6 + ["open-raw", "open-pool-raw", "verify"] + BLOBS + FLIGHTS + GROWTH,
     "swift-c": ["W1", "W2", "W2d", "W3", "W4"] + W5 + ["W6-single"],
@@ -51,7 +56,7 @@ WORKLOADS = {
     "coffer-ungrouped": ["W6-async64"],
     "coffer-fast": W14 + MANY + FLIGHTS,
     "coffer-connection": W14 + W5 + IN_PLACE + ["W6-single"],
-    "coffer-bucket": W5 + EACH + SCANS + BLOBS + ATTACHMENTS,
+    "coffer-bucket": W5 + GETS + EACH + SCANS + SET + SWEEP + BLOBS + ATTACHMENTS,
     "coffer-cached": EACH,
     "grdb-codable": W14 + W5 + W6 + OPEN + FLIGHTS,
     "grdb-hand": W14 + W5 + GROWTH,
@@ -59,7 +64,7 @@ WORKLOADS = {
     "lmdb": W5,
     "rocksdb": W5,
 }
-ALL_WORKLOADS = W14 + MANY + W5 + EACH + SCANS + IN_PLACE + W6 + QUEUE + OPEN + FILES + BLOBS + ATTACHMENTS + FLIGHTS + GROWTH
+ALL_WORKLOADS = W14 + MANY + W5 + GETS + EACH + SCANS + IN_PLACE + W6 + SET + SWEEP + QUEUE + OPEN + FILES + BLOBS + ATTACHMENTS + FLIGHTS + GROWTH
 UNENCRYPTED = {"c-sqlite", "lmdb", "rocksdb"}
 # The systems that `check` counts: Coffer's layers, and what they are compared with.
 OWN = ["c-sqlcipher", "c-values", "swift-c", "coffer-record", "coffer-fast", "coffer-connection", "coffer-bucket",

@@ -61,8 +61,10 @@ sqlite3 *floor_open_file(const char *path, const void *key, int key_bytes) {
 void floor_configure(sqlite3 *connection, bench_arguments arguments) {
     char sql[64];
     run_on(connection, "PRAGMA temp_store = MEMORY");
-    snprintf(sql, sizeof sql, "PRAGMA cache_size = -%lld", (long long)arguments.cache_kib);
-    run_on(connection, sql);
+    if (arguments.cache_kib > 0) {
+        snprintf(sql, sizeof sql, "PRAGMA cache_size = -%lld", (long long)arguments.cache_kib);
+        run_on(connection, sql);
+    }
     run_on(connection, arguments.full_sync ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
 }
 

@@ -135,6 +135,98 @@ static void get_each(bench_arguments arguments, const bench_entry *entries, benc
     close_store();
 }
 
+/// Gets an integer for each key.
+static void get_integers(bench_arguments arguments, const bench_entry *entries) {
+    int64_t count = arguments.rows;
+    bench_check written = {0};
+    bench_remove(arguments.path);
+    open_store(arguments, true);
+    floor_begin();
+    for (int64_t i = 0; i < count; i++) {
+        if (sqlite3_bind_blob(inserting, 1, entries[i].key, key_bytes, SQLITE_STATIC) != SQLITE_OK) floor_fail("bind");
+        if (sqlite3_bind_int64(inserting, 2, bench_integer(i)) != SQLITE_OK) floor_fail("bind");
+        if (sqlite3_step(inserting) != SQLITE_DONE) floor_fail("put");
+        sqlite3_reset(inserting);
+        bench_check_integer(&written, bench_integer(i));
+        bench_check_end_row(&written);
+    }
+    floor_commit();
+    close_store();
+    open_store(arguments, false);
+    int64_t *values = malloc((size_t)count * sizeof *values);
+    for (int64_t i = 0; i <= arguments.repeats; i++) {
+        bench_warm(i == 0);
+        bench_start();
+        floor_begin();
+        for (int64_t j = 0; j < count; j++) {
+            const void *key = entries[bench_shuffled(j, count)].key;
+            if (sqlite3_bind_blob(getting, 1, key, key_bytes, SQLITE_STATIC) != SQLITE_OK) floor_fail("bind");
+            if (sqlite3_step(getting) != SQLITE_ROW) floor_fail("get");
+            values[j] = integer_of(sqlite3_column_value(getting, 0));
+            sqlite3_reset(getting);
+        }
+        floor_commit();
+        bench_stop();
+        bench_check read = {0};
+        for (int64_t j = 0; j < count; j++) {
+            bench_check_integer(&read, values[j]);
+            bench_check_end_row(&read);
+        }
+        bench_sample((double)count, written, read);
+    }
+    free(values);
+    close_store();
+}
+
+/// W6-set64: one entry in each transaction, or as "c-grouped" one commit for as many as there are
+/// writers; see durable.c.
+static void set_durably(bench_arguments arguments, const bench_entry *entries, bench_check written) {
+    int64_t count = arguments.rows;
+    bool is_grouped = strcmp(arguments.system, "c-grouped") == 0;
+    for (int64_t i = 0; i < arguments.repeats; i++) {
+        bench_remove(arguments.path);
+        open_store(arguments, true);
+        sqlite3_stmt *savepoint = floor_prepare("SAVEPOINT member"), *release = floor_prepare("RELEASE member");
+        bench_start();
+        for (int64_t j = 0; j < count; j++) {
+            bool is_first = !is_grouped || j % bench_writers == 0;
+            is_first ? floor_begin() : floor_end(savepoint);
+            put(entries[j].key, entries[j].value, value_bytes);
+            if (!is_first) floor_end(release);
+            if (!is_grouped || j % bench_writers == bench_writers - 1 || j == count - 1) floor_commit();
+        }
+        bench_stop();
+        bench_sample((double)count, written, sum_of_file(entries, count));
+        sqlite3_finalize(savepoint), sqlite3_finalize(release);
+        close_store();
+    }
+}
+
+/// sweep-quiet: a writer that sets an entry a thousand times a second, and nobody else.
+void floor_paced(bench_arguments arguments) {
+    bench_entry *entries = bench_entries_make(bench_paced_keys, 1);
+    double *latencies = malloc(bench_paced_writes * sizeof *latencies);
+    bench_check written = {0};
+    for (int64_t i = 0; i < bench_paced_keys; i++) bench_check_entry(&written, entries + i);
+    for (int64_t i = 0; i < arguments.repeats; i++) {
+        bench_remove(arguments.path);
+        open_store(arguments, true);
+        double start = bench_now();
+        for (int64_t j = 0; j < bench_paced_writes; j++) {
+            const bench_entry *entry = entries + j % bench_paced_keys;
+            bench_wait_until(start + (double)(j * bench_pace_us));
+            double begun = bench_now();
+            floor_begin();
+            put(entry->key, entry->value, value_bytes);
+            floor_commit();
+            latencies[j] = bench_now() - begun;
+        }
+        bench_latencies("sweep-quiet", latencies, bench_paced_writes, written, sum_of_file(entries, bench_paced_keys));
+        close_store();
+    }
+    free(latencies), free(entries);
+}
+
 /// Reads all entries in the order of their keys, or the keys alone. Each row is copied into one
 /// block.
 static void scan(bench_arguments arguments, const bench_entry *entries, bench_check written) {
@@ -195,6 +287,10 @@ void floor_entries(bench_arguments arguments) {
     for (int64_t i = 0; i < arguments.rows; i++) bench_check_entry(&written, entries + i);
     if (bench_is(arguments, "W5-put")) {
         put_all(arguments, entries, written);
+    } else if (bench_is(arguments, "W5-get-integers")) {
+        get_integers(arguments, entries);
+    } else if (bench_is(arguments, "W6-set64")) {
+        set_durably(arguments, entries, written);
     } else if (bench_is(arguments, "W5-keys") || bench_is(arguments, "W5-entries")) {
         scan(arguments, entries, written);
     } else {

@@ -83,6 +83,7 @@ void floor_latency(bench_arguments arguments);
 void floor_queue(bench_arguments arguments);
 void floor_entries(bench_arguments arguments);
 void floor_blobs(bench_arguments arguments);
+void floor_paced(bench_arguments arguments);
 
 // attachments.c
 void floor_attachments(bench_arguments arguments);

@@ -11,6 +11,7 @@ int main(int count, char **values) {
         void (*run)(bench_arguments);
     } workloads[] = {
         {"W5", floor_entries},  {"W6-latency", floor_latency}, {"W6-beside", floor_queue},
+        {"W6-set64", floor_entries}, {"sweep", floor_paced},
         {"W6", floor_durable},  {"read", floor_queue},         {"watch", floor_queue},
         {"idle", floor_queue},
         {"W", floor_records},   {"blob", floor_blobs},         {"open", floor_files},

@@ -201,7 +201,8 @@ bench_arguments bench_parse(int count, char **values) {
     arguments.rows = atoll(values[3]);
     arguments.repeats = atoll(values[4]);
     if (arguments.rows < 1 || arguments.repeats < 1) bench_fail("usage", "rows and repeats are at least 1");
-    arguments.cache_kib = bench_is(arguments, "W2d") ? 2000 : 64000;
+    arguments.cache_kib =
+        bench_is(arguments, "W2d") ? 2000 : bench_is(arguments, "W5-get-default") ? 0 : 64000;
     arguments.full_sync = strncmp(arguments.workload, "W6", 2) == 0;
     return arguments;
 }
@@ -265,6 +266,11 @@ double bench_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
+void bench_wait_until(double time) {
+    double left = time - bench_now();
+    if (left > 0) usleep((useconds_t)left);
 }
 
 void bench_warm(bool is_warming) { is_warm_up = is_warming; }

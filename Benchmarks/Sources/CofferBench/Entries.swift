@@ -1,3 +1,4 @@
+import CWorkload
 import Coffer
 import Foundation
 import Workloads
@@ -61,6 +62,85 @@ struct StoreEntries {
                         Entry(key: entries[run.shuffled($0)].key, value: values[$0])
                     })
             }
+        }
+    }
+
+    /// Gets the same bytes as arrays.
+    func getBytes() throws {
+        let entries = Entry.make(run.rows)
+        let bytes = Bucket<Data, [UInt8]>("entry")
+        run.removeFile()
+        let filling = try run.openStore()
+        try filling.write { tx in
+            for entry in entries { try tx.set([UInt8](entry.value), for: entry.key, in: bytes) }
+        }
+        try filling.close()
+        let store = try run.openStore()
+        try run.samples(written: Check(entries)) {
+            try store.read { tx in
+                var values: [[UInt8]] = []
+                values.reserveCapacity(run.rows)
+                for index in 0..<run.rows {
+                    let key = entries[run.shuffled(index)].key
+                    guard let value = try tx.get(key, in: bytes) else { throw Missing() }
+                    values.append(value)
+                }
+                return values
+            }
+        } check: { values in
+            Check(
+                values.indices.map {
+                    Entry(key: entries[run.shuffled($0)].key, value: Data(values[$0]))
+                })
+        }
+        try store.close()
+    }
+
+    /// Gets an integer for each key.
+    func getIntegers() throws {
+        let entries = Entry.make(run.rows)
+        let integers = (0..<run.rows).map { bench_integer(Int64($0)) }
+        let bucket = Bucket<Data, Int64>("entry")
+        run.removeFile()
+        let filling = try run.openStore()
+        try filling.write { tx in
+            for (entry, integer) in zip(entries, integers) {
+                try tx.set(integer, for: entry.key, in: bucket)
+            }
+        }
+        try filling.close()
+        let store = try run.openStore()
+        try run.samples(written: Check(integers: integers)) {
+            try store.read { tx in
+                var values: [Int64] = []
+                values.reserveCapacity(run.rows)
+                for index in 0..<run.rows {
+                    let key = entries[run.shuffled(index)].key
+                    guard let value = try tx.get(key, in: bucket) else { throw Missing() }
+                    values.append(value)
+                }
+                return values
+            }
+        } check: {
+            Check(integers: $0)
+        }
+        try store.close()
+    }
+
+    /// 64 tasks, each of which waits for its set before it begins the next.
+    func setAtOnce() async throws {
+        let entries = Entry.make(run.rows)
+        for _ in 0..<run.repeats {
+            run.removeFile()
+            let store = try run.openStore()
+            try await run.sample(written: Check(entries)) {
+                try await Run.writeAtOnce(entries[...]) { entry in
+                    try await store.set(entry.value, for: entry.key, in: bucket)
+                }
+            } check: { _ in
+                Check(try all(entries, store))
+            }
+            try await store.close()
         }
     }
 

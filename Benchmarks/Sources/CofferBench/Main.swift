@@ -62,6 +62,12 @@ import Workloads
         case ("coffer-bucket", "W5-get"): try StoreEntries(run).get()
         case ("coffer-bucket", "W5-get-each"), ("coffer-cached", "W5-get-each"):
             try StoreEntries(run).getEach()
+        case ("coffer-bucket", "W5-get-default"): try StoreEntries(run).get()
+        case ("coffer-bucket", "W5-get-bytes"): try StoreEntries(run).getBytes()
+        case ("coffer-bucket", "W5-get-integers"): try StoreEntries(run).getIntegers()
+        case ("coffer-bucket", "W6-set64"):
+            Run.wait { try await StoreEntries(run).setAtOnce() }
+        case ("coffer-bucket", "sweep-beside"): try Sweep(run).measure()
         case ("coffer-bucket", "W5-get-many"): try StoreEntries(run).getMany()
         case ("coffer-bucket", "W5-keys"): try StoreEntries(run).scanKeys()
         case ("coffer-bucket", "W5-entries"): try StoreEntries(run).scan()
@@ -89,6 +95,8 @@ extension Run {
     /// survives.
     func configuration(connections: Int) -> Configuration {
         var configuration = Configuration()
+        // W5-get-default is the store as it comes.
+        if cacheByteCount == 0 { return configuration }
         configuration.maximumReaderCount = max(1, connections - 1)
         configuration.maximumCacheByteCount = cacheByteCount * connections
         configuration.durability = isDurable ? .power : .process

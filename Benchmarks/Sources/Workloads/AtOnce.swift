@@ -8,8 +8,8 @@ extension Run {
     /// Runs 64 tasks, each of which waits for its write before it begins the next. Returns how long
     /// each write took.
     @discardableResult
-    public static func writeAtOnce(
-        _ items: ArraySlice<Item>, _ write: @escaping @Sendable (Item) async throws -> Void
+    public static func writeAtOnce<Row: Sendable>(
+        _ items: ArraySlice<Row>, _ write: @escaping @Sendable (Row) async throws -> Void
     ) async throws -> [Double] {
         try await together(bench_writers) { writer in
             var latencies: [Double] = []

@@ -18,6 +18,14 @@ public struct Check {
         for entry in entries { add(entry.key, entry.value) }
     }
 
+    /// Integers, each of which counts as one row.
+    public init(integers: some Sequence<Int64>) {
+        for integer in integers {
+            bench_check_integer(&sum, integer)
+            bench_check_end_row(&sum)
+        }
+    }
+
     public init(_ flights: some Sequence<Flight>) {
         for flight in flights { add(flight) }
     }

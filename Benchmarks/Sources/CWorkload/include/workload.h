@@ -35,6 +35,9 @@ typedef struct {
 /// writers. watch-…: the number of rows that each transaction inserts.
 enum { bench_writers = 64, bench_readers = 4, bench_pause_us = 1000, bench_batch = 100 };
 
+/// sweep-…: writes, and the time from one to the next; each sets one of 1 000 entries.
+enum { bench_paced_writes = 5000, bench_pace_us = 1000, bench_paced_keys = 1000 };
+
 /// One entry of W5: 16 bytes of key, 100 of value.
 typedef struct {
     uint8_t key[16];
@@ -64,6 +67,9 @@ static const int64_t bench_unknown = INT64_MIN;
 /// The first `count` rows of the file that COFFER_FLIGHTS names in the environment. They and their texts
 /// stay until the process ends.
 const bench_flight *bench_flights_read(int64_t count);
+
+/// The i-th integer of W5-get-integers; half of them are negative.
+static inline int64_t bench_integer(int64_t i) { return i % 2 == 0 ? i * 1000003 : -i * 1000003; }
 
 /// `count` bytes that do not compress.
 uint8_t *bench_blob_make(int64_t count, int64_t number);
@@ -111,7 +117,8 @@ void bench_check_entry(bench_check *check, const bench_entry *entry);
 typedef struct {
     const char *system, *workload, *path;
     int64_t rows, repeats;
-    /// For page caches: 64 MB, and 2 MB in W2d.
+    /// For page caches: 64 MB, 2 MB in W2d, and 0 for what the system has by itself in
+    /// W5-get-default.
     int64_t cache_kib;
     /// Whether a returned write has survived power loss: W6 only, all of it.
     bool full_sync;
@@ -154,6 +161,8 @@ bench_resources bench_resources_now(void);
 void bench_idle(int64_t count, bench_resources before);
 /// The time in µs on the clock of all samples.
 double bench_now(void);
+/// Sleeps until that clock shows `time`.
+void bench_wait_until(double time);
 /// Prints what a system reports about itself: its version, and the settings of its engine.
 void bench_describe(const char *key, const char *value);
 /// Prints to standard error and ends the process with 1.
