@@ -8,9 +8,9 @@ import Workload
 /// A signal at many moments of each verb that may run long. Whatever the moment, the tool has done
 /// its work, or says that it has not, and the same command then does it.
 ///
-/// The long run takes a store of 400 MB, and a signal at each second.
-@Suite(.againstHanging) struct SignalMomentsTests {
-    private static let rowCount = isLongRun ? 400_000 : 3_000
+/// The long run takes a store of 200 MB, and a signal at each second.
+@Suite(.againstHanging, .serialized) struct SignalMomentsTests {
+    private static let rowCount = isLongRun ? 200_000 : 3_000
     /// Signals for each verb, at equal distances, or one for each second.
     private static let signalCountMin = isLongRun ? 8 : 2
 
