@@ -119,6 +119,12 @@ import Testing
         #expect(sql.arguments == ["draft", "sent", nil, "draft", "sent", "low", "low"])
     }
 
+    @Test func `the name of a column is never bound as a value`() throws {
+        let query: any ColumnQuery = NamedColumnQuery()
+        let error = expect(.misuse) { try connection.rows(query.sql(.v)) }
+        #expect(error?.hint?.contains("identifier:") == true)
+    }
+
     @Test(arguments: ["t\"x", "select", "with space", "🗝️", "a'b", "--"])
     func `any name can be quoted`(name: String) throws {
         try connection.execute("CREATE TABLE \(identifier: name) (\(identifier: name) INT)")
@@ -424,4 +430,16 @@ import Testing
         #expect(capabilities.sqliteVersion == String(cString: sqlite3_libversion()))
         #expect((capabilities.ageNotice != nil) == (capabilities.cipherMajorVersion < 4))
     }
+}
+
+private enum Columns: String, CodingKey { case v }
+
+/// Calls through a protocol get no warning of the compiler.
+private protocol ColumnQuery {
+    func sql(_ key: Columns) -> SQL
+}
+
+private struct NamedColumnQuery: ColumnQuery {
+    @available(*, deprecated)
+    func sql(_ key: Columns) -> SQL { "SELECT * FROM t WHERE \(key) = 1" }
 }
