@@ -221,20 +221,23 @@ struct RecordSchema {
         }
     }
 
-    /// Throws if a column of dates whose declared type allows texts and numbers holds texts, as a
-    /// DATETIME of GRDB does. A date among them would be a number, which no order or comparison of
-    /// SQL puts where it belongs.
+    /// Throws if a column of dates holds texts, as a DATETIME of GRDB does. A date among them would
+    /// be a number, which no order or comparison of SQL puts where it belongs.
     ///
-    /// - Complexity: O(1): looks at the first 100 rows only.
+    /// A column with numbers takes numbers, whatever else it holds.
+    ///
+    /// - Complexity: O(1): looks at the first hundred values. O(*rows*) if most of them are NULL.
     private func requireNoTexts(_ column: ExistingColumn) throws(StoreError) {
-        guard column.affinity == .numeric || column.affinity == .blob else { return }
+        guard !column.type.isSameIdentifier(as: DateColumns.declaredType) else { return }
         let row = try connection.firstRow(
             """
-            SELECT 1 FROM (
-                SELECT \(identifier: column.name) AS date FROM \(identifier: plan.table) LIMIT 100)
-            WHERE typeof(date) = 'text' LIMIT 1
+            SELECT total(typeof(date) = 'text') AS texts,
+                total(typeof(date) IN ('integer', 'real')) AS numbers
+            FROM (
+                SELECT \(identifier: column.name) AS date FROM \(identifier: plan.table)
+                WHERE \(identifier: column.name) IS NOT NULL LIMIT 100)
             """, isReadOnly: false)
-        guard row != nil else { return }
+        guard row?[0] != .real(0), row?[1] == .real(0) else { return }
         throw StoreError(
             .mismatch, "the column holds its dates as texts, and \(plan.typeName) writes numbers",
             hint: "Say how they are written in static var encodings: .date(.grdb) for "
