@@ -93,8 +93,6 @@ final class ExpirySweeper: Sendable {
     /// One write of a sweep.
     private struct Slice {
         let isMoreLeft: Bool
-        /// How long ago the oldest entry that is left has expired.
-        let age: Duration
         /// How long other writes waited for it.
         let duration: Duration
     }
@@ -117,22 +115,21 @@ final class ExpirySweeper: Sendable {
         } catch {
             // A suspended store is open again later, and a full disk may get room. An operator
             // hears of damage by the write's own event.
+            state.withLock { $0.firstRest = nil }
             soon()
         }
     }
 
     private func sweepSlice(_ work: ExpiryWork, _ core: StoreCore) async throws -> Slice {
-        let (isMoreLeft, time, duration) = try await core.write(.init()) { tx in
-            let (connection, beginning) = (try tx.connection(), ContinuousClock.now)
-            let isMoreLeft = try work.sweep(connection, Self.sliceCount)
-            let time = isMoreLeft ? try work.timeToNext(connection) : nil
-            return (isMoreLeft, time, beginning.duration(to: .now))
+        let (isMoreLeft, duration) = try await core.write(.init()) { tx in
+            let beginning = ContinuousClock.now
+            let isMoreLeft = try work.sweep(tx.connection(), Self.sliceCount)
+            return (isMoreLeft, beginning.duration(to: .now))
         }
         // This task may go on long after the commit, so its own clock does not tell how long that
         // took. Encrypting the pages takes about as long as the statements, and a slow disk longer.
         let commit = max(duration, core.meanCommitDuration)
-        return Slice(
-            isMoreLeft: isMoreLeft, age: .zero - (time ?? .zero), duration: duration + commit)
+        return Slice(isMoreLeft: isMoreLeft, duration: duration + commit)
     }
 
     /// Whether the store has written nothing but a slice since the slice before.
@@ -153,16 +150,16 @@ final class ExpirySweeper: Sendable {
             state.firstRest = state.firstRest ?? now
             return state.firstRest ?? now
         }
-        // Content that nobody has any more does not tell since when.
-        let delay = max(slice.age, firstRest.duration(to: now))
-        setAlarm(Self.rest(after: slice.duration, delay: delay, interval: interval))
+        setAlarm(
+            Self.rest(
+                after: slice.duration, delay: firstRest.duration(to: now), interval: interval))
     }
 
     /// How long to rest after a slice beside other writes; an interval at most.
     ///
     /// - Parameters:
     ///   - duration: How long the slice took, with its commit.
-    ///   - delay: For how long the oldest that is left could have been swept.
+    ///   - delay: How long ago the first rest was since nothing was left to sweep.
     static func rest(after duration: Duration, delay: Duration, interval: Duration) -> Duration {
         let intervalCount = delay / interval
         let share = timeShare * max(1, intervalCount / intervalCountInTime)

@@ -9,7 +9,7 @@ import Workload
 /// its work, or says that it has not, and the same command then does it.
 ///
 /// The long run takes a store of 200 MB, and a signal at each second.
-@Suite(.againstHanging, .serialized) struct SignalMomentsTests {
+@Suite(.againstHanging) struct SignalMomentsTests {
     private static let rowCount = isLongRun ? 200_000 : 3_000
     /// Signals for each verb, at equal distances, or one for each second.
     private static let signalCountMin = isLongRun ? 8 : 2
@@ -97,7 +97,7 @@ import Workload
             descriptors: [3: Tool.key(1), 4: Tool.key(2)])
     }
 
-    @Test(arguments: verbs)
+    @Test(.serialized, arguments: verbs)
     func `the same command does its work after a signal at any moment`(words: [String]) throws {
         try makeSources(for: words)
         let whole = try attempt(words)

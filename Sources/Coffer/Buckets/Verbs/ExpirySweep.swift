@@ -61,8 +61,7 @@ enum ExpirySweep {
             if let time { first = min(first ?? .max, time) }
         }
         return first.map {
-            let (microseconds, isOverflow) = $0.subtractingReportingOverflow(now)
-            return .microseconds(isOverflow ? 0 : microseconds)
+            .microseconds(max(0, $0.subtractingReportingOverflow(now).partialValue))
         }
     }
 }

@@ -190,8 +190,8 @@ public struct Configuration: Sendable {
     ///
     /// A store begins with it when it has given an entry a time of expiry. It works in slices of
     /// 256 entries, between other writes, which wait for one slice at most. Beside other writes of
-    /// the store the slices take half a percent of the time; if entries have expired for longer
-    /// than two intervals, more by and by. If no entry ends in the interval it waits longer, up to
+    /// the store the slices take half a percent of the time; if they have not removed all after
+    /// two intervals, more by and by. If no entry ends in the interval it waits longer, up to
     /// an hour.
     public var expirySweepInterval: Duration? = .seconds(60) {
         didSet { expirySweepInterval = expirySweepInterval.map { max($0, .milliseconds(1)) } }
