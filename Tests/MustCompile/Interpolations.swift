@@ -46,7 +46,7 @@ func labels(
     ]
 }
 
-/// What has a raw value is bound by it.
+/// Enums and typed identifiers, which are bound as their raw values.
 func rawValues(_ colour: Colour, _ optional: Colour?, _ id: NoteID, _ ids: [NoteID]) -> [SQL] {
     [
         "SELECT \(colour), \(optional), \(id), \(ids.first), \(Colour.red), \(list: ids)",

@@ -1,4 +1,4 @@
-// note: candidate requires that 'Unsupported' conform to 'ValueConvertible'
+// error: instance method 'appendInterpolation' requires that 'Unsupported' conform to
 import Coffer
 
 struct Unsupported {}

@@ -15,8 +15,7 @@ final class ExpirySweeper: Sendable {
     /// The part of the time that slices take beside other writes. With less than a hundredth, the
     /// 99th percentile of the writes' times stays as it is.
     private static let timeShare = 0.005
-    /// Where that does not remove what expires meanwhile, the part grows with the delay, from so
-    /// many intervals on.
+    /// After so many intervals with expired entries left, the part grows with the delay.
     private static let intervalCountInTime = 2.0
     private static let maximumTimeShare = 0.5
 
@@ -90,13 +89,6 @@ final class ExpirySweeper: Sendable {
         sweep?()
     }
 
-    /// One write of a sweep.
-    private struct Slice {
-        let isMoreLeft: Bool
-        /// How long other writes waited for it.
-        let duration: Duration
-    }
-
     private func sweep(_ work: ExpiryWork, _ core: StoreCore) async {
         // An entry that is counted now is committed before the slices that follow.
         let count = requestCount.load(ordering: .sequentiallyConsistent)
@@ -105,7 +97,7 @@ final class ExpirySweeper: Sendable {
                 let slice = try await sweepSlice(work, core)
                 let isAlone = isAlone(core)
                 guard slice.isMoreLeft else { break }
-                if !isAlone { return rest(after: slice) }
+                if !isAlone { return rest(after: slice.duration) }
             }
             state.withLock { $0.firstRest = nil }
             let rest = try await core.read { tx in try work.timeToNext(tx.connection()) }
@@ -120,39 +112,42 @@ final class ExpirySweeper: Sendable {
         }
     }
 
-    private func sweepSlice(_ work: ExpiryWork, _ core: StoreCore) async throws -> Slice {
+    /// Sweeps in one write. Returns whether more is left, and about how long other writes waited.
+    private func sweepSlice(
+        _ work: ExpiryWork, _ core: StoreCore
+    ) async throws -> (isMoreLeft: Bool, duration: Duration) {
         let (isMoreLeft, duration) = try await core.write(.init()) { tx in
             let beginning = ContinuousClock.now
             let isMoreLeft = try work.sweep(tx.connection(), Self.sliceCount)
             return (isMoreLeft, beginning.duration(to: .now))
         }
-        // This task may go on long after the commit, so its own clock does not tell how long that
-        // took. Encrypting the pages takes about as long as the statements, and a slow disk longer.
-        let commit = max(duration, core.meanCommitDuration)
-        return Slice(isMoreLeft: isMoreLeft, duration: duration + commit)
+        // The task may resume long after the commit, so it cannot time the commit itself.
+        // Encrypting the pages takes about as long as the statements, and a slow disk longer.
+        let commit = max(duration, core.writes.commitDurationMean)
+        return (isMoreLeft, duration + commit)
     }
 
     /// Whether the store has written nothing but a slice since the slice before.
     private func isAlone(_ core: StoreCore) -> Bool {
         let isSomebodyWaiting = core.waitingWriteCount > 0
-        let count = core.endedWriteCount
+        let count = core.writes.endedCount
         return state.withLock { state in
             defer { state.writeCount = count }
             return !isSomebodyWaiting && count <= state.writeCount + 1
         }
     }
 
-    private func rest(after slice: Slice) {
+    private func rest(after duration: Duration) {
         guard let interval else { return }
         isSoon.store(true, ordering: .sequentiallyConsistent)
         let now = ContinuousClock.now
         let firstRest = state.withLock { state in
-            state.firstRest = state.firstRest ?? now
-            return state.firstRest ?? now
+            let firstRest = state.firstRest ?? now
+            state.firstRest = firstRest
+            return firstRest
         }
         setAlarm(
-            Self.rest(
-                after: slice.duration, delay: firstRest.duration(to: now), interval: interval))
+            Self.rest(after: duration, delay: firstRest.duration(to: now), interval: interval))
     }
 
     /// How long to rest after a slice beside other writes; an interval at most.

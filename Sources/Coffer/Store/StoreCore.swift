@@ -96,16 +96,7 @@ final class StoreCore: Sendable {
 
     var waitingWriteCount: Int { queue.gate.waitingCount }
 
-    var meanCommitDuration: Duration {
-        let writes = queue.counters.writes
-        return writes.commitDuration / max(1, writes.commitCount)
-    }
-
-    /// Bodies of writes that have ended, in whatever way.
-    var endedWriteCount: Int {
-        let writes = queue.counters.writes
-        return writes.committedCount + writes.undoneCount
-    }
+    var writes: WriteStatistics { queue.counters.writes }
 
     /// Identifies the store to `HeldStore`.
     var id: ObjectIdentifier { queue.id }

@@ -80,8 +80,8 @@ extension StoreCore {
         return StoreStatistics(
             openReaderCount: readers.open, idleReaderCount: readers.idle,
             waitingReadCount: pool.hasReaders ? readGate.waitingCount : 0,
-            waitingWriteCount: queue.gate.waitingCount, runningWrite: queue.counters.running,
-            oldestReadBeginning: pool.oldestReadBeginning, writes: queue.counters.writes,
+            waitingWriteCount: waitingWriteCount, runningWrite: queue.counters.running,
+            oldestReadBeginning: pool.oldestReadBeginning, writes: writes,
             checkpoints: checkpointer.counts,
             cacheHitRate: lookCount == 0 ? 1 : Double(cache.hitCount) / Double(lookCount),
             bucketCache: decodedValues?.statistics ?? BucketCacheStatistics(),

@@ -154,7 +154,7 @@ struct CSVImport {
                     hint: Self.otherDelimiter(than: delimiter, in: name).map { "Perhaps \($0)." })
             }
             guard seen.insert(position).inserted else {
-                throw RecordProblem(line: 1, message: "the column \(name) appears twice")
+                throw RecordProblem.twice(name, line: 1)
             }
             return table.columns[position]
         }

@@ -172,4 +172,8 @@ struct RecordProblem: Error {
     let line: Int
     let message: String
     var hint: String?
+
+    static func twice(_ column: String, line: Int) -> RecordProblem {
+        RecordProblem(line: line, message: "the column \(column) appears twice")
+    }
 }

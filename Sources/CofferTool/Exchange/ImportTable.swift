@@ -44,7 +44,7 @@ struct ImportTable {
     ) throws -> ImportTable {
         var seen: Set<ColumnKey> = []
         for column in names where !seen.insert(ColumnKey(column)).inserted {
-            throw RecordProblem(line: line, message: "the column \(column) appears twice")
+            throw RecordProblem.twice(column, line: line)
         }
         var sql: SQL = "CREATE TABLE \(identifier: name)("
         for (index, column) in names.enumerated() {

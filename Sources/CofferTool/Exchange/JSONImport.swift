@@ -125,8 +125,7 @@ struct JSONImport {
                     message: "the table \(table.name) has no column named \(member.key)")
             }
             guard seen.insert(position).inserted else {
-                throw RecordProblem(
-                    line: line, message: "the column \(member.key) appears twice")
+                throw RecordProblem.twice(member.key, line: line)
             }
             return position
         }

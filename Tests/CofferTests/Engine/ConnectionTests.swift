@@ -434,7 +434,7 @@ import Testing
 
 private enum Columns: String, CodingKey { case v }
 
-/// Calls through a protocol get no warning of the compiler.
+/// The compiler does not warn of a deprecated function that is called through a protocol.
 private protocol ColumnQuery {
     func sql(_ key: Columns) -> SQL
 }

@@ -157,7 +157,7 @@ import Testing
             expect(.mismatch) { try tx.insert([player]) }
             #expect(try tx.requireScalar("SELECT count(*) FROM player", as: Int.self) == 2)
         }
-        // The first texts may be far behind.
+        // Many rows without a date may come first.
         try fixture.execute("DELETE FROM player")
         try fixture.execute(
             """

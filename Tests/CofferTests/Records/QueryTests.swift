@@ -88,7 +88,7 @@ import Testing
         #expect(try ids(Note.limit(0)) == [])
         expect(.misuse) { try ids(Note.limit(-5)) }
         expect(.misuse) { try ids(Note.limit(5, offset: -1)) }
-        // The part that could not be made is seen to be missing.
+        // An ellipsis stands for the part that could not be made.
         let error = expect(.misuse) { try ids(Note.order(by: \.id).limit(-1)) }
         #expect(error?.sql?.contains("WHERE … ORDER BY") == true)
         #expect(try ids(Note.limit(100, offset: 7)).count == 1)

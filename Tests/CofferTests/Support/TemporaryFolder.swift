@@ -17,6 +17,15 @@ final class TemporaryFolder: Sendable {
 
     func path(_ name: String = "store.db") -> String { url.appending(path: name).path }
 
+    /// Replaces each word in capitals: `FOLDER` by the path of this folder, and any other, such as
+    /// `STORE`, by the path of the file of that name in it, `store`.
+    func paths(for words: [String]) -> [String] {
+        words.map { word in
+            guard word.allSatisfy({ ("A"..."Z").contains($0) }) else { return word }
+            return word == "FOLDER" ? url.path : path(word.lowercased())
+        }
+    }
+
     /// Copies a closed store, so that a test can damage it.
     func copy(_ path: String, as name: String) throws -> String {
         let target = self.path(name)

@@ -96,7 +96,7 @@ import Testing
                 #expect(areLines, "no schema 1", sourceLocation: sourceLocation)
             }
             for (name, type) in tree.fields() where name != "schema" {
-                // A value of any type may have parts.
+                // A field of the type "any" may be an object, whose members are not described.
                 let root = String(name.prefix { $0 != "." && $0 != "[" })
                 if described[root]?.type == "any" {
                     seen.insert(root)

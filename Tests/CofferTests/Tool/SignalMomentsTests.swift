@@ -14,7 +14,8 @@ import Workload
     /// Signals for each verb, at equal distances, or one for each second.
     private static let signalCountMin = isLongRun ? 8 : 2
 
-    /// What follows a verb; `STORE` and other names in capitals are files of the folder.
+    /// Each verb with its arguments, with words in capitals for paths; see
+    /// `TemporaryFolder.paths(for:)`.
     static let verbs: [[String]] = [
         ["verify", "STORE"], ["compact", "STORE"], ["rekey", "STORE", "--new-raw-key-fd", "4"],
         ["backup", "STORE", "NEW"], ["restore", "STORE", "OLD"], ["upgrade", "STORE", "NEW"],
@@ -34,17 +35,16 @@ import Workload
     /// Makes what the verb reads.
     private func makeSources(for words: [String]) throws {
         let count = Self.rowCount
+        let rows = """
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(count))
+            INSERT INTO t SELECT i, randomblob(900) FROM n
+            """
         if words.contains("STORE") {
             let store = try Store(
                 path: folder.path("store"), key: .numbered(1), configuration: .testing())
             try store.write { tx in
                 try tx.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v BLOB)")
-                try tx.execute(
-                    """
-                    WITH RECURSIVE n(i) AS
-                        (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(count))
-                    INSERT INTO t SELECT i, randomblob(900) FROM n
-                    """)
+                try tx.execute(SQL(text: rows))
                 let bucket = Bucket<Int, String>("b")
                 for key in 0..<(words.contains("kv") ? count / 10 : 1) {
                     try tx.set("value", for: key, in: bucket)
@@ -58,12 +58,8 @@ import Workload
         }
         if words.contains("PLAIN") {
             let connection = try RawConnection(folder.path("plain"))
-            let sql = """
-                CREATE TABLE t(id INTEGER PRIMARY KEY, v);
-                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(count))
-                INSERT INTO t SELECT i, randomblob(900) FROM n
-                """
-            try #require(connection.run(sql) == 0)
+            try #require(
+                connection.run("CREATE TABLE t(id INTEGER PRIMARY KEY, v); \(rows)") == 0)
         }
         if words.contains("CSV") {
             let lines = (1...count).map { "\($0),text of the row \($0)\n" }.joined()
@@ -88,12 +84,8 @@ import Workload
         for name in names where FileManager.default.fileExists(atPath: folder.path(name)) {
             try FileManager.default.copyItem(atPath: folder.path(name), toPath: own.path(name))
         }
-        let named = words.map { word in
-            word == "NEW" || names.contains(word.lowercased()) && word == word.uppercased()
-                ? own.path(word.lowercased()) : word
-        }
         return Attempt(
-            own: own, tool: named + ["--raw-key-fd", "3"],
+            own: own, tool: own.paths(for: words) + ["--raw-key-fd", "3"],
             descriptors: [3: Tool.key(1), 4: Tool.key(2)])
     }
 
@@ -119,7 +111,7 @@ import Workload
             tool.send([SIGINT, SIGTERM, SIGHUP][number % 3])
             let ended = try tool.finish()
             let said = "\(words), signal \(number) of \(count): \(ended.errorText)"
-            // It may have been done before the signal came.
+            // The verb may have ended before the signal came.
             guard ended.exitCode != 0 else {
                 try expectDone(words, attempt, said: said)
                 continue
@@ -166,7 +158,7 @@ import Workload
         if words.contains("NEW") {
             #expect(FileManager.default.fileExists(atPath: attempt.own.path("new")), "\(said)")
         }
-        // What an interrupted run had begun is gone.
+        // An interrupted run removes the files that it had begun.
         let files = try FileManager.default.contentsOfDirectory(atPath: attempt.own.url.path)
         #expect(!files.contains { $0.contains(".new-") || $0.contains(".part") }, "\(files)")
     }

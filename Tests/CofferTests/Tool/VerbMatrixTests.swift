@@ -43,7 +43,8 @@ import Testing
         }
     }
 
-    /// What follows a verb; `STORE` and other names in capitals are files of the folder.
+    /// The arguments of each verb, with words in capitals for paths; see
+    /// `TemporaryFolder.paths(for:)`.
     private static let arguments: [String: [String]] = [
         "init": ["NEW"], "status": ["STORE"], "verify": ["STORE"], "salvage": ["STORE", "NEW"],
         "compact": ["STORE"], "checkpoint": ["STORE"], "journal-mode": ["STORE"],
@@ -103,13 +104,7 @@ import Testing
         try make()
         for verb in verbs {
             let own = try TemporaryFolder()
-            let named = (Self.arguments[verb] ?? []).map { word in
-                switch word {
-                case "STORE", "PLAIN", "CSV", "ENTRIES", "NEW": own.path(word.lowercased())
-                case "FOLDER": own.url.path
-                default: word
-                }
-            }
+            let named = own.paths(for: Self.arguments[verb] ?? [])
             for name in ["store", "plain", "csv", "entries"] {
                 try FileManager.default.copyItem(atPath: folder.path(name), toPath: own.path(name))
             }

@@ -1,17 +1,13 @@
-// A raw value that is a number, a text or a Bool is what Swift encodes of such a type, and so what
-// a record stores. Of one with another raw value, such as a UUID, Swift encodes a structure.
+// Swift encodes these types as their raw value if that is a number, a text or a Bool, and so a
+// record stores it. A type whose raw value is anything else, such as a UUID, it encodes as a
+// structure.
 extension SQL.StringInterpolation {
-    /// Binds the raw value of an enum or a typed identifier, which is what a record stores of it.
+    /// Binds the raw value of an enum or a typed identifier, which is what a record stores of it;
+    /// NULL for `nil`.
     ///
     /// ```swift
     /// let drafts = try tx.rows("SELECT title FROM note WHERE kind = \(Kind.draft)")
     /// ```
-    public mutating func appendInterpolation<V: RawRepresentable>(_ value: V)
-    where V.RawValue: ValueConvertible & LosslessStringConvertible {
-        sql.append(argument: value.rawValue)
-    }
-
-    /// Binds a raw value, or NULL for `nil`.
     public mutating func appendInterpolation<V: RawRepresentable>(_ value: V?)
     where V.RawValue: ValueConvertible & LosslessStringConvertible {
         sql.append(argument: value?.rawValue)
@@ -23,17 +19,11 @@ extension SQL.StringInterpolation {
         appendInterpolation(list: values.map(\.rawValue))
     }
 
-    // A type that is both takes its own `asValue()`. Without these forms the compiler could not
-    // choose.
+    // A type that is `ValueConvertible` as well is bound as its own `asValue()`. Without these two
+    // forms the compiler could not choose.
 
-    /// Binds a value that has a raw value too. If it cannot be stored, each use of the SQL throws
-    /// the error of `asValue()`, such as `.mismatch`.
-    public mutating func appendInterpolation<V: RawRepresentable & ValueConvertible>(_ value: V)
-    where V.RawValue: ValueConvertible & LosslessStringConvertible {
-        sql.append(argument: value)
-    }
-
-    /// Binds a value that has a raw value too, or NULL for `nil`.
+    /// Binds an optional value that has a raw value too; NULL for `nil`. If it cannot be stored,
+    /// each use of the SQL throws the error of `asValue()`, such as `.mismatch`.
     public mutating func appendInterpolation<V: RawRepresentable & ValueConvertible>(_ value: V?)
     where V.RawValue: ValueConvertible & LosslessStringConvertible {
         sql.append(argument: value)

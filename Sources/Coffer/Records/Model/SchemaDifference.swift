@@ -92,11 +92,13 @@ struct SchemaComparison {
     private mutating func compare(_ position: Int, _ existing: ExistingColumn) {
         let expected = plan.expected(position)
         let isRowID = plan.rowIDPosition == position
-        let isNumeric =
-            existing.affinity == .numeric && Affinity.numeric.keeps(plan.columns[position])
+        // NUMERIC, such as BOOLEAN of another program, may keep the values unchanged as well.
+        let isKept =
+            existing.affinity == .numeric && expected.affinity != .blob
+            && existing.affinity.keeps(plan.columns[position])
         // The row id is never NULL, with or without NOT NULL. Only the type INTEGER makes a row id.
         let fits =
-            (existing.affinity == expected.affinity || isNumeric && expected.affinity != .blob)
+            (existing.affinity == expected.affinity || isKept)
             && existing.keyRank == expected.keyRank
             && (existing.isNotNull == expected.isNotNull || isRowID)
             && (!isRowID || existing.type.asciiLowercased == "integer")

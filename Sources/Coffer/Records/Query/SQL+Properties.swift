@@ -1,5 +1,5 @@
 extension SQL.StringInterpolation {
-    /// Binds a value in the form in which the column of a property stores it.
+    /// Binds a value in the form in which the column of a property stores it; NULL for `nil`.
     ///
     /// ```swift
     /// try tx.rows("SELECT title FROM note WHERE created > \(date, for: \Note.created)")
@@ -11,29 +11,15 @@ extension SQL.StringInterpolation {
     /// If the value cannot be stored, or the property has no column, each use of the SQL throws
     /// that error, such as `.mismatch` or `.misuse`.
     public mutating func appendInterpolation<R: Record, V: Encodable>(
-        _ value: V, for path: KeyPath<R, V>
-    ) {
-        sql.append(SQL(value, for: path))
-    }
-
-    /// Binds an optional value for a property that is not optional; NULL for `nil`.
-    public mutating func appendInterpolation<R: Record, V: Encodable>(
         _ value: V?, for path: KeyPath<R, V>
     ) {
         sql.append(SQL(value, for: path))
     }
 
-    /// Binds an optional value in the form in which the column of an optional property stores it.
+    /// Binds a value in the form in which the column of an optional property stores it; NULL for
+    /// `nil`.
     public mutating func appendInterpolation<R: Record, V: Encodable>(
         _ value: V?, for path: KeyPath<R, V?>
-    ) {
-        // Of the form for any `V`, Swift would warn that an optional is made a text.
-        sql.append(SQL(value, for: path))
-    }
-
-    /// Binds a value in the form in which the column of an optional property stores it.
-    public mutating func appendInterpolation<R: Record, V: Encodable>(
-        _ value: V, for path: KeyPath<R, V?>
     ) {
         sql.append(SQL(value, for: path))
     }

@@ -134,4 +134,9 @@ public struct WriteStatistics: Sendable, Hashable {
     public var groupCountMean: Double {
         commitCount == 0 ? 0 : Double(committedCount) / Double(commitCount)
     }
+
+    /// Bodies that have ended, in whatever way.
+    var endedCount: Int { committedCount + undoneCount }
+    /// The time of a commit, on average; 0 before the first.
+    var commitDurationMean: Duration { commitDuration / max(1, commitCount) }
 }
