@@ -118,9 +118,8 @@ class Figures:
         found = {key: facts[key] for key in SETTINGS if key in facts}
         if not found:
             return
-        kind = "W2d" if workload == "W2d" else "W6" if workload.startswith("W6") else "all others"
-        if workload == "W5-get-default":
-            kind = f"{workload} of {system}"
+        kind = ("W2d" if workload == "W2d" else "W6" if workload.startswith("W6")
+                else f"{workload} of {system}" if workload == "W5-get-default" else "all others")
         expected = self.settings.setdefault(kind, found)
         if found != expected:
             raise Failed(f"{system} {workload} is set up differently: {found}, not {expected}")

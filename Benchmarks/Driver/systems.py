@@ -27,9 +27,10 @@ IN_PLACE = ["W1-bind", "W2-borrow"]
 # One run of W6-latency is two figures, and so is one of W6-beside; only their names are in the plans.
 LATENCY = ["W6-latency", "W6-latency-read"]
 BESIDE = ["W6-quiet", "W6-beside"]
-DURABLE = ["W6-single", "W6-async64", "W6-set64"]
-W6 = DURABLE[:2] + LATENCY
+INSERT = ["W6-single", "W6-async64"]
 SET = ["W6-set64"]
+DURABLE = INSERT + SET
+W6 = INSERT + LATENCY
 # A paced writer of a bucket, alone and beside the sweep of expired entries. One run is both figures.
 SWEEP = ["sweep-quiet", "sweep-beside"]
 WATCH = ["watch-nobody", "watch-value", "watch-changes", "watch-log"]

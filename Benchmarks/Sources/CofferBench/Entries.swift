@@ -45,86 +45,50 @@ struct StoreEntries {
     }
 
     func get() throws {
-        let entries = Entry.make(run.rows)
-        try onFilled(entries) { store in
-            try run.samples(written: Check(entries)) {
-                try store.read { tx in
-                    var values: [Data] = []
-                    values.reserveCapacity(run.rows)
-                    for index in 0..<run.rows {
-                        values.append(try value(entries[run.shuffled(index)].key, tx))
-                    }
-                    return values
-                }
-            } check: { values in
-                Check(
-                    values.indices.map {
-                        Entry(key: entries[run.shuffled($0)].key, value: values[$0])
-                    })
-            }
+        try get(Entry.make(run.rows).map { ($0.key, $0.value) }, in: bucket) { pairs in
+            Check(pairs.map { Entry(key: $0.key, value: $0.value) })
         }
     }
 
     /// Gets the same bytes as arrays.
     func getBytes() throws {
-        let entries = Entry.make(run.rows)
-        let bytes = Bucket<Data, [UInt8]>("entry")
-        run.removeFile()
-        let filling = try run.openStore()
-        try filling.write { tx in
-            for entry in entries { try tx.set([UInt8](entry.value), for: entry.key, in: bytes) }
+        let pairs = Entry.make(run.rows).map { ($0.key, [UInt8]($0.value)) }
+        try get(pairs, in: Bucket("entry")) { pairs in
+            Check(pairs.map { Entry(key: $0.key, value: Data($0.value)) })
         }
-        try filling.close()
-        let store = try run.openStore()
-        try run.samples(written: Check(entries)) {
-            try store.read { tx in
-                var values: [[UInt8]] = []
-                values.reserveCapacity(run.rows)
-                for index in 0..<run.rows {
-                    let key = entries[run.shuffled(index)].key
-                    guard let value = try tx.get(key, in: bytes) else { throw Missing() }
-                    values.append(value)
-                }
-                return values
-            }
-        } check: { values in
-            Check(
-                values.indices.map {
-                    Entry(key: entries[run.shuffled($0)].key, value: Data(values[$0]))
-                })
-        }
-        try store.close()
     }
 
     /// Gets an integer for each key.
     func getIntegers() throws {
-        let entries = Entry.make(run.rows)
-        let integers = (0..<run.rows).map { bench_integer(Int64($0)) }
-        let bucket = Bucket<Data, Int64>("entry")
-        run.removeFile()
-        let filling = try run.openStore()
-        try filling.write { tx in
-            for (entry, integer) in zip(entries, integers) {
-                try tx.set(integer, for: entry.key, in: bucket)
-            }
+        let pairs = Entry.make(run.rows).enumerated().map { index, entry in
+            (entry.key, bench_integer(Int64(index)))
         }
-        try filling.close()
-        let store = try run.openStore()
-        try run.samples(written: Check(integers: integers)) {
-            try store.read { tx in
-                var values: [Int64] = []
-                values.reserveCapacity(run.rows)
-                for index in 0..<run.rows {
-                    let key = entries[run.shuffled(index)].key
-                    guard let value = try tx.get(key, in: bucket) else { throw Missing() }
-                    values.append(value)
+        try get(pairs, in: Bucket("entry")) { pairs in Check(integers: pairs.map(\.value)) }
+    }
+
+    private typealias Pairs<V> = [(key: Data, value: V)]
+
+    /// - Parameter sum: The sum over pairs, in any order.
+    private func get<V>(
+        _ pairs: Pairs<V>, in bucket: Bucket<Data, V>, sum: (Pairs<V>) -> Check
+    ) throws {
+        let keys = pairs.map(\.key)
+        try onFilled(pairs, in: bucket) { store in
+            try run.samples(written: sum(pairs)) {
+                try store.read { tx in
+                    var values: [V] = []
+                    values.reserveCapacity(run.rows)
+                    for index in 0..<run.rows {
+                        let key = keys[run.shuffled(index)]
+                        guard let value = try tx.get(key, in: bucket) else { throw Missing() }
+                        values.append(value)
+                    }
+                    return values
                 }
-                return values
+            } check: { values in
+                sum(values.indices.map { (keys[run.shuffled($0)], values[$0]) })
             }
-        } check: {
-            Check(integers: $0)
         }
-        try store.close()
     }
 
     /// 64 tasks, each of which waits for its set before it begins the next.
@@ -227,10 +191,16 @@ struct StoreEntries {
     }
 
     private func onFilled(_ entries: [Entry], _ body: (Store) throws -> Void) throws {
+        try onFilled(entries.map { ($0.key, $0.value) }, in: bucket, body)
+    }
+
+    private func onFilled<V>(
+        _ pairs: Pairs<V>, in bucket: Bucket<Data, V>, _ body: (Store) throws -> Void
+    ) throws {
         run.removeFile()
         let filling = try run.openStore()
         try filling.write { tx in
-            for entry in entries { try tx.set(entry.value, for: entry.key, in: bucket) }
+            for (key, value) in pairs { try tx.set(value, for: key, in: bucket) }
         }
         try filling.close()
         let store = try run.openStore()

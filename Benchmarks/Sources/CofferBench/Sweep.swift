@@ -3,8 +3,8 @@ import Coffer
 import Foundation
 import Workloads
 
-/// A writer that sets an entry a thousand times a second, alone and beside the sweep of many entries
-/// that have expired.
+/// A writer that sets an entry a thousand times a second, alone and beside the sweep of many
+/// entries that have expired.
 struct Sweep {
     let run: Run
     private let bucket = Bucket<Data, Data>("entry")
@@ -17,7 +17,7 @@ struct Sweep {
     func measure() throws {
         let entries = Entry.make(Int(bench_paced_keys))
         for _ in 0..<run.repeats {
-            // As many entries lie beside the quiet writer, and none of them ends meanwhile.
+            // The quiet store holds as many entries, and none of them expires meanwhile.
             try measure("sweep-quiet", entries, lifetime: .seconds(3600), swept: 0...0)
             try measure("sweep-beside", entries, lifetime: interval, swept: 1...run.rows)
         }
@@ -33,7 +33,8 @@ struct Sweep {
             path: run.path, key: .raw(Run.key), configuration: configuration)
         try run.describe(store)
         let expiring = Entry.make(run.rows)
-        // Just before the sweep begins. It comes an interval after the first entry was set.
+        // The sweep begins an interval after the first entry was set, and the writer shortly
+        // before it.
         let start = bench_now() + Double(interval.components.seconds) * 1e6 - 1e5
         try store.write { tx in
             for entry in expiring {
