@@ -80,6 +80,35 @@ import Testing
         let entries = try store.read { tx in try tx.entries(in: bucket) }
         #expect(entries.map(\.value) == values)
         #expect(entries.map(\.key) == Array(values.indices))
+        let each = try store.read { tx in
+            try values.indices.map { index in try tx.get(index, in: bucket) }
+        }
+        #expect(each == values)
+    }
+
+    @Test func `a codec is asked for values that are bytes`() throws {
+        let codec = BucketCodec<[UInt8]>(name: "reversed") {
+            Data($0.reversed())
+        } decode: {
+            $0.reversed()
+        }
+        let bucket = Bucket<Int, [UInt8]>("reversed", codec: codec)
+        try store.write { tx in try tx.set([1, 2], for: 1, in: bucket) }
+        #expect(try store.read { tx in try tx.get(1, in: bucket) } == [1, 2])
+    }
+
+    @Test func `a text is not read as bytes`() throws {
+        let bucket = Bucket<Int, [UInt8]>("texts")
+        try store.write { tx in
+            try tx.set([1], for: 1, in: bucket)
+            try tx.execute(#"UPDATE "bucket:texts" SET value = 'text'"#)
+        }
+        let error = #expect(throws: StoreError.self) {
+            try store.read { tx in _ = try tx.get(1, in: bucket) }
+        }
+        #expect(error?.code == .mismatch)
+        #expect(error?.table == "bucket:texts")
+        #expect(error?.column == "value")
     }
 
     @Test func `keys come in the order of their type`() throws {

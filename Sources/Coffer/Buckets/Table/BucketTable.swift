@@ -44,6 +44,19 @@ struct BucketTable {
         try onRow(of: key) { raw throws(StoreError) in try Statement.value(of: raw, at: 0) }
     }
 
+    /// The bytes under a key, as `value` gives them, without a `Data` between.
+    ///
+    /// - Throws: `.mismatch` if the value is not a blob; errors of the query, with the table.
+    func bytes(_ key: Value) throws(StoreError) -> [UInt8]? {
+        try onRow(of: key) { raw throws(StoreError) in
+            do throws(StoreError) {
+                return try Statement.bytes(of: raw, at: 0)
+            } catch {
+                throw error.with(table: plan.table, column: "value")
+            }
+        }
+    }
+
     func contains(_ key: Value) throws(StoreError) -> Bool {
         try onRow(of: key) { _ in true } ?? false
     }

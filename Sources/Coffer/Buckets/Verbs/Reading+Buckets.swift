@@ -25,6 +25,11 @@ extension Reading where Self: ~Copyable {
     private func value<K, V>(
         of key: K, _ bucket: Bucket<K, V>, _ table: BucketTable
     ) throws -> V? {
+        if V.self == [UInt8].self, bucket.plan.coding == .sql {
+            let bytes = try table.bytes(bucket.plan.stored(key))
+            // Equal types have the same bits.
+            return unsafeBitCast(bytes, to: V?.self)
+        }
         // A copy, because the type's own code may use the bucket while it decodes.
         guard let stored = try table.value(bucket.plan.stored(key)) else { return nil }
         return try bucket.coder.value(stored, in: bucket.plan)

@@ -204,6 +204,17 @@ extension Statement {
         }
     }
 
+    /// The bytes of a blob in the current row. The index counts from 0 and must be in range.
+    ///
+    /// - Throws: `.mismatch` for every other storage class, `.io` if memory runs out.
+    static func bytes(of raw: OpaquePointer, at index: Int32) throws(StoreError) -> [UInt8] {
+        let value = sqlite3_column_value(raw, index)
+        guard sqlite3_value_type(value) == SQLITE_BLOB else {
+            throw .mismatch(try Self.value(of: value), [UInt8].self)
+        }
+        return [UInt8](try bytes(of: value))
+    }
+
     /// The text of SQLite's value, read by its length, so that a NUL inside does not end it.
     ///
     /// - Throws: `.mismatch` if it is not UTF-8, `.io` if memory runs out.

@@ -142,7 +142,10 @@ extension [UInt8]: ValueConvertible {
     public func asValue() -> Value { .blob(Data(self)) }
 
     /// The bytes of a blob; `.mismatch` for every other storage class.
-    public init(_ value: Value) throws(StoreError) { self = Array(try Data(value)) }
+    public init(_ value: Value) throws(StoreError) {
+        guard case .blob(let data) = value else { throw .mismatch(value, [UInt8].self) }
+        self = Array(data)
+    }
 }
 
 extension Date: ValueConvertible {
