@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// One row that a commit has changed.
 public struct ChangedRow: Sendable, Hashable {
     /// What happened to a row, from before the commit to after it.
@@ -28,6 +34,21 @@ public struct ChangedRow: Sendable, Hashable {
         self.kind = kind
     }
 
+    /// Whether both are the same change of the same row. Names and texts are compared byte for
+    /// byte, as SQLite does.
+    @_implements(Equatable,==(_:_:))
+    public static func isEqual(_ left: ChangedRow, _ right: ChangedRow) -> Bool {
+        SQLText(left.table) == SQLText(right.table) && left.key == right.key
+            && left.kind == right.kind
+    }
+
+    /// Feeds what `==` compares.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(SQLText(table))
+        hasher.combine(key)
+        hasher.combine(kind)
+    }
+
     /// The key as a Swift value, for keys of one column.
     ///
     /// ```swift
@@ -36,14 +57,46 @@ public struct ChangedRow: Sendable, Hashable {
     /// }
     /// ```
     ///
+    /// A change of a bucket has ``key(in:)``, which knows how the bucket stores its keys.
+    ///
     /// - Throws: `StoreError` `.mismatch` if the key has several columns, or if its value does not
-    ///   fit `K`.
+    ///   fit `K`; always for a `Date`, because a change does not tell from when its number counts.
     public func key<K: ValueConvertible>(as type: K.Type = K.self) throws -> K {
         guard key.count == 1 else {
             throw StoreError(.mismatch, "the key has \(key.count) columns, not one", table: table)
         }
+        guard K.self != Date.self, K.self != Date?.self else {
+            throw StoreError(
+                .mismatch, "a change does not tell from when its date counts",
+                hint: "Use key(in:) for a bucket. For a record take the column's encoding: "
+                    + "tx.dateEncoding(of: \\.created).date(of: change.key[0]).",
+                table: table)
+        }
         do throws(StoreError) { return try K(key[0]) } catch { throw error.with(table: table) }
     }
+}
+
+extension ChangedRow {
+    /// The key of an entry that has changed.
+    ///
+    /// ```swift
+    /// for change in rows { forget(try change.key(in: sessions)) }
+    /// ```
+    ///
+    /// - Throws: `StoreError` `.mismatch` if the change is one of another table, or its key does
+    ///   not fit `K`.
+    public func key<K, V>(in bucket: Bucket<K, V>) throws -> K {
+        guard table.asciiLowercased == bucket.plan.table.asciiLowercased, key.count == 1 else {
+            throw StoreError(
+                .mismatch, "the change is not one of the bucket \(bucket.name)", table: table)
+        }
+        return try bucket.plan.key(key[0])
+    }
+
+    /// The key of an attachment that has changed. Otherwise as `key(in:)` of a bucket.
+    ///
+    /// - Throws: As `key(in:)` of a bucket.
+    public func key<K>(in bucket: AttachmentBucket<K>) throws -> K { try key(in: bucket.entries) }
 }
 
 /// An event of a loop over `Store.changes(in:)`.

@@ -74,7 +74,7 @@ struct ChangeHistory {
     ///
     /// - Throws: Errors of reading the schema and of the insert.
     func note(_ cell: BlobCell) throws(StoreError) {
-        guard try historyTables().contains(cell.table.asciiLowercased),
+        guard try historyTables().contains(SQLText(cell.table.asciiLowercased)),
             let table = try KeyedTable(cell.table, connection)
         else { return }
         let triggers = ChangeTriggers(
@@ -86,7 +86,7 @@ struct ChangeHistory {
     /// of the schema.
     ///
     /// - Throws: Errors of reading the schema.
-    private func historyTables() throws(StoreError) -> Set<String> {
+    private func historyTables() throws(StoreError) -> Set<SQLText> {
         let id = ObjectIdentifier(HistoryTables.self)
         if let known = try connection.attachment(id) as? HistoryTables { return known.names }
         let rows = try connection.rows(
@@ -94,17 +94,19 @@ struct ChangeHistory {
             SELECT tbl_name FROM main.sqlite_master
             WHERE type = 'trigger' AND name LIKE \("\(ChangeTriggers.prefix)%:update")
             """, isReadOnly: true)
-        var names: Set<String> = []
-        for row in rows { names.insert(try row.read("tbl_name", as: String.self).asciiLowercased) }
+        var names: Set<SQLText> = []
+        for row in rows {
+            names.insert(SQLText(try row.read("tbl_name", as: String.self).asciiLowercased))
+        }
         connection.attach(HistoryTables(names), as: id)
         return names
     }
 
     /// The tables with a history, which a connection remembers as long as the schema is the same.
     private final class HistoryTables {
-        let names: Set<String>
+        let names: Set<SQLText>
 
-        init(_ names: Set<String>) {
+        init(_ names: Set<SQLText>) {
             self.names = names
         }
     }
@@ -178,20 +180,22 @@ struct ChangeHistory {
                 arguments: [.integer(token.position), .integer(Int64(maximumCount))]),
             isReadOnly: true)
         var last = token.position
-        var tables: [String: KeyedTable?] = [:]
+        var tables: [SQLText: KeyedTable?] = [:]
         var marks = RowMarks()
         for row in rows {
             last = try row.read("n")
             let name = try row.read("tbl", as: String.self)
             guard let mark = ChangeTriggers.Mark(rawValue: try row.read("kind")) else { continue }
-            if tables[name] == nil { tables[name] = .some(try KeyedTable(name, connection)) }
+            if tables[SQLText(name)] == nil {
+                tables[SQLText(name)] = .some(try KeyedTable(name, connection))
+            }
             // No column of a key is NULL.
             let key = Array(row.values.dropFirst(3).prefix { $0 != .null })
             marks.add(mark, RowMarks.Row(table: name, key: key))
         }
         let known = tables
         let changes = try marks.changes { row throws(StoreError) in
-            guard let table = known[row.table] ?? nil else { return false }
+            guard let table = known[SQLText(row.table)] ?? nil else { return false }
             return try table.hasRow(row.key, connection)
         }
         return ChangeBatch(

@@ -10,8 +10,8 @@ final class CommitRecording: CommitRecorder, TouchObserver {
     private(set) var writes = TableSet()
     private var followed = RowRecorder.Followed()
     /// Tables in which REPLACE may have deleted rows without a trigger firing.
-    private var replaced: Set<String> = []
-    private let wanted: Set<String>
+    private var replaced: Set<SQLText> = []
+    private let wanted: Set<SQLText>
     /// Why something could not be recorded.
     private(set) var failure: StoreError?
     private var schemaVersion: Int64?
@@ -21,7 +21,7 @@ final class CommitRecording: CommitRecorder, TouchObserver {
     struct Result {
         var rows: [ChangedRow]
         /// By table, in lower case; under `nil` for all tables.
-        var rescans: [String?: ChangeEvent.Reason]
+        var rescans: [SQLText?: ChangeEvent.Reason]
     }
 
     /// Begins to record the transaction that is open on this connection. A failure goes into
@@ -30,7 +30,7 @@ final class CommitRecording: CommitRecorder, TouchObserver {
     /// - Parameters:
     ///   - wanted: The tables whose rows are followed, in lower case of ASCII.
     ///   - generation: The number of loops that observe by now.
-    init(_ connection: Connection, wanted: Set<String>, generation: Int) {
+    init(_ connection: Connection, wanted: Set<SQLText>, generation: Int) {
         self.connection = connection
         self.generation = generation
         self.wanted = wanted
@@ -98,7 +98,9 @@ final class CommitRecording: CommitRecorder, TouchObserver {
             guard footprint.mentionsReplace else { return }
             for table in followed.tables where table.hasHiddenUniqueKeys {
                 let name = table.name.asciiLowercased
-                if footprint.writes.intersects(TableSet([name])) { replaced.insert(name) }
+                if footprint.writes.intersects(TableSet([name])) {
+                    replaced.insert(SQLText(name))
+                }
             }
         }
     }
@@ -107,7 +109,9 @@ final class CommitRecording: CommitRecorder, TouchObserver {
         guard cell.schema.asciiLowercased == "main" else { return }
         let name = cell.table.asciiLowercased
         writes.insert(name)
-        let followed = followed.tables.first { $0.name.asciiLowercased == name }
+        let followed = followed.tables.first {
+            SQLText($0.name.asciiLowercased) == SQLText(name)
+        }
         guard let table = followed else { return }
         let handle = connection.handle
         handle?.touchObserver = nil

@@ -12,8 +12,15 @@ struct RowMarks {
     }
 
     struct Row: Hashable {
-        let table: String
+        private let name: SQLText
         let key: [Value]
+
+        /// The table's name.
+        var table: String { name.text }
+
+        init(table: String, key: [Value]) {
+            (name, self.key) = (SQLText(table), key)
+        }
     }
 
     private var order: [Row] = []

@@ -18,15 +18,15 @@ struct RowRecorder {
     /// The followed tables: those whose changed rows can be identified, and the others.
     struct Followed {
         var tables: [KeyedTable] = []
-        var refused: Set<String> = []
+        var refused: Set<SQLText> = []
     }
 
     /// The tables for which the connection has triggers.
     private final class Installed {
-        let wanted: Set<String>
+        let wanted: Set<SQLText>
         let followed: Followed
 
-        init(wanted: Set<String>, followed: Followed) {
+        init(wanted: Set<SQLText>, followed: Followed) {
             self.wanted = wanted
             self.followed = followed
         }
@@ -43,15 +43,15 @@ struct RowRecorder {
     /// - Returns: The tables with triggers, and the names of those whose changed rows cannot be
     ///   identified.
     /// - Throws: Errors of reading or changing the schema.
-    func install(_ wanted: Set<String>) throws(StoreError) -> Followed {
+    func install(_ wanted: Set<SQLText>) throws(StoreError) -> Followed {
         let id = ObjectIdentifier(Installed.self)
         if let known = try connection.attachment(id) as? Installed, known.wanted == wanted {
             return known.followed
         }
         var followed = Followed()
-        for name in wanted.sorted() {
+        for name in wanted {
             do throws(StoreError) {
-                if let table = try KeyedTable(name, connection) {
+                if let table = try KeyedTable(name.text, connection) {
                     followed.tables.append(table)
                 }
             } catch  where error.code == .unsupported {
@@ -66,15 +66,15 @@ struct RowRecorder {
     }
 
     private func replaceTriggers(for tables: [KeyedTable]) throws(StoreError) {
-        var present: [String: String] = [:]
+        var present: [SQLText: String] = [:]
         for row in try connection.rows("SELECT name, sql FROM sqlite_temp_master", isReadOnly: true)
         {
             let name = try row.read("name", as: String.self)
             guard name.hasPrefix(ChangeTriggers.prefix) else { continue }
-            present[name] = try row.read("sql", as: String?.self) ?? ""
+            present[SQLText(name)] = try row.read("sql", as: String?.self) ?? ""
         }
         var script: [String] = []
-        if present.removeValue(forKey: Self.tableName) == nil, !tables.isEmpty {
+        if present.removeValue(forKey: SQLText(Self.tableName)) == nil, !tables.isEmpty {
             let columns = ChangeTriggers.keyColumns.joined(separator: ", ")
             script.append(
                 "CREATE TEMP TABLE \(Self.quotedTable) "
@@ -83,7 +83,8 @@ struct RowRecorder {
         for table in tables {
             let triggers = ChangeTriggers(table: table, place: .temp, entryTable: Self.quotedTable)
             for trigger in try triggers.triggers(when: Self.condition) {
-                if present.removeValue(forKey: trigger.name) == "CREATE TRIGGER \(trigger.text)" {
+                let found = present.removeValue(forKey: SQLText(trigger.name))
+                if let found, SQLText(found) == SQLText("CREATE TRIGGER \(trigger.text)") {
                     continue
                 }
                 script.append("DROP TRIGGER IF EXISTS temp.\(trigger.name.inDoubleQuotes)")
@@ -91,7 +92,7 @@ struct RowRecorder {
             }
         }
         for name in present.keys {
-            script.append("DROP TRIGGER IF EXISTS temp.\(name.inDoubleQuotes)")
+            script.append("DROP TRIGGER IF EXISTS temp.\(name.text.inDoubleQuotes)")
         }
         guard !script.isEmpty else { return }
         try connection.current().run(script.joined(separator: ";\n"))
@@ -126,18 +127,18 @@ struct RowRecorder {
         guard !rows.isEmpty else { return [] }
         try connection.perform(SQL(text: "DELETE FROM temp.\(Self.quotedTable)"))
         guard rows.count < Self.maximumRowCount else { return nil }
-        let known = Dictionary(tables.map { ($0.name, $0) }) { first, _ in first }
+        let known = Dictionary(tables.map { (SQLText($0.name), $0) }) { first, _ in first }
         var marks = RowMarks()
         for row in rows {
             let name = try row.read("tbl", as: String.self)
-            guard let table = known[name],
+            guard let table = known[SQLText(name)],
                 let mark = ChangeTriggers.Mark(rawValue: try row.read("kind"))
             else { continue }
             let key = Array(row.values.dropFirst(2).prefix(table.key.count))
             marks.add(mark, RowMarks.Row(table: name, key: key))
         }
         return try marks.changes { row throws(StoreError) in
-            guard let table = known[row.table] else { return false }
+            guard let table = known[SQLText(row.table)] else { return false }
             return try table.hasRow(row.key, connection)
         }
     }

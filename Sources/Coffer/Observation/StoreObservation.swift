@@ -18,7 +18,7 @@ final class StoreObservation: CommitObserver {
 
         var isObserved: Bool { !reads.isEmpty || !queues.isEmpty }
 
-        var wanted: Set<String> {
+        var wanted: Set<SQLText> {
             queues.values.reduce(into: []) { $0.formUnion($1.tables.names) }
         }
     }

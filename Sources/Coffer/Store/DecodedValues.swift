@@ -74,23 +74,9 @@ struct CachedPlace: Hashable, Sendable {
         self.key = key
     }
 
-    /// Compares texts by their bytes, as the file does. Swift finds composed and decomposed
-    /// characters equal.
-    static func == (left: Self, right: Self) -> Bool {
-        guard left.table == right.table, left.type == right.type else { return false }
-        if case .text(let left) = left.key, case .text(let right) = right.key {
-            return SQLText(left) == SQLText(right)
-        }
-        return left.key == right.key
-    }
-
     func hash(into hasher: inout Hasher) {
         hasher.combine(table)
-        switch key {
-        case .integer(let number): hasher.combine(number)
-        case .text(let text): SQLText(text).hash(into: &hasher)
-        default: key.hash(into: &hasher)
-        }
+        hasher.combine(key)
     }
 }
 

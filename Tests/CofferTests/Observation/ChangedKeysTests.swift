@@ -121,6 +121,36 @@ import Testing
         #expect(try batch.changes.map { try $0.key() } == [second, first])
     }
 
+    @Test func `a change of a bucket gives its key back, of each type`() async throws {
+        let id = UUID(uuidString: "6F9619FF-8B86-D011-B42D-00CF4FC964FF")
+        try await expectKey(Date(timeIntervalSinceReferenceDate: 0.1))
+        try await expectKey(UInt64.max)
+        try await expectKey(CompositeKey("a", 7))
+        try await expectKey(try #require(id))
+        try await expectKey("text")
+    }
+
+    private func expectKey<K: BucketKey>(_ key: K) async throws {
+        let fixture = try ObservationFixture()
+        let (bucket, other) = (Bucket<K, Int>("b"), Bucket<K, Int>("other"))
+        let loop = fixture.store.changes(in: bucket.table).makeAsyncIterator()
+        try await fixture.store.set(1, for: key, in: bucket)
+        guard case .commit(let rows)? = try await loop.next(), let row = rows.first else {
+            Issue.record("no rows were told")
+            return
+        }
+        #expect(try row.key(in: bucket) == key)
+        expect(.mismatch) { try row.key(in: other) }
+    }
+
+    @Test func `the number of a date is never taken for a date of another count`() throws {
+        let row = ChangedRow(table: "t", key: [1.0], kind: .insert)
+        expect(.mismatch) { try row.key(as: Date.self) }
+        expect(.mismatch) { try row.key(as: Date?.self) }
+        let encoding = DateEncoding.secondsSince2001
+        #expect(try encoding.date(of: row.key[0]) == Date(timeIntervalSinceReferenceDate: 1))
+    }
+
     @Test func `a key of another type or of several columns is a mismatch`() throws {
         let row = ChangedRow(table: "t", key: [7], kind: .insert)
         #expect(try row.key() == 7)

@@ -61,8 +61,8 @@ struct StatementCache {
 ///
 /// `String` counts texts as equal that differ in Unicode normalisation, but `'é'` and `'é'` are
 /// two values to SQL.
-struct SQLText: Hashable {
-    private let text: String
+struct SQLText: Hashable, Sendable {
+    let text: String
 
     init(_ text: String) {
         self.text = text

@@ -1,11 +1,12 @@
 /// Tables of the main file that something reads or writes, by name, in lower case.
 struct TableSet: Sendable, Equatable {
-    private(set) var names: Set<String> = []
+    /// Compared byte for byte, as SQLite compares all letters but those of ASCII.
+    private(set) var names: Set<SQLText> = []
     /// Whether it stands for every table, because the actual tables are unknown.
     private(set) var isEverything = false
 
     init(_ names: Set<String> = []) {
-        self.names = names
+        self.names = Set(names.map(SQLText.init))
     }
 
     static let everything: TableSet = {
@@ -20,7 +21,7 @@ struct TableSet: Sendable, Equatable {
     var isEmpty: Bool { names.isEmpty && !isEverything }
 
     mutating func insert(_ name: String) {
-        if !isEverything { names.insert(name) }
+        if !isEverything { names.insert(SQLText(name)) }
     }
 
     mutating func insertEverything() {

@@ -120,7 +120,7 @@ final class DateColumns {
         let texts = [statement.compiledText] + statement.columnNames
         let words = texts.joined(separator: " ").asciiLowercased
         for name in places.tables.names {
-            guard let table = try table(name, connection) else { continue }
+            guard let table = try table(name.text, connection) else { continue }
             if table.from2001.contains(where: { words.contains($0) }) { return true }
         }
         return false

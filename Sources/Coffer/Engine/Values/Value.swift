@@ -32,6 +32,33 @@ public enum Value: Sendable, Hashable {
 }
 
 extension Value {
+    /// Whether both are of one storage class and the same to SQLite: texts byte for byte, so that
+    /// é as one scalar and é as two are different values.
+    ///
+    /// Not named `==`: one more operator makes the compiler give up on long conditions.
+    @_implements(Equatable, ==(_:_:))
+    public static func isEqual(_ left: Value, _ right: Value) -> Bool {
+        switch (left, right) {
+        case (.null, .null): true
+        case (.integer(let left), .integer(let right)): left == right
+        case (.real(let left), .real(let right)): left == right
+        case (.text(let left), .text(let right)): SQLText(left) == SQLText(right)
+        case (.blob(let left), .blob(let right)): left == right
+        default: false
+        }
+    }
+
+    /// Feeds what `==` compares.
+    public func hash(into hasher: inout Hasher) {
+        switch self {
+        case .null: hasher.combine(0)
+        case .integer(let integer): hasher.combine(integer)
+        case .real(let real): hasher.combine(real)
+        case .text(let text): SQLText(text).hash(into: &hasher)
+        case .blob(let data): hasher.combine(data)
+        }
+    }
+
     /// The bytes of its content: 8 for a number, 0 for NULL.
     var byteCount: Int {
         switch self {
