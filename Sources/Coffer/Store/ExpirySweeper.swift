@@ -96,7 +96,10 @@ final class ExpirySweeper: Sendable {
             while true {
                 let slice = try await sweepSlice(work, core)
                 let isAlone = isAlone(core)
-                guard slice.isMoreLeft else { break }
+                guard slice.isMoreLeft else {
+                    if let failure = slice.failure { throw failure }
+                    break
+                }
                 if !isAlone { return rest(after: slice.duration) }
             }
             state.withLock { $0.firstRest = nil }
@@ -105,26 +108,27 @@ final class ExpirySweeper: Sendable {
         } catch let error as StoreError where error.code == .closed {
             return
         } catch {
-            // A suspended store is open again later, and a full disk may get room. An operator
-            // hears of damage by the write's own event.
+            // A suspended store is open again later, a full disk may get room, and a trigger may be
+            // dropped. An operator hears of damage by the write's own event.
             state.withLock { $0.firstRest = nil }
             soon()
         }
     }
 
-    /// Sweeps in one write. Returns whether more is left, and about how long other writes waited.
+    /// Sweeps in one write. Returns whether more is left, why a table was not swept, and about how
+    /// long other writes waited.
     private func sweepSlice(
         _ work: ExpiryWork, _ core: StoreCore
-    ) async throws -> (isMoreLeft: Bool, duration: Duration) {
-        let (isMoreLeft, duration) = try await core.write(.init()) { tx in
+    ) async throws -> (isMoreLeft: Bool, failure: StoreError?, duration: Duration) {
+        let (slice, duration) = try await core.write(.init()) { tx in
             let beginning = ContinuousClock.now
-            let isMoreLeft = try work.sweep(tx.connection(), Self.sliceCount)
-            return (isMoreLeft, beginning.duration(to: .now))
+            let slice = try work.sweep(tx.connection(), Self.sliceCount)
+            return (slice, beginning.duration(to: .now))
         }
         // The task may resume long after the commit, so it cannot time the commit itself.
         // Encrypting the pages takes about as long as the statements, and a slow disk longer.
         let commit = max(duration, core.writes.commitDurationMean)
-        return (isMoreLeft, duration + commit)
+        return (slice.isMoreLeft, slice.failure, duration + commit)
     }
 
     /// Whether the store has written nothing but a slice since the slice before.

@@ -22,6 +22,24 @@ import Testing
         #expect(try fixture.rowCounts() == [1, (byteCount + Self.chunk - 1) / Self.chunk])
     }
 
+    @Test func `an attachment that is refused leaves no bytes, also if the error is caught`() throws
+    {
+        let fixture = try AttachmentFixture()
+        let others = Bucket<String, Int>("others")
+        try fixture.store.write { tx in
+            try tx.set(1, for: "a", in: others)
+            _ = try? tx.set(
+                Data([1]), for: "a", in: fixture.films,
+                expiring: .at(Date(timeIntervalSince1970: .infinity)))
+            _ = try? tx.set(Data([1]), for: "a", in: AttachmentBucket<String>("others"))
+        }
+        try fixture.store.read { tx throws in
+            guard try tx.tableExists("coffer:contents") else { return }
+            #expect(
+                try tx.requireScalar("SELECT count(*) FROM \"coffer:contents\"", as: Int.self) == 0)
+        }
+    }
+
     @Test func `a part is read from the chunks that have it`() async throws {
         let fixture = try AttachmentFixture()
         let bytes = AttachmentFixture.bytes(3 * Self.chunk + 5)

@@ -36,6 +36,69 @@ import Workload
         #expect(try store.removeAll(in: sessions) == 0)
     }
 
+    /// Opens a store whose clock goes on by a second at each look.
+    private func hasty() throws -> Store {
+        try store.close()
+        var configuration = Configuration.testing(.wal)
+        configuration.expirySweepInterval = nil
+        let clock = clock
+        configuration.currentDate = {
+            clock.advance(by: 1)
+            return clock.date
+        }
+        return try Store(
+            path: fixture.folder.path(), key: .numbered(1), configuration: configuration)
+    }
+
+    @Test func `an entry that ends between two looks at the clock stays ended`() throws {
+        let store = try hasty()
+        for lifetime in 1...6 {
+            let key = "k\(lifetime)"
+            try store.set(1, for: key, in: plain, expiring: .after(.seconds(lifetime)))
+            try store.update(key, in: plain) { value in
+                if value != nil { value = 2 }
+            }
+            #expect(try store.remainingLifetime(of: key, in: plain) != .unlimited, "\(key)")
+        }
+    }
+
+    @Test func `a lock that ends while others ask for it is theirs or not, never an error`() throws
+    {
+        let store = try hasty()
+        for lifetime in 1...6 {
+            let key = "k\(lifetime)"
+            try store.set(1, for: key, in: plain, expiring: .after(.seconds(lifetime)))
+            while try !store.setIfAbsent(2, for: key, in: plain, expiring: .never) {}
+            #expect(try store.get(key, in: plain) == 2)
+        }
+    }
+
+    @Test func `a bucket that keeps its entries does not keep others from being swept`() throws {
+        let (a, b) = (Bucket<Int, Int>("a"), Bucket<Int, Int>("b"))
+        try store.write { tx in
+            for bucket in [a, b] {
+                for key in 0..<10 {
+                    try tx.set(key, for: key, in: bucket, expiring: .after(.seconds(1)))
+                }
+            }
+            try tx.execute(
+                """
+                CREATE TRIGGER keep BEFORE DELETE ON "bucket:a"
+                BEGIN SELECT RAISE(ABORT, 'kept'); END
+                """)
+        }
+        clock.advance(by: 2)
+        let error = expect(.constraint) { try store.sweepExpiredEntries(sliceCount: 3) }
+        #expect(error?.table == "bucket:a")
+        let counts = try store.read { tx in
+            try ["a", "b"].map { name in
+                try tx.requireScalar(
+                    "SELECT count(*) FROM \(identifier: "bucket:" + name)", as: Int.self)
+            }
+        }
+        #expect(counts == [10, 0])
+    }
+
     @Test func `an expired entry is none for the verbs that change`() throws {
         for key in ["a", "b", "c", "d", "e"] { try store.set(7, for: key, in: sessions) }
         clock.advance(by: 60)

@@ -267,6 +267,18 @@ import Testing
         #expect(try store.get("a", in: Bucket<String, Int>("new")) == 2)
     }
 
+    @Test func `a bucket with a history is refused also under a name like that of contents`() throws
+    {
+        let bucket = Bucket<String, Int>("web:content-cache")
+        try store.write { tx in
+            try tx.set(1, for: "a", in: bucket)
+            try tx.keepHistory(of: bucket.table)
+        }
+        expect(.unsupported) {
+            try store.write { tx in try tx.renameBucket(bucket.name, to: "new") }
+        }
+    }
+
     @Test func `a bucket that is observed is renamed and written at once`() async throws {
         let (store, old) = (store, Bucket<String, Int>("old"))
         try await store.set(1, for: "a", in: old)

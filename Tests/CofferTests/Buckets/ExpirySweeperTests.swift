@@ -49,6 +49,33 @@ import Workload
         #expect(try await store.count(in: codes) == 500)
     }
 
+    @Test func `a bucket that keeps its entries does not keep the store from sweeping others`()
+        async throws
+    {
+        let store = try open()
+        let kept = Bucket<Int, String>("a")
+        try await store.write { tx in
+            try tx.set("kept", for: 0, in: kept, expiring: .after(.milliseconds(50)))
+            try tx.execute(
+                """
+                CREATE TRIGGER keep BEFORE DELETE ON "bucket:a"
+                BEGIN SELECT RAISE(ABORT, 'kept'); END
+                """)
+            for number in 0..<1000 {
+                try tx.set("code", for: number, in: codes, expiring: .after(.milliseconds(50)))
+            }
+        }
+        clock.advance(by: 0.06)
+        #expect(try await comes { try rowCount(store) == 0 })
+        try await store.write { tx in try tx.execute("DROP TRIGGER keep") }
+        #expect(
+            try await comes {
+                try store.read { tx in
+                    try tx.requireScalar("SELECT count(*) FROM \"bucket:a\"") == 0
+                }
+            })
+    }
+
     @Test func `beside other writes few of them meet a slice, unless it is late`() {
         func rest(_ delay: Double) -> Duration {
             ExpirySweeper.rest(

@@ -90,8 +90,12 @@ struct Addition<Key: BucketKey> {
                     content, hash, as: place.key, in: place.bucket, .standard)
             }
             // Tells observers and a history of the change.
-            try BucketTable(connection, place.bucket.plan).replace(
-                place.key, with: .integer(id))
+            let table = try BucketTable(connection, place.bucket.plan)
+            guard try table.replace(place.key, with: .integer(id)) else {
+                throw StoreError(
+                    .conflict, "the attachment was removed while bytes were added",
+                    table: place.bucket.table)
+            }
             return try contents.finish(content, hash)
         }
     }

@@ -85,11 +85,17 @@ struct ContentTables {
         ("content-deleted", "AFTER DELETE"), ("content-replaced", "AFTER UPDATE OF value"),
     ]
 
-    /// A pattern that the names of these triggers match, and of no others.
-    static let triggerPattern = "coffer:bucket:*:content-*"
+    /// The names of these triggers of a bucket. No other of Coffer's triggers has one of them.
+    static func triggerNames(of bucket: String) -> [String] {
+        triggers.map { triggerName($0.0, of: bucket) }
+    }
+
+    private static func triggerName(_ kind: String, of bucket: String) -> String {
+        "coffer:\(BucketSchema.table(of: bucket)):\(kind)"
+    }
 
     private static func trigger(_ kind: String, of bucket: String) throws(StoreError) -> String {
-        try "coffer:\(BucketSchema.table(of: bucket)):\(kind)".quotedIdentifier()
+        try triggerName(kind, of: bucket).quotedIdentifier()
     }
 
     /// Makes the triggers of a bucket's table.

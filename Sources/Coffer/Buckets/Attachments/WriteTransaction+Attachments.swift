@@ -27,12 +27,15 @@ extension WriteTransaction {
     ) throws -> AttachmentInformation {
         let connection = try connection()
         let stored = try bucket.entries.plan.stored(key)
-        let contents = try Contents(making: connection)
-        var content = try contents.begin(for: stored, in: bucket.name, owner: UUID())
-        try contents.append(bytes, to: &content)
-        var hash = SHA256()
-        hash.update(data: bytes)
-        return try contents.finish(content, hash, as: stored, in: bucket.entries, expiration)
+        // A caller may catch the error and commit: then no bytes may stay that no entry has.
+        return try connection.savepoint { () throws in
+            let contents = try Contents(making: connection)
+            var content = try contents.begin(for: stored, in: bucket.name, owner: UUID())
+            try contents.append(bytes, to: &content)
+            var hash = SHA256()
+            hash.update(data: bytes)
+            return try contents.finish(content, hash, as: stored, in: bucket.entries, expiration)
+        }
     }
 
     /// Removes an attachment, if there is one under the key.

@@ -240,11 +240,12 @@ struct BucketSchema {
         _ bucket: String, ofPrograms isOnlyPrograms: Bool = false
     ) throws(StoreError) -> Bool {
         let table = Self.table(of: bucket)
+        let contents = ContentTables.triggerNames(of: bucket)
         return try connection.firstRow(
             """
             SELECT 1 FROM main.sqlite_master
             WHERE type = 'trigger' AND tbl_name = \(table) COLLATE NOCASE
-            AND name NOT GLOB \(ContentTables.triggerPattern)
+            AND name COLLATE NOCASE NOT IN (\(contents[0]), \(contents[1]))
             AND (NOT \(isOnlyPrograms) OR name NOT GLOB 'coffer:*')
             UNION ALL SELECT 1 FROM sqlite_temp_master
             WHERE type = 'trigger' AND tbl_name = \(table) COLLATE NOCASE

@@ -149,14 +149,19 @@ struct BucketTable {
             return true
         }
         if try insert(key, value, time, statements) { return true }
-        if statements.hasExpiry,
-            try run(
-                try statements.statement(.revival, connection), key, value, Self.sql(time),
-                .integer(now()))
+        guard statements.hasExpiry else {
+            guard try contains(key) else { throw refusal(of: key) }
+            return false
+        }
+        // One look at the clock: between two the entry could end.
+        let now = try now()
+        if try run(
+            try statements.statement(.revival, connection), key, value, Self.sql(time),
+            .integer(now))
         {
             return true
         }
-        guard try contains(key) else { throw refusal(of: key) }
+        guard try expiration(key, now: now) != nil else { throw refusal(of: key) }
         return false
     }
 
@@ -177,13 +182,18 @@ struct BucketTable {
         return try run(statement, key, value, Self.sql(time))
     }
 
-    /// Gives an existing entry another value, and keeps its time of expiry.
+    /// Gives an entry another value, and keeps its time of expiry, even if that has come.
     ///
+    /// - Returns: Whether there is a row of the entry.
     /// - Throws: `.constraint` if a trigger refuses the value; errors of the statement.
-    func replace(_ key: Value, with value: Value) throws(StoreError) {
-        guard let statements,
-            try run(try statements.statement(.keepingUpdate, connection), key, value)
-        else { throw refusal(of: key) }
+    func replace(_ key: Value, with value: Value) throws(StoreError) -> Bool {
+        guard let statements else { return false }
+        if try run(try statements.statement(.keepingUpdate, connection), key, value) { return true }
+        let isThere =
+            statements.hasExpiry
+            ? try expiration(key, now: .min) != nil : try contains(key)
+        guard !isThere else { throw refusal(of: key) }
+        return false
     }
 
     /// Gives an entry that lives now another time of expiry; makes the column if it is missing.

@@ -75,8 +75,10 @@ struct BucketAccess<Key: BucketKey, V: Sendable> {
             lifetime: bucket.lifetime)
     }
 
-    /// Replaces the value of an existing entry, whose time of expiry stays.
-    func replace(_ value: V, _ key: Key) throws(StoreError) {
+    /// Replaces the value of an entry, whose time of expiry stays.
+    ///
+    /// - Returns: Whether there is such an entry, or one that has just expired.
+    func replace(_ value: V, _ key: Key) throws(StoreError) -> Bool {
         try table.replace(try stored(key), with: try stored(value))
     }
 

@@ -9,11 +9,22 @@ extension WriteTransaction {
     /// - Parameter maximumCount: The most entries to remove, and so how long other writes wait.
     /// - Returns: The number of removed entries. If it is less than `maximumCount`, no expired
     ///   entry is left.
-    /// - Throws: `StoreError` `.full`, `.io`, `.damaged`; otherwise as `execute(_:)`.
+    /// - Throws: `StoreError` `.full`, `.io`, `.damaged`; `.constraint` if a trigger keeps
+    ///   an entry, after all other buckets were swept; otherwise as `execute(_:)`.
     /// - Complexity: O(*buckets* + *removed* · log *entries*), and O(*entries*) for a bucket whose
     ///   index was dropped.
     @discardableResult
     public func sweepExpiredEntries(maximumCount: Int = 1_000) throws -> Int {
+        let (count, failure) = try ExpirySweep.sweep(connection(), maximumCount: maximumCount)
+        if let failure { throw failure }
+        return count
+    }
+
+    /// As `sweepExpiredEntries(maximumCount:)`, so that what was swept can be committed before an
+    /// error is thrown.
+    fileprivate func sweepSlice(
+        _ maximumCount: Int
+    ) throws -> (count: Int, failure: StoreError?) {
         try ExpirySweep.sweep(connection(), maximumCount: maximumCount)
     }
 }
@@ -24,26 +35,44 @@ enum ExpirySweep {
     static let work = ExpiryWork(
         sweep: { connection, count in
             let swept = try sweep(connection, maximumCount: count)
-            return swept == count ? true : try Contents.free(connection)
+            let isMoreLeft = try swept.count == count || Contents.free(connection)
+            return ExpiryWork.Slice(isMoreLeft: isMoreLeft, failure: swept.failure)
         },
         timeToNext: { connection in try timeToNext(connection) })
 
+    /// Removes expired entries. A bucket that refuses, by a trigger or a damaged page, does not
+    /// keep the others from being swept.
+    ///
+    /// - Returns: The number of removed entries, and the first bucket's error.
+    /// - Throws: Errors of reading the schema, and one that ended the whole transaction.
     fileprivate static func sweep(
         _ connection: Connection, maximumCount: Int
-    ) throws(StoreError) -> Int {
+    ) throws(StoreError) -> (count: Int, failure: StoreError?) {
         let now = try connection.configuration.currentDate().microseconds()
         var count = 0
+        var failure: StoreError?
         for name in try BucketSchema(connection).expiringNames() where count < maximumCount {
-            let table = try BucketSchema.table(of: name).quotedIdentifier()
-            count += try connection.perform(
-                SQL(
-                    text: """
-                        DELETE FROM main.\(table) WHERE key IN (SELECT key FROM main.\(table) \
-                        WHERE expires <= ? ORDER BY expires LIMIT ?)
-                        """,
-                    arguments: [.integer(now), .integer(Int64(maximumCount - count))]))
+            do throws(StoreError) {
+                count += try sweep(name, now, maximumCount - count, connection)
+            } catch {
+                guard connection.isInTransaction else { throw error }
+                failure = failure ?? error.with(table: BucketSchema.table(of: name))
+            }
         }
-        return count
+        return (count, failure)
+    }
+
+    private static func sweep(
+        _ name: String, _ now: Int64, _ maximumCount: Int, _ connection: Connection
+    ) throws(StoreError) -> Int {
+        let table = try BucketSchema.table(of: name).quotedIdentifier()
+        return try connection.perform(
+            SQL(
+                text: """
+                    DELETE FROM main.\(table) WHERE key IN (SELECT key FROM main.\(table) \
+                    WHERE expires <= ? ORDER BY expires LIMIT ?)
+                    """,
+                arguments: [.integer(now), .integer(Int64(maximumCount))]))
     }
 
     private static func timeToNext(_ connection: Connection) throws -> Duration? {
@@ -74,17 +103,20 @@ extension Store {
     ///
     /// - Parameter sliceCount: The most entries in one write; at least 1.
     /// - Returns: The number of removed entries.
-    /// - Throws: As `write(_:)`; the slices before stay removed.
+    /// - Throws: As `write(_:)`; the slices before stay removed. The error of a bucket that keeps
+    ///   its entries, after all others were swept.
     @discardableResult
     public func sweepExpiredEntries(sliceCount: Int = 256) throws -> Int {
-        var count = 0
+        var (count, failure): (Int, StoreError?) = (0, nil)
         while true {
             let slice = max(1, sliceCount)
-            let removed = try write { tx in try tx.sweepExpiredEntries(maximumCount: slice) }
-            count += removed
-            if removed < slice { break }
+            let removed = try write { tx in try tx.sweepSlice(slice) }
+            count += removed.count
+            failure = removed.failure
+            if removed.count < slice { break }
         }
         while try write({ tx in try Contents.free(tx.connection()) }) {}
+        if let failure { throw failure }
         return count
     }
 
@@ -96,16 +128,16 @@ extension Store {
     /// - Throws: As the synchronous form; `CancellationError` if the task was cancelled.
     @discardableResult
     public func sweepExpiredEntries(sliceCount: Int = 256) async throws -> Int {
-        var count = 0
+        var (count, failure): (Int, StoreError?) = (0, nil)
         while true {
             let slice = max(1, sliceCount)
-            let removed = try await write { tx in
-                try tx.sweepExpiredEntries(maximumCount: slice)
-            }
-            count += removed
-            if removed < slice { break }
+            let removed = try await write { tx in try tx.sweepSlice(slice) }
+            count += removed.count
+            failure = removed.failure
+            if removed.count < slice { break }
         }
         while try await write({ tx in try Contents.free(tx.connection()) }) {}
+        if let failure { throw failure }
         return count
     }
 }

@@ -55,7 +55,11 @@ extension Reading where Self: ~Copyable {
     ) throws -> [K: V] {
         let table = try table(of: bucket)
         var values = [K: V](minimumCapacity: keys.underestimatedCount)
-        for key in keys { values[key] = try value(of: key, bucket, table) }
+        for key in keys {
+            // A key that is absent must not take away an equal one: Swift's texts are equal in any
+            // normalisation, and keys of buckets are not.
+            if let found = try value(of: key, bucket, table) { values[key] = found }
+        }
         return values
     }
 

@@ -64,7 +64,8 @@ extension WriteTransaction {
     /// try tx.update("ada", in: carts) { cart in cart = (cart ?? Cart()).adding(item) }
     /// ```
     ///
-    /// The entry keeps its time of expiry; a new one has the bucket's lifetime.
+    /// The entry keeps its time of expiry, also if that comes while `body` runs; a new one has the
+    /// bucket's lifetime.
     ///
     /// - Parameters:
     ///   - key: The key.
@@ -86,11 +87,9 @@ extension WriteTransaction {
             try remove(key, in: bucket)
             return result
         }
-        if exists, try contains(key, in: bucket) {
-            try access(bucket).replace(value, key)
-        } else {
-            try set(value, for: key, in: bucket)
-        }
+        // No second look at the clock: an entry that has ended meanwhile stays so.
+        let isReplaced = try exists && access(bucket).replace(value, key)
+        if !isReplaced { try set(value, for: key, in: bucket) }
         return result
     }
 
@@ -186,11 +185,8 @@ extension WriteTransaction {
                 hint: "Nothing was changed. Use a wider integer, or begin again at 0.",
                 table: bucket.table, column: "value")
         }
-        if old == nil {
-            try set(sum, for: key, in: bucket)
-        } else {
-            try access(bucket).replace(sum, key)
-        }
+        let isReplaced = try old != nil && access(bucket).replace(sum, key)
+        if !isReplaced { try set(sum, for: key, in: bucket) }
         return sum
     }
 
