@@ -204,6 +204,11 @@ final class RowDecoder: Decoder {
             case .single:
                 let value = try state.pointee.value(column)
                 return try T(from: ScalarDecoder(value, countingFrom2001: isFrom2001))
+            case .raw:
+                let value = try state.pointee.value(column)
+                return try T(
+                    from: RawValueDecoder(
+                        scalar: ScalarDecoder(value, countingFrom2001: isFrom2001)))
             default:
                 let value = try state.pointee.value(column)
                 return try ScalarDecoder(value, countingFrom2001: isFrom2001).decode(type)

@@ -61,7 +61,11 @@ final class ScalarDecoder: Decoder, SingleValueDecodingContainer {
                 return made
             }
         }
-        guard ColumnShape.of(type)?.coding == .json else { return try T(from: self) }
+        switch ColumnShape.of(type)?.coding {
+        case .json: break
+        case .raw: return try T(from: RawValueDecoder(scalar: self))
+        default: return try T(from: self)
+        }
         guard case .text(let json) = value else {
             return try explained(type) { throw StoreError.mismatch(value, type) }
         }

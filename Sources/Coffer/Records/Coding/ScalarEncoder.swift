@@ -30,7 +30,13 @@ final class ScalarEncoder: Encoder, SingleValueEncodingContainer {
         self.value = nil
         isStructured = false
         try value.encode(to: self)
-        if isStructured { return .text(try JSONText.text(value)) }
+        if isStructured {
+            if value is any RawRepresentable, Self.shape(of: T.self)?.coding == .raw {
+                isStructured = false
+                return try RawValueEncoder(self).encode(value)
+            }
+            return .text(try JSONText.text(value))
+        }
         return self.value ?? .null
     }
 

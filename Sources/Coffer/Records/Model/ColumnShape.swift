@@ -17,6 +17,8 @@ enum ColumnCoding: UInt8, Sendable {
     case decimal
     /// The value that the type encodes in its single-value container.
     case single
+    /// The value that a `RawRepresentable` type encodes under the key `rawValue`, alone.
+    case raw
     /// As `single`, or left in the file: see `Lazy`. Only of types, never of columns.
     case lazy
     /// Any other encoding, as JSON text.
@@ -107,6 +109,10 @@ struct ColumnShape: Sendable, Equatable {
         // An error does not matter here: only the requested container counts.
         let isMade = (try? T(from: probe)) != nil
         guard var shape = probe.shape ?? (isMade ? tree : nil) else { return nil }
+        if let raw = probe.rawValueShape, type is any RawRepresentable.Type {
+            shape = raw
+            shape.coding = .raw
+        }
         shape.isNullable = shape.isNullable || probe.askedForNil
         return shape
     }

@@ -5,6 +5,12 @@ final class ShapeProbe: Decoder {
     private(set) var shape: ColumnShape?
     /// Whether the type itself calls `decodeNil()`, as `Optional` does.
     private(set) var askedForNil = false
+    private var requestedKeys: RequestedKeys?
+
+    /// The shape of the value under the key `rawValue`, if the type asks for that key alone.
+    var rawValueShape: ColumnShape? {
+        requestedKeys?.names == ["rawValue"] ? requestedKeys?.shape : nil
+    }
 
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
@@ -16,7 +22,10 @@ final class ShapeProbe: Decoder {
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
         note(.keyed)
-        return KeyedDecodingContainer(PlaceholderKeyed<Key>(variant: variant, choice: choice))
+        let keys = RequestedKeys()
+        if requestedKeys == nil { requestedKeys = keys }
+        return KeyedDecodingContainer(
+            PlaceholderKeyed<Key>(variant: variant, choice: choice, requested: keys))
     }
 
     func unkeyedContainer() -> any UnkeyedDecodingContainer {
@@ -48,11 +57,24 @@ final class ShapeProbe: Decoder {
     }
 }
 
+/// The keys that a type asks its own container for.
+private final class RequestedKeys {
+    private(set) var names: Set<String> = []
+    /// The shape of the value under the key `rawValue`.
+    private(set) var shape: ColumnShape?
+
+    func note(_ name: String, _ shape: ColumnShape? = nil) {
+        names.insert(name)
+        if self.shape == nil { self.shape = shape }
+    }
+}
+
 /// The keyed container of a nested value: `contains` is false for every key, yet decoding any key
 /// succeeds.
 private struct PlaceholderKeyed<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let variant: Placeholder.Variant
     let choice: CaseChoice
+    var requested: RequestedKeys?
     var codingPath: [any CodingKey] { [] }
     /// An enum with payloads gets the name of one of its cases. Otherwise the second variant has
     /// the key "1", which a dictionary accepts.
@@ -61,10 +83,20 @@ private struct PlaceholderKeyed<Key: CodingKey>: KeyedDecodingContainerProtocol 
         return variant == .first ? [] : Key(stringValue: "1").map { [$0] } ?? []
     }
 
-    func contains(_ key: Key) -> Bool { false }
-    func decodeNil(forKey key: Key) -> Bool { true }
+    func contains(_ key: Key) -> Bool {
+        requested?.note(key.stringValue)
+        return false
+    }
+
+    func decodeNil(forKey key: Key) -> Bool {
+        requested?.note(key.stringValue)
+        return true
+    }
 
     func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
+        // Only of this key: a type may hold itself under others.
+        requested?.note(
+            key.stringValue, key.stringValue == "rawValue" ? ColumnShape.of(type) : nil)
         // Dictionary elements start with the first variant, which is an empty container, so that
         // the recursion ends for a type that holds a dictionary of itself.
         let variant = allKeys.isEmpty || choice.isMade ? variant : .first
@@ -77,16 +109,23 @@ private struct PlaceholderKeyed<Key: CodingKey>: KeyedDecodingContainerProtocol 
     func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type, forKey key: Key
     ) -> KeyedDecodingContainer<Nested> {
-        KeyedDecodingContainer(PlaceholderKeyed<Nested>(variant: variant, choice: inside))
+        requested?.note(key.stringValue)
+        return KeyedDecodingContainer(PlaceholderKeyed<Nested>(variant: variant, choice: inside))
     }
 
     func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedDecodingContainer {
-        PlaceholderUnkeyed(variant: variant, depth: choice.depthInside)
+        requested?.note(key.stringValue)
+        return PlaceholderUnkeyed(variant: variant, depth: choice.depthInside)
     }
 
-    func superDecoder() -> any Decoder { ShapeProbe(variant: variant, choice: inside) }
+    func superDecoder() -> any Decoder {
+        requested?.note("super")
+        return ShapeProbe(variant: variant, choice: inside)
+    }
+
     func superDecoder(forKey key: Key) -> any Decoder {
-        ShapeProbe(variant: variant, choice: inside)
+        requested?.note(key.stringValue)
+        return ShapeProbe(variant: variant, choice: inside)
     }
 
     /// The choice of a container inside.
