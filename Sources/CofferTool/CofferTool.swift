@@ -78,6 +78,7 @@ enum Main {
         let isHardened = coffer_forbid_dumps() == 0
         Hardening.forbidBacktraces()
         Hardening.fillStandardDescriptors()
+        Hardening.widenTerminal()
         // A write beyond the file-size limit then fails, instead of ending the process.
         signal(SIGXFSZ, SIG_IGN)
         do {
@@ -89,10 +90,12 @@ enum Main {
             if arguments.prefix(while: { $0 != "--" }).contains("--json") {
                 Terminal.collectMessages()
             }
+            try Hardening.requireDescriptors()
             Signals.install()
             try SecretInArguments.refuse(arguments)
             try RawArguments.requireUTF8()
             try UnknownVerb.refuse(arguments)
+            try UnknownOption.refuseDashes(arguments)
             var command = try parse(arguments)
             if let verb = command as? any ChangingVerb, verb.isChanging {
                 Hardening.outliveReaders()

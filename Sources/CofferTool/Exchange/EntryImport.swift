@@ -132,9 +132,6 @@ struct EntryImport {
     }
 
     private func requireFitting(_ value: BorrowedValue, _ form: BucketForm, _ line: Int) throws {
-        guard value.storageClass != .null else {
-            throw RecordProblem(line: line, message: "a value must not be null")
-        }
         guard form.hasCodec else { return }
         do {
             try form.requireFitting(Value(copying: value), bucket.name)

@@ -78,7 +78,7 @@ enum Examination {
                     name: "names", state: .warning,
                     message: "\(status.nameCount) (hard links): programs that open it under "
                         + "different names lose each other's changes (find DIR -samefile "
-                        + "\(status.path) lists them)"))
+                        + "\(ShellWord.of(status.path)) lists them)"))
         }
         if let warning = warning(of: status) {
             checks.append(Check(name: "format", state: .warning, message: warning))
@@ -152,6 +152,6 @@ enum Examination {
             ? Check(name: name, state: .good, message: text)
             : Check(
                 name: name, state: .warning,
-                message: "\(text): open to other users (\(remedy) \(path))")
+                message: "\(text): open to other users (\(remedy) \(ShellWord.of(path)))")
     }
 }

@@ -91,7 +91,7 @@ struct FolderExamination {
                 checks.append(
                     Self.warning(
                         "journal",
-                        "its main file is missing: put both together again, or delete it", path))
+                        "its main file is missing: put both together again, or move it away", path))
                 continue
             }
             guard let status = status(of: path, name, among: all, &checks) else { continue }

@@ -28,6 +28,9 @@ struct KeyGen: AsyncParsableCommand, ChangingVerb {
 
     func validate() throws {
         guard !path.isEmpty else { throw ValidationError("The path is empty.") }
+        guard path != "-" else {
+            throw ValidationError("A key is written to a file, never to standard output.")
+        }
     }
 
     struct Result: Report {

@@ -10,6 +10,11 @@ import Testing
         (["-q", "rekey", "x.db"], "the option -q comes before the verb", "coffer rekey -q"),
         (["--json", "kv", "get", "x.db"], "--json", "coffer kv --json"),
         (["import", "x.db", "f.csv"], "Name the table", "--table NAME"),
+        (["kv", "put", "x.db", "b", "k", "-high"], "argument 6 begins with a dash", "Write --"),
+        (["kv", "put", "x.db", "b", "k", "-5"], "argument 6 begins with a dash", "Write --"),
+        (["verify", "-archive.db"], "argument 2 begins with a dash", "./ before the name"),
+        (["keygen", "-host.key"], "argument 2 begins with a dash", "./ before the name"),
+        (["keygen", "-"], "A key is written to a file", "standard output"),
         (["sql", "x.db", "--bind", "--tabel"], "", ""),
     ])
     func `a mistyped option is named before something that it would have given`(

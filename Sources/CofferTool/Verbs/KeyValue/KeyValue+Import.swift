@@ -17,7 +17,8 @@ extension KeyValue {
 
                 EXAMPLES
                   coffer kv import notes.db sessions sessions.jsonl --key-type text
-                  coffer kv export old.db paths | coffer kv import new.db paths --replace
+                  coffer kv export old.db paths --output paths.jsonl && \
+                    coffer kv import new.db paths paths.jsonl
 
                 EXIT CODES
                   0 everything is imported, even if the report could not be written; 22 a key is \

@@ -19,7 +19,8 @@ extension KeyValue {
         @OptionGroup var options: BucketOptions
         @Argument(help: "The key.")
         var key: String
-        @Option(help: ArgumentHelp("What to add; may be negative.", valueName: "number"))
+        @Option(
+            help: ArgumentHelp("What to add; may be negative, as in --by=-7.", valueName: "number"))
         var by: Int64 = 1
         @OptionGroup(title: "Secret") var secret: SecretOptions
         @OptionGroup(title: "Output") var output: OutputOptions
