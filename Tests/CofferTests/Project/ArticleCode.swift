@@ -100,6 +100,34 @@ import Testing
         #expect(configuration.bucketCache?.maximumCount == 10_000)
     }
 
+    @Test func `Buckets: following`() async throws {
+        struct Enough: Error {}
+        let (token, sessions) = ("t1", Bucket<String, Session>("sessions"))
+        try await store.set(Session(user: "ada"), for: token, in: sessions)
+        func show(_ session: Session?) throws {
+            #expect(session?.user == "ada")
+            throw Enough()
+        }
+        do {
+            for try await session in store.observe({ tx in try tx.get(token, in: sessions) }) {
+                try show(session)
+            }
+        } catch is Enough {}
+        func forget(_ key: String) throws {
+            #expect(key == "t2")
+            throw Enough()
+        }
+        func forgetAll() throws { try store.set(Session(user: "bob"), for: "t2", in: sessions) }
+        do {
+            for try await event in store.changes(in: "bucket:sessions") {
+                switch event {
+                case .commit(let rows): for row in rows { try forget(try row.key(in: sessions)) }
+                case .rescan: try forgetAll()
+                }
+            }
+        } catch is Enough {}
+    }
+
     @Test func `Buckets: a setting`() async throws {
         struct Enough: Error {}
         func apply(_ theme: Theme) throws {
@@ -519,9 +547,14 @@ import Testing
         if report.isGood { try await store.backup(to: "\(folder)/notes-\(day).db") }
 
         try await store.suspend()
-        // copy the file here
-        #expect(!FileManager.default.fileExists(atPath: path + "-wal"))
-        try FileManager.default.copyItem(atPath: path, toPath: "\(folder)/copy.db")
+        do {
+            // copy the file here
+            #expect(!FileManager.default.fileExists(atPath: path + "-wal"))
+            try FileManager.default.copyItem(atPath: path, toPath: "\(folder)/copy.db")
+        } catch {
+            try await store.resume()
+            throw error
+        }
         try await store.resume()
 
         let copy = try await Store(path: "\(folder)/copy.db", key: .numbered(1))
