@@ -6,6 +6,7 @@ import Testing
     /// A room, and the rooms whose types it may use.
     private static let order: [String: Set<String>] = [
         "Keys": [],
+        "Keyring": ["Keys"],
         "Pages": ["Keys"],
         "Engine": ["Keys", "Pages"],
         "SQL": ["Keys", "Engine"],

@@ -1,0 +1,154 @@
+import Crypto
+import CryptoExtras
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What opens a keyring: something that a person knows, or that a program has.
+struct KeyCredential: ~Copyable, Sendable {
+    /// Which slots it opens.
+    let kind: KeyringSlot.Kind
+    /// A text of any length for a passphrase; 32 bytes for every other kind. For a recipient they
+    /// are its private key.
+    let secret: SecretBytes
+    /// The slot that an external secret is for.
+    var slotID: UInt16?
+
+    /// Bytes of every secret but a passphrase.
+    static let secretByteCount = 32
+}
+
+/// The root of a keyring, and the slot that has given it.
+struct UnlockedKeyring: ~Copyable {
+    let root: RootKey
+    let slotID: UInt16
+}
+
+extension KeyringArea {
+    /// Unwraps the root by a credential, and authenticates the whole area with it.
+    ///
+    /// - Parameters:
+    ///   - credential: A passphrase is derived once per salt and cost, however many slots have
+    ///     them.
+    ///   - memoryMax: The most memory that a derivation may take, in bytes.
+    /// - Throws: `.wrongKey` if no slot is for the credential; `.keyringDamaged` if a slot is and
+    ///   something was changed; `.tooCostly`, before anything is derived.
+    func unlocked(
+        by credential: borrowing KeyCredential, memoryMax: Int
+    ) throws(StoreError) -> UnlockedKeyring {
+        let found = try unwrapped(by: credential, memoryMax)
+        guard isAuthentic(under: found.root) else {
+            throw Self.damaged("somebody without its root key has changed it")
+        }
+        return found
+    }
+
+    private func unwrapped(
+        by credential: borrowing KeyCredential, _ memoryMax: Int
+    ) throws(StoreError) -> UnlockedKeyring {
+        switch credential.kind {
+        case .passphrase: return try unwrapped(byPassphrase: credential.secret, memoryMax)
+        case .recipient: return try unwrapped(byIdentity: credential.secret)
+        case .keyFile, .recoveryKey, .external:
+            for slot in content.slots
+            where slot.kind == credential.kind && [slot.id, nil].contains(credential.slotID) {
+                if let root = try slot.root(by: credential.secret, id: content.id) {
+                    return UnlockedKeyring(root: root, slotID: slot.id)
+                }
+            }
+            throw noSlot
+        }
+    }
+
+    private func unwrapped(
+        byPassphrase text: borrowing SecretBytes, _ memoryMax: Int
+    ) throws(StoreError) -> UnlockedKeyring {
+        let slots = content.slots.filter { $0.kind == .passphrase }
+        for slot in slots { try slot.cost?.check(memoryMax: memoryMax) }
+        var tried: [Derivation] = []
+        for slot in slots {
+            guard let derivation = Derivation(of: slot), !tried.contains(derivation) else {
+                continue
+            }
+            tried.append(derivation)
+            let secret = try derivation.secret(of: text)
+            for slot in slots where Derivation(of: slot) == derivation {
+                if let root = try slot.root(by: secret, id: content.id) {
+                    return UnlockedKeyring(root: root, slotID: slot.id)
+                }
+            }
+        }
+        throw noSlot
+    }
+
+    private func unwrapped(
+        byIdentity secret: borrowing SecretBytes
+    ) throws(StoreError) -> UnlockedKeyring {
+        let identity: Curve25519.KeyAgreement.PrivateKey
+        do {
+            identity = try secret.withUnsafeBytes { try .init(rawRepresentation: $0) }
+        } catch {
+            throw StoreError(.misuse, "an identity has 32 bytes", cause: error)
+        }
+        let publicKey = [UInt8](identity.publicKey.rawRepresentation)
+        guard
+            let slot = content.slots.first(where: { $0.kind == .recipient && $0.blob == publicKey })
+        else { throw noSlot }
+        return UnlockedKeyring(
+            root: try slot.root(by: identity, id: content.id), slotID: slot.id)
+    }
+
+    private var noSlot: StoreError {
+        StoreError(
+            .wrongKey, "no slot of the keyring is for this credential",
+            hint: "The keyring's list of slots tells which kinds of credentials open it.")
+    }
+}
+
+/// The salt and the cost of a passphrase's derivation, which slots share.
+struct Derivation: Hashable {
+    let salt: [UInt8]
+    let cost: KeyCost
+
+    init(salt: [UInt8], cost: KeyCost) {
+        self.salt = salt
+        self.cost = cost
+    }
+
+    /// `nil` for a slot without a passphrase.
+    init?(of slot: KeyringSlot) {
+        guard let cost = slot.cost else { return nil }
+        self.init(salt: slot.derivationSalt, cost: cost)
+    }
+
+    /// The secret that the slots of a passphrase wrap the root by.
+    ///
+    /// The passphrase is hashed first, because scrypt takes two texts for equal that differ only in
+    /// NULs at their end. `check(memoryMax:)` of the cost must have passed.
+    ///
+    /// - Throws: `.engine` if the crypto library fails.
+    /// - Complexity: As the cost tells; it blocks the thread.
+    func secret(of passphrase: borrowing SecretBytes) throws(StoreError) -> SecretBytes {
+        let hashed = SecretBytes(byteCount: SHA256.byteCount) { bytes in
+            var hash = SHA256()
+            hash.update(data: Array("coffer1 pass".utf8))
+            passphrase.withUnsafeBytes { hash.update(bufferPointer: $0) }
+            hash.finalize().withUnsafeBytes { bytes.copyMemory(from: $0) }
+        }
+        do {
+            let byteCount = KeyCredential.secretByteCount
+            let derived = try hashed.withUnsafeBytes { bytes in
+                try KDF.Scrypt.deriveKey(
+                    from: bytes.bindMemory(to: UInt8.self), salt: salt, outputByteCount: byteCount,
+                    rounds: 1 << Int(cost.log2N), blockSize: Int(KeyCost.blockSize),
+                    parallelism: Int(cost.parallelism))
+            }
+            return SecretBytes(copying: derived, byteCount: byteCount)
+        } catch {
+            throw StoreError(.engine, "the passphrase could not be derived", cause: error)
+        }
+    }
+}

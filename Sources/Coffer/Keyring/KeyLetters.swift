@@ -1,0 +1,137 @@
+import Crypto
+
+/// A secret of 32 bytes as 56 letters and digits, for paper: 14 groups of four.
+///
+/// The alphabet is Crockford's (<https://www.crockford.com/base32.html>). The last five letters
+/// are a check, so a slip of the pen is found before a key is tried.
+enum KeyLetters: String {
+    case recoveryKey = "coffer1 recovery"
+    case rootBackup = "coffer1 root"
+
+    private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
+    private static let letterCount = 56
+    private static let byteCount = 35
+
+    /// What the text of a root backup begins with, and no other.
+    static let rootPrefix = "ROOT-"
+
+    /// Lends the letters of a secret, in capitals with dashes.
+    ///
+    /// - Parameter secret: 32 bytes.
+    func withText<R: ~Copyable>(
+        of secret: borrowing SecretBytes, _ body: (UnsafeRawBufferPointer) throws -> R
+    ) rethrows -> R {
+        let prefix = self == .rootBackup ? Array(Self.rootPrefix.utf8) : []
+        let count = Self.letterCount + Self.letterCount / 4 - 1
+        let text = SecretBytes(byteCount: prefix.count + count) { text in
+            text.copyBytes(from: prefix)
+            withChecked(secret) { checked in
+                var position = prefix.count
+                for index in 0..<Self.letterCount {
+                    if index > 0, index.isMultiple(of: 4) {
+                        text[position] = UInt8(ascii: "-")
+                        position += 1
+                    }
+                    let bit = index * 5
+                    let pair =
+                        UInt16(checked[bit / 8]) << 8
+                        | (bit / 8 + 1 < Self.byteCount ? UInt16(checked[bit / 8 + 1]) : 0)
+                    text[position] = Self.alphabet[Int(pair >> (11 - bit % 8) & 31)]
+                    position += 1
+                }
+            }
+        }
+        return try text.withUnsafeBytes(body)
+    }
+
+    /// The secret that a person has typed: in either case, with or without spaces and dashes, and
+    /// with I or L for 1, and O for 0.
+    ///
+    /// - Throws: `.misuse` for other characters, another number of them, a slip, or letters of the
+    ///   other kind. The error contains none of them.
+    func secret(_ text: UnsafeRawBufferPointer) throws(StoreError) -> SecretBytes {
+        let hasPrefix =
+            text.count >= 5
+            && zip(text, Self.rootPrefix.utf8).allSatisfy {
+                ($0 >= 0x61 && $0 <= 0x7a ? $0 - 0x20 : $0) == $1
+            }
+        guard hasPrefix == (self == .rootBackup) else { throw otherKind }
+        let letters = text[(hasPrefix ? 5 : 0)...]
+        let checked = try SecretBytes(byteCount: Self.byteCount) {
+            (bytes) throws(StoreError) in
+            var count = 0
+            for letter in letters where letter != UInt8(ascii: " ") && letter != UInt8(ascii: "-") {
+                guard let value = Self.value(letter) else {
+                    throw StoreError(.misuse, "\(name) has a character that it cannot have")
+                }
+                guard count < Self.letterCount else { throw wrongCount }
+                let shifted = UInt16(value) << (11 - count * 5 % 8)
+                bytes[count * 5 / 8] |= UInt8(shifted >> 8)
+                if count * 5 / 8 + 1 < Self.byteCount {
+                    bytes[count * 5 / 8 + 1] |= UInt8(shifted & 0xff)
+                }
+                count += 1
+            }
+            guard count == Self.letterCount else { throw wrongCount }
+        }
+        let secret = checked.withUnsafeBytes { bytes in
+            SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[..<32]))
+        }
+        let isChecked = withChecked(secret) { expected in
+            checked.withUnsafeBytes { $0.elementsEqual(expected) }
+        }
+        guard isChecked else {
+            throw StoreError(
+                .misuse, "\(name) has a letter that is not as it was written",
+                hint: "Compare it with the paper, group by group.")
+        }
+        return secret
+    }
+
+    private var name: String {
+        switch self {
+        case .recoveryKey: "a recovery key"
+        case .rootBackup: "a root backup"
+        }
+    }
+
+    private var otherKind: StoreError {
+        switch self {
+        case .recoveryKey:
+            StoreError(
+                .misuse, "this is a root backup, not a recovery key",
+                hint: "A root backup makes a lost keyring anew; it opens no store.")
+        case .rootBackup:
+            StoreError(.misuse, "a root backup begins with \(Self.rootPrefix)")
+        }
+    }
+
+    private var wrongCount: StoreError {
+        StoreError(.misuse, "\(name) has \(Self.letterCount) letters and digits")
+    }
+
+    /// Lends the 32 bytes and the three bytes that check them.
+    private func withChecked<R>(
+        _ secret: borrowing SecretBytes, _ body: (UnsafeRawBufferPointer) -> R
+    ) -> R {
+        let checked = SecretBytes(byteCount: Self.byteCount) { bytes in
+            secret.withUnsafeBytes { bytes.copyMemory(from: $0) }
+            var hash = SHA256()
+            hash.update(data: Array(rawValue.utf8))
+            secret.withUnsafeBytes { hash.update(bufferPointer: $0) }
+            for (index, byte) in hash.finalize().prefix(3).enumerated() {
+                bytes[RootKey.byteCount + index] = byte
+            }
+        }
+        return checked.withUnsafeBytes(body)
+    }
+
+    private static func value(_ letter: UInt8) -> UInt8? {
+        let capital = letter >= 0x61 && letter <= 0x7a ? letter - 0x20 : letter
+        switch capital {
+        case UInt8(ascii: "I"), UInt8(ascii: "L"): return 1
+        case UInt8(ascii: "O"): return 0
+        default: return alphabet.firstIndex(of: capital).map { UInt8($0) }
+        }
+    }
+}
