@@ -29,6 +29,31 @@ import Testing
         #expect(try await scratch.read { tx in try tx.rows("SELECT 1").count } == 1)
     }
 
+    // MARK: Coming from FMDB
+
+    @Test func `Coming from FMDB: what has another shape`() throws {
+        let path = folder.path("other.db")
+        let connection = try Connection(path: path, key: .numbered(1))
+        defer { connection.close() }
+        try connection.execute("CREATE TABLE person(name TEXT, age INTEGER)")
+        try connection.execute("INSERT INTO person VALUES ('Bob', 31), ('Eve', 29)")
+
+        connection.busyPolicy = .timeout(.seconds(2))
+        try connection.register(function: "initials", argumentCount: 1) { arguments in
+            .text(String(try arguments.get(0, as: String.self).prefix(1)))
+        }
+        let old = try connection.rows(
+            SQL(text: "SELECT name, age FROM person WHERE age > :age", named: ["age": 30]))
+        let ages = old.map { $0.coerced["age"].int }
+        let insert = try connection.prepare("INSERT INTO person(name) VALUES (?)")
+        try insert.bind([.text("Ada")])
+        try insert.run()
+
+        #expect(ages == [31])
+        let initials: String? = try connection.scalar("SELECT initials(max(name)) FROM person")
+        #expect(initials == "E")
+    }
+
     // MARK: Buckets
 
     private struct Session: Codable, Sendable, Equatable { var user: String }
@@ -117,7 +142,14 @@ import Testing
             #expect(key == "t2")
             throw Enough()
         }
-        func forgetAll() throws { try store.set(Session(user: "bob"), for: "t2", in: sessions) }
+        func forgetAll() throws {}
+        // Writes until the loop, which gets later commits only, has got one.
+        let writer = Task {
+            while !Task.isCancelled {
+                try await store.set(Session(user: "bob"), for: "t2", in: sessions)
+            }
+        }
+        defer { writer.cancel() }
         do {
             for try await event in store.changes(in: "bucket:sessions") {
                 switch event {

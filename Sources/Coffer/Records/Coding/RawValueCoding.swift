@@ -1,5 +1,5 @@
-// Types such as `struct ID: RawRepresentable, Codable { let rawValue: UUID }`. Swift encodes a raw
-// value that is not a number or a text under one key, `rawValue`. A column has the raw value itself.
+// Types such as `struct ID: RawRepresentable, Codable { let rawValue: UUID }`. Swift encodes such a
+// type under one key, `rawValue`, unless that is a number or a text. A column has the raw value.
 
 /// Takes the value that a type encodes under the key `rawValue`.
 final class RawValueEncoder: Encoder {
