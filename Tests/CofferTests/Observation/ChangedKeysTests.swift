@@ -133,8 +133,10 @@ import Testing
     private func expectKey<K: BucketKey>(_ key: K) async throws {
         let fixture = try ObservationFixture()
         let (bucket, other) = (Bucket<K, Int>("b"), Bucket<K, Int>("other"))
-        let loop = fixture.store.changes(in: bucket.table).makeAsyncIterator()
+        // Makes the table, of which a loop is told as a change of the schema.
         try await fixture.store.set(1, for: key, in: bucket)
+        let loop = fixture.store.changes(in: bucket.table).makeAsyncIterator()
+        try await fixture.store.set(2, for: key, in: bucket)
         guard case .commit(let rows)? = try await loop.next(), let row = rows.first else {
             Issue.record("no rows were told")
             return

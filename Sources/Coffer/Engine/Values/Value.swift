@@ -36,7 +36,7 @@ extension Value {
     /// é as one scalar and é as two are different values.
     ///
     /// Not named `==`: one more operator makes the compiler give up on long conditions.
-    @_implements(Equatable, ==(_:_:))
+    @_implements(Equatable,==(_:_:))
     public static func isEqual(_ left: Value, _ right: Value) -> Bool {
         switch (left, right) {
         case (.null, .null): true
