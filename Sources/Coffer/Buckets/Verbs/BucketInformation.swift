@@ -87,6 +87,9 @@ extension Reading where Self: ~Copyable {
 extension WriteTransaction {
     /// Removes a bucket with all its entries.
     ///
+    /// A history of its changes ends with it, and does not record that they are gone. A bucket that
+    /// is made under the name later has none, until `keepHistory(of:)`.
+    ///
     /// - Returns: Whether there was one; `false` is not an error.
     /// - Throws: `StoreError` `.mismatch` if the table is not that of a bucket; `.full`, `.io`,
     ///   `.damaged`; otherwise as `execute(_:)`.
