@@ -54,6 +54,70 @@ import Testing
         #expect(initials == "E")
     }
 
+    // MARK: Following changes
+
+    private struct SearchIndex {
+        struct Enough: Error {}
+
+        func update(_ key: UUID, isGone: Bool) throws {
+            #expect(!isGone)
+            throw Enough()
+        }
+
+        /// A loop that begins during a write is told to read again.
+        func build() throws {}
+    }
+
+    @Test func `Following changes: values, rows and a history`() async throws {
+        struct Note: Record {
+            var id = UUID()
+            var pinned = true
+        }
+        struct Enough: Error {}
+        let (store, index) = (store, SearchIndex())
+        func show(_ count: Int) throws {
+            #expect(count == 0)
+            throw Enough()
+        }
+        do {
+            for try await pinned in store.observe({ tx in try tx.count(Note.where(\.pinned)) }) {
+                try show(pinned)
+            }
+        } catch is Enough {}
+
+        try await store.write { tx in try tx.create(Note.self) }
+        let token = try await store.write { tx in
+            try tx.keepHistory(of: Note.table)
+            return try tx.changeToken()
+        }
+
+        // Writes until the loop, which gets later commits only, has got one.
+        let writer = Task {
+            while !Task.isCancelled {
+                try await store.write { tx in _ = try tx.insert(Note()) }
+            }
+        }
+        do {
+            for try await event in store.changes(in: Note.self) {
+                switch event {
+                case .commit(let rows):
+                    for row in rows {
+                        try index.update(row.key(as: UUID.self), isGone: row.kind == .delete)
+                    }
+                case .rescan: try index.build()
+                }
+            }
+        } catch is SearchIndex.Enough {}
+        writer.cancel()
+        _ = await writer.result
+
+        func send(_ change: ChangedRow) throws { #expect(change.kind == .insert) }
+        let batch = try await store.changes(since: token)
+        for change in batch.changes { try send(change) }
+        let next = batch.next
+        #expect(!batch.changes.isEmpty && next != token)
+    }
+
     // MARK: Buckets
 
     private struct Session: Codable, Sendable, Equatable { var user: String }
