@@ -71,6 +71,8 @@ struct Failure: Encodable {
         var message = error.message
         if let table = error.table {
             message += " (table \(table)\(error.column.map { ", column \($0)" } ?? ""))"
+        } else if let column = error.column {
+            message += " (column \(column))"
         }
         if !error.pages.isEmpty {
             message += error.pages.count == 1 ? " (page " : " (pages "

@@ -30,8 +30,12 @@ enum RunFiles {
     static var remedy: String? { state.withLock { $0.remedy } }
 
     /// The message of an error about the content of the store, with the store's path.
+    ///
+    /// A message that has the path of the file that is made is about that one.
     static func namingStore(_ message: String) -> String {
-        naming(state.withLock { $0.store }.map { [$0] } ?? [], message)
+        let (store, made) = state.withLock { ($0.store, $0.made) }
+        if let made, names(made, message) { return message }
+        return naming(store.map { [$0] } ?? [], message)
     }
 
     /// The message of an error about room on the disk, with the path of the file that grows.

@@ -17,7 +17,7 @@ struct Doctor: AsyncParsableCommand {
             It also lists the unfinished files. A process that is killed while it makes a file \
             leaves one. Its name ends in .new- and 16 hex digits, and it may be plaintext. \
             --clean removes unfinished files whose process has ended, and never one that is still \
-            being made.
+            being made, nor one without a -lock file, which does not show it.
 
             EXAMPLES
               coffer doctor

@@ -103,7 +103,9 @@ enum Examination {
             "its first page is blank, but the WAL or journal may contain it: run coffer status "
                 + "with the key"
         case .blank: "blank, which is damage: " + Remedy.ofDamage(to: status.path)
-        case .empty, .notAStore, .encrypted: nil
+        case .empty: "empty, so it is not a store: " + Remedy.ofDamage(to: status.path)
+        case .notAStore: "named as a database, and not one: it may be a piece of a store"
+        case .encrypted: nil
         }
     }
 

@@ -95,7 +95,7 @@ struct FolderExamination {
                 continue
             }
             guard let status = status(of: path, name, among: all, &checks) else { continue }
-            storeCount += 1
+            if status.format != .empty, status.format != .notAStore { storeCount += 1 }
             checks += attention(
                 [Examination.permissions("file", path, mask: 0o077, "chmod 600")]
                     + Examination.findings(of: status), path)
@@ -138,7 +138,8 @@ struct FolderExamination {
         switch status.format {
         case .plaintext, .plaintextHeader: return status
         case .encrypted, .blank: return isNamed || hasJournal ? status : nil
-        case .empty, .notAStore: return nil
+        case .empty: return isNamed || hasJournal ? status : nil
+        case .notAStore: return isNamed ? status : nil
         }
     }
 

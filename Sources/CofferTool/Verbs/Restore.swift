@@ -46,6 +46,7 @@ struct Restore: AsyncParsableCommand, ChangingVerb {
                 .usage, "the backup and the store are the same file",
                 hint: "Name the backup first, then the store in whose place it is put.")
         }
+        let nameCount = (try? StoreFileStatus(path: store.path))?.nameCount ?? 1
         let key = KeyHolder(try SecretReader.current(source, for: backup))
         RunFiles.makes(store.path)
         RunFiles.remedy("take another backup, or " + Remedy.savingRows(of: backup))
@@ -53,6 +54,11 @@ struct Restore: AsyncParsableCommand, ChangingVerb {
             try await Store.restore(
                 from: backup, key: try key.takeOne(), to: store.path,
                 configuration: store.configuration, progress: progress)
+        }
+        if nameCount > 1, let old = report.oldPath {
+            Terminal.warn(
+                "the old store has \(nameCount) names (hard links): the other ones name \(old) now "
+                    + "(find DIR -samefile \(ShellWord.of(old)) lists them)")
         }
         output.printDone(RestoreResult(self, report))
     }

@@ -37,12 +37,12 @@ import Testing
 
     @Test func `a tree of good stores has no findings, and the stores are counted`() throws {
         for name in ["a.db", "one/b.sqlite", "one/two/c.db"] { try make(name) }
-        // A picture, a link in a circle and an empty file are not stores.
+        // A picture, a link in a circle and a file of another name are not stores.
         try Data((0..<4096).map { _ in UInt8.random(in: 0...255) })
             .write(to: URL(filePath: folder.path("one/picture.png")))
         try FileManager.default.createSymbolicLink(
             atPath: folder.path("one/up"), withDestinationPath: folder.url.path)
-        try Data().write(to: URL(filePath: folder.path("empty.db")))
+        try Data().write(to: URL(filePath: folder.path("empty.txt")))
         #expect(try findings() == [])
         let text = try Tool.run(["doctor", folder.url.path]).text
         #expect(text.contains("3 looked at"))
@@ -82,6 +82,21 @@ import Testing
                 "format warning open/plain.data", "journal warning open/lost.db-wal",
                 "folder warning open", "unfinished warning open/x.db.new-0123456789abcdef",
             ])
+    }
+
+    @Test func `what is left of a store that was emptied or cut off is named`() throws {
+        try make("cut.db")
+        let cut = try FileHandle(forWritingTo: URL(filePath: folder.path("cut.db")))
+        try cut.truncate(atOffset: 300)
+        try cut.close()
+        let empty = URL(filePath: folder.path("empty.sqlite"))
+        try Data().write(to: empty)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: empty.path)
+        #expect(
+            try Set(findings()) == ["format warning cut.db", "format warning empty.sqlite"])
+        let text = try Tool.run(["doctor", empty.path]).text
+        #expect(text.contains("coffer restore BACKUP"), "\(text)")
+        #expect(try Tool.run(["doctor", folder.url.path]).text.contains("0 looked at"))
     }
 
     @Test(.enabled(if: OtherUser.isPlayable, OtherUser.reason))

@@ -3,6 +3,20 @@ import Foundation
 import Testing
 
 @Suite(.againstHanging) struct ExportTests {
+    @Test(arguments: ["csv", "jsonl", "sql"])
+    func `a text that is not UTF-8 ends an export with its column`(format: String) throws {
+        let store = try ToolStore()
+        try store.execute("CREATE TABLE t(id INTEGER, odd TEXT)")
+        try store.execute("INSERT INTO t VALUES (1, 'good'), (2, CAST(x'ff00fe' AS TEXT))")
+        let output = try Tool.run(
+            ["export", store.path, "--format", format]
+                + (format == "sql" ? [] : ["--table", "t"]) + ["--raw-key-fd", "3"],
+            descriptors: [3: Tool.key(1)])
+        #expect(output.exitCode == 25, "\(output.errorText)")
+        #expect(output.errorText.contains("column odd"), "\(output.errorText)")
+        #expect(output.errorText.contains("hex("), "\(output.errorText)")
+    }
+
     @Test func `Ctrl-C ends an export whose statement gives no row, and leaves no file`() throws {
         let store = try ToolStore()
         let file = store.folder.path("out.jsonl")

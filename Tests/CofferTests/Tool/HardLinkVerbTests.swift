@@ -38,6 +38,21 @@ import Testing
         #expect(try store.rows("SELECT * FROM note").isEmpty)
     }
 
+    @Test func `restore tells what the other name is, and a stray WAL is not the backup's`() throws
+    {
+        let backup = store.folder.path("backup.db")
+        try #require(try run(["backup", store.path, backup]).exitCode == 0)
+        let output = try run(["restore", backup, store.path])
+        #expect(output.exitCode == 0, "\(output.errorText)")
+        #expect(output.errorText.contains("2 names"), "\(output.errorText)")
+        let missing = store.folder.path("missing.db")
+        try Data(repeating: 1, count: 5000).write(to: URL(filePath: missing + "-wal"))
+        let refused = try run(["restore", backup, missing])
+        #expect(refused.exitCode == 14)
+        #expect(refused.errorText.contains("missing.db is missing"))
+        #expect(!refused.errorText.contains("backup.db: "), "\(refused.errorText)")
+    }
+
     @Test func `verbs that read open a store with two names`() throws {
         func new(_ name: String) -> String { store.folder.path(name) }
         for verb in [

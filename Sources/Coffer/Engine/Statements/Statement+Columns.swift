@@ -178,8 +178,9 @@ extension Statement {
     @inline(never)
     func notUTF8(at index: Int) -> StoreError {
         StoreError(
-            .mismatch,
-            "a text in the file is not valid UTF-8", sql: sql, column: columns.names[index])
+            .mismatch, "a text in the file is not valid UTF-8",
+            hint: "Its bytes are there: read CAST(column AS BLOB), or hex(column).", sql: sql,
+            column: columns.names[index])
     }
 }
 
