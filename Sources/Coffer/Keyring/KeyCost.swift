@@ -1,4 +1,4 @@
-/// What it costs to try one passphrase against a keyring: the parameters of scrypt.
+/// Parameters of scrypt, which set the time and the memory of each guess at a passphrase.
 ///
 /// The block size is always 8, so one derivation takes 2^`log2N` KiB of memory, and `parallelism`
 /// times the work of filling them ([RFC 7914](https://www.rfc-editor.org/rfc/rfc7914)).

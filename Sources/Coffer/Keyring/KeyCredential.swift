@@ -7,12 +7,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What opens a keyring: something that a person knows, or that a program has.
+/// A secret that opens a keyring: a passphrase, a key file, a recovery key, a secret that a service
+/// has unwrapped, or the private key of a recipient.
 struct KeyCredential: ~Copyable, Sendable {
     /// Which slots it opens.
     let kind: KeyringSlot.Kind
-    /// A text of any length for a passphrase; 32 bytes for every other kind. For a recipient they
-    /// are its private key.
+    /// The bytes of the secret: a passphrase has any number, every other kind has 32. A recipient's
+    /// secret is its private key.
     let secret: SecretBytes
     /// The slot that an external secret is for.
     var slotID: UInt16?
@@ -21,7 +22,7 @@ struct KeyCredential: ~Copyable, Sendable {
     static let secretByteCount = 32
 }
 
-/// The root of a keyring, and the slot that has given it.
+/// The root key of a keyring, and the number of the slot that was opened.
 struct UnlockedKeyring: ~Copyable {
     let root: RootKey
     let slotID: UInt16

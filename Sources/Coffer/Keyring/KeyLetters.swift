@@ -12,7 +12,7 @@ enum KeyLetters: String {
     private static let letterCount = 56
     private static let byteCount = 35
 
-    /// What the text of a root backup begins with, and no other.
+    /// Prefix of each root backup. A recovery key never has it.
     static let rootPrefix = "ROOT-"
 
     /// Lends the letters of a secret, in capitals with dashes.
@@ -53,7 +53,7 @@ enum KeyLetters: String {
         let hasPrefix =
             text.count >= 5
             && zip(text, Self.rootPrefix.utf8).allSatisfy {
-                ($0 >= 0x61 && $0 <= 0x7a ? $0 - 0x20 : $0) == $1
+                Self.capital($0) == $1
             }
         guard hasPrefix == (self == .rootBackup) else { throw otherKind }
         let letters = text[(hasPrefix ? 5 : 0)...]
@@ -126,8 +126,12 @@ enum KeyLetters: String {
         return checked.withUnsafeBytes(body)
     }
 
+    private static func capital(_ letter: UInt8) -> UInt8 {
+        letter >= 0x61 && letter <= 0x7a ? letter - 0x20 : letter
+    }
+
     private static func value(_ letter: UInt8) -> UInt8? {
-        let capital = letter >= 0x61 && letter <= 0x7a ? letter - 0x20 : letter
+        let capital = capital(letter)
         switch capital {
         case UInt8(ascii: "I"), UInt8(ascii: "L"): return 1
         case UInt8(ascii: "O"): return 0

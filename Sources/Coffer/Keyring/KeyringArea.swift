@@ -44,7 +44,8 @@ struct KeyringArea: Hashable, Sendable {
         root.isAuthentic(bytes[Offset.code..<Offset.digest], for: bytes[..<Offset.code])
     }
 
-    /// What the wrapped root of a slot is bound to, beside the slot's own bytes.
+    /// Data that ChaCha20-Poly1305 authenticates with a slot's wrapped root: the format, the
+    /// keyring's id, and the slot's fields in front of its commitment.
     static func bound(to slot: KeyringSlot, id: [UInt8]) -> [UInt8] {
         Array("coffer1 slot".utf8) + magic + majorVersion.bigEndianBytes + id + slot.boundBytes()
     }
@@ -218,7 +219,7 @@ struct KeyringArea: Hashable, Sendable {
         hint: "Update this program.")
 }
 
-// Public with the verbs that throw them.
+// Internal while no public verb throws these codes.
 extension StoreError.Code {
     /// The keyring's bytes are not as its owners wrote them: restore it.
     static let keyringDamaged = Self("keyringDamaged")

@@ -1,4 +1,5 @@
-/// What a keyring says: the numbers of its keys, and its slots. Nothing in it is secret.
+/// Content of a keyring: the epochs of its keys, their public names, and its slots. No field is
+/// secret.
 ///
 /// The bytes are described in `Documentation/file-format.md`.
 struct KeyringContent: Hashable, Sendable {

@@ -102,7 +102,8 @@ extension KeyringSlot {
     }
 }
 
-/// The key that wraps the root in one slot, and what shows that it is the right one.
+/// Two keys of one slot, derived from its secret: one wraps the root, the other is the slot's
+/// commitment, by which the slot recognises the secret.
 private struct WrapKeys: ~Copyable {
     private let wrapping: SecretBytes
     private let committing: SecretBytes
@@ -123,13 +124,5 @@ private struct WrapKeys: ~Copyable {
     /// Compares in constant time.
     func hasCommitment(_ stored: [UInt8]) -> Bool {
         committing.isEqual(to: SecretBytes(copying: stored, byteCount: stored.count))
-    }
-}
-
-extension [UInt8] {
-    /// Bytes of the system's secure generator.
-    static func random(byteCount: Int) -> [UInt8] {
-        var generator = SystemRandomNumberGenerator()
-        return (0..<byteCount).map { _ in generator.next() }
     }
 }

@@ -58,7 +58,7 @@ struct KeyringSlot: Hashable, Sendable {
         return bytes
     }
 
-    /// The bytes that the wrapped root is bound to: what decides how it is unwrapped.
+    /// The fields in front of the commitment, which decide how the root is unwrapped.
     func boundBytes() -> [UInt8] { Array(rendered()[..<Offset.commitment]) }
 
     init(

@@ -18,11 +18,7 @@ struct RootKey: ~Copyable, Sendable {
 
     /// A new root of the system's secure generator.
     static func random() -> RootKey {
-        RootKey(
-            bytes: SecretBytes(byteCount: byteCount) { bytes in
-                var generator = SystemRandomNumberGenerator()
-                for index in bytes.indices { bytes[index] = generator.next() }
-            })
+        RootKey(bytes: .random(byteCount: byteCount))
     }
 
     borrowing func copy() -> RootKey { RootKey(bytes: bytes.copy()) }

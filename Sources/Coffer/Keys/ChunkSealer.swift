@@ -14,10 +14,7 @@ struct ChunkSealer: ~Copyable, Sendable {
     /// Bytes that sealing adds to a chunk: the tag.
     static let overhead = 16
 
-    private let key = SecretBytes(byteCount: 32) { bytes in
-        var generator = SystemRandomNumberGenerator()
-        for index in bytes.indices { bytes[index] = generator.next() }
-    }
+    private let key = SecretBytes.random(byteCount: 32)
 
     /// Encrypts a chunk.
     ///

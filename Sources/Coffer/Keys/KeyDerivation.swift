@@ -48,8 +48,7 @@ enum KeyDerivation {
 
     /// Returns 16 bytes of the system's random number generator, for a new file.
     static func randomSalt() -> [UInt8] {
-        var generator = SystemRandomNumberGenerator()
-        return (0..<RawKey.saltByteCount).map { _ in generator.next() }
+        .random(byteCount: RawKey.saltByteCount)
     }
 
     /// Returns the 32 bytes that PBKDF2 derives from the passphrase.

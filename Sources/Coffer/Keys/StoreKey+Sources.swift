@@ -19,8 +19,7 @@ extension StoreKey {
     /// Nothing keeps the key but its owner: save it before the store has data.
     public static func random() -> StoreKey {
         StoreKey(isPassphrase: false, maximumByteCount: RawKey.byteCount) { bytes in
-            var generator = SystemRandomNumberGenerator()
-            for index in bytes.indices { bytes[index] = generator.next() }
+            bytes.fillRandomly()
             return bytes.count
         }
     }

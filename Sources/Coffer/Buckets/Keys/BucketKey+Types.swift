@@ -113,12 +113,3 @@ extension UInt: BucketKey {
         self = integer
     }
 }
-
-extension UInt64 {
-    var bigEndianBytes: [UInt8] { withUnsafeBytes(of: bigEndian) { Array($0) } }
-
-    /// The integer of at most eight bytes, the highest first.
-    init(bigEndianBytes bytes: some Sequence<UInt8>) {
-        self = bytes.reduce(0) { $0 << 8 | UInt64($1) }
-    }
-}

@@ -26,10 +26,6 @@ enum PrivateDatabase {
 extension RawKey {
     /// A key and a salt that nobody knows.
     fileprivate static func random() -> RawKey {
-        var generator = SystemRandomNumberGenerator()
-        let bytes = SecretBytes(byteCount: byteCount) { bytes in
-            for index in bytes.indices { bytes[index] = generator.next() }
-        }
-        return RawKey(bytes: bytes, salt: KeyDerivation.randomSalt())
+        RawKey(bytes: .random(byteCount: byteCount), salt: KeyDerivation.randomSalt())
     }
 }
