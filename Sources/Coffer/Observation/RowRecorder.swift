@@ -49,15 +49,15 @@ struct RowRecorder {
             return known.followed
         }
         var followed = Followed()
-        for name in wanted {
+        for name in wanted.map(\.text).sorted() {
             do throws(StoreError) {
-                if let table = try KeyedTable(name.text, connection) {
+                if let table = try KeyedTable(name, connection) {
                     followed.tables.append(table)
                 }
             } catch  where error.code == .unsupported {
                 // The loop's own check throws this error, but the table may have been created after
                 // that check.
-                followed.refused.insert(name)
+                followed.refused.insert(SQLText(name))
             }
         }
         try replaceTriggers(for: followed.tables)

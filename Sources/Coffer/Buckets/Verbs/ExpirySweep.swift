@@ -19,14 +19,6 @@ extension WriteTransaction {
         if let failure { throw failure }
         return count
     }
-
-    /// As `sweepExpiredEntries(maximumCount:)`, so that what was swept can be committed before an
-    /// error is thrown.
-    fileprivate func sweepSlice(
-        _ maximumCount: Int
-    ) throws -> (count: Int, failure: StoreError?) {
-        try ExpirySweep.sweep(connection(), maximumCount: maximumCount)
-    }
 }
 
 /// The removal of entries that have expired, from all buckets.
@@ -110,7 +102,9 @@ extension Store {
         var (count, failure): (Int, StoreError?) = (0, nil)
         while true {
             let slice = max(1, sliceCount)
-            let removed = try write { tx in try tx.sweepSlice(slice) }
+            let removed = try write { tx in
+                try ExpirySweep.sweep(tx.connection(), maximumCount: slice)
+            }
             count += removed.count
             failure = removed.failure
             if removed.count < slice { break }
@@ -131,7 +125,9 @@ extension Store {
         var (count, failure): (Int, StoreError?) = (0, nil)
         while true {
             let slice = max(1, sliceCount)
-            let removed = try await write { tx in try tx.sweepSlice(slice) }
+            let removed = try await write { tx in
+                try ExpirySweep.sweep(tx.connection(), maximumCount: slice)
+            }
             count += removed.count
             failure = removed.failure
             if removed.count < slice { break }

@@ -5,7 +5,7 @@
 final class RawValueEncoder: Encoder {
     private let scalar: ScalarEncoder
     fileprivate(set) var value: Value?
-    /// The first key that is not `rawValue`, or a container that has no keys.
+    /// The first thing that the type encodes and that is not under the key `rawValue`.
     private var other: String?
 
     var codingPath: [any CodingKey] { [] }
@@ -19,9 +19,10 @@ final class RawValueEncoder: Encoder {
     func encode<T: Encodable>(_ value: T) throws -> Value {
         try value.encode(to: self)
         guard let encoded = self.value, other == nil else {
-            let what = other.map { "the key \($0)" } ?? "nothing"
             throw StoreError(
-                .mismatch, "a \(T.self) encodes \(what), and decodes the key rawValue alone")
+                .mismatch,
+                "a \(T.self) encodes \(other ?? "nothing"), and decodes the key rawValue alone",
+                hint: "Encode what init(from:) decodes.")
         }
         return encoded
     }
@@ -31,14 +32,16 @@ final class RawValueEncoder: Encoder {
     }
 
     func unkeyedContainer() -> any UnkeyedEncodingContainer {
-        other = other ?? "of a list"
+        note("a list")
         return InertEncoder().unkeyedContainer()
     }
 
     func singleValueContainer() -> any SingleValueEncodingContainer {
-        other = other ?? "of a single value"
+        note("a single value")
         return InertEncoder().singleValueContainer()
     }
+
+    private func note(_ what: String) { other = other ?? what }
 
     // One generic method meets all requirements of the protocol: nothing here is hot.
     private struct Keyed<Key: CodingKey>: KeyedEncodingContainerProtocol {
@@ -53,26 +56,28 @@ final class RawValueEncoder: Encoder {
             if isOwn(key) { encoder.value = try encoder.scalar.encode(value: value) }
         }
 
+        private func note(_ key: Key) { encoder.note("the key \(key.stringValue)") }
+
         private func isOwn(_ key: Key) -> Bool {
             if key.stringValue == "rawValue" { return true }
-            encoder.other = encoder.other ?? key.stringValue
+            note(key)
             return false
         }
 
         func nestedContainer<Nested: CodingKey>(
             keyedBy type: Nested.Type, forKey key: Key
         ) -> KeyedEncodingContainer<Nested> {
-            encoder.other = encoder.other ?? key.stringValue
+            note(key)
             return InertEncoder().container(keyedBy: type)
         }
 
         func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-            encoder.other = encoder.other ?? key.stringValue
+            note(key)
             return InertEncoder().unkeyedContainer()
         }
 
         func superEncoder() -> any Encoder {
-            encoder.other = encoder.other ?? "super"
+            encoder.note("its superclass")
             return InertEncoder()
         }
 
