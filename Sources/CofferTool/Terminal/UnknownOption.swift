@@ -48,7 +48,7 @@ enum UnknownOption {
         let verb: String
         /// All spellings of the verb's options.
         let spellings: [String]
-        /// Those up to `--` that are not values of options, with their positions from 0.
+        /// Arguments in front of `--`, without the values of options. Positions count from 0.
         let words: [(index: Int, word: String)]
 
         init(_ arguments: [String]) throws {

@@ -3,8 +3,8 @@ import Testing
 
 @testable import Coffer
 
-/// Types that encode themselves as their raw value under the key `rawValue`, as Swift makes it of a
-/// `RawRepresentable` type whose raw value is no number or text.
+/// `RawRepresentable` types whose raw value is a UUID, a date or a struct. Swift encodes such types
+/// as a container with the single key `rawValue`.
 @Suite(.againstHanging) struct RawValueTests {
     struct DeviceID: RawRepresentable, Codable, Hashable, ValueConvertible {
         let rawValue: UUID

@@ -7,7 +7,7 @@ struct ExpiryWork: Sendable {
     /// if nothing will expire.
     let timeToNext: @Sendable (_ connection: Connection) throws -> Duration?
 
-    /// What one sweep did.
+    /// Result of one sweep.
     struct Slice {
         /// Whether more may be left that can be swept.
         let isMoreLeft: Bool

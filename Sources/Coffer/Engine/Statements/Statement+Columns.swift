@@ -207,7 +207,7 @@ extension Statement {
 
     /// The bytes of a blob in the current row. The index counts from 0 and must be in range.
     ///
-    /// - Throws: `.mismatch` for every other storage class, `.io` if memory runs out.
+    /// - Throws: `.mismatch` unless the value is a blob; `.io` if memory runs out.
     static func bytes(of raw: OpaquePointer, at index: Int32) throws(StoreError) -> [UInt8] {
         let value = sqlite3_column_value(raw, index)
         guard sqlite3_value_type(value) == SQLITE_BLOB else {
