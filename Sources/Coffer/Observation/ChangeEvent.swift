@@ -85,6 +85,7 @@ extension ChangedRow {
     ///
     /// - Throws: `StoreError` `.mismatch` if the change is one of another table, or its key does
     ///   not fit `K`.
+    /// - Complexity: O(*bytes* of the key).
     public func key<K, V>(in bucket: Bucket<K, V>) throws -> K {
         guard table.asciiLowercased == bucket.plan.table.asciiLowercased, key.count == 1 else {
             throw StoreError(
@@ -96,6 +97,7 @@ extension ChangedRow {
     /// The key of an attachment that has changed. Otherwise as `key(in:)` of a bucket.
     ///
     /// - Throws: As `key(in:)` of a bucket.
+    /// - Complexity: O(*bytes* of the key).
     public func key<K>(in bucket: AttachmentBucket<K>) throws -> K { try key(in: bucket.entries) }
 }
 
