@@ -1,10 +1,11 @@
-import Foundation
+import CTool
 import SystemPackage
 
 /// Runs a shell command whose output is the secret.
 ///
-/// The command inherits the environment, standard input and standard error, so that it can prompt
-/// on its own. If the verb reads its data from standard input, the command gets none of it.
+/// The command inherits the environment, standard input, standard error and the terminal, so that
+/// it can prompt on its own. If the verb reads its data from standard input, the command gets none
+/// of it.
 struct SecretCommand {
     private let command: String
     private let source: SecretSource
@@ -17,34 +18,33 @@ struct SecretCommand {
     /// - Throws: `ToolError` `.secretSource` if the command fails. The command writes its own error
     ///   to standard error.
     func run(into bytes: UnsafeMutableRawBufferPointer) throws -> Int {
-        let process = Process()
-        process.executableURL = URL(filePath: "/bin/sh")
-        process.arguments = ["-c", command]
-        let output = Pipe()
-        process.standardOutput = output
         // It would take the first rows of an import.
-        if StandardInput.isClaimed { process.standardInput = FileHandle.nullDevice }
-        do {
-            try process.run()
-        } catch {
-            throw ToolError(.secretSource, "\(source.description) cannot be run: \(error)")
+        let input = StandardInput.isClaimed ? try FileDescriptor.open("/dev/null", .readOnly) : nil
+        defer { try? input?.close() }
+        var output: Int32 = -1
+        return try Signals.running {
+            let process = coffer_start_command(command, input?.rawValue ?? -1, &output)
+            guard process > 0 else {
+                throw ToolError(
+                    .secretSource,
+                    "\(source.description) cannot be run: \(Errno(rawValue: -process))")
+            }
+            return process
+        } _: { process in
+            let reading = FileDescriptor(rawValue: output)
+            let count = Result { try SecretReader.readAll(reading, source, into: bytes) }
+            // Closing the pipe stops a command that keeps writing, perhaps without end.
+            try? reading.close()
+            let end = coffer_wait_for_command(process)
+            if case .failure = count { return try count.get() }
+            guard end < 256 else {
+                throw ToolError(
+                    .secretSource, "\(source.description) died by signal \(end - 256)")
+            }
+            guard end == 0 else {
+                throw ToolError(.secretSource, "\(source.description) failed with exit code \(end)")
+            }
+            return try count.get()
         }
-        let descriptor = FileDescriptor(rawValue: output.fileHandleForReading.fileDescriptor)
-        let count = Result {
-            try SecretReader.readAll(descriptor, source, into: bytes)
-        }
-        // Closing the pipe stops a command that keeps writing, perhaps without end.
-        try? output.fileHandleForReading.close()
-        process.waitUntilExit()
-        if case .failure = count { return try count.get() }
-        let status = process.terminationStatus
-        guard process.terminationReason == .exit else {
-            throw ToolError(.secretSource, "\(source.description) died by signal \(status)")
-        }
-        guard status == 0 else {
-            throw ToolError(
-                .secretSource, "\(source.description) failed with exit code \(status)")
-        }
-        return try count.get()
     }
 }

@@ -22,6 +22,8 @@ enum Signals {
         var takeInterrupt: (@Sendable () -> Void)?
         /// Restore the terminal before the process ends, the last one first.
         var restores: [@Sendable () -> Void] = []
+        /// The process of a command that is waited for.
+        var commandID: Int32?
         /// What the end of the process leaves, and the next step.
         var note = Interruption.nothingChanged
         /// What it will leave once the work has begun.
@@ -128,12 +130,30 @@ enum Signals {
         state.withLock { _ = $0.restores.popLast() }
     }
 
+    /// Starts the process of a command, and runs work that waits for it. If a signal ends this
+    /// process, the command gets SIGTERM: nobody takes its output any more.
+    ///
+    /// - Parameter start: Returns the number of the process. A signal that comes meanwhile is
+    ///   handled after it.
+    static func running<T>(
+        _ start: () throws -> Int32, _ work: (_ commandID: Int32) throws -> T
+    ) throws -> T {
+        let commandID = try state.withLock { state in
+            let commandID = try start()
+            state.commandID = commandID
+            return commandID
+        }
+        defer { state.withLock { $0.commandID = nil } }
+        return try work(commandID)
+    }
+
     private static func interrupted(_ signal: Int32) {
         if signal == SIGINT, let take = state.withLock({ $0.takeInterrupt }) { return take() }
         let (cancel, restores, note, isFirst) = state.withLock { state in
             defer { (state.cancel, state.count) = (nil, state.count + 1) }
             return (state.cancel, state.restores, state.note, state.count == 0)
         }
+        let commandID = state.withLock { $0.commandID }
         // Erases the progress bar, or the ^C that the terminal shows.
         if Terminal.isInteractive {
             Terminal.writeRaw("\r\u{1b}[K")
@@ -145,6 +165,7 @@ enum Signals {
             return cancel()
         }
         for restore in restores.reversed() { restore() }
+        if let commandID { kill(commandID, SIGTERM) }
         let end = "interrupted; \(note)"
         if !Terminal.isJSON { Terminal.note(end) }
         let mayEnd = Terminal.writeMessages(

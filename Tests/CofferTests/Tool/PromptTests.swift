@@ -103,6 +103,15 @@ import Testing
         try again.close()
     }
 
+    @Test func `a command that fetches the secret can ask the terminal`() throws {
+        let store = try Store(
+            path: path, key: .passphrase("one"), configuration: .testing(profile: .sqlcipher3))
+        try store.close()
+        let asking = "stty -echo; printf 'Word: ' >&2; read word; stty echo; printf %s \"$word\""
+        let shown = try play(["status", path, "--passphrase-command", asking], answers: "one")
+        #expect(shown.contains("exit 0"), "\(shown)")
+    }
+
     @Test func `an empty answer is refused`() throws {
         let shown = try play(["init", path], answers: "|")
         #expect(shown.contains("empty"))

@@ -37,6 +37,17 @@ import Testing
         }
     }
 
+    @Test func `a signal to the tool alone ends the command that fetches the secret`() throws {
+        let file = store.folder.path("ended")
+        let waiting =
+            "sleep 600 & trap 'kill $!; echo ended > \"\(file)\"; exit 1' TERM; "
+            + "kill -TERM $PPID; wait"
+        let output = try Tool.run(["status", store.path, "--passphrase-command", waiting])
+        #expect(output.exitCode == 130, "\(output.errorText)")
+        // The suite's time limit ends a wait for a command that lives on.
+        while !FileManager.default.fileExists(atPath: file) { usleep(1000) }
+    }
+
     @Test func `nohup keeps the end of a terminal from ending the run`() throws {
         let output = try Tool.run(
             ["status", store.path, "--raw-key-command", "kill -HUP $PPID; cat"],
