@@ -83,3 +83,12 @@ struct Failure: Encodable {
         return message
     }
 }
+
+extension ToolError {
+    /// The error of a row that cannot be written, with its number from 1.
+    init(row number: Int, of table: String? = nil, _ error: StoreError) {
+        let failure = Failure(error)
+        let place = table.map { " of \($0)" } ?? ""
+        self.init(failure.status, "row \(number)\(place): \(failure.message)", hint: failure.hint)
+    }
+}

@@ -111,14 +111,19 @@ struct SQLDump {
         let literal = try SQLLiteral(connection)
         // The SELECT omits generated columns, so the INSERT needs the list.
         let start = Array("INSERT INTO \(name)(\(list)) VALUES(".utf8)
+        let earlierCount = rowCount
         while try statement.step() {
+            rowCount += 1
             output.buffer.append(contentsOf: start)
-            for index in names.indices {
-                if index > 0 { output.buffer.append(0x2c) }
-                try statement.withValue(at: index) { try literal.write($0, &output) }
+            do {
+                for index in names.indices {
+                    if index > 0 { output.buffer.append(0x2c) }
+                    try statement.withValue(at: index) { try literal.write($0, &output) }
+                }
+            } catch let error as StoreError where error.code == .mismatch {
+                throw ToolError(row: rowCount - earlierCount, of: table, error)
             }
             try output.write(");\n".utf8)
-            rowCount += 1
             try Task.checkCancellation()
             if progress.isDue(rowCount, output) { reporter.update(rowCount, of: rowCountTotal) }
         }

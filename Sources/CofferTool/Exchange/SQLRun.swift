@@ -125,9 +125,15 @@ struct SQLRun {
                 hint: "What is run together is one transaction.")
         }
         guard isWriting || statement.isReadOnly else {
+            // SQLite counts PRAGMA journal_mode as one, also where it only shows the mode.
             throw ToolError(
-                .wouldChange, "the statement would change the store",
-                hint: "Add --write to allow it.")
+                .wouldChange,
+                statement.isControl
+                    ? "the statement counts as one that changes the store, even if it only shows "
+                        + "a setting"
+                    : "the statement would change the store",
+                hint: "Add --write to allow it."
+                    + (statement.isControl ? " coffer status shows the settings." : ""))
         }
     }
 

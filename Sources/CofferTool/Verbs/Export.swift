@@ -98,8 +98,12 @@ struct Export: AsyncParsableCommand, ChangingVerb {
         var count = 0
         var progress = ExportProgress()
         while try select.step() {
-            try writer.writeRow(of: select, &output)
             count += 1
+            do {
+                try writer.writeRow(of: select, &output)
+            } catch let error as StoreError where error.code == .mismatch {
+                throw ToolError(row: count, error)
+            }
             try Task.checkCancellation()
             if progress.isDue(count, output) { reporter.update(count, of: total) }
         }

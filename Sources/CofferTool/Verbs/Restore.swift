@@ -27,9 +27,10 @@ struct Restore: AsyncParsableCommand, ChangingVerb {
 
             EXIT CODES
               0 the store is the backup, even if the report could not be written; 14 the backup \
-            is damaged; 11 a program has the store open; 130 after a second Ctrl-C: the store is \
-            the old one or the backup; run it again if there is a STORE.old-1 and the store is \
-            the old one. Any other: the store is as it was
+            is damaged, or the store is missing and its WAL or journal is not; 11 a program has \
+            the store open; 130 after a second Ctrl-C: the store is the old one or the backup; \
+            run it again if there is a STORE.old-1 and the store is the old one. Any other: the \
+            store is as it was
             """)
 
     @Argument(help: "The backup.", completion: .file())

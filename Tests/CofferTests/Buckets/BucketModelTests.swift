@@ -6,7 +6,7 @@ import Workload
 
 /// Random verbs on a bucket and on a list in memory, which have to agree after each of them.
 @Suite(.againstHanging) struct BucketModelTests {
-    private static let operationCount = isLongRun ? 2_000_000 : 7_000
+    private static let operationCount = isLongRun ? 2_500_000 : 7_000
 
     @Test(arguments: journalModes, [nil, BucketCache(maximumCount: 12)])
     func `a bucket under random verbs is what a list in memory is`(

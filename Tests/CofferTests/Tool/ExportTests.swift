@@ -13,6 +13,7 @@ import Testing
                 + (format == "sql" ? [] : ["--table", "t"]) + ["--raw-key-fd", "3"],
             descriptors: [3: Tool.key(1)])
         #expect(output.exitCode == 25, "\(output.errorText)")
+        #expect(output.errorText.contains("row 2"), "\(output.errorText)")
         #expect(output.errorText.contains("column odd"), "\(output.errorText)")
         #expect(output.errorText.contains("hex("), "\(output.errorText)")
     }

@@ -36,6 +36,20 @@ import Testing
     // MARK: Refusals
 
     @Test(.enabled(if: OtherUser.isPlayable, OtherUser.reason), arguments: journalModes)
+    func `a change in a folder without write permission has exit code 21`(
+        mode: Configuration.JournalMode
+    ) throws {
+        let path = folder.path()
+        try ReadingVerbs.make(path, mode)
+        try OtherUser.giveAway(folder, file: 0o666, folder: 0o755)
+        let output = try Tool.run(
+            ["sql", path, "DELETE FROM t", "--write", "--raw-key-fd", "3"],
+            descriptors: [3: Tool.key(1)], under: OtherUser.stranger)
+        #expect(output.exitCode == 21, "\(output.errorText)")
+        #expect(output.errorText.contains("folder"), "\(output.errorText)")
+    }
+
+    @Test(.enabled(if: OtherUser.isPlayable, OtherUser.reason), arguments: journalModes)
     func `a refused change leaves nothing that would lock the owner out`(
         mode: Configuration.JournalMode
     ) throws {

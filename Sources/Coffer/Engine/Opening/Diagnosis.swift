@@ -99,8 +99,9 @@ struct Diagnosis {
         return StoreError(
             .wrongKey, "the key does not open \(file.path)\(size)",
             hint: "Check the key. A file with cipher settings of its own (kdf_iter, another HMAC) "
-                + "looks the same, and so does a file that is not a store"
-                + (isShort ? ", or a store whose end is missing." : "."))
+                + "looks the same. So does one that is not a store, or whose first 16 bytes (the "
+                + "salt) were changed: restore that one from a backup"
+                + (isShort ? ". So does one whose end is missing." : "."))
     }
 
     /// Whether page 1 decrypts to a header with the page size of the profile; `false` if the file

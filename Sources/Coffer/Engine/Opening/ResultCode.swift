@@ -26,11 +26,24 @@ extension StoreError {
         let text = withoutArgument(told)
         let extended = db.map { sqlite3_extended_errcode($0) } ?? code
         let precise = extended & 0xff == code & 0xff ? extended : code
-        let meaning = Meaning(code: precise, systemError: db.map { sqlite3_system_errno($0) } ?? 0)
+        let meaning = Meaning(code: precise, systemError: db.map { systemError($0, precise) } ?? 0)
         let hint = meaning.hint ?? (meaning.code == .sql ? sql.flatMap(SQLHint.of) : nil)
         return StoreError(
             meaning.code, meaning.message ?? text, hint: hint, sql: sql,
             sqlOffset: isQuotable ? sqlOffset(db, code) : nil, resultCode: precise)
+    }
+
+    /// The system's error number of the last failure of a connection.
+    ///
+    /// SQLite tries to open a journal for reading, after it could not make one, so the number tells
+    /// of a missing file. The permission of the folder is asked for again.
+    private static func systemError(_ db: OpaquePointer, _ code: Int32) -> Int32 {
+        let told = sqlite3_system_errno(db)
+        guard code & 0xff == SQLITE_CANTOPEN, [0, ENOENT].contains(told),
+            let path = sqlite3_db_filename(db, "main").map({ String(cString: $0) }), !path.isEmpty,
+            access(FileLocation(resolved: path).folder, W_OK) != 0
+        else { return told }
+        return errno
     }
 
     /// The engine's message without a bound value: full-text search quotes its argument.
@@ -128,12 +141,13 @@ private struct Meaning {
                 "a crash has left a journal, which must be played back before anything is read"
             hint = "Open the file again where it can be written."
         case SQLITE_CANTOPEN:
-            self.code = .io
+            self.code = Meaning.notAllowed.contains(systemError) ? .readOnly : .io
             message = "the file, or a file that SQLite keeps next to it, cannot be opened or made"
             // The error number of an earlier search for a WAL says nothing.
             let reason = [0, ENOENT].contains(systemError) ? "" : systemErrorText(systemError)
             hint =
-                "SQLite writes to the folder (-shm) even to read a store in WAL mode: allow it"
+                "SQLite makes files in the folder: -journal to write, and -wal and -shm even to "
+                + "read a store in WAL mode. Allow it"
                 + (reason.isEmpty ? "." : ". The system said: \(reason).")
         case SQLITE_CORRUPT:
             self.code = .damaged
@@ -159,4 +173,7 @@ private struct Meaning {
     }
 
     private static let noSpace: Int32 = 28  // ENOSPC, the same on Linux and Darwin
+
+    /// The system's answers to a user who may not make or change a file there.
+    private static let notAllowed = [EPERM, EACCES, EROFS]
 }
