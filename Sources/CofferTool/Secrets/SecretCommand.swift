@@ -38,6 +38,7 @@ struct SecretCommand {
             let end = coffer_wait_for_command(process)
             if case .failure = count { return try count.get() }
             guard end < 256 else {
+                Signals.endIfFromTerminal(end - 256)
                 throw ToolError(
                     .secretSource, "\(source.description) died by signal \(end - 256)")
             }

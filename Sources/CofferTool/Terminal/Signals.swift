@@ -24,6 +24,8 @@ enum Signals {
         var restores: [@Sendable () -> Void] = []
         /// The process of a command that is waited for.
         var commandID: Int32?
+        /// True once a signal has decided that the process ends.
+        var isEnding = false
         /// What the end of the process leaves, and the next step.
         var note = Interruption.nothingChanged
         /// What it will leave once the work has begun.
@@ -143,17 +145,40 @@ enum Signals {
             state.commandID = commandID
             return commandID
         }
-        defer { state.withLock { $0.commandID = nil } }
+        defer {
+            let isEnding = state.withLock { state in
+                state.commandID = nil
+                return state.isEnding
+            }
+            // The thread of `interrupted` ends the process. Until then nobody may say that the
+            // command failed: it was told to end.
+            while isEnding { pause() }
+        }
         return try work(commandID)
+    }
+
+    /// Ends this process as the signal does that ended the command, if a terminal sends it.
+    ///
+    /// A terminal sends its signals to the whole process group. This process may learn of the
+    /// command's end before its own signal is handled.
+    static func endIfFromTerminal(_ signal: Int32) {
+        guard [SIGINT, SIGHUP, SIGQUIT].contains(signal), coffer_ignores_signal(signal) == 0,
+            signalPipe >= 0
+        else { return }
+        // A worker thread blocks signals: this one is for the process.
+        kill(getpid(), signal)
+        while true { pause() }
     }
 
     private static func interrupted(_ signal: Int32) {
         if signal == SIGINT, let take = state.withLock({ $0.takeInterrupt }) { return take() }
         let (cancel, restores, note, isFirst) = state.withLock { state in
             defer { (state.cancel, state.count) = (nil, state.count + 1) }
-            return (state.cancel, state.restores, state.note, state.count == 0)
+            // Nothing is half done while a command fetches the secret.
+            state.isEnding = state.isEnding || state.cancel == nil || state.commandID != nil
+            let cancel = state.isEnding ? nil : state.cancel
+            return (cancel, state.restores, state.note, state.count == 0)
         }
-        let commandID = state.withLock { $0.commandID }
         // Erases the progress bar, or the ^C that the terminal shows.
         if Terminal.isInteractive {
             Terminal.writeRaw("\r\u{1b}[K")
@@ -165,7 +190,9 @@ enum Signals {
             return cancel()
         }
         for restore in restores.reversed() { restore() }
-        if let commandID { kill(commandID, SIGTERM) }
+        state.withLock { state in
+            if let commandID = state.commandID { kill(commandID, SIGTERM) }
+        }
         let end = "interrupted; \(note)"
         if !Terminal.isJSON { Terminal.note(end) }
         let mayEnd = Terminal.writeMessages(

@@ -37,15 +37,27 @@ import Testing
         }
     }
 
-    @Test func `a signal to the tool alone ends the command that fetches the secret`() throws {
+    @Test(arguments: ["status", "backup"])
+    func `a signal to the tool alone ends the command that fetches the secret`(
+        verb: String
+    ) throws {
         let file = store.folder.path("ended")
         let waiting =
             "sleep 600 & trap 'kill $!; echo ended > \"\(file)\"; exit 1' TERM; "
             + "kill -TERM $PPID; wait"
-        let output = try Tool.run(["status", store.path, "--passphrase-command", waiting])
+        let copy = verb == "backup" ? [store.folder.path("copy")] : []
+        let output = try Tool.run([verb, store.path] + copy + ["--passphrase-command", waiting])
         #expect(output.exitCode == 130, "\(output.errorText)")
         // The suite's time limit ends a wait for a command that lives on.
         while !FileManager.default.fileExists(atPath: file) { usleep(1000) }
+    }
+
+    @Test(arguments: ["INT", "HUP", "QUIT"])
+    func `a command that a terminal's signal ends takes the tool with it`(signal: String) throws {
+        let output = try Tool.run(
+            ["status", store.path, "--passphrase-command", "ulimit -c 0; kill -\(signal) $$"])
+        #expect(output.exitCode == 130, "\(output.errorText)")
+        #expect(!output.errorText.contains("died by"), "\(output.errorText)")
     }
 
     @Test func `nohup keeps the end of a terminal from ending the run`() throws {
