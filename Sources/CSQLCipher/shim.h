@@ -20,6 +20,7 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #ifdef __linux__
@@ -464,6 +465,32 @@ static inline int coffer_rename_exclusively(const char *from, const char *to) {
     errno = ENOSYS;
     return -1;
 #endif
+}
+
+/// Takes a lock on one byte of an open file, without waiting. It belongs to the descriptor, so two
+/// holders in one process exclude each other, and it ends with the descriptor.
+/// See <https://man7.org/linux/man-pages/man2/fcntl_locking.2.html>, "Open file description locks".
+///
+/// A system without such locks locks the whole file instead.
+///
+/// - Returns: 0, or an error number: EAGAIN if another descriptor has the lock.
+static inline int coffer_lock_byte(int descriptor, int64_t offset) {
+#if defined(F_OFD_SETLK) || defined(__linux__)
+    struct flock lock = {0};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = offset;
+    lock.l_len = 1;
+#ifdef F_OFD_SETLK
+    const int command = F_OFD_SETLK;
+#else
+    // The header hides it without _GNU_SOURCE.
+    const int command = 37;
+#endif
+    if (fcntl(descriptor, command, &lock) == 0) return 0;
+    if (errno != EINVAL) return errno == EACCES ? EAGAIN : errno;
+#endif
+    return flock(descriptor, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
 }
 
 /// Writes the path under /proc that leads to an open descriptor.

@@ -20,12 +20,119 @@ struct KeyCredential: ~Copyable, Sendable {
 
     /// Bytes of every secret but a passphrase.
     static let secretByteCount = 32
+
+    init(kind: KeyringSlot.Kind, secret: consuming SecretBytes, slotID: UInt16? = nil) {
+        self.kind = kind
+        self.secret = secret
+        self.slotID = slotID
+    }
+
+    /// A passphrase that a person types.
+    ///
+    /// - Parameter text: Its UTF-8 bytes are used as they are, without Unicode normalisation.
+    static func passphrase(_ text: String) -> KeyCredential { passphrase(text.utf8) }
+
+    /// The bytes of a passphrase, in any encoding.
+    static func passphrase(_ bytes: some Collection<UInt8>) -> KeyCredential {
+        KeyCredential(kind: .passphrase, secret: SecretBytes(copyingAll: bytes))
+    }
+
+    /// The 32 bytes of a key file.
+    static func keyFile(_ bytes: some Collection<UInt8>) -> KeyCredential {
+        KeyCredential(kind: .keyFile, secret: SecretBytes(copyingAll: bytes))
+    }
+
+    /// A recovery key as a person types it: in either case, with or without spaces and dashes.
+    ///
+    /// - Throws: `.misuse` for a slip, which the last letters show, and for a root backup.
+    static func recoveryKey(_ text: String) throws(StoreError) -> KeyCredential {
+        let letters = SecretBytes(copyingAll: text.utf8)
+        let secret = try letters.withUnsafeBytes { (bytes) throws(StoreError) in
+            try KeyLetters.recoveryKey.secret(bytes)
+        }
+        return KeyCredential(kind: .recoveryKey, secret: secret)
+    }
+
+    /// The 32 bytes that a service has unwrapped from the blob of a slot.
+    ///
+    /// - Parameter slot: The number of that slot.
+    static func external(_ bytes: some Collection<UInt8>, slot: UInt16) -> KeyCredential {
+        KeyCredential(kind: .external, secret: SecretBytes(copyingAll: bytes), slotID: slot)
+    }
+
+    /// The 32 bytes of the private key of a recipient.
+    static func identity(_ privateKey: some Collection<UInt8>) -> KeyCredential {
+        KeyCredential(kind: .recipient, secret: SecretBytes(copyingAll: privateKey))
+    }
+
+    borrowing func copy() -> KeyCredential {
+        KeyCredential(kind: kind, secret: secret.copy(), slotID: slotID)
+    }
+
+    /// Checks the number of bytes.
+    ///
+    /// - Throws: `.misuse`, with the number of the bytes and none of them.
+    borrowing func check() throws(StoreError) {
+        let byteCount = secret.byteCount
+        guard kind == .passphrase ? byteCount > 0 : byteCount == Self.secretByteCount else {
+            throw Self.wrongByteCount(kind, byteCount)
+        }
+    }
+
+    /// The public key of an identity.
+    ///
+    /// - Throws: `.misuse` for a private key of a wrong size.
+    borrowing func publicKey() throws(StoreError) -> [UInt8] {
+        try check()
+        return [UInt8](try identity().publicKey.rawRepresentation)
+    }
+
+    fileprivate borrowing func identity() throws(StoreError) -> Curve25519.KeyAgreement.PrivateKey {
+        do {
+            return try secret.withUnsafeBytes { try .init(rawRepresentation: $0) }
+        } catch {
+            throw StoreError(.misuse, "an identity has 32 bytes", cause: error)
+        }
+    }
+
+    static func wrongByteCount(_ kind: KeyringSlot.Kind, _ byteCount: Int) -> StoreError {
+        guard kind != .passphrase else { return StoreError(.misuse, "the passphrase is empty") }
+        let name =
+            switch kind {
+            case .passphrase: "a passphrase"
+            case .keyFile: "a key file"
+            case .recoveryKey: "a recovery key"
+            case .external: "an external secret"
+            case .recipient: "a key of a recipient"
+            }
+        return StoreError(
+            .misuse, "\(name) has \(secretByteCount) bytes, and this one has \(byteCount)")
+    }
 }
 
 /// The root key of a keyring, and the number of the slot that was opened.
 struct UnlockedKeyring: ~Copyable {
+    let area: KeyringArea
     let root: RootKey
     let slotID: UInt16
+}
+
+extension KeyringAreas {
+    /// Unwraps the root of the current area, as `KeyringArea.unlocked`. Of two areas of one
+    /// generation the first one that opens counts.
+    func unlocked(
+        by credential: borrowing KeyCredential, memoryMax: Int
+    ) throws(StoreError) -> UnlockedKeyring {
+        for area in current.dropLast() {
+            do throws(StoreError) {
+                return try area.unlocked(by: credential, memoryMax: memoryMax)
+            } catch {
+                // The other area may open.
+                continue
+            }
+        }
+        return try current[current.count - 1].unlocked(by: credential, memoryMax: memoryMax)
+    }
 }
 
 extension KeyringArea {
@@ -40,6 +147,7 @@ extension KeyringArea {
     func unlocked(
         by credential: borrowing KeyCredential, memoryMax: Int
     ) throws(StoreError) -> UnlockedKeyring {
+        try credential.check()
         let found = try unwrapped(by: credential, memoryMax)
         guard isAuthentic(under: found.root) else {
             throw Self.damaged("somebody without its root key has changed it")
@@ -52,12 +160,12 @@ extension KeyringArea {
     ) throws(StoreError) -> UnlockedKeyring {
         switch credential.kind {
         case .passphrase: return try unwrapped(byPassphrase: credential.secret, memoryMax)
-        case .recipient: return try unwrapped(byIdentity: credential.secret)
+        case .recipient: return try unwrapped(byIdentity: credential)
         case .keyFile, .recoveryKey, .external:
             for slot in content.slots
             where slot.kind == credential.kind && [slot.id, nil].contains(credential.slotID) {
                 if let root = try slot.root(by: credential.secret, id: content.id) {
-                    return UnlockedKeyring(root: root, slotID: slot.id)
+                    return UnlockedKeyring(area: self, root: root, slotID: slot.id)
                 }
             }
             throw noSlot
@@ -78,7 +186,7 @@ extension KeyringArea {
             let secret = try derivation.secret(of: text)
             for slot in slots where Derivation(of: slot) == derivation {
                 if let root = try slot.root(by: secret, id: content.id) {
-                    return UnlockedKeyring(root: root, slotID: slot.id)
+                    return UnlockedKeyring(area: self, root: root, slotID: slot.id)
                 }
             }
         }
@@ -86,20 +194,15 @@ extension KeyringArea {
     }
 
     private func unwrapped(
-        byIdentity secret: borrowing SecretBytes
+        byIdentity credential: borrowing KeyCredential
     ) throws(StoreError) -> UnlockedKeyring {
-        let identity: Curve25519.KeyAgreement.PrivateKey
-        do {
-            identity = try secret.withUnsafeBytes { try .init(rawRepresentation: $0) }
-        } catch {
-            throw StoreError(.misuse, "an identity has 32 bytes", cause: error)
-        }
+        let identity = try credential.identity()
         let publicKey = [UInt8](identity.publicKey.rawRepresentation)
         guard
             let slot = content.slots.first(where: { $0.kind == .recipient && $0.blob == publicKey })
         else { throw noSlot }
         return UnlockedKeyring(
-            root: try slot.root(by: identity, id: content.id), slotID: slot.id)
+            area: self, root: try slot.root(by: identity, id: content.id), slotID: slot.id)
     }
 
     private var noSlot: StoreError {

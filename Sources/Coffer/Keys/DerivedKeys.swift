@@ -17,6 +17,9 @@ final class DerivedKeys {
     /// The total time of all derivations from a passphrase.
     private(set) var duration = Duration.zero
 
+    /// Adds the time of a derivation that was made elsewhere.
+    func add(_ duration: Duration) { self.duration += duration }
+
     /// Returns the key that `KeyDerivation` derives, from memory if it was derived before.
     ///
     /// - Parameter key: Must be the same key in every call.

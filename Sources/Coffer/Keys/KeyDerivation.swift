@@ -32,6 +32,11 @@ enum KeyDerivation {
         from key: borrowing StoreKey, salt: [UInt8], profile: CipherProfile
     ) throws(StoreError) -> RawKey {
         try key.check()
+        guard key.keyringUse == nil else {
+            throw StoreError(
+                .misuse, "a credential of a keyring is not the key of a file",
+                hint: "Only the verbs that open a store, or make one, take it.")
+        }
         let salt = key.salt ?? salt
         guard salt.count == RawKey.saltByteCount else {
             throw StoreError(.misuse, "a salt must have 16 bytes, but this one has \(salt.count)")

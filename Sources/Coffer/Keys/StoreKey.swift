@@ -13,16 +13,46 @@
 /// program that opens a store again later keeps a closure that makes the key, such as
 /// `{ try .passphrase(contentsOfFile: path) }`.
 public struct StoreKey: ~Copyable, Sendable {
-    /// The passphrase, or the raw key with or without its salt. Zeroed when the key ends.
+    /// What the bytes are.
+    enum Form: Sendable {
+        /// A key must be derived from the bytes before it encrypts anything.
+        case passphrase
+        /// 32 bytes of a key, or 48 with the salt.
+        case raw
+        /// A credential, which opens the keyring beside the file.
+        case keyring(KeyringUse)
+    }
+
+    /// How a credential opens a keyring.
+    struct KeyringUse: Sendable {
+        /// The number of the credential's kind in the format.
+        let kind: UInt8
+        /// The slot of an external secret.
+        let slotID: UInt16?
+        let acceptsOlderFile: Bool
+        let keepsRoot: Bool
+    }
+
+    /// The passphrase, the raw key with or without its salt, or the credential's bytes. Zeroed when
+    /// the key ends.
     private let secret: SecretBytes
-    /// Whether a key must be derived from the bytes before it encrypts anything.
-    let isPassphrase: Bool
+    let form: Form
 
     /// Takes over a secret of any length. This cannot throw, so `check()` validates it later.
-    private init(secret: consuming SecretBytes, isPassphrase: Bool) {
+    init(secret: consuming SecretBytes, form: Form) {
         self.secret = secret
-        self.isPassphrase = isPassphrase
+        self.form = form
     }
+
+    private init(secret: consuming SecretBytes, isPassphrase: Bool) {
+        self.init(secret: secret, form: isPassphrase ? .passphrase : .raw)
+    }
+
+    /// Whether a key must be derived from the bytes before it encrypts anything.
+    var isPassphrase: Bool { if case .passphrase = form { true } else { false } }
+
+    /// How the key opens a keyring; `nil` for a passphrase or a raw key.
+    var keyringUse: KeyringUse? { if case .keyring(let use) = form { use } else { nil } }
 
     /// A key from a passphrase that a person types.
     ///
@@ -78,7 +108,7 @@ public struct StoreKey: ~Copyable, Sendable {
     /// The 16 bytes of salt in a raw key of 48 bytes; `nil` for any other key. They are not secret:
     /// every file begins with its salt.
     var salt: [UInt8]? {
-        guard !isPassphrase, secret.byteCount == RawKey.byteCount + RawKey.saltByteCount else {
+        guard case .raw = form, secret.byteCount == RawKey.byteCount + RawKey.saltByteCount else {
             return nil
         }
         return secret.withUnsafeBytes { Array($0[RawKey.byteCount...]) }
@@ -90,6 +120,8 @@ public struct StoreKey: ~Copyable, Sendable {
     ///   32 nor 48 bytes. The error contains the number of bytes, but none of the bytes.
     borrowing func check() throws(StoreError) {
         let byteCount = secret.byteCount
+        // The kind of the credential decides later.
+        if keyringUse != nil { return }
         if isPassphrase {
             // SQLCipher treats an empty key as no key and would create a plaintext file.
             guard byteCount > 0 else {
@@ -118,7 +150,7 @@ public struct StoreKey: ~Copyable, Sendable {
 
     /// Returns a second key of the same kind and bytes, in locked memory of its own.
     public borrowing func copy() -> StoreKey {
-        StoreKey(secret: secret.copy(), isPassphrase: isPassphrase)
+        StoreKey(secret: secret.copy(), form: form)
     }
 }
 

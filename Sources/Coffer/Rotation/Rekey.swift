@@ -66,6 +66,7 @@ struct Rekey: ~Copyable {
     ) throws(RekeyFailure) -> RawKey {
         try RekeyFailure.wrapping { () throws(StoreError) in
             try file.requireOneName()
+            try KeyringFile(of: file).requireAbsent()
             let key = try Self.derive(newKey, from: state.key, profile: profile)
             try requireRoom(state.handle)
             try begin(state.handle, key: state.key)
@@ -339,7 +340,8 @@ extension Connection {
     ///   are behind the end of the database; `.damaged` or `.engine` if neither key or both keys
     ///   open the file afterwards; `.io` if the file cannot be read or written; `.readOnly` if the
     ///   file was opened for reading only or has several names (hard links); `.misuse` inside a
-    ///   transaction, with attached files, for an empty key, for the same key or for another salt.
+    ///   transaction, with attached files, beside a keyring, for an empty key, for the same key or
+    ///   for another salt.
     /// - Complexity: O(*pages*) time and disk (the journal grows to the size of the file);
     ///   O(1) memory. It cannot be interrupted.
     /// - Note: SQLCipher: `sqlite3_rekey_v2`, whose result code is meaningless and is ignored.

@@ -63,6 +63,7 @@ package struct RekeyRehearsal {
         guard case .file = try file.status() else {
             throw StoreError(.notFound, "there is no file at \(file.path)")
         }
+        try KeyringFile(of: file).requireAbsent()
         // While a journal exists, page 1 is not final, so its key proves nothing.
         guard !file.hasJournal else { throw Self.journal(beside: file) }
         let handle = try Handle(path: file.path, flags: SQLITE_OPEN_READONLY)

@@ -8,10 +8,10 @@ import Testing
         "Keys": [],
         "Keyring": ["Keys"],
         "Pages": ["Keys"],
-        "Engine": ["Keys", "Pages"],
+        "Engine": ["Keys", "Keyring", "Pages"],
         "SQL": ["Keys", "Engine"],
         "Rotation": ["Keys", "Pages", "Engine"],
-        "Store": ["Keys", "Pages", "Engine", "SQL", "Rotation"],
+        "Store": ["Keys", "Keyring", "Pages", "Engine", "SQL", "Rotation"],
         "Records": ["Engine", "SQL", "Store"],
         "Buckets": ["Engine", "SQL", "Store"],
         // It asks a record type and a bucket for the name of the table.

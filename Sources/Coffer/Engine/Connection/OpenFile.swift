@@ -4,11 +4,15 @@ final class OpenFile {
     let key: RawKey
     let file: FileLocation
     let profile: CipherProfile
+    /// The keyring that gave the key; `nil` for a key of its own.
+    let keyring: OpenKeyring?
 
     init(
-        handle: Handle, key: consuming RawKey, file: FileLocation, profile: CipherProfile
+        handle: Handle, key: consuming RawKey, file: FileLocation, profile: CipherProfile,
+        keyring: OpenKeyring? = nil
     ) {
         self.handle = handle
+        self.keyring = keyring
         self.key = key
         self.file = file
         self.profile = profile

@@ -268,6 +268,15 @@ public struct Configuration: Sendable {
     /// The defaults.
     public init() {}
 
+    /// The most memory that the derivation of a keyring's passphrase may take, in bytes.
+    var maximumKeyMemoryByteCount = 160 << 20
+
+    /// The cost of the first slot of a keyring that is made with a passphrase.
+    var keyCost = KeyCost.standard
+
+    /// Called before each step of a write of a keyring; a test stops or fails it there.
+    var keyringWillStep: (@Sendable (KeyringFile.Step, Int32) throws(StoreError) -> Void)?
+
     /// The same configuration. If its journal mode is `.existing`, the result of `existing`
     /// replaces the mode. Throws only errors of `existing`.
     func resolved(

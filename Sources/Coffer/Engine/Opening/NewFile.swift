@@ -59,7 +59,7 @@ package struct NewFile: ~Copyable {
     /// Refuses a path with a non-empty WAL or journal, which SQLite would replay into the new file.
     ///
     /// - Throws: `.damaged` if there is one.
-    private static func requireNoPendingChanges(_ file: FileLocation) throws(StoreError) {
+    static func requireNoPendingChanges(_ file: FileLocation) throws(StoreError) {
         guard !file.hasPendingChanges else {
             throw StoreError(
                 .damaged, "\(file.path) is missing, but its WAL or journal exists",

@@ -9,7 +9,7 @@ struct Opening {
     let cacheByteCount: Int
     /// Whether the file is read to be copied: then the older formats are opened as well.
     private let isSource: Bool
-    private let derived = DerivedKeys()
+    let derived = DerivedKeys()
 
     init(
         path: String, mode: OpenMode, configuration: Configuration, cacheByteCount: Int
@@ -37,6 +37,19 @@ struct Opening {
         isSource = true
     }
 
+    /// Makes an opening of the same file with a key of another epoch, in the profile that its
+    /// keyring names. The keys that were derived so far are not used again.
+    init(_ other: Opening, profile: CipherProfile) {
+        file = other.file
+        mode = .mustExist
+        var configuration = other.configuration
+        configuration.profile = profile
+        self.configuration = configuration
+        cacheByteCount = other.cacheByteCount
+        role = other.role
+        isSource = other.isSource
+    }
+
     /// How long it took to derive the key from a passphrase, so far.
     var derivationDuration: Duration { derived.duration }
 
@@ -49,6 +62,19 @@ struct Opening {
     ///   path again and again.
     func open(key: borrowing StoreKey) throws(StoreError) -> OpenFile {
         try key.check()
+        if let credential = key.credential(), let use = key.keyringUse {
+            return try open(by: credential, use)
+        }
+        do throws(StoreError) {
+            return try open(ownKey: key)
+        } catch  where error.code == .wrongKey && KeyringFile(of: file).exists {
+            throw error.with(
+                hint: "The store has a keyring: open it with a credential of that (.keyring).")
+        }
+    }
+
+    /// Opens or creates the file with a key that no keyring gives.
+    private func open(ownKey key: borrowing StoreKey) throws(StoreError) -> OpenFile {
         let capabilities = try Engine.capabilities
         if let profile = configuration.profile {
             try profile.requireOpenable()
@@ -60,12 +86,18 @@ struct Opening {
             guard mode == .createIfMissing else {
                 throw StoreError(.notFound, "there is no file at \(file.path)")
             }
+            guard !KeyringFile(of: file).exists else { throw keyringAlone }
             let profile = configuration.profile ?? capabilities.defaultProfile
             let creation = Creation(
                 file: file, profile: profile, configuration: try configuration.resolved(.wal),
                 derived: derived)
             try creation.run(key: key)
         }
+        return try openFile(key: key)
+    }
+
+    /// Opens the file that exists; once more if another file has taken its path meanwhile.
+    func openFile(key: borrowing StoreKey) throws(StoreError) -> OpenFile {
         for _ in 1..<StoreError.replacementTryCount {
             do throws(StoreError) {
                 return try openExisting(key: key)
@@ -111,7 +143,7 @@ struct Opening {
         return OpenFile(handle: opened, key: rawKey, file: file, profile: profile)
     }
 
-    private func openHandle() throws(StoreError) -> Handle {
+    func openHandle() throws(StoreError) -> Handle {
         let handle: Handle
         do throws(StoreError) {
             handle = try Handle(path: file.path, flags: role.flags, vfs: configuration.vfs)

@@ -77,6 +77,13 @@ extension StoreError {
             column: column, resultCode: resultCode, cause: cause)
     }
 
+    /// The same error with another hint.
+    func with(hint: String) -> StoreError {
+        StoreError(
+            code, message, hint: hint, sql: sql, sqlOffset: sqlOffset, pages: pages, table: table,
+            column: column, resultCode: resultCode, cause: cause)
+    }
+
     /// The same error with a cause, whose hint it takes if it has none.
     func with(cause: any Error) -> StoreError {
         StoreError(

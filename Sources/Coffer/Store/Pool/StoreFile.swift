@@ -4,6 +4,8 @@ import Synchronization
 final class StoreFile: Sendable {
     let location: FileLocation
     private let profile: CipherProfile
+    /// The keyring that gave the key; `nil` for a key of its own.
+    let keyring: OpenKeyring?
     private let mode: OpenMode
     private let configuration: Configuration
     private let claim: OpenFiles.Claim
@@ -21,6 +23,7 @@ final class StoreFile: Sendable {
     ) throws(StoreError) {
         location = opened.file
         profile = opened.profile
+        keyring = opened.keyring
         self.mode = mode
         self.configuration = configuration
         guard case .file(_, let identity) = try location.status() else {

@@ -1,0 +1,114 @@
+import CSQLCipher
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// The lock under which a keyring is written: one byte of its file.
+///
+/// Every operation opens a descriptor of its own, so two of one process exclude each other. The
+/// lock ends with the value, or with the process.
+struct KeyringLock: ~Copyable {
+    private let file: KeyringFile
+    let descriptor: Int32
+
+    /// Takes the lock of the file that has the name when the lock is held.
+    ///
+    /// - Parameter timeout: How long to try.
+    /// - Throws: `.busy` after `timeout`; `.keyringMissing` if there is no keyring; `.readOnly` if
+    ///   this user may not write it; as `KeyringFile.areas()`.
+    init(_ file: KeyringFile, timeout: Duration) throws(StoreError) {
+        let deadline = ContinuousClock.now + timeout
+        while true {
+            guard let descriptor = try file.open(O_RDWR) else { throw StoreError.noKeyring(file) }
+            let error = coffer_lock_byte(descriptor, 0)
+            if error == 0, Self.isNamed(file, descriptor) {
+                self.file = file
+                self.descriptor = descriptor
+                return
+            }
+            close(descriptor)
+            guard error == 0 || error == EAGAIN else {
+                throw StoreError.system(error, "cannot lock the keyring \(file.location.path)")
+            }
+            guard ContinuousClock.now < deadline else {
+                throw StoreError(
+                    .busy, "another process is changing the keyring \(file.location.path)",
+                    hint: "Try again. Nothing was changed.")
+            }
+            sleepBriefly()
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Whether the name still leads to the open file. Another process may have renamed a new
+    /// keyring over it.
+    private static func isNamed(_ file: KeyringFile, _ descriptor: Int32) -> Bool {
+        var (own, named) = (stat(), stat())
+        return fstat(descriptor, &own) == 0 && lstat(file.location.path, &named) == 0
+            && (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino)
+    }
+
+    /// Changes the content of the keyring.
+    ///
+    /// The stale area is written, synced and read back before the other one, which holds the old
+    /// state, is touched. So a crash leaves the old content or the new one.
+    ///
+    /// - Parameter change: Changes the content; an error leaves the file as it was.
+    /// - Returns: The new area.
+    /// - Throws: What `change` throws; `.keyringMismatch` if the root is not this keyring's;
+    ///   `.needsNewerProgram` if a later version wrote it; `.io`, `.full` if it cannot be written:
+    ///   the keyring then has the old content or the new one.
+    borrowing func change(
+        under root: borrowing RootKey, _ change: (inout KeyringContent) throws(StoreError) -> Void
+    ) throws(StoreError) -> KeyringArea {
+        let areas = try file.areas(descriptor)
+        guard let current = areas.authentic(under: root) else {
+            throw StoreError.otherRoot(file)
+        }
+        var content = current.content
+        try change(&content)
+        content.generation = areas.generation + 1
+        let area = try KeyringArea(content, under: root)
+        let first = areas.staleIndex
+        try write(area, first)
+        guard try file.areas(descriptor).stored[first] == area else {
+            throw StoreError(
+                .io, "the keyring \(file.location.path) does not read as it was written",
+                hint: "The disk is failing: make a backup of the keyring elsewhere.")
+        }
+        try write(area, 1 - first)
+        return area
+    }
+
+    private borrowing func write(_ area: KeyringArea, _ index: Int) throws(StoreError) {
+        try file.willStep(.write(area: index), descriptor)
+        try file.write(area, index, to: descriptor)
+        try file.sync(descriptor)
+    }
+}
+
+extension StoreError {
+    static func noKeyring(_ file: KeyringFile) -> StoreError {
+        StoreError(
+            .keyringMissing, "there is no keyring at \(file.location.path)",
+            hint: "Put it back from a backup, or make it anew from a root backup.")
+    }
+}
+
+// Internal while no public verb throws these codes.
+extension StoreError.Code {
+    /// The store's keyring is gone: restore it, or rebuild it from a root backup.
+    static let keyringMissing = Self("keyringMissing")
+    /// The keyring beside the file is another store's.
+    static let keyringMismatch = Self("keyringMismatch")
+    /// The file is older than its keyring says, as a restored copy is.
+    static let olderFile = Self("olderFile")
+    /// The slot is the only one: nothing would open the keyring without it.
+    static let lastSlot = Self("lastSlot")
+}

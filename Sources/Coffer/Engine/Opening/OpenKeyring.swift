@@ -1,0 +1,109 @@
+import Synchronization
+
+/// The keyring of an open store: its file, and its root while the store keeps it.
+final class OpenKeyring: Sendable {
+    private struct State {
+        /// `nil` while the root is not kept.
+        var root: KeyBox<RootKey>?
+        /// The newest content that this store has read or written.
+        var area: KeyringArea
+    }
+
+    let file: KeyringFile
+    /// The slot that opened the store.
+    let slotID: UInt16
+    /// How long to wait for another process that changes the keyring.
+    let timeout: Duration
+    /// The most memory that a derivation may take, in bytes.
+    let memoryMax: Int
+    private let state: Mutex<State>
+
+    init(
+        _ file: KeyringFile, area: KeyringArea, slotID: UInt16, root: KeyBox<RootKey>?,
+        _ configuration: Configuration
+    ) {
+        self.file = file
+        self.slotID = slotID
+        timeout = configuration.waitTimeout
+        memoryMax = configuration.maximumKeyMemoryByteCount
+        state = Mutex(State(root: root, area: area))
+    }
+
+    /// The root, for as long as the caller holds the box.
+    ///
+    /// - Throws: `.misuse` while it is not kept.
+    func root() throws(StoreError) -> KeyBox<RootKey> {
+        guard let root = state.withLock({ $0.root }) else {
+            throw StoreError(
+                .misuse, "the store does not keep the root key of its keyring",
+                hint: "Call keys.unlock with a credential, and keys.lock afterwards.")
+        }
+        return root
+    }
+
+    /// Reads the keyring's file, and checks that it is this root's.
+    ///
+    /// - Throws: `.keyringMissing`, `.keyringDamaged`; `.keyringMismatch` for another root;
+    ///   `.misuse` while the root is not kept.
+    func current() throws(StoreError) -> KeyringArea {
+        let root = try root()
+        guard let areas = try file.areas() else { throw StoreError.noKeyring(file) }
+        guard let area = areas.authentic(under: root.key) else {
+            throw StoreError.otherRoot(file)
+        }
+        state.withLock { $0.area = area }
+        return area
+    }
+
+    /// The content that was read or written last, which needs no file.
+    var known: KeyringArea { state.withLock { $0.area } }
+
+    /// Changes the keyring under its lock.
+    ///
+    /// - Throws: As `KeyringLock`, and what `change` throws.
+    func change<T>(
+        timeout: Duration? = nil,
+        _ change: (inout KeyringContent, borrowing RootKey) throws(StoreError) -> T
+    ) throws(StoreError) -> T {
+        let root = try root()
+        let lock = try KeyringLock(file, timeout: timeout ?? self.timeout)
+        var result: T?
+        let area = try lock.change(under: root.key) { (content) throws(StoreError) in
+            result = try change(&content, root.key)
+        }
+        state.withLock { $0.area = area }
+        guard let result else { throw StoreError.otherRoot(file) }
+        return result
+    }
+
+    /// Keeps the root again.
+    ///
+    /// - Throws: As `KeyringArea.unlocked`; `.keyringMismatch` if the keyring is now another's.
+    func unlock(_ credential: borrowing KeyCredential) throws(StoreError) {
+        guard let areas = try file.areas() else { throw StoreError.noKeyring(file) }
+        let unlocked = try areas.unlocked(by: credential, memoryMax: memoryMax)
+        let area = unlocked.area
+        guard area.content.rootID == known.content.rootID else {
+            throw StoreError.otherRoot(file)
+        }
+        let root = KeyBox(unlocked.root.copy())
+        state.withLock { state in
+            state.root = root
+            state.area = area
+        }
+    }
+
+    /// Wipes the root once nobody uses it any more.
+    func forgetRoot() {
+        state.withLock { $0.root = nil }
+    }
+}
+
+extension StoreError {
+    static func otherRoot(_ file: KeyringFile) -> StoreError {
+        StoreError(
+            .keyringMismatch,
+            "the keyring \(file.location.path) has another root than the open store",
+            hint: "Somebody has replaced it: close the store and open it again.")
+    }
+}

@@ -1,0 +1,233 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Opening a store by the keyring beside its file: see `Documentation/design/keyring.md`.
+extension Opening {
+    /// Opens the file with the key that its keyring gives to a credential. Makes both files if
+    /// neither exists and the mode is `.createIfMissing`.
+    ///
+    /// - Throws: `.keyringMissing`; `.keyringDamaged`; `.keyringMismatch` if no key of the keyring
+    ///   is the file's; `.wrongKey` if no slot is for the credential; `.tooCostly`; `.olderFile`
+    ///   for a file older than the keyring says, unless that is accepted; `.notFound` if the
+    ///   database is gone; otherwise as `open(key:)`.
+    func open(
+        by credential: borrowing KeyCredential, _ use: StoreKey.KeyringUse
+    ) throws(StoreError) -> OpenFile {
+        var keyring = KeyringFile(of: file)
+        if let willStep = configuration.keyringWillStep { keyring.willStep = willStep }
+        let unlocked = try unlocked(keyring, by: credential)
+        let content = unlocked.area.content
+        if let profile = configuration.profile, profile != content.profile {
+            throw StoreError(
+                .misuse, "the keyring says that \(file.path) is in the profile \(content.profile)",
+                hint: "Configure that profile, or none.")
+        }
+        guard try Engine.capabilities.supports(content.profile) else {
+            throw needsNewerEngine(content.profile)
+        }
+        let isNew = try createIfNeeded(content, unlocked.root)
+        let (opened, epoch) = try openAnyEpoch(of: content, unlocked.root)
+        guard epoch >= content.epoch || use.acceptsOlderFile else {
+            opened.handle.close()
+            throw StoreError(
+                .olderFile,
+                "\(file.path) has the key of epoch \(epoch), and its keyring is at epoch "
+                    + "\(content.epoch): the file is an older copy",
+                hint: "Open it with acceptsOlderFile if it was put back on purpose.")
+        }
+        let root = KeyBox(unlocked.root.copy())
+        let open = OpenKeyring(
+            keyring, area: unlocked.area, slotID: unlocked.slotID, root: root, configuration)
+        if content.state != .isInUse || epoch != content.epoch {
+            try record(epoch, in: open, mustSucceed: isNew)
+        }
+        if !use.keepsRoot { open.forgetRoot() }
+        return OpenFile(
+            handle: opened.handle, key: opened.key.copy(), file: file, profile: opened.profile,
+            keyring: open)
+    }
+
+    /// The error for a keyring whose database is gone: nobody makes a fresh store in its place.
+    var keyringAlone: StoreError {
+        StoreError(
+            .notFound, "there is no file at \(file.path), but there is its keyring",
+            hint: "Put the file back from a backup. For a new store, move the keyring away.")
+    }
+
+    // MARK: The keyring
+
+    private func unlocked(
+        _ keyring: KeyringFile, by credential: borrowing KeyCredential
+    ) throws(StoreError) -> UnlockedKeyring {
+        let start = ContinuousClock.now
+        defer { derived.add(start.duration(to: .now)) }
+        if let areas = try keyring.areas() {
+            return try areas.unlocked(
+                by: credential, memoryMax: configuration.maximumKeyMemoryByteCount)
+        }
+        guard case .missing = try file.status() else {
+            throw StoreError.noKeyring(keyring).with(
+                hint: "Put it back from a backup, or make it anew from a root backup. A store "
+                    + "that never had one is opened with its passphrase or raw key.")
+        }
+        guard mode == .createIfMissing else {
+            throw StoreError(.notFound, "there is no file at \(file.path)")
+        }
+        try NewFile.requireNoPendingChanges(file)
+        let new = try newKeyring(for: credential)
+        if try keyring.make(new.area) { return new }
+        // Another creator was faster.
+        guard let areas = try keyring.areas() else { throw StoreError.noKeyring(keyring) }
+        return try areas.unlocked(
+            by: credential, memoryMax: configuration.maximumKeyMemoryByteCount)
+    }
+
+    private func newKeyring(
+        for credential: borrowing KeyCredential
+    ) throws(StoreError) -> UnlockedKeyring {
+        let capabilities = try Engine.capabilities
+        let profile = configuration.profile ?? capabilities.defaultProfile
+        try profile.requireOpenable()
+        guard capabilities.supports(profile) else { throw needsNewerEngine(profile) }
+        let root = RootKey.random()
+        var content = KeyringContent(
+            new: root, id: KeyDerivation.randomSalt(), profile: profile, state: .isBeingCreated,
+            now: now)
+        let prepared = try PreparedSlot(
+            NewSlot(for: credential), label: SlotLabel("first"), cost: configuration.keyCost,
+            memoryMax: configuration.maximumKeyMemoryByteCount, for: content)
+        let slot = try content.add(prepared, under: root, now: now)
+        let area = try KeyringArea(content, under: root)
+        return UnlockedKeyring(area: area, root: root, slotID: slot.id)
+    }
+
+    private var now: Int64 { Int64(configuration.currentDate().timeIntervalSince1970) }
+
+    // MARK: The file
+
+    /// Makes the database of a keyring that was made and has none yet.
+    ///
+    /// - Returns: Whether it was made.
+    /// - Throws: `.notFound` if a database is gone that existed.
+    private func createIfNeeded(
+        _ content: KeyringContent, _ root: borrowing RootKey
+    ) throws(StoreError) -> Bool {
+        guard case .missing = try file.status() else { return false }
+        guard mode == .createIfMissing, content.state == .isBeingCreated else { throw keyringAlone }
+        let creation = Creation(
+            file: file, profile: content.profile, configuration: try configuration.resolved(.wal),
+            derived: DerivedKeys())
+        try creation.run(key: root.dataKey(epoch: content.epoch, id: content.id).storeKey())
+        return true
+    }
+
+    /// Opens the file in the epoch of the keyring, or in the one that the file, its WAL and its
+    /// journal show.
+    private func openAnyEpoch(
+        of content: KeyringContent, _ root: borrowing RootKey
+    ) throws(StoreError) -> (OpenFile, epoch: UInt32) {
+        let failure: StoreError
+        do throws(StoreError) {
+            return (try open(content, root, content.epoch), content.epoch)
+        } catch  where error.code == .wrongKey {
+            failure = error
+        }
+        let candidates = EpochCandidates(of: content, hour: EpochCandidates.hour(of: now))
+        let handle = try openHandle()
+        let evidence = KeyEvidence(
+            of: file, main: try handle.rawBytes(at: 0, count: content.profile.pageByteCount),
+            profile: content.profile)
+        let second = try handle.rawBytes(
+            at: content.profile.pageByteCount, count: content.profile.pageByteCount)
+        handle.close()
+        var epochs = evidence.epochs(
+            of: candidates, under: root, id: content.id, profile: content.profile)
+        epochs.append(content.highestEpoch + 1)
+        for epoch in epochs {
+            do throws(StoreError) {
+                return (try open(content, root, epoch), epoch)
+            } catch  where error.code == .wrongKey {
+                continue
+            }
+        }
+        let isSound = KeyEvidence.isAuthentic(
+            second, number: 2, in: candidates, under: root, id: content.id, content.profile)
+        guard !isSound else {
+            throw StoreError(
+                .damaged, "the keyring is right, but the first page of \(file.path) is damaged",
+                hint: "Restore the file from a backup.", pages: [1])
+        }
+        let isOther = evidence.pages.last.map { !$0.starts(with: content.id) } ?? false
+        throw StoreError(
+            .keyringMismatch,
+            "no key of the keyring opens \(file.path)"
+                + (isOther ? ": the keyring is that of another file" : ""),
+            hint: "Put the file and the keyring back that belong together. With a root backup the "
+                + "keyring can be made anew.", cause: failure)
+    }
+
+    private func open(
+        _ content: KeyringContent, _ root: borrowing RootKey, _ epoch: UInt32
+    ) throws(StoreError) -> OpenFile {
+        let key = root.dataKey(epoch: epoch, id: content.id)
+        return try Opening(self, profile: content.profile).openFile(key: key.storeKey())
+    }
+
+    // MARK: Recording
+
+    /// Writes into the keyring which epoch the file has, and that it is in use.
+    ///
+    /// - Parameter mustSucceed: Whether to throw a failure. If not, it is logged: the next
+    ///   opening finds the epoch again.
+    private func record(
+        _ epoch: UInt32, in keyring: OpenKeyring, mustSucceed: Bool
+    ) throws(StoreError) {
+        guard role == .writer else { return }
+        let now = now
+        do throws(StoreError) {
+            try keyring.change(timeout: .zero) { (content, root) throws(StoreError) in
+                content.state = .isInUse
+                guard content.epoch != epoch else { return }
+                content.epoch = epoch
+                content.epochMade = now
+                content.highestEpoch = max(content.highestEpoch, epoch)
+                content.keyID = root.dataKey(epoch: epoch, id: content.id).id().bytes
+                configuration.logger?.notice(
+                    "the keyring did not have the epoch of the file",
+                    metadata: ["path": "\(file.path)", "epoch": "\(epoch)"])
+            }
+        } catch {
+            guard !mustSucceed || error.code == .busy else { throw error }
+            configuration.logger?.warning(
+                "the keyring could not be brought up to date",
+                metadata: ["path": "\(file.path)", "error": "\(error.message)"])
+        }
+    }
+}
+
+extension KeyringContent {
+    /// The content of a new keyring, in its first epoch and without a slot.
+    init(
+        new root: borrowing RootKey, id: [UInt8], profile: CipherProfile, state: State, now: Int64
+    ) {
+        self.init(
+            generation: 1, id: id, state: state, profile: profile, epoch: 1, highestEpoch: 1,
+            rootMade: now, epochMade: now, rootID: root.id(for: id),
+            keyID: root.dataKey(epoch: 1, id: id).id().bytes)
+    }
+}
+
+extension RawKey {
+    /// The key with its salt, as a program would give it.
+    borrowing func storeKey() -> StoreKey {
+        let secret = SecretBytes(byteCount: bytes.byteCount + salt.count) { target in
+            bytes.withUnsafeBytes { target.copyMemory(from: $0) }
+            UnsafeMutableRawBufferPointer(rebasing: target[bytes.byteCount...]).copyBytes(
+                from: salt)
+        }
+        return StoreKey(secret: secret, form: .raw)
+    }
+}

@@ -1,0 +1,46 @@
+/// The epochs that a file beside a keyring may have, the likely ones first.
+///
+/// A keyring and its file may be of different times: one of them was put back from a backup, or a
+/// crash came between the two writes of a rotation. Every data key is derived from the root, so the
+/// epoch is found by trial.
+struct EpochCandidates: Sequence {
+    private let epoch: UInt32
+    private let highest: UInt32
+    /// The last epoch that is tried.
+    private let last: UInt32
+
+    /// - Parameter hour: Hours since 2020, because a rotation takes the hour as its epoch.
+    init(of content: KeyringContent, hour: UInt32) {
+        epoch = content.epoch
+        highest = content.highestEpoch
+        last = Swift.max(content.highestEpoch, hour).addingReportingOverflow(64).partialValue
+    }
+
+    /// The hours since 2020-01-01 00:00 UTC, between 0 and 2^20 - 1.
+    static func hour(of secondsSince1970: Int64) -> UInt32 {
+        let start: Int64 = 1_577_836_800
+        return UInt32(Swift.min((Swift.max(secondsSince1970, start) - start) / 3600, 1 << 20 - 1))
+    }
+
+    /// Without repetition: the keyring's epoch, the one after the highest, and then outwards from
+    /// the keyring's epoch to 1 and to the last.
+    func makeIterator() -> AnyIterator<UInt32> {
+        let next = highest.addingReportingOverflow(1).partialValue
+        var first = [epoch, next].makeIterator()
+        var distance: UInt32 = 0
+        var isUp = true
+        return AnyIterator {
+            if let epoch = first.next() { return epoch }
+            while true {
+                isUp.toggle()
+                if !isUp { distance += 1 }
+                let down = distance < epoch ? epoch - distance : 0
+                let up = epoch.addingReportingOverflow(distance)
+                let isBeyond = up.overflow || up.partialValue > last
+                if down == 0, isBeyond { return nil }
+                if isUp, !isBeyond, up.partialValue != next { return up.partialValue }
+                if !isUp, down > 0, down != next { return down }
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+extension StoreKey {
+    /// A key that the keyring beside the file gives to a credential. If neither file exists, both
+    /// are made.
+    ///
+    /// ```swift
+    /// let store = try await Store(path: "notes.db", key: .keyring(.passphrase(text)))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - credential: Opens a slot of the keyring, or gets the first slot of a new one.
+    ///   - acceptsOlderFile: Whether to open a file that is older than its keyring says: a copy
+    ///     that was put back on purpose.
+    ///   - keepsRoot: Whether the store keeps the root key in locked memory while it is open. The
+    ///     verbs that change slots need it.
+    static func keyring(
+        _ credential: borrowing KeyCredential, acceptsOlderFile: Bool = false,
+        keepsRoot: Bool = true
+    ) -> StoreKey {
+        StoreKey(
+            secret: credential.secret.copy(),
+            form: .keyring(
+                KeyringUse(
+                    kind: credential.kind.rawValue, slotID: credential.slotID,
+                    acceptsOlderFile: acceptsOlderFile, keepsRoot: keepsRoot)))
+    }
+
+    /// The credential of a key that opens a keyring; `nil` for a passphrase or a raw key.
+    borrowing func credential() -> KeyCredential? {
+        guard let use = keyringUse, let kind = KeyringSlot.Kind(rawValue: use.kind) else {
+            return nil
+        }
+        return KeyCredential(
+            kind: kind, secret: withUnsafeBytes { SecretBytes(copying: $0) }, slotID: use.slotID)
+    }
+}
