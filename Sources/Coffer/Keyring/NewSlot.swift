@@ -1,3 +1,5 @@
+import Crypto
+
 /// A credential that gets a slot of a keyring: what `KeyCredential` opens later.
 ///
 /// ```swift
@@ -17,7 +19,7 @@ struct NewSlot: ~Copyable, Sendable {
     /// Only of an external slot.
     let wrap: Wrap?
 
-    private init(
+    init(
         _ kind: KeyringSlot.Kind, _ secret: consuming SecretBytes, publicKey: [UInt8] = [],
         wrap: Wrap? = nil
     ) {
@@ -147,6 +149,29 @@ extension NewSlot {
         let byteCount = kind == .recipient ? publicKey.count : secret.byteCount
         guard kind == .passphrase ? byteCount > 0 : byteCount == KeyCredential.secretByteCount
         else { throw KeyCredential.wrongByteCount(kind, byteCount) }
+        if kind == .recipient { try requireSecrecy() }
+    }
+
+    /// Refuses a public key with which everybody shares the same secret.
+    ///
+    /// > "recipients and senders … MUST … check whether the Diffie-Hellman shared secret is the
+    /// > all-zero value and abort if so" <https://www.rfc-editor.org/rfc/rfc9180#section-7.1.4>
+    ///
+    /// The crypto library does not check it.
+    private borrowing func requireSecrecy() throws(StoreError) {
+        let isShared: Bool
+        do {
+            let key = try Curve25519.KeyAgreement.PublicKey(rawRepresentation: publicKey)
+            let secret = try Curve25519.KeyAgreement.PrivateKey()
+                .sharedSecretFromKeyAgreement(with: key)
+            isShared = secret.withUnsafeBytes { bytes in bytes.allSatisfy { $0 == 0 } }
+        } catch {
+            throw StoreError(.misuse, "the public key is not one of X25519", cause: error)
+        }
+        guard !isShared else {
+            throw StoreError(
+                .misuse, "the public key is a point of low order: everybody could open the slot")
+        }
     }
 
     /// The wrapped form of an external secret.

@@ -1,0 +1,330 @@
+import Crypto
+import Foundation
+import Testing
+
+@testable import Coffer
+
+/// The slots of an open store: adding, changing and removing credentials.
+@Suite(.againstHanging) struct StoreKeysTests {
+    private let folder: TemporaryFolder
+    private let path: String
+    private static let file = [UInt8](repeating: 42, count: 32)
+    private static let other = [UInt8](repeating: 43, count: 32)
+    private static let cheap = KeyCost(log2N: 14, parallelism: 1)
+
+    init() throws {
+        folder = try TemporaryFolder()
+        path = folder.path()
+    }
+
+    private func open(
+        _ credential: borrowing KeyCredential = .keyFile(file), mode: OpenMode = .createIfMissing,
+        keepsRoot: Bool = true, _ change: (inout Configuration) -> Void = { _ in }
+    ) throws -> Store {
+        var configuration = Configuration.testing()
+        configuration.keyCost = Self.cheap
+        change(&configuration)
+        return try Store(
+            path: path, key: .keyring(credential, keepsRoot: keepsRoot), mode: mode,
+            configuration: configuration)
+    }
+
+    private func code(_ work: () throws -> Void) -> StoreError.Code? {
+        #expect(throws: StoreError.self, performing: work)?.code
+    }
+
+    /// The code of the refusal to open; `nil` if the store opens.
+    private func refusal(_ credential: borrowing KeyCredential) -> StoreError.Code? {
+        do {
+            try open(credential, mode: .mustExist).close()
+            return nil
+        } catch {
+            return (error as? StoreError)?.code
+        }
+    }
+
+    private var bytes: Data {
+        get throws { try Data(contentsOf: URL(filePath: path + ".keyring")) }
+    }
+
+    // MARK: Adding
+
+    @Test func `each kind of credential is added, listed and opens the store`() throws {
+        let now = Shared(Date(timeIntervalSince1970: 1_800_000_000))
+        let store = try open { $0.currentDate = { now.value } }
+        try store.write { tx in try tx.execute("CREATE TABLE t(v)") }
+        let identity = Curve25519.KeyAgreement.PrivateKey()
+        let publicKey = [UInt8](identity.publicKey.rawRepresentation)
+        now.value += 60
+        try store.keys.add(.passphrase("open sesame"), label: "ops", cost: Self.cheap)
+        try store.keys.add(.recipient(publicKey), label: "billing")
+        let wrapped = Shared([UInt8]())
+        try store.keys.add(
+            .external { secret in
+                wrapped.value = Array(secret)
+                return secret.map { $0 ^ 0x5a }
+            }, label: "kms")
+        let letters = Shared("")
+        try store.keys.addRecoveryKey(label: "safe") { text in
+            letters.value = String(decoding: text, as: UTF8.self)
+            return Array(letters.value.lowercased().utf8)
+        }
+        let slots = try store.keys.slots
+        #expect(slots.map(\.id) == [1, 2, 3, 4, 5])
+        #expect(
+            slots.map(\.kind) == [.keyFile, .passphrase, .recipient, .external, .recoveryKey])
+        #expect(slots.map(\.label) == ["first", "ops", "billing", "kms", "safe"])
+        #expect(slots.map { Int($0.made.timeIntervalSince1970) % 1000 } == [0, 60, 60, 60, 60])
+        #expect(slots.map(\.cost) == [nil, Self.cheap, nil, nil, nil])
+        #expect(slots.map { $0.fingerprint?.count } == [nil, nil, 16, 16, nil])
+        try store.close()
+
+        #expect(refusal(.passphrase("open sesame")) == nil)
+        #expect(refusal(.identity([UInt8](identity.rawRepresentation))) == nil)
+        #expect(refusal(.external(wrapped.value, slot: 4)) == nil)
+        #expect(refusal(.external(wrapped.value, slot: 3)) == .wrongKey)
+        #expect(refusal(try .recoveryKey(letters.value)) == nil)
+        #expect(refusal(.keyFile(Self.file)) == nil)
+        #expect(refusal(.keyFile(wrapped.value)) == .wrongKey)
+    }
+
+    @Test func `a credential that a slot has already is refused`() throws {
+        let store = try open()
+        let publicKey = [UInt8](Curve25519.KeyAgreement.PrivateKey().publicKey.rawRepresentation)
+        try store.keys.add(.passphrase("a"), label: "", cost: Self.cheap)
+        try store.keys.add(.recipient(publicKey), label: "")
+        let before = try bytes
+        #expect(
+            code { try store.keys.add(.passphrase("a"), label: "", cost: Self.cheap) }
+                == .alreadyExists)
+        #expect(code { try store.keys.add(.keyFile(Self.file), label: "") } == .alreadyExists)
+        #expect(code { try store.keys.add(.recipient(publicKey), label: "") } == .alreadyExists)
+        #expect(code { try store.keys.change(2, to: .keyFile(Self.file)) } == .alreadyExists)
+        #expect(try bytes == before)
+        try store.close()
+    }
+
+    @Test func `a sixteenth slot is refused, and a removed one makes room`() throws {
+        let store = try open()
+        for number in 2...15 as ClosedRange<UInt8> {
+            try store.keys.add(
+                .keyFile([UInt8](repeating: 100 + number, count: 32)), label: "\(number)")
+        }
+        #expect(code { try store.keys.add(.keyFile(Self.other), label: "") } == .misuse)
+        try store.keys.remove(7)
+        #expect(try store.keys.add(.keyFile(Self.other), label: "").id == 16)
+        #expect(try store.keys.slots.count == 15)
+        try store.close()
+        #expect(refusal(.keyFile(Self.other)) == nil)
+    }
+
+    @Test func `what cannot be a credential or a label is refused, and nothing is written`() throws
+    {
+        let store = try open()
+        let before = try bytes
+        #expect(code { try store.keys.add(.passphrase(""), label: "") } == .misuse)
+        #expect(code { try store.keys.add(.keyFile([1, 2]), label: "") } == .misuse)
+        #expect(code { try store.keys.add(.recipient([1, 2]), label: "") } == .misuse)
+        // No secret is shared with a point of low order.
+        let low = [UInt8](repeating: 0, count: 32)
+        #expect(code { try store.keys.add(.recipient(low), label: "") } == .misuse)
+        #expect(code { try store.keys.add(.keyFile(Self.other), label: "a\nb") } == .misuse)
+        let long = [UInt8](repeating: 1, count: 703)
+        #expect(code { try store.keys.add(.external { _ in long }, label: "") } == .misuse)
+        let failing = NewSlot.external { _ in throw CocoaError(.fileNoSuchFile) }
+        let error = #expect(throws: StoreError.self) {
+            try store.keys.add(failing, label: "")
+        }
+        #expect(error?.code == .io && error?.cause is CocoaError)
+        let costly = KeyCost(log2N: 18, parallelism: 1)
+        #expect(
+            code { try store.keys.add(.passphrase("x"), label: "", cost: costly) } == .tooCostly)
+        #expect(try bytes == before)
+        try store.close()
+    }
+
+    @Test func `a recovery key that is not typed back is not added`() throws {
+        let store = try open()
+        let before = try bytes
+        #expect(code { try store.keys.addRecoveryKey(label: "") { _ in [] } } == .misuse)
+        let other = KeyLetters.recoveryKey.withText(of: KeyVectors.secret(Self.other)) { Array($0) }
+        #expect(code { try store.keys.addRecoveryKey(label: "") { _ in other } } == .misuse)
+        #expect(throws: CancellationError.self) {
+            try store.keys.addRecoveryKey(label: "") { _ in throw CancellationError() }
+        }
+        #expect(try bytes == before)
+        try store.close()
+    }
+
+    // MARK: Changing and removing
+
+    @Test func `a changed slot keeps its number and opens for the new credential alone`() throws {
+        let now = Shared(Date(timeIntervalSince1970: 1_800_000_000))
+        let store = try open { $0.currentDate = { now.value } }
+        let slot = try store.keys.add(.passphrase("old"), label: "me", cost: Self.cheap)
+        now.value += 60
+        let changed = try store.keys.change(slot.id, to: .passphrase("new"), cost: Self.cheap)
+        #expect(changed.id == slot.id && changed.label == "me" && changed.made == slot.made)
+        #expect(changed.changed == now.value)
+        #expect(code { try store.keys.change(9, to: .passphrase("new")) } == .notFound)
+        let renamed = try store.keys.change(slot.id, to: .keyFile(Self.other), label: "them")
+        #expect(renamed.kind == .keyFile && renamed.label == "them")
+        try store.keys.change(slot.id, to: .passphrase("newer"), cost: Self.cheap)
+        try store.close()
+        #expect(refusal(.passphrase("old")) == .wrongKey)
+        #expect(refusal(.keyFile(Self.other)) == .wrongKey)
+        #expect(refusal(.passphrase("newer")) == nil)
+    }
+
+    @Test func `a changed passphrase gets a fresh salt, unless another slot shares it`() throws {
+        func salts() throws -> [[UInt8]] {
+            let areas = try #require(try KeyringFile(of: FileLocation(path)).areas())
+            return areas.current[0].content.slots.filter { $0.kind == .passphrase }
+                .map(\.derivationSalt)
+        }
+        let store = try open()
+        try store.keys.add(.passphrase("a"), label: "", cost: Self.cheap)
+        let first = try salts()
+        try store.keys.change(2, to: .passphrase("b"), cost: Self.cheap)
+        let second = try salts()
+        #expect(first != second)
+        try store.keys.add(.passphrase("c"), label: "", cost: Self.cheap)
+        try store.keys.change(2, to: .passphrase("d"), cost: Self.cheap)
+        #expect(try salts() == [second[0], second[0]])
+        try store.close()
+    }
+
+    @Test func `a removed slot opens no more, its number is not reused, the last one stays`() throws
+    {
+        let store = try open()
+        try store.keys.add(.keyFile(Self.other), label: "")
+        try store.keys.remove(2)
+        #expect(code { try store.keys.remove(2) } == .notFound)
+        #expect(code { try store.keys.remove(1) } == .lastSlot)
+        #expect(try store.keys.add(.passphrase("x"), label: "", cost: Self.cheap).id == 3)
+        try store.close()
+        #expect(refusal(.keyFile(Self.other)) == .wrongKey)
+        #expect(refusal(.keyFile(Self.file)) == nil)
+    }
+
+    @Test func `a change makes two writes and two syncs, and touches no page of the file`() throws {
+        let steps = Shared([KeyringFile.Step]())
+        let store = try open {
+            $0.keyringWillStep = { step, _ throws(StoreError) in steps.value.append(step) }
+        }
+        try store.write { tx in try tx.execute("CREATE TABLE t(v)") }
+        try store.keys.add(.passphrase("x"), label: "", cost: Self.cheap)
+        func files() throws -> [Data?] {
+            ["", "-wal"].map { try? Data(contentsOf: URL(filePath: path + $0)) }
+        }
+        let before = try files()
+        steps.value = []
+        try store.keys.change(2, to: .passphrase("y"), cost: Self.cheap)
+        #expect(
+            steps.value == [.write(area: 0), .sync, .write(area: 1), .sync]
+                || steps.value == [.write(area: 1), .sync, .write(area: 0), .sync])
+        #expect(try files() == before)
+        try store.close()
+    }
+
+    @Test func `a store adds to what another process has written meanwhile`() throws {
+        let store = try open()
+        let file = KeyringFile(of: try FileLocation(path))
+        for number in 0..<6 as Range<UInt8> {
+            let bytes = [UInt8](repeating: number, count: 32)
+            if number.isMultiple(of: 2) {
+                try store.keys.add(.keyFile(bytes), label: "\(number)")
+                continue
+            }
+            let areas = try #require(try file.areas())
+            let root = try areas.unlocked(
+                by: .keyFile(Self.file), memoryMax: KeyringFixture.memoryMax
+            ).root.copy()
+            let prepared = try PreparedSlot(
+                .keyFile(bytes), label: SlotLabel("\(number)"), cost: .standard,
+                memoryMax: KeyringFixture.memoryMax, for: areas.current[0].content)
+            _ = try KeyringLock(file, timeout: .zero).change(under: root) {
+                (content) throws(StoreError) in
+                _ = try content.add(prepared, under: root, now: 0)
+            }.content
+        }
+        #expect(try store.keys.slots.map(\.id) == Array(1...7))
+        #expect(try store.keys.slots.map(\.label) == ["first", "0", "1", "2", "3", "4", "5"])
+        try store.close()
+    }
+
+    // MARK: The root
+
+    @Test func `a root backup is counted before it is shown, and makes the root`() throws {
+        let store = try open()
+        try store.keys.withRootBackup { letters in
+            #expect(String(decoding: letters, as: UTF8.self).hasPrefix("ROOT-"))
+            let areas = try #require(try KeyringFile(of: FileLocation(path)).areas())
+            #expect(areas.current[0].content.rootBackupCount == 1)
+            let root = RootKey(bytes: try KeyLetters.rootBackup.secret(letters))
+            #expect(areas.authentic(under: root) != nil)
+        }
+        #expect(throws: CancellationError.self) {
+            try store.keys.withRootBackup { _ in throw CancellationError() }
+        }
+        let areas = try #require(try KeyringFile(of: FileLocation(path)).areas())
+        #expect(areas.current[0].content.rootBackupCount == 2)
+        #expect(areas.current[0].content.lastRootBackup > 0)
+        try store.close()
+    }
+
+    @Test func `a lost keyring is written again from memory, never over a file`() throws {
+        let store = try open()
+        try store.keys.add(.keyFile(Self.other), label: "")
+        try FileManager.default.removeItem(atPath: path + ".keyring")
+        #expect(code { try store.keys.add(.passphrase("x"), label: "") } == .keyringMissing)
+        try store.keys.backUp(to: path + ".keyring")
+        #expect(code { try store.keys.backUp(to: path + ".keyring") } == .alreadyExists)
+        #expect(code { try store.keys.backUp(to: path) } == .alreadyExists)
+        try store.close()
+        #expect(refusal(.keyFile(Self.other)) == nil)
+    }
+
+    @Test func `without its root a store works, and changes no slot until it is unlocked`() throws {
+        let store = try open(keepsRoot: false)
+        try store.write { tx in try tx.execute("CREATE TABLE t(v)") }
+        #expect(code { try store.keys.add(.keyFile(Self.other), label: "") } == .misuse)
+        #expect(code { _ = try store.keys.slots } == .misuse)
+        #expect(code { try store.keys.unlock(.keyFile(Self.other)) } == .wrongKey)
+        try store.keys.unlock(.keyFile(Self.file))
+        try store.keys.add(.keyFile(Self.other), label: "")
+        try store.keys.lock()
+        #expect(code { try store.keys.remove(2) } == .misuse)
+        try store.close()
+        #expect(refusal(.keyFile(Self.other)) == nil)
+    }
+
+    @Test func `a store without a keyring, or for reading only, changes no slots`() throws {
+        let plain = try Store(path: path, key: .numbered(1))
+        #expect(code { _ = try plain.keys.slots } == .misuse)
+        #expect(code { try plain.keys.remove(1) } == .misuse)
+        try plain.close()
+        removeStore(path)
+        try open().close()
+        let store = try open(mode: .readOnly)
+        #expect(try store.keys.slots.map(\.id) == [1])
+        #expect(code { try store.keys.remove(1) } == .readOnly)
+        try store.close()
+    }
+
+    // MARK: The file
+
+    @Test func `a keyring that somebody replaces under an open store is not changed`() throws {
+        let store = try open()
+        let otherPath = folder.path("other.db")
+        try Store(path: otherPath, key: .keyring(.keyFile(Self.file))).close()
+        try FileManager.default.removeItem(atPath: path + ".keyring")
+        try FileManager.default.moveItem(
+            atPath: otherPath + ".keyring", toPath: path + ".keyring")
+        let before = try bytes
+        #expect(code { try store.keys.add(.keyFile(Self.other), label: "") } == .keyringMismatch)
+        #expect(code { _ = try store.keys.slots } == .keyringMismatch)
+        #expect(try bytes == before)
+        try store.close()
+    }
+}

@@ -1,0 +1,22 @@
+import Testing
+
+@testable import Coffer
+
+/// Power that goes while slots of a keyring are changed, and steps that fail: 800 times by default,
+/// 100 000 times in a long run.
+@Suite(.againstHanging) struct PowerLossOfKeyringTests {
+    @Test func `a power loss amid a change of slots leaves the old credentials or the new ones`()
+        throws
+    {
+        let seed = testSeed()
+        try KeyringLossHarness(seed: seed)
+            .run(tryCount(800, long: 100_000), seed: seed)
+            .expectNothingLost("power losses of a keyring")
+    }
+
+    @Test func `the harness fails on a disk that does not sync`() throws {
+        let seed = testSeed()
+        let tally = try KeyringLossHarness(seed: seed, ignoresSyncs: true).run(200, seed: seed)
+        #expect(tally.lostCount > 0)
+    }
+}
