@@ -76,7 +76,7 @@ extension Connection {
         let monitor = CopyMonitor(progress: progress)
         let target = try CopyTarget(
             at: CopyTarget.location(path), of: (try? fileState())?.file,
-            cipher: try FileCipher(new: key, profile: profile), configuration: configuration)
+            key: CopyKey(new: key, profile: profile, configuration), configuration: configuration)
         let origin = CopyOrigin(handle: source, profile: profile, isFile: location.url != nil)
         try origin.copy(into: target, monitor)
         _ = try target.check(against: nil, monitor)

@@ -14,9 +14,9 @@ struct Conversion {
         let location = try CopyTarget.location(newPath)
         let file = try FileLocation(path)
         let source = try PlaintextFile.openSource(file, configuration)
-        let cipher = try FileCipher(new: key, profile: profile)
         let target = try CopyTarget(
-            at: location, of: file, cipher: cipher, configuration: configuration)
+            at: location, of: file, key: CopyKey(new: key, profile: profile, configuration),
+            configuration: configuration)
         try source.run(.begin)
         let content = try fill(target, from: source, cipher: nil)
         source.close()
@@ -35,9 +35,10 @@ struct Conversion {
             source: try FileLocation(path), configuration: configuration,
             cacheByteCount: CopyTarget.cacheByteCount)
         let source = try opening.open(key: key)
-        let cipher = try FileCipher(new: newKey, profile: profile)
         let target = try CopyTarget(
-            at: location, of: source.file, cipher: cipher, configuration: configuration)
+            at: location, of: source.file,
+            key: CopyKey(new: newKey, profile: profile, configuration),
+            configuration: configuration)
         try source.handle.run(.begin)
         let content = try fill(
             target, from: source.handle,
@@ -51,7 +52,7 @@ struct Conversion {
         try core.requireOutside()
         let location = try CopyTarget.location(newPath)
         let target = try CopyTarget(
-            at: location, of: core.pool.file?.location, cipher: nil, configuration: configuration)
+            at: location, of: core.pool.file?.location, key: nil, configuration: configuration)
         let content = try core.read(cancellation: monitor.cancellation) { tx in
             try fill(target, from: tx.connection().current(), cipher: core.pool.file?.cipher)
         }
@@ -71,21 +72,19 @@ struct Conversion {
         try core.requireOutside()
         let location = try CopyTarget.location(newPath)
         let profile = core.pool.profile
-        var cipher: FileCipher?
+        var other: CopyKey?
         switch key {
-        case .some(let key):
-            try key.check()
-            cipher = try FileCipher(new: key, profile: profile)
+        case .some(let key): other = try CopyKey(new: key, profile: profile, configuration)
         case .none: break
         }
-        let other = cipher
+        let newKey = other
         let target = try core.read(cancellation: monitor.cancellation) { tx in
             let source = try tx.connection().current()
             let file = core.pool.file
-            guard let cipher = other ?? file?.cipher else { throw Self.noKey }
+            guard let copyKey = newKey ?? file.map({ CopyKey(of: $0) }) else { throw Self.noKey }
             let target = CopyTargetBox(
                 try CopyTarget(
-                    at: location, of: file?.location, cipher: cipher,
+                    at: location, of: file?.location, key: copyKey,
                     configuration: configuration))
             // Takes the snapshot.
             _ = try source.firstText(Probe.sql)

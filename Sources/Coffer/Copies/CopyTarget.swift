@@ -13,6 +13,8 @@ struct CopyTarget: ~Copyable {
     private let new: NewFile
     /// `nil` for a plaintext database.
     private let cipher: FileCipher?
+    /// Made beside the copy; `nil` for a key of its own.
+    private let keyring: KeyringArea?
     private let configuration: Configuration
 
     /// The permissions of the named file: those of the source; 0600 for a plaintext copy or a
@@ -20,35 +22,41 @@ struct CopyTarget: ~Copyable {
     private let permissions: mode_t
 
     init(
-        at file: FileLocation, of source: FileLocation?, cipher: FileCipher?,
+        at file: FileLocation, of source: FileLocation?, key: CopyKey?,
         configuration: Configuration
     ) throws(StoreError) {
         // A database without a file was private to its owner.
-        let permissions = cipher == nil ? 0o600 : try source?.permissions() ?? 0o600
+        let permissions = key == nil ? 0o600 : try source?.permissions() ?? 0o600
         new = try NewFile(at: file)
         self.permissions = permissions
-        self.cipher = cipher
+        cipher = key?.cipher
+        keyring = key?.keyring
         self.configuration = configuration
     }
 
     /// Makes the target of a copy that takes the place of an existing file.
     init(
-        replacing file: FileLocation, cipher: FileCipher, _ configuration: Configuration
+        replacing file: FileLocation, key: CopyKey, _ configuration: Configuration
     ) throws(StoreError) {
         let permissions = try file.permissions()
         new = try NewFile(beside: file)
         self.permissions = permissions
-        self.cipher = cipher
+        cipher = key.cipher
+        keyring = key.keyring
         self.configuration = configuration
     }
 
-    /// Refuses a path where something exists, before any work is done.
+    /// Refuses a path where something exists, a store or its keyring, before any work is done.
     ///
     /// - Throws: `.alreadyExists`; `.notFound` if the folder is missing; `.misuse`.
     static func location(_ path: String) throws(StoreError) -> FileLocation {
         let file = try FileLocation(path)
         do throws(StoreError) {
-            if case .missing = try file.status() { return file }
+            if case .missing = try file.status() {
+                let keyring = KeyringFile(of: file)
+                guard !keyring.exists else { throw alreadyExists(keyring.location) }
+                return file
+            }
         } catch  where error.code == .notAStore {
             // A folder or a device.
         }
@@ -93,24 +101,39 @@ struct CopyTarget: ~Copyable {
         return try CopyCheck(handle: handle, cipher: cipher, monitor: monitor).run(content)
     }
 
-    /// Gives the checked file its name.
+    /// Gives the checked file its name, and makes its keyring before: a copy without its keyring
+    /// would look complete, and a keyring without its file says that the file is missing.
     ///
-    /// - Throws: `.alreadyExists` if something has taken the name in the meantime; `.io`.
+    /// - Throws: `.alreadyExists` if something has taken a name in the meantime; `.io`.
     borrowing func adopt() throws(StoreError) {
         try new.temporary.setPermissions(permissions)
-        guard try new.adopt() else { throw Self.alreadyExists(new.file) }
+        let file = KeyringFile(of: new.file)
+        if let keyring {
+            guard try file.make(keyring, permissions: permissions) else {
+                throw Self.alreadyExists(file.location)
+            }
+        }
+        do throws(StoreError) {
+            guard try new.adopt() else { throw Self.alreadyExists(new.file) }
+        } catch {
+            if keyring != nil { unlinkIfPresent(file.location.path) }
+            throw error
+        }
     }
 
     /// Gives the checked file the name of the existing one.
     ///
+    /// - Parameter movesKeyring: Whether the keyring goes with the file that had the name.
     /// - Returns: The other name of the file that had it.
     /// - Throws: As `FileLocation.replace`.
     borrowing func replace(
-        _ willRename: () throws(StoreError) -> Void
+        movesKeyring: Bool, _ willRename: () throws(StoreError) -> Void
     ) throws(StoreError) -> String {
         try new.temporary.setPermissions(permissions)
         try new.temporary.setOwner(of: new.file)
-        return try new.file.replace(with: new.temporary.path, willRename)
+        return try new.file.replace(
+            with: new.temporary.path, movesKeyring: movesKeyring, keyring: keyring,
+            willRename)
     }
 
     /// Opens an encrypted copy in the configured journal mode; a plaintext copy never uses WAL.

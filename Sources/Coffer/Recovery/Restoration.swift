@@ -26,14 +26,25 @@ struct Restoration {
             path: backup.path, key: key, mode: .readOnly, configuration: configuration)
         defer { try? source.close() }
         try verify(source, backup)
-        let target = try copy(source.core, to: file, isReplacing: lock != nil)
+        guard let backup = source.core.pool.file else {
+            throw StoreError(.misuse, "the backup is not a file")
+        }
+        let keyring = try RestoredKeyring(of: backup, at: file)
+        let target = try copy(
+            source.core, CopyKey(backup.cipher, keyring.area), to: file, isReplacing: lock != nil)
         let result = try target.target.check(against: nil, monitor)
         let report = CopyReport(result, profile: source.profile)
         guard lock != nil else {
+            if keyring.movesOld { try KeyringFile(of: file).setAside() }
             try target.target.adopt()
             return RestoreReport(copy: report, oldPath: nil)
         }
-        return RestoreReport(copy: report, oldPath: try target.target.replace(willRename))
+        let oldPath = try target.target.replace(movesKeyring: keyring.movesOld, willRename)
+        if let kept = keyring.kept {
+            // The store is restored, whether this copy succeeds or not: the keyring itself is there.
+            _ = try? KeyringFile(of: FileLocation(resolved: oldPath)).make(kept)
+        }
+        return RestoreReport(copy: report, oldPath: oldPath)
     }
 
     private func verify(_ source: Store, _ backup: FileLocation) throws {
@@ -55,22 +66,19 @@ struct Restoration {
     }
 
     private func copy(
-        _ core: StoreCore, to file: FileLocation, isReplacing: Bool
+        _ core: StoreCore, _ key: CopyKey, to file: FileLocation, isReplacing: Bool
     ) throws -> CopyTargetBox {
         try core.read { tx in
             let source = try tx.connection().current()
-            guard let backup = core.pool.file else {
-                throw StoreError(.misuse, "the backup is not a file")
-            }
             // As a new file does: what killed runs have left would become this file too.
             if isReplacing {
                 for left in UnfinishedFile.all(of: file) { left.removeIfLeft() }
             }
             let target = CopyTargetBox(
                 try isReplacing
-                    ? CopyTarget(replacing: file, cipher: backup.cipher, configuration)
+                    ? CopyTarget(replacing: file, key: key, configuration)
                     : CopyTarget(
-                        at: file, of: backup.location, cipher: backup.cipher,
+                        at: file, of: core.pool.file?.location, key: key,
                         configuration: configuration))
             // Takes the snapshot.
             _ = try source.firstText(Probe.sql)

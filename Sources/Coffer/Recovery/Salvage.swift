@@ -21,9 +21,9 @@ struct Salvage {
         let source = try SalvageSource(file, key: key, configuration, monitor)
         defer { source.close() }
         let profile = try newProfile(of: source)
-        let cipher = try FileCipher(new: newKey, profile: profile)
         let target = try CopyTarget(
-            at: location, of: file, cipher: cipher, configuration: configuration)
+            at: location, of: file, key: CopyKey(new: newKey, profile: profile, configuration),
+            configuration: configuration)
         let filling = try fill(target, from: source)
         let result = try target.check(against: nil, monitor)
         try target.adopt()

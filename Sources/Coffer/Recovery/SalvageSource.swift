@@ -117,6 +117,9 @@ final class SalvageSource {
         _ configuration: Configuration, _ monitor: CopyMonitor
     ) throws(StoreError) -> FileCipher {
         let opening = Opening(source: file, configuration: configuration, cacheByteCount: 1 << 20)
+        if let credential = key.credential() {
+            return try cipher(of: handle, file, credential: credential, configuration, monitor)
+        }
         // Also of a key with a salt: it names what is not a store.
         let stored = try opening.readSalt(handle)
         let salt = key.salt ?? stored
@@ -139,6 +142,38 @@ final class SalvageSource {
             .wrongKey, "the key opens none of the pages of \(file.path)",
             hint: "Check the key. If the first 16 bytes of the file are lost, no passphrase opens "
                 + "it: a raw key of 96 hex digits, as `coffer shell-key` prints it, has them.")
+    }
+
+    /// Finds the epoch of the keyring in which any page is authentic.
+    private static func cipher(
+        of handle: Handle, _ file: FileLocation, credential: borrowing KeyCredential,
+        _ configuration: Configuration, _ monitor: CopyMonitor
+    ) throws(StoreError) -> FileCipher {
+        let keyring = KeyringFile(of: file)
+        guard let areas = try keyring.areas() else { throw StoreError.noKeyring(keyring) }
+        let unlocked = try areas.unlocked(
+            by: credential, memoryMax: configuration.maximumKeyMemoryByteCount)
+        let content = unlocked.area.content
+        let profile = content.profile
+        let evidence = KeyEvidence(
+            of: file, main: try? handle.rawBytes(at: 0, count: profile.pageByteCount),
+            profile: profile)
+        let now = Int64(configuration.currentDate().timeIntervalSince1970)
+        let candidates = EpochCandidates(of: content, hour: EpochCandidates.hour(of: now))
+        let shown = evidence.epochs(
+            of: candidates, under: unlocked.root, id: content.id, profile: profile)
+        for isWhole in [false, true] {
+            for epoch in [content.epoch] + shown + [content.highestEpoch + 1] {
+                let key = unlocked.root.dataKey(epoch: epoch, id: content.id)
+                let pages = RawPages(handle, key: key, profile: profile)
+                if try hasAuthenticPage(pages, isWhole: isWhole, monitor) {
+                    return FileCipher(key: key.copy(), profile: profile)
+                }
+            }
+        }
+        throw StoreError(
+            .keyringMismatch, "the keyring opens none of the pages of \(file.path)",
+            hint: "Put the file and the keyring back that belong together.")
     }
 
     /// - Parameter isWhole: Whether all pages are tried, or some from all parts of the file.

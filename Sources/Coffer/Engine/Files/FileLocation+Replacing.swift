@@ -13,7 +13,7 @@ extension FileLocation {
     ///
     /// 1. The old main file gets a second name.
     /// 2. The old WAL and journal move next to that name, because SQLite would replay them into
-    ///    the new file.
+    ///    the new file; so does the keyring, if it is not the new file's as well.
     /// 3. The new file takes the path, in one step.
     ///
     /// A step that fails is undone with those before it. No step forward undoes another, so a
@@ -21,18 +21,24 @@ extension FileLocation {
     /// at its path without its last commits; whole, it is at the second name. The next call goes on
     /// with that name.
     ///
-    /// - Parameter willRename: Called before each step; an error ends the work there.
+    /// - Parameters:
+    ///   - movesKeyring: Whether the keyring goes with the old file.
+    ///   - keyring: Made for the new file, between steps 2 and 3.
+    ///   - willRename: Called before each step; an error ends the work there.
     /// - Returns: The new name of the old file: the path, `.old-` and a number.
     /// - Throws: `.io` if a file cannot be renamed. Everything then has the name that it had,
     ///   unless the error says otherwise.
     func replace(
-        with temporary: String, _ willRename: () throws(StoreError) -> Void
+        with temporary: String, movesKeyring: Bool = false,
+        keyring: KeyringArea? = nil,
+        _ willRename: () throws(StoreError) -> Void
     ) throws(StoreError) -> String {
         try willRename()
         let aside = try setAside()
         var moved: [String] = []
+        var hasMadeKeyring = false
         do throws(StoreError) {
-            for suffix in Self.companions {
+            for suffix in Self.companions + (movesKeyring ? [KeyringFile.suffix] : []) {
                 try willRename()
                 if rename(path + suffix, aside.path + suffix) == 0 {
                     moved.append(suffix)
@@ -43,15 +49,30 @@ extension FileLocation {
             // The index of a WAL that is not there any more. The engine makes it again.
             unlink(path + "-shm")
             syncFolder()
+            if let keyring {
+                try willRename()
+                try make(keyring)
+                hasMadeKeyring = true
+            }
             try willRename()
             guard rename(temporary, path) == 0 else {
                 throw StoreError.system(errno, "cannot rename \(temporary) to \(path)")
             }
         } catch {
+            if hasMadeKeyring { unlink(path + KeyringFile.suffix) }
             throw putBack(aside, moved, after: error)
         }
         syncFolder()
         return aside.path
+    }
+
+    private func make(_ area: KeyringArea) throws(StoreError) {
+        let file = KeyringFile(of: self)
+        guard try file.make(area) else {
+            throw StoreError(
+                .alreadyExists, "somebody has made \(file.location.path) meanwhile",
+                hint: "Restore again.")
+        }
     }
 
     private static let companions = ["-wal", "-journal"]
@@ -122,8 +143,9 @@ extension FileLocation {
             {
                 return Aside(path: old, kind: .found)
             }
-            // A WAL there belongs to another file.
-            guard !(["", "-wal", "-journal"].contains { exists(old + $0) }) else { continue }
+            // A WAL or a keyring there belongs to another file.
+            guard !(([""] + Self.companions + [KeyringFile.suffix]).contains { exists(old + $0) })
+            else { continue }
             if link(path, old) == 0 { return Aside(path: old, kind: .linked) }
             if errno == EEXIST { continue }
             guard coffer_rename_exclusively(path, old) == 0 || rename(path, old) == 0 else {

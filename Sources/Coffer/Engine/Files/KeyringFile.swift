@@ -1,3 +1,5 @@
+import CSQLCipher
+
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Glibc)
@@ -153,10 +155,13 @@ struct KeyringFile: Sendable {
     /// Makes the file, complete or not at all. It gets the permissions, the group and, if this
     /// process may set them, the owner of the database.
     ///
+    /// - Parameter permissions: Those that the database will have; for one that does not exist yet.
     /// - Returns: `false` if another keyring has the name: it stays.
     /// - Throws: `.io`, `.full`, `.readOnly` if it cannot be written, or cannot be given to the
     ///   owner of the database, who could not open the store.
-    func make(_ area: KeyringArea) throws(StoreError) -> Bool {
+    func make(
+        _ area: KeyringArea, permissions: mode_t = 0o600
+    ) throws(StoreError) -> Bool {
         let new = try NewFile(at: location)
         try new.temporary.createPrivate()
         let descriptor = Self.opened(new.temporary.path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
@@ -168,9 +173,26 @@ struct KeyringFile: Sendable {
         if case .file = try database.status() {
             try new.temporary.setOwner(of: database)
             try new.temporary.setPermissions(try database.permissions())
+        } else {
+            try new.temporary.setPermissions(permissions)
         }
         try willStep(.adopt, descriptor)
         return try new.adopt()
+    }
+
+    /// Gives the file a name of its own, as that of a replaced store: the database's path, `.old-`
+    /// and a number, and `.keyring`.
+    ///
+    /// - Throws: `.io`, `.readOnly` if it cannot be renamed; `.alreadyExists` after 10 000 numbers.
+    func setAside() throws(StoreError) {
+        for number in 1...10_000 {
+            let other = "\(database.path).old-\(number)\(Self.suffix)"
+            if coffer_rename_exclusively(location.path, other) == 0 { return }
+            guard errno == EEXIST else {
+                throw StoreError.system(errno, "cannot rename \(location.path)")
+            }
+        }
+        throw StoreError(.alreadyExists, "\(database.path).old-1\(Self.suffix) and more exist")
     }
 
     // MARK: Writing

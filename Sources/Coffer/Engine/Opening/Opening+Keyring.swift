@@ -92,16 +92,8 @@ extension Opening {
         let profile = configuration.profile ?? capabilities.defaultProfile
         try profile.requireOpenable()
         guard capabilities.supports(profile) else { throw needsNewerEngine(profile) }
-        let root = RootKey.random()
-        var content = KeyringContent(
-            new: root, id: KeyDerivation.randomSalt(), profile: profile, state: .isBeingCreated,
-            now: now)
-        let prepared = try PreparedSlot(
-            NewSlot(for: credential), label: SlotLabel("first"), cost: configuration.keyCost,
-            memoryMax: configuration.maximumKeyMemoryByteCount, for: content)
-        let slot = try content.add(prepared, under: root, now: now)
-        let area = try KeyringArea(content, under: root)
-        return UnlockedKeyring(area: area, root: root, slotID: slot.id)
+        return try .new(
+            for: credential, profile: profile, state: .isBeingCreated, configuration)
     }
 
     private var now: Int64 { Int64(configuration.currentDate().timeIntervalSince1970) }
@@ -205,6 +197,28 @@ extension Opening {
                 "the keyring could not be brought up to date",
                 metadata: ["path": "\(file.path)", "error": "\(error.message)"])
         }
+    }
+}
+
+extension UnlockedKeyring {
+    /// A new root, with one slot for the credential.
+    ///
+    /// - Throws: `.misuse` for an external secret or one of a wrong size; `.tooCostly`.
+    /// - Complexity: For a passphrase one derivation, which blocks the thread.
+    static func new(
+        for credential: borrowing KeyCredential, profile: CipherProfile,
+        state: KeyringContent.State, _ configuration: Configuration
+    ) throws(StoreError) -> UnlockedKeyring {
+        let now = Int64(configuration.currentDate().timeIntervalSince1970)
+        let root = RootKey.random()
+        var content = KeyringContent(
+            new: root, id: KeyDerivation.randomSalt(), profile: profile, state: state, now: now)
+        let prepared = try PreparedSlot(
+            NewSlot(for: credential), label: SlotLabel("first"), cost: configuration.keyCost,
+            memoryMax: configuration.maximumKeyMemoryByteCount, for: content)
+        let slot = try content.add(prepared, under: root, now: now)
+        let area = try KeyringArea(content, under: root)
+        return UnlockedKeyring(area: area, root: root, slotID: slot.id)
     }
 }
 
