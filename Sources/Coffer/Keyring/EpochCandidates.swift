@@ -9,11 +9,19 @@ struct EpochCandidates: Sequence {
     /// The last epoch that is tried.
     private let last: UInt32
 
-    /// - Parameter hour: Hours since 2020, because a rotation takes the hour as its epoch.
-    init(of content: KeyringContent, hour: UInt32) {
+    /// The highest epoch that a clock can make, and as many rotations again as nobody does.
+    private static let end: UInt32 = (1 << 20) + 65_535
+
+    /// - Parameters:
+    ///   - hour: Hours since 2020, because a rotation takes the hour as its epoch.
+    ///   - isWhole: Whether epochs are tried that only a wrong clock makes.
+    init(of content: KeyringContent, hour: UInt32, isWhole: Bool = false) {
         epoch = content.epoch
         highest = content.highestEpoch
-        last = Swift.max(content.highestEpoch, hour).addingReportingOverflow(64).partialValue
+        last =
+            isWhole
+            ? Self.end
+            : Swift.max(content.highestEpoch, hour).addingReportingOverflow(64).partialValue
     }
 
     /// The hours since 2020-01-01 00:00 UTC, between 0 and 2^20 - 1.

@@ -41,7 +41,7 @@ struct Restoration {
         }
         let oldPath = try target.target.replace(movesKeyring: keyring.movesOld, willRename)
         if let kept = keyring.kept {
-            // The store is restored, whether this copy succeeds or not: the keyring itself is there.
+            // Without this copy the store is restored all the same, and the keyring is there.
             _ = try? KeyringFile(of: FileLocation(resolved: oldPath)).make(kept)
         }
         return RestoreReport(copy: report, oldPath: oldPath)

@@ -5,13 +5,13 @@ import Testing
 /// The epochs that are tried for a file, in their order.
 @Suite struct EpochCandidatesTests {
     private func candidates(
-        _ epoch: UInt32, highest: UInt32, hour: UInt32 = 0
+        _ epoch: UInt32, highest: UInt32, hour: UInt32 = 0, isWhole: Bool = false
     ) throws -> [UInt32] {
         var content = KeyringContent(
             new: .random(), id: .random(byteCount: 16), profile: .portable, state: .isInUse, now: 0)
         content.epoch = epoch
         content.highestEpoch = highest
-        return Array(EpochCandidates(of: content, hour: hour))
+        return Array(EpochCandidates(of: content, hour: hour, isWhole: isWhole))
     }
 
     @Test func `the keyring's epoch comes first, then the next one, then outwards`() throws {
@@ -25,6 +25,10 @@ import Testing
     ) throws {
         let tried = try candidates(epoch, highest: highest, hour: hour)
         #expect(tried.sorted() == Array(1...max(highest, hour) + 64))
+    }
+
+    @Test func `a search of everything ends beyond every clock`() throws {
+        #expect(try candidates(1, highest: 1, isWhole: true).max() == 1_114_111)
     }
 
     @Test func `an hour counts from 2020 on, whatever the clock says`() {

@@ -44,7 +44,7 @@ import Testing
         #expect(
             named == [
                 "CancellationTests", "FaultTests", "JournalModeTests", "KillTests",
-                "LinearizabilityTests", "PowerLossTests",
+                "LinearizabilityTests", "PowerLossOfKeyringTests", "PowerLossTests",
             ])
     }
 

@@ -17,8 +17,10 @@ import Testing
         // It asks a record type and a bucket for the name of the table.
         "Observation": ["Engine", "SQL", "Store", "Records", "Buckets"],
         "Verification": ["Keys", "Pages", "Engine", "Store"],
-        "Copies": ["Keys", "Pages", "Engine", "SQL", "Store"],
-        "Recovery": ["Keys", "Pages", "Engine", "SQL", "Store", "Verification", "Copies"],
+        "Copies": ["Keys", "Keyring", "Pages", "Engine", "SQL", "Store"],
+        "Recovery": [
+            "Keys", "Keyring", "Pages", "Engine", "SQL", "Store", "Verification", "Copies",
+        ],
     ]
 
     /// Arrows that point back, each with its reason.

@@ -56,7 +56,7 @@ extension Configuration {
         configuration.journalMode = journalMode
         configuration.profile = profile
         configuration.busyTimeout = .seconds(20)
-        configuration.waitTimeout = .seconds(60)
+        configuration.waitTimeout = .seconds(300)
         // On a busy machine bodies take long; a test of the bound sets it.
         configuration.groupCommit.maximumDuration = .seconds(60)
         return configuration

@@ -163,21 +163,84 @@ struct KeyringFile: Sendable {
         _ area: KeyringArea, permissions: mode_t = 0o600
     ) throws(StoreError) -> Bool {
         let new = try NewFile(at: location)
+        let descriptor = try write(area, to: new, permissions: permissions)
+        defer { close(descriptor) }
+        try willStep(.adopt, descriptor)
+        return try new.adopt()
+    }
+
+    /// Writes both areas to a new file that has no name yet.
+    ///
+    /// - Returns: Its descriptor, which the caller closes.
+    private func write(
+        _ area: KeyringArea, to new: borrowing NewFile, permissions: mode_t
+    ) throws(StoreError) -> Int32 {
         try new.temporary.createPrivate()
         let descriptor = Self.opened(new.temporary.path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else { throw StoreError.notCreated(location.path, errno) }
-        defer { close(descriptor) }
-        try willStep(.make, descriptor)
-        for index in 0..<2 { try write(area, index, to: descriptor) }
-        try sync(descriptor)
-        if case .file = try database.status() {
-            try new.temporary.setOwner(of: database)
-            try new.temporary.setPermissions(try database.permissions())
-        } else {
-            try new.temporary.setPermissions(permissions)
+        do throws(StoreError) {
+            try willStep(.make, descriptor)
+            for index in 0..<2 { try write(area, index, to: descriptor) }
+            try sync(descriptor)
+            if case .file = try database.status() {
+                try new.temporary.setOwner(of: database)
+                try new.temporary.setPermissions(try database.permissions())
+            } else {
+                try new.temporary.setPermissions(permissions)
+            }
+        } catch {
+            close(descriptor)
+            throw error
         }
+        return descriptor
+    }
+
+    // MARK: Replacing
+
+    /// Gives the name to a new file, in one step. The file that had it gets another name before.
+    ///
+    /// - Parameter timeout: How long to wait for another process that changes the keyring.
+    /// - Returns: The other name, the path with `.old-` and a number; `nil` if there was no
+    ///   keyring.
+    /// - Throws: `.busy` after `timeout`; as `make`.
+    func replace(with area: KeyringArea, timeout: Duration) throws(StoreError) -> String? {
+        let lock = try lockIfWhole(timeout)
+        defer { withExtendedLifetime(lock) {} }
+        let new = try NewFile(beside: location)
+        let descriptor = try write(area, to: new, permissions: 0o600)
+        defer { close(descriptor) }
+        let old = try linkAside()
         try willStep(.adopt, descriptor)
-        return try new.adopt()
+        guard rename(new.temporary.path, location.path) == 0 else {
+            let reason = errno
+            if let old { unlink(old) }
+            throw StoreError.system(reason, "cannot give the keyring its name \(location.path)")
+        }
+        location.syncFolder()
+        return old
+    }
+
+    /// Takes the lock of the keyring; `nil` if nobody can be changing it, because it is missing or
+    /// damaged.
+    private func lockIfWhole(_ timeout: Duration) throws(StoreError) -> KeyringLock? {
+        do throws(StoreError) {
+            return try KeyringLock(self, timeout: timeout)
+        } catch  where [.keyringMissing, .keyringDamaged].contains(error.code) {
+            return nil
+        }
+    }
+
+    /// Gives the file a second name; `nil` if there is none.
+    private func linkAside() throws(StoreError) -> String? {
+        for number in 1...10_000 {
+            let other = "\(location.path).old-\(number)"
+            if link(location.path, other) == 0 { return other }
+            if errno == ENOENT { return nil }
+            guard errno == EEXIST else {
+                throw StoreError.system(errno, "cannot keep the old keyring as \(other)")
+            }
+        }
+        throw StoreError(.alreadyExists, "\(location.path).old-1 and more exist")
     }
 
     /// Gives the file a name of its own, as that of a replaced store: the database's path, `.old-`

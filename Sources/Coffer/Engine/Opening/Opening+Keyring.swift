@@ -118,8 +118,10 @@ extension Opening {
 
     /// Opens the file in the epoch of the keyring, or in the one that the file, its WAL and its
     /// journal show.
-    private func openAnyEpoch(
-        of content: KeyringContent, _ root: borrowing RootKey
+    ///
+    /// - Parameter searchesAll: Whether epochs are tried that only a wrong clock makes: a minute.
+    func openAnyEpoch(
+        of content: KeyringContent, _ root: borrowing RootKey, searchesAll: Bool = false
     ) throws(StoreError) -> (OpenFile, epoch: UInt32) {
         let failure: StoreError
         do throws(StoreError) {
@@ -127,7 +129,8 @@ extension Opening {
         } catch  where error.code == .wrongKey {
             failure = error
         }
-        let candidates = EpochCandidates(of: content, hour: EpochCandidates.hour(of: now))
+        let candidates = EpochCandidates(
+            of: content, hour: EpochCandidates.hour(of: now), isWhole: searchesAll)
         let handle = try openHandle()
         let evidence = KeyEvidence(
             of: file, main: try handle.rawBytes(at: 0, count: content.profile.pageByteCount),

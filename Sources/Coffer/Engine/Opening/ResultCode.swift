@@ -142,19 +142,24 @@ private struct Meaning {
             self.code = .rolledBack
         case SQLITE_READONLY, SQLITE_PERM:
             self.code = .readOnly
-            // SQLITE_READONLY_ROLLBACK, a macro that Swift does not see.
-            guard code == SQLITE_READONLY | 3 << 8 else { break }
-            message =
-                "a crash has left a journal, which must be played back before anything is read"
-            hint = "Open the file again where it can be written."
+            // Macros that Swift does not see: SQLITE_READONLY_ROLLBACK and _DIRECTORY.
+            switch code {
+            case SQLITE_READONLY | 3 << 8:
+                message =
+                    "a crash has left a journal, which must be played back before anything is read"
+                hint = "Open the file again where it can be written."
+            case SQLITE_READONLY | 6 << 8:
+                message = "the folder of the file may not be written"
+                hint = Meaning.filesInFolder + "."
+            default: break
+            }
         case SQLITE_CANTOPEN:
             self.code = Meaning.notAllowed.contains(systemError) ? .readOnly : .io
             message = "the file, or a file that SQLite keeps next to it, cannot be opened or made"
             // The error number of an earlier search for a WAL says nothing.
             let reason = [0, ENOENT].contains(systemError) ? "" : systemErrorText(systemError)
             hint =
-                "SQLite makes files in the folder: -journal to write, and -wal and -shm even to "
-                + "read a store in WAL mode. Allow it"
+                Meaning.filesInFolder
                 + (reason.isEmpty ? "." : ". The system said: \(reason).")
         case SQLITE_CORRUPT:
             self.code = .damaged
@@ -180,6 +185,11 @@ private struct Meaning {
     }
 
     private static let noSpace: Int32 = 28  // ENOSPC, the same on Linux and Darwin
+
+    /// The hint for a folder without write permission, without a full stop.
+    private static let filesInFolder =
+        "SQLite makes files in the folder: -journal to write, and -wal and -shm even to read a "
+        + "store in WAL mode. Allow it"
 
     /// The system's answers to a user who may not make or change a file there.
     private static let notAllowed = [EPERM, EACCES, EROFS]

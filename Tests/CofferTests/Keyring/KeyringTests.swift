@@ -1,0 +1,177 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+
+/// Keyrings without their store: reading what needs no secret, putting one back, making one anew.
+@Suite(.againstHanging) struct KeyringTests {
+    private let folder: TemporaryFolder
+    private let path: String
+    private static let file = [UInt8](repeating: 42, count: 32)
+    private static let other = [UInt8](repeating: 43, count: 32)
+
+    init() throws {
+        folder = try TemporaryFolder()
+        path = folder.path()
+    }
+
+    private func open(
+        _ path: String, _ bytes: [UInt8] = file, mode: OpenMode = .mustExist,
+        profile: CipherProfile? = nil
+    ) throws -> Store {
+        try Store(
+            path: path, key: .keyring(.keyFile(bytes)), mode: mode,
+            configuration: .testing(profile: profile))
+    }
+
+    private func code(_ work: () throws -> Void) -> StoreError.Code? {
+        #expect(throws: StoreError.self, performing: work)?.code
+    }
+
+    private func keyringBytes(_ path: String) throws -> Data {
+        try Data(contentsOf: URL(filePath: path + ".keyring"))
+    }
+
+    private func rootBackup(_ store: Store) throws -> [UInt8] {
+        try store.keys.withRootBackup { Array($0) }
+    }
+
+    // MARK: Reading
+
+    @Test func `a keyring tells its slots, its keys and their ages without a secret`() throws {
+        let store = try open(path, mode: .createIfMissing)
+        try store.keys.add(.external { _ in [1, 2, 3] }, label: "kms")
+        _ = try rootBackup(store)
+        let keyring = try Keyring(of: path)
+        #expect(try keyring.slots == store.keys.slots)
+        #expect(try keyring.keyID == store.keyID())
+        #expect(keyring.epoch == 1 && keyring.rootID.count == 32)
+        #expect(keyring.profile == store.profile)
+        #expect(abs(keyring.rootMade.timeIntervalSinceNow) < 600)
+        #expect(keyring.keyMade == keyring.rootMade)
+        #expect(keyring.rootBackups.count == 1 && keyring.rootBackups.last != nil)
+        #expect(try keyring.blob(of: 2) == [1, 2, 3])
+        #expect(code { _ = try keyring.blob(of: 1) } == .misuse)
+        #expect(code { _ = try keyring.blob(of: 3) } == .notFound)
+        #expect(code { _ = try Keyring(of: folder.path("none.db")) } == .keyringMissing)
+        try store.close()
+    }
+
+    // MARK: Putting back
+
+    @Test func `a lost keyring is put back from a copy, once it has opened the store`() throws {
+        let store = try open(path, mode: .createIfMissing)
+        let copy = folder.path("copy")
+        try store.keys.backUp(to: copy)
+        try store.close()
+        try FileManager.default.removeItem(atPath: path + ".keyring")
+        #expect(
+            code { try Keyring.restore(from: copy, for: path, by: .keyFile(Self.other)) }
+                == .wrongKey)
+        #expect(try !folder.names().contains("store.db.keyring"))
+        let replaced = try Keyring.restore(from: copy, for: path, by: .keyFile(Self.file))
+        #expect(replaced == nil)
+        try open(path).close()
+    }
+
+    @Test(arguments: [0, 100, 32_768])
+    func `what was there gets another name, damaged or not`(byteCount: Int) throws {
+        let store = try open(path, mode: .createIfMissing)
+        let copy = folder.path("copy")
+        try store.keys.backUp(to: copy)
+        try store.close()
+        let there =
+            byteCount == 32_768
+            ? try keyringBytes(path) : Data(repeating: 7, count: byteCount)
+        try there.write(to: URL(filePath: path + ".keyring"))
+        let replaced = try Keyring.restore(from: copy, for: path, by: .keyFile(Self.file))
+        #expect(replaced == path + ".keyring.old-1")
+        #expect(try Data(contentsOf: URL(filePath: path + ".keyring.old-1")) == there)
+        try open(path).close()
+    }
+
+    @Test func `a keyring of another store is not put beside this one`() throws {
+        try open(path, mode: .createIfMissing).close()
+        let other = try open(folder.path("other.db"), mode: .createIfMissing)
+        let copy = folder.path("copy")
+        try other.keys.backUp(to: copy)
+        try other.close()
+        let before = try keyringBytes(path)
+        #expect(
+            code { try Keyring.restore(from: copy, for: path, by: .keyFile(Self.file)) }
+                == .keyringMismatch)
+        #expect(
+            code {
+                try Keyring.restore(
+                    from: folder.path("none"), for: path, by: .keyFile(Self.file))
+            } == .notFound)
+        #expect(try keyringBytes(path) == before)
+        #expect(try !folder.names().contains { $0.contains(".old-") })
+    }
+
+    // MARK: Making anew
+
+    @Test(arguments: supportedProfiles)
+    func `a root backup makes a lost keyring anew, in every profile`(
+        profile: CipherProfile
+    ) throws {
+        let store = try open(path, mode: .createIfMissing, profile: profile)
+        let letters = try rootBackup(store)
+        let keyID = try store.keyID()
+        try store.close()
+        try FileManager.default.removeItem(atPath: path + ".keyring")
+        try Keyring.rebuild(
+            for: path, rootBackup: letters, as: .keyFile(Self.other), label: "new")
+        let keyring = try Keyring(of: path)
+        #expect(keyring.slots.map(\.label) == ["new"])
+        #expect(keyring.keyID == keyID && keyring.profile == profile)
+        #expect(keyring.rootBackups.count == 1)
+        try open(path, Self.other).close()
+        #expect(code { _ = try open(path) } == .wrongKey)
+    }
+
+    /// The last one is beyond every clock of the test: a minute in a release build.
+    @Test(arguments: [40, 300] + (isLongRun ? [1_100_000] : []) as [UInt32])
+    func `a keyring is made anew for a file of any epoch`(epoch: UInt32) throws {
+        let store = try open(path, mode: .createIfMissing)
+        let letters = try rootBackup(store)
+        try store.close()
+        let areas = try #require(try KeyringFile(of: FileLocation(path)).areas())
+        let unlocked = try areas.unlocked(
+            by: .keyFile(Self.file), memoryMax: KeyringFixture.memoryMax)
+        let id = unlocked.area.content.id
+        try FileManager.default.removeItem(atPath: path + ".keyring")
+        let old = try Store(path: path, key: unlocked.root.dataKey(epoch: 1, id: id).storeKey())
+        try old.rekey(to: unlocked.root.dataKey(epoch: epoch, id: id).storeKey())
+        try old.close()
+        var configuration = Configuration.testing()
+        // The search by the clock ends at 65.
+        configuration.currentDate = { Date(timeIntervalSince1970: 1_577_836_800) }
+        configuration.profile = unlocked.area.content.profile
+        try Keyring.rebuild(
+            for: path, rootBackup: letters, as: .keyFile(Self.other), label: "new",
+            configuration: configuration)
+        #expect(try Keyring(of: path).epoch == Int(epoch))
+        try open(path, Self.other).close()
+    }
+
+    @Test func `a root backup of another store, or with a slip, makes nothing`() throws {
+        try open(path, mode: .createIfMissing).close()
+        let other = try open(folder.path("other.db"), mode: .createIfMissing)
+        var letters = try rootBackup(other)
+        try other.close()
+        let before = try keyringBytes(path)
+        var configuration = Configuration.testing()
+        configuration.profile = try Keyring(of: path).profile
+        func rebuild() throws {
+            try Keyring.rebuild(
+                for: path, rootBackup: letters, as: .keyFile(Self.other), label: "",
+                configuration: configuration)
+        }
+        letters[9] = letters[9] == UInt8(ascii: "0") ? UInt8(ascii: "1") : UInt8(ascii: "0")
+        #expect(code { try rebuild() } == .misuse)
+        letters = Array(letters.dropFirst(5))
+        #expect(code { try rebuild() } == .misuse)
+        #expect(try keyringBytes(path) == before)
+    }
+}
