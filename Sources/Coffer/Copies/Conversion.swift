@@ -81,7 +81,7 @@ struct Conversion {
         let target = try core.read(cancellation: monitor.cancellation) { tx in
             let source = try tx.connection().current()
             let file = core.pool.file
-            guard let copyKey = newKey ?? file.map({ CopyKey(of: $0) }) else { throw Self.noKey }
+            let copyKey = try Self.copyKey(newKey, of: file)
             let target = CopyTargetBox(
                 try CopyTarget(
                     at: location, of: file?.location, key: copyKey,
@@ -96,6 +96,14 @@ struct Conversion {
             return target
         }
         return try finish(target.target, nil, profile: profile)
+    }
+
+    private static func copyKey(
+        _ newKey: CopyKey?, of file: StoreFile?
+    ) throws(StoreError) -> CopyKey {
+        if let newKey { return newKey }
+        guard let file else { throw noKey }
+        return try CopyKey(of: file)
     }
 
     private static var noKey: StoreError {

@@ -32,10 +32,27 @@ struct CopyKey {
 
     /// The key of an open store, with every slot of its keyring.
     ///
-    /// The slots are read again, if the store keeps the root; otherwise they are those that it has
-    /// authenticated last.
-    init(of file: StoreFile) {
+    /// The slots are those of the keyring's file. If it is missing, damaged or another root's, or
+    /// the root is not kept, they are those that the store has authenticated last.
+    ///
+    /// - Throws: `.io`, `.readOnly`, `.tooManyFiles`, `.needsNewerProgram` if the keyring cannot be
+    ///   read.
+    init(of file: StoreFile) throws(StoreError) {
         cipher = file.cipher
-        keyring = file.keyring.map { (try? $0.current()) ?? $0.known }
+        guard let open = file.keyring else {
+            keyring = nil
+            return
+        }
+        let area = try open.newest()
+        guard area.content.epoch != open.epoch, let root = try? open.root() else {
+            keyring = area
+            return
+        }
+        // The file was opened in another epoch than its keyring says, and so is the copy.
+        var content = area.content
+        content.epoch = open.epoch
+        content.highestEpoch = max(content.highestEpoch, open.epoch)
+        content.keyID = cipher.key.id().bytes
+        keyring = try KeyringArea(content, under: root.key)
     }
 }

@@ -104,21 +104,30 @@ struct CopyTarget: ~Copyable {
     /// Gives the checked file its name, and makes its keyring before: a copy without its keyring
     /// would look complete, and a keyring without its file says that the file is missing.
     ///
-    /// - Throws: `.alreadyExists` if something has taken a name in the meantime; `.io`.
-    borrowing func adopt() throws(StoreError) {
+    /// - Parameter movesKeyring: Whether a keyring that is there gets another name.
+    /// - Throws: `.alreadyExists` if something has taken a name in the meantime; otherwise as
+    ///   `KeyringFile.make`. Both names are then as they were.
+    borrowing func adopt(movesKeyring: Bool = false) throws(StoreError) {
         try new.temporary.setPermissions(permissions)
         let file = KeyringFile(of: new.file)
-        if let keyring {
-            guard try file.make(keyring, permissions: permissions) else {
-                throw Self.alreadyExists(file.location)
-            }
+        var old: String?
+        if let keyring, movesKeyring {
+            old = try file.replace(with: keyring, timeout: configuration.waitTimeout)
+        } else if let keyring {
+            try file.makeNew(keyring, permissions: permissions)
         }
         do throws(StoreError) {
             guard try new.adopt() else { throw Self.alreadyExists(new.file) }
         } catch {
-            if keyring != nil { unlinkIfPresent(file.location.path) }
+            if let old {
+                rename(old, file.location.path)
+            } else if keyring != nil {
+                unlinkIfPresent(file.location.path)
+            }
             throw error
         }
+        // It is not in the way of a file with a key of its own.
+        if movesKeyring, keyring == nil { _ = try? file.setAside() }
     }
 
     /// Gives the checked file the name of the existing one.

@@ -9,9 +9,6 @@ struct EpochCandidates: Sequence {
     /// The last epoch that is tried.
     private let last: UInt32
 
-    /// The highest epoch that a clock can make, and as many rotations again as nobody does.
-    private static let end: UInt32 = (1 << 20) + 65_535
-
     /// - Parameters:
     ///   - hour: Hours since 2020, because a rotation takes the hour as its epoch.
     ///   - isWhole: Whether epochs are tried that only a wrong clock makes.
@@ -20,8 +17,8 @@ struct EpochCandidates: Sequence {
         highest = content.highestEpoch
         last =
             isWhole
-            ? Self.end
-            : Swift.max(content.highestEpoch, hour).addingReportingOverflow(64).partialValue
+            ? KeyringContent.maximumEpoch
+            : Swift.min(Swift.max(highest, hour) + 64, KeyringContent.maximumEpoch)
     }
 
     /// The hours since 2020-01-01 00:00 UTC, between 0 and 2^20 - 1.
@@ -33,7 +30,7 @@ struct EpochCandidates: Sequence {
     /// Without repetition: the keyring's epoch, the one after the highest, and then outwards from
     /// the keyring's epoch to 1 and to the last.
     func makeIterator() -> AnyIterator<UInt32> {
-        let next = highest.addingReportingOverflow(1).partialValue
+        let next = highest + 1
         var first = [epoch, next].makeIterator()
         var distance: UInt32 = 0
         var isUp = true
@@ -43,10 +40,9 @@ struct EpochCandidates: Sequence {
                 isUp.toggle()
                 if !isUp { distance += 1 }
                 let down = distance < epoch ? epoch - distance : 0
-                let up = epoch.addingReportingOverflow(distance)
-                let isBeyond = up.overflow || up.partialValue > last
-                if down == 0, isBeyond { return nil }
-                if isUp, !isBeyond, up.partialValue != next { return up.partialValue }
+                let up = epoch + distance
+                if down == 0, up > last { return nil }
+                if isUp, up <= last, up != next { return up }
                 if !isUp, down > 0, down != next { return down }
             }
         }

@@ -65,10 +65,6 @@ struct KeyCredential: ~Copyable, Sendable {
         KeyCredential(kind: .recipient, secret: SecretBytes(copyingAll: privateKey))
     }
 
-    borrowing func copy() -> KeyCredential {
-        KeyCredential(kind: kind, secret: secret.copy(), slotID: slotID)
-    }
-
     /// Checks the number of bytes.
     ///
     /// - Throws: `.misuse`, with the number of the bytes and none of them.
@@ -152,7 +148,17 @@ extension KeyringArea {
         guard isAuthentic(under: found.root) else {
             throw Self.damaged("somebody without its root key has changed it")
         }
+        try requireOwnNames(found.root)
         return found
+    }
+
+    /// Compares the public names of both keys with the keys. Who compares the name of a root with
+    /// the one that he expects would otherwise trust a keyring that a stranger has made.
+    private func requireOwnNames(_ root: borrowing RootKey) throws(StoreError) {
+        let dataKey = root.dataKey(epoch: content.epoch, id: content.id)
+        guard content.rootID == root.id(for: content.id), content.keyID == dataKey.id().bytes else {
+            throw Self.damaged("the names of its keys are those of other keys")
+        }
     }
 
     private func unwrapped(

@@ -27,7 +27,8 @@ struct KeyringArea: Hashable, Sendable {
 
     /// Reads an area; its MAC is not looked at.
     ///
-    /// - Throws: `.keyringDamaged`; `.needsNewerProgram` for a later major version.
+    /// - Throws: `.keyringDamaged`; `.tooCostly` for a cost that no keyring may have;
+    ///   `.needsNewerProgram` for a later major version.
     init(stored bytes: [UInt8]) throws(StoreError) {
         guard bytes.count == Self.byteCount else {
             throw Self.damaged("an area has \(bytes.count) bytes instead of \(Self.byteCount)")
@@ -196,14 +197,16 @@ struct KeyringArea: Hashable, Sendable {
         let ids = content.slots.map(\.id)
         guard Set(ids).count == ids.count, ids.allSatisfy({ $0 > 0 && $0 < content.nextSlotID })
         else { throw damaged("two slots have one number, or a slot has a number not yet given") }
-        guard content.epoch > 0, content.epoch <= content.highestEpoch else {
-            throw damaged("its epoch is not between 1 and the highest")
+        guard content.epoch > 0, content.epoch <= content.highestEpoch,
+            max(content.highestEpoch, content.formerEpoch) <= KeyringContent.maximumEpoch
+        else { throw damaged("its epoch is not between 1 and the highest") }
+        guard content.generation < 1 << 63 else {
+            throw damaged("its generation is higher than any number of writes")
         }
-        let groups = Set(
-            content.slots.compactMap { slot in slot.cost.map { [slot.derivationSalt: $0] } })
-        guard groups.count <= 2 else {
+        let count = content.derivationCount
+        guard count <= KeyringContent.maximumDerivationCount else {
             throw StoreError(
-                .tooCostly, "the keyring asks for \(groups.count) derivations of one passphrase",
+                .tooCostly, "the keyring asks for \(count) derivations of one passphrase",
                 hint: "Somebody has changed the keyring: restore it from a backup.")
         }
     }

@@ -21,6 +21,11 @@ struct KeyringContent: Hashable, Sendable {
     }
 
     static let placeCount = 15
+    /// The highest epoch: that of a clock, 2^20 - 1, and 65 536 rotations more.
+    static let maximumEpoch: UInt32 = (1 << 20) + 65_535
+    /// The most pairs of a salt and a cost that the passphrases may have: each is one derivation of
+    /// an opening.
+    static let maximumDerivationCount = 2
     static let idByteCount = 16
     static let formerRootByteCount = 60
 
@@ -53,6 +58,9 @@ struct KeyringContent: Hashable, Sendable {
     var rootID: [UInt8]
     var keyID: [UInt8]
     var places = [Place](repeating: .free, count: placeCount)
+
+    /// How many derivations a wrong passphrase takes.
+    var derivationCount: Int { Set(slots.compactMap { Derivation(of: $0) }).count }
 
     var slots: [KeyringSlot] {
         places.compactMap { if case .slot(let slot) = $0 { slot } else { nil } }

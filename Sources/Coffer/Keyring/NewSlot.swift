@@ -3,8 +3,8 @@ import Crypto
 /// A credential that gets a slot of a keyring: what `KeyCredential` opens later.
 ///
 /// ```swift
-/// try await store.keys.add(.passphrase(text), label: "ops")
-/// try await store.keys.add(.recipient(publicKey), label: "billing")
+/// try store.keys.add(.passphrase(text), label: "ops")
+/// try store.keys.add(.recipient(publicKey), label: "billing")
 /// ```
 struct NewSlot: ~Copyable, Sendable {
     /// Wraps the secret of an external slot: returns a blob from which its owner gets the secret
@@ -201,15 +201,20 @@ extension KeyringContent {
     mutating func add(
         _ prepared: borrowing PreparedSlot, under root: borrowing RootKey, now: Int64
     ) throws(StoreError) -> KeyringSlot {
-        guard let index = places.firstIndex(of: .free), nextSlotID < .max else {
+        guard nextSlotID < .max else {
+            throw StoreError(
+                .misuse, "the keyring has given all numbers of slots",
+                hint: "Make a copy of the store, which gets a keyring of its own.")
+        }
+        guard let index = places.firstIndex(of: .free) else {
             throw StoreError(
                 .misuse, "the keyring has \(Self.placeCount) slots, which is the most",
                 hint: "Remove a slot that nobody uses any more.")
         }
         try requireNew(prepared, except: nil)
         let slot = try slot(prepared, nextSlotID, made: now, now: now, under: root)
+        try put(slot, at: index)
         nextSlotID += 1
-        places[index] = .slot(slot)
         return slot
     }
 
@@ -223,8 +228,17 @@ extension KeyringContent {
         let (index, old) = try place(of: id)
         try requireNew(prepared, except: id)
         let slot = try slot(prepared, id, made: old.made, now: now, under: root)
-        places[index] = .slot(slot)
+        try put(slot, at: index)
         return slot
+    }
+
+    private mutating func put(_ slot: KeyringSlot, at index: Int) throws(StoreError) {
+        places[index] = .slot(slot)
+        guard derivationCount <= Self.maximumDerivationCount else {
+            throw StoreError(
+                .misuse, "the passphrases of a keyring have at most two different costs",
+                hint: "Use a cost that another slot has, or change those slots first.")
+        }
     }
 
     /// Removes a slot.
@@ -254,8 +268,8 @@ extension KeyringContent {
             .notFound, "the keyring has no slot \(id)", hint: "Its list of slots has the numbers.")
     }
 
-    /// Refuses a credential that a slot has already: who removed one of the two would believe that
-    /// the credential is out.
+    /// Refuses a credential that a slot has already: removing one of the two slots would leave it
+    /// in.
     private func requireNew(
         _ prepared: borrowing PreparedSlot, except id: UInt16?
     ) throws(StoreError) {

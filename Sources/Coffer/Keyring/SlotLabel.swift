@@ -12,7 +12,7 @@ struct SlotLabel: Hashable, Sendable {
                 "a label has at most \(Self.maximumByteCount) bytes, and this one has "
                     + "\(text.utf8.count)")
         }
-        guard text.unicodeScalars.allSatisfy(Self.isShown) else {
+        guard text.unicodeScalars.allSatisfy({ Self.isShown($0) }) else {
             throw StoreError(
                 .misuse, "a label has a character that a terminal would not show as one",
                 hint: "Use letters, digits, spaces and signs; no line ends or format characters.")
@@ -21,10 +21,14 @@ struct SlotLabel: Hashable, Sendable {
     }
 
     /// Reads a label from a keyring. `nil` if its bytes are not such a text.
+    ///
+    /// A character that this system does not know is kept: another system may have known it.
     init?(stored bytes: ArraySlice<UInt8>) {
         guard bytes.count <= Self.maximumByteCount,
             let text = String(validating: bytes, as: UTF8.self),
-            text.unicodeScalars.allSatisfy(Self.isShown)
+            text.unicodeScalars.allSatisfy({
+                Self.isShown($0) || $0.properties.generalCategory == .unassigned
+            })
         else { return nil }
         self.text = text
     }

@@ -35,10 +35,11 @@ struct Restoration {
         let result = try target.target.check(against: nil, monitor)
         let report = CopyReport(result, profile: source.profile)
         guard lock != nil else {
-            if keyring.movesOld { try KeyringFile(of: file).setAside() }
-            try target.target.adopt()
+            try keyring.recordEpoch()
+            try target.target.adopt(movesKeyring: keyring.movesOld)
             return RestoreReport(copy: report, oldPath: nil)
         }
+        try keyring.recordEpoch()
         let oldPath = try target.target.replace(movesKeyring: keyring.movesOld, willRename)
         if let kept = keyring.kept {
             // Without this copy the store is restored all the same, and the keyring is there.

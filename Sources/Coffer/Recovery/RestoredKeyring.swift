@@ -1,42 +1,64 @@
 /// The keyring of a file that a backup restores.
 struct RestoredKeyring {
-    /// Made beside the restored file; `nil` if the keyring that is there stays, or none is needed.
+    /// Made next to the restored file; `nil` if the keyring that is there stays, or none is needed.
     let area: KeyringArea?
     /// Whether the keyring that is there goes with the file that is replaced.
     let movesOld: Bool
     /// The keyring that stays; the file that is replaced gets a copy.
     let kept: KeyringArea?
+    private let backup: StoreFile
+    private let old: KeyringFile
 
     /// A keyring of the backup's own root stays: its slots are the newer ones, and a credential
-    /// that was removed stays out. A keyring of another root goes with the file that it is for.
+    /// that was removed stays out. A keyring of another root, or a damaged one, goes with the file
+    /// that it is for.
     ///
-    /// - Throws: `.busy` if another process changes the keyring; `.io`, `.full`, `.readOnly`.
+    /// - Throws: `.misuse` if there is a keyring, and the backup was opened without keeping its
+    ///   root; `.needsNewerProgram`, `.readOnly`, `.io` if the keyring cannot be read.
     init(of backup: StoreFile, at file: FileLocation) throws(StoreError) {
-        let own = CopyKey(of: backup).keyring
         let old = KeyringFile(of: file)
+        (self.backup, self.old) = (backup, old)
+        let own = try CopyKey(of: backup).keyring
         guard old.exists else {
             (area, movesOld, kept) = (own, false, nil)
             return
         }
-        let areas = try? old.areas()
-        guard let keyring = backup.keyring, let own else {
-            // A keyring that gives this very key may have been opened around.
-            let isItsOwn = areas?.current.first?.content.id == backup.cipher.key.salt
-            (area, movesOld, kept) = (nil, !isItsOwn, isItsOwn ? areas?.current.first : nil)
+        let areas = try Self.areas(of: old)
+        guard let keyring = backup.keyring else {
+            // The keyring's salt is the backup's: the backup may have been opened by its data key.
+            let current = areas?.current.first
+            let isItsOwn = current?.content.id == backup.cipher.key.salt
+            (area, movesOld, kept) = (nil, !isItsOwn, isItsOwn ? current : nil)
             return
         }
-        guard let root = try? keyring.root(), let current = areas?.authentic(under: root.key) else {
-            (area, movesOld, kept) = (own, true, nil)
+        let current = areas?.authentic(under: try keyring.root().key)
+        (area, movesOld, kept) = (current == nil ? own : nil, current == nil, current)
+    }
+
+    /// Both areas; `nil` for a damaged keyring.
+    private static func areas(of file: KeyringFile) throws(StoreError) -> KeyringAreas? {
+        do throws(StoreError) {
+            return try file.areas()
+        } catch  where [.keyringDamaged, .tooCostly].contains(error.code) {
+            return nil
+        }
+    }
+
+    /// Records the epoch of the backup in a keyring that stays: opening would take the restored
+    /// file for an older copy. The file that is there now is found again under its higher epoch,
+    /// should it stay.
+    ///
+    /// - Throws: As `KeyringLock`.
+    func recordEpoch() throws(StoreError) {
+        guard let kept, let keyring = backup.keyring, kept.content.epoch != keyring.epoch else {
             return
         }
-        (area, movesOld, kept) = (nil, false, current)
-        guard current.content.epoch != own.content.epoch else { return }
-        // Otherwise the restored file would be taken for an older copy. The file that is there now
-        // is found again under a higher epoch, should it stay.
-        _ = try KeyringLock(old, timeout: keyring.timeout).change(under: root.key) { content in
-            content.epoch = own.content.epoch
-            content.keyID = own.content.keyID
-            content.highestEpoch = max(content.highestEpoch, own.content.highestEpoch)
+        let (epoch, keyID) = (keyring.epoch, backup.cipher.key.id().bytes)
+        let lock = try KeyringLock(old, timeout: keyring.timeout)
+        try lock.change(under: try keyring.root().key) { content in
+            content.epoch = epoch
+            content.keyID = keyID
+            content.highestEpoch = max(content.highestEpoch, epoch)
         }
     }
 }

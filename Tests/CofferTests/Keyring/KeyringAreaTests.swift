@@ -128,12 +128,16 @@ import Testing
     @Test func `what this version writes it reads`() throws {
         let root = RootKey.random()
         let identity = Curve25519.KeyAgreement.PrivateKey()
+        let id = [UInt8].random(byteCount: 16)
+        let dataKey = root.dataKey(epoch: KeyringContent.maximumEpoch, id: id)
         var content = KeyringContent(
-            generation: .max, id: .random(byteCount: 16), state: .isBeingEnabled,
-            profile: try CipherProfile.sqlcipher4.with(pageByteCount: 65_536), epoch: .max,
-            highestEpoch: .max, nextSlotID: .max, rootMade: .min, epochMade: .max,
+            generation: 1 << 63 - 1, id: id, state: .isBeingEnabled,
+            profile: try CipherProfile.sqlcipher4.with(pageByteCount: 65_536),
+            epoch: KeyringContent.maximumEpoch,
+            highestEpoch: KeyringContent.maximumEpoch, nextSlotID: .max, rootMade: .min,
+            epochMade: .max,
             formerEpoch: 17, formerRoot: .random(byteCount: 60), rootBackupCount: .max,
-            lastRootBackup: .max, rootID: .random(byteCount: 16), keyID: .random(byteCount: 8))
+            lastRootBackup: .max, rootID: root.id(for: id), keyID: dataKey.id().bytes)
         var slot = KeyringSlot(
             kind: .recipient, id: .max - 1, cost: nil,
             derivationSalt: [UInt8](repeating: 0, count: 32),
@@ -181,6 +185,8 @@ import Testing
             ("a byte without a meaning", { $0[400] = 1 }),
             ("an epoch of 0", { $0[51] = 0 }),
             ("an epoch above the highest", { $0[51] = 10 }),
+            ("an epoch that no clock makes", { $0[73] = 0x11 }),
+            ("a generation that no number of writes makes", { $0[16] = 0x80 }),
             ("a slot number given twice", { $0[512 + 1024 + 3] = 1 }),
             ("a slot number not yet given", { $0[512 + 1024 + 3] = 6 }),
             ("a page size of 0", { $0[46] = 0 }),

@@ -130,6 +130,33 @@ import Testing
         #expect(code { _ = try open(path) } == .wrongKey)
     }
 
+    @Test func `a root backup makes a keyring anew for pages of another size`() throws {
+        let profile = try CipherProfile.portable.with(pageByteCount: 8192)
+        let store = try open(path, mode: .createIfMissing, profile: profile)
+        let letters = try rootBackup(store)
+        try store.close()
+        try FileManager.default.removeItem(atPath: path + ".keyring")
+        try Keyring.rebuild(
+            for: path, rootBackup: letters, as: .keyFile(Self.other), label: "new")
+        #expect(try Keyring(of: path).profile == profile)
+        try open(path, Self.other).close()
+    }
+
+    @Test func `a keyring whose names are those of other keys is refused`() throws {
+        try open(path, mode: .createIfMissing).close()
+        let file = KeyringFile(of: try FileLocation(path))
+        let areas = try #require(try file.areas())
+        let unlocked = try areas.unlocked(
+            by: .keyFile(Self.file), memoryMax: KeyringFixture.memoryMax)
+        for isOfRoot in [true, false] {
+            var content = unlocked.area.content
+            if isOfRoot { content.rootID[3] ^= 1 } else { content.keyID[3] ^= 1 }
+            let area = try KeyringArea(content, under: unlocked.root)
+            try Data(area.bytes + area.bytes).write(to: URL(filePath: path + ".keyring"))
+            #expect(code { try open(path).close() } == .keyringDamaged)
+        }
+    }
+
     /// The last one is beyond every clock of the test: a minute in a release build.
     @Test(arguments: [40, 300] + (isLongRun ? [1_100_000] : []) as [UInt32])
     func `a keyring is made anew for a file of any epoch`(epoch: UInt32) throws {
@@ -168,7 +195,8 @@ import Testing
                 for: path, rootBackup: letters, as: .keyFile(Self.other), label: "",
                 configuration: configuration)
         }
-        letters[9] = letters[9] == UInt8(ascii: "0") ? UInt8(ascii: "1") : UInt8(ascii: "0")
+        if isLongRun { #expect(code { try rebuild() } == .keyringMismatch) }
+        letters[10] = letters[10] == UInt8(ascii: "0") ? UInt8(ascii: "1") : UInt8(ascii: "0")
         #expect(code { try rebuild() } == .misuse)
         letters = Array(letters.dropFirst(5))
         #expect(code { try rebuild() } == .misuse)

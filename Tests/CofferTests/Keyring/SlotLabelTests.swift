@@ -11,11 +11,17 @@ import Testing
 
     @Test(arguments: [
         "two\nlines", "a\u{1b}[31m", "\u{0}", "\u{202e}spo", "\u{200b}", "\u{2028}", "\u{2029}",
-        "\u{e000}", "\u{378}", "\u{feff}", String(repeating: "x", count: 119),
+        "\u{e000}", "\u{feff}", String(repeating: "x", count: 119),
     ])
     func `other texts are refused, in a file too`(_ text: String) {
         let error = #expect(throws: StoreError.self) { try SlotLabel(text) }
         #expect(error?.code == .misuse)
         #expect(SlotLabel(stored: Array(text.utf8)[...]) == nil)
+    }
+
+    @Test func `a character that only another system knows is read, and not written`() {
+        let text = "\u{378}"
+        #expect(throws: StoreError.self) { try SlotLabel(text) }
+        #expect(SlotLabel(stored: Array(text.utf8)[...])?.text == text)
     }
 }

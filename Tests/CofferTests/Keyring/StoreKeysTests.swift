@@ -214,15 +214,19 @@ import Testing
         }
         try store.write { tx in try tx.execute("CREATE TABLE t(v)") }
         try store.keys.add(.passphrase("x"), label: "", cost: Self.cheap)
-        func files() throws -> [Data?] {
-            ["", "-wal"].map { try? Data(contentsOf: URL(filePath: path + $0)) }
+        // Reading an open file would release the locks of this process on it.
+        func files() throws -> [[String]] {
+            try ["", "-wal"].map { suffix in
+                let found = try FileManager.default.attributesOfItem(atPath: path + suffix)
+                return ["\(found[.size] ?? "")", "\(found[.modificationDate] ?? "")"]
+            }
         }
         let before = try files()
         steps.value = []
         try store.keys.change(2, to: .passphrase("y"), cost: Self.cheap)
         #expect(
-            steps.value == [.write(area: 0), .sync, .write(area: 1), .sync]
-                || steps.value == [.write(area: 1), .sync, .write(area: 0), .sync])
+            steps.value == [.lock, .write(area: 0), .sync, .write(area: 1), .sync]
+                || steps.value == [.lock, .write(area: 1), .sync, .write(area: 0), .sync])
         #expect(try files() == before)
         try store.close()
     }
@@ -243,14 +247,29 @@ import Testing
             let prepared = try PreparedSlot(
                 .keyFile(bytes), label: SlotLabel("\(number)"), cost: .standard,
                 memoryMax: KeyringFixture.memoryMax, for: areas.current[0].content)
-            _ = try KeyringLock(file, timeout: .zero).change(under: root) {
+            try KeyringLock(file, timeout: .zero).change(under: root) {
                 (content) throws(StoreError) in
                 _ = try content.add(prepared, under: root, now: 0)
-            }.content
+            }
         }
         #expect(try store.keys.slots.map(\.id) == Array(1...7))
         #expect(try store.keys.slots.map(\.label) == ["first", "0", "1", "2", "3", "4", "5"])
         try store.close()
+    }
+
+    @Test func `a third cost of passphrases is refused: it would be a third derivation`() throws {
+        let store = try open()
+        try store.keys.add(.passphrase("a"), label: "", cost: Self.cheap)
+        try store.keys.add(
+            .passphrase("b"), label: "", cost: KeyCost(log2N: 14, parallelism: 2))
+        let third = KeyCost(log2N: 14, parallelism: 3)
+        let before = try bytes
+        #expect(code { try store.keys.add(.passphrase("c"), label: "", cost: third) } == .misuse)
+        #expect(code { try store.keys.change(1, to: .passphrase("c"), cost: third) } == .misuse)
+        #expect(try bytes == before)
+        try store.keys.change(2, to: .passphrase("c"), cost: third)
+        try store.close()
+        #expect(refusal(.passphrase("b")) == nil)
     }
 
     // MARK: The root

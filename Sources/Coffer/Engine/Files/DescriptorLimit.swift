@@ -60,12 +60,16 @@ extension StoreError {
 
     /// The error for a file that the system did not create.
     static func notCreated(_ path: String, _ number: Int32) -> StoreError {
-        let text = "cannot create \(path)"
+        notWritten("cannot create \(path)", number)
+    }
+
+    /// The error for a file that the system did not let this process make, change or rename.
+    static func notWritten(_ text: String, _ number: Int32) -> StoreError {
         switch number {
         case EACCES, EPERM, EROFS:
             return StoreError(
                 .readOnly, "\(text): \(systemErrorText(number))",
-                hint: "This user must be allowed to write its folder.")
+                hint: "This user must be allowed to write the file and its folder.")
         case ENOSPC, EDQUOT:
             return StoreError(
                 .full, "\(text): \(systemErrorText(number))",

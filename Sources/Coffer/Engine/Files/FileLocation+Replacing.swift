@@ -18,8 +18,8 @@ extension FileLocation {
     ///
     /// A step that fails is undone with those before it. No step forward undoes another, so a
     /// process that is killed loses nothing. If it is killed between 2 and 3, the old main file is
-    /// at its path without its last commits; whole, it is at the second name. The next call goes on
-    /// with that name.
+    /// at its path without its last commits; whole, it is at the second name. Its keyring may have
+    /// moved to that name too. The next call goes on with that name.
     ///
     /// - Parameters:
     ///   - movesKeyring: Whether the keyring goes with the old file.
@@ -37,8 +37,9 @@ extension FileLocation {
         let aside = try setAside()
         var moved: [String] = []
         var hasMadeKeyring = false
+        var movedKeyring: String?
         do throws(StoreError) {
-            for suffix in Self.companions + (movesKeyring ? [KeyringFile.suffix] : []) {
+            for suffix in Self.companions {
                 try willRename()
                 if rename(path + suffix, aside.path + suffix) == 0 {
                     moved.append(suffix)
@@ -49,9 +50,13 @@ extension FileLocation {
             // The index of a WAL that is not there any more. The engine makes it again.
             unlink(path + "-shm")
             syncFolder()
+            if movesKeyring {
+                try willRename()
+                movedKeyring = try moveKeyring(to: aside)
+            }
             if let keyring {
                 try willRename()
-                try make(keyring)
+                try KeyringFile(of: self).makeNew(keyring)
                 hasMadeKeyring = true
             }
             try willRename()
@@ -60,19 +65,25 @@ extension FileLocation {
             }
         } catch {
             if hasMadeKeyring { unlink(path + KeyringFile.suffix) }
+            if let movedKeyring {
+                _ = coffer_rename_exclusively(movedKeyring, path + KeyringFile.suffix)
+            }
             throw putBack(aside, moved, after: error)
         }
         syncFolder()
         return aside.path
     }
 
-    private func make(_ area: KeyringArea) throws(StoreError) {
-        let file = KeyringFile(of: self)
-        guard try file.make(area) else {
-            throw StoreError(
-                .alreadyExists, "somebody has made \(file.location.path) meanwhile",
-                hint: "Restore again.")
+    /// Moves the keyring to the other name of its file. A run that was killed may have left one
+    /// there: then the keyring gets another name.
+    ///
+    /// - Returns: The new path of the keyring.
+    private func moveKeyring(to aside: Aside) throws(StoreError) -> String {
+        let other = aside.path + KeyringFile.suffix
+        guard coffer_rename_exclusively(path + KeyringFile.suffix, other) == 0 else {
+            return try KeyringFile(of: self).setAside()
         }
+        return other
     }
 
     private static let companions = ["-wal", "-journal"]

@@ -20,6 +20,8 @@ struct KeyringFile: Sendable {
         /// One of the two areas.
         case write(area: Int)
         case sync
+        /// The file is open, and its lock will be taken.
+        case lock
         /// The new file gets its name.
         case adopt
     }
@@ -72,7 +74,8 @@ struct KeyringFile: Sendable {
     ///
     /// - Returns: `nil` if there is no keyring.
     /// - Throws: `.keyringDamaged` if neither area is whole, or the file is not a keyring;
-    ///   `.needsNewerProgram`; `.readOnly` if this user may not read it, `.io`.
+    ///   `.tooCostly` for a cost that no keyring may have; `.needsNewerProgram`; `.io` if it cannot
+    ///   be read.
     /// - Complexity: O(1): 32 KiB are read and hashed.
     func areas() throws(StoreError) -> KeyringAreas? {
         for _ in 0..<3 {
@@ -93,6 +96,14 @@ struct KeyringFile: Sendable {
 
     /// Opens the file; `nil` if there is none.
     func open(_ access: Int32) throws(StoreError) -> Int32? {
+        // Closing any descriptor of a database would end this process's locks on it, so a file
+        // that cannot be a keyring is not opened.
+        var named = stat()
+        if lstat(location.path, &named) == 0, named.st_mode & S_IFMT == S_IFREG,
+            named.st_size != Self.byteCount
+        {
+            throw wrongByteCount(Int(named.st_size))
+        }
         // Opening a pipe of that name would block without O_NONBLOCK.
         let descriptor = Self.opened(
             location.path, access | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
@@ -100,7 +111,8 @@ struct KeyringFile: Sendable {
             let reason = errno
             if reason == ENOENT { return nil }
             if reason == ELOOP { throw notOurs("a link") }
-            throw StoreError.system(reason, "cannot open the keyring \(location.path)")
+            let text = "cannot open the keyring \(location.path)"
+            throw access == O_RDONLY ? .system(reason, text) : .notWritten(text, reason)
         }
         var found = stat()
         guard fstat(descriptor, &found) == 0, found.st_mode & S_IFMT == S_IFREG else {
@@ -109,10 +121,14 @@ struct KeyringFile: Sendable {
         }
         guard found.st_size == Self.byteCount else {
             close(descriptor)
-            throw KeyringArea.damaged(
-                "\(location.path) has \(found.st_size) bytes instead of \(Self.byteCount)")
+            throw wrongByteCount(Int(found.st_size))
         }
         return descriptor
+    }
+
+    private func wrongByteCount(_ byteCount: Int) -> StoreError {
+        KeyringArea.damaged(
+            "\(location.path) has \(byteCount) bytes instead of \(Self.byteCount)")
     }
 
     /// Reads both areas of the open file.
@@ -157,8 +173,8 @@ struct KeyringFile: Sendable {
     ///
     /// - Parameter permissions: Those that the database will have; for one that does not exist yet.
     /// - Returns: `false` if another keyring has the name: it stays.
-    /// - Throws: `.io`, `.full`, `.readOnly` if it cannot be written, or cannot be given to the
-    ///   owner of the database, who could not open the store.
+    /// - Throws: `.io`, `.full`, `.readOnly` if it cannot be written; `.io` if it cannot be given
+    ///   to the owner of the database, who could not open the store.
     func make(
         _ area: KeyringArea, permissions: mode_t = 0o600
     ) throws(StoreError) -> Bool {
@@ -195,6 +211,17 @@ struct KeyringFile: Sendable {
         return descriptor
     }
 
+    /// Makes the file, where there must be none.
+    ///
+    /// - Throws: `.alreadyExists` if something has the name; it stays. Otherwise as `make`.
+    func makeNew(_ area: KeyringArea, permissions: mode_t = 0o600) throws(StoreError) {
+        guard try make(area, permissions: permissions) else {
+            throw StoreError(
+                .alreadyExists, "something exists at \(location.path) already; it was left alone",
+                hint: "Choose another path, or move what exists there.")
+        }
+    }
+
     // MARK: Replacing
 
     /// Gives the name to a new file, in one step. The file that had it gets another name before.
@@ -214,7 +241,8 @@ struct KeyringFile: Sendable {
         guard rename(new.temporary.path, location.path) == 0 else {
             let reason = errno
             if let old { unlink(old) }
-            throw StoreError.system(reason, "cannot give the keyring its name \(location.path)")
+            throw StoreError.notWritten(
+                "cannot give the keyring its name \(location.path)", reason)
         }
         location.syncFolder()
         return old
@@ -237,25 +265,25 @@ struct KeyringFile: Sendable {
             if link(location.path, other) == 0 { return other }
             if errno == ENOENT { return nil }
             guard errno == EEXIST else {
-                throw StoreError.system(errno, "cannot keep the old keyring as \(other)")
+                throw StoreError.notWritten("cannot keep the old keyring as \(other)", errno)
             }
         }
         throw StoreError(.alreadyExists, "\(location.path).old-1 and more exist")
     }
 
-    /// Gives the file a name of its own, as that of a replaced store: the database's path, `.old-`
-    /// and a number, and `.keyring`.
+    /// Gives the file another name: its path, `.old-` and a number.
     ///
+    /// - Returns: That name.
     /// - Throws: `.io`, `.readOnly` if it cannot be renamed; `.alreadyExists` after 10 000 numbers.
-    func setAside() throws(StoreError) {
+    func setAside() throws(StoreError) -> String {
         for number in 1...10_000 {
-            let other = "\(database.path).old-\(number)\(Self.suffix)"
-            if coffer_rename_exclusively(location.path, other) == 0 { return }
+            let other = "\(location.path).old-\(number)"
+            if coffer_rename_exclusively(location.path, other) == 0 { return other }
             guard errno == EEXIST else {
-                throw StoreError.system(errno, "cannot rename \(location.path)")
+                throw StoreError.notWritten("cannot rename \(location.path)", errno)
             }
         }
-        throw StoreError(.alreadyExists, "\(database.path).old-1\(Self.suffix) and more exist")
+        throw StoreError(.alreadyExists, "\(location.path).old-1 and more exist")
     }
 
     // MARK: Writing
@@ -273,8 +301,8 @@ struct KeyringFile: Sendable {
             }
             if more < 0, errno == EINTR { continue }
             guard more > 0 else {
-                throw StoreError.system(
-                    more < 0 ? errno : EIO, "cannot write the keyring \(location.path)")
+                throw StoreError.notWritten(
+                    "cannot write the keyring \(location.path)", more < 0 ? errno : EIO)
             }
             count += more
         }
@@ -283,7 +311,7 @@ struct KeyringFile: Sendable {
     func sync(_ descriptor: Int32) throws(StoreError) {
         try willStep(.sync, descriptor)
         guard fsync(descriptor) == 0 else {
-            throw StoreError.system(errno, "cannot sync the keyring \(location.path)")
+            throw StoreError.notWritten("cannot sync the keyring \(location.path)", errno)
         }
     }
 }

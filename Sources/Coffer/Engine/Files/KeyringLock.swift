@@ -20,11 +20,17 @@ struct KeyringLock: ~Copyable {
     ///
     /// - Parameter timeout: How long to try.
     /// - Throws: `.busy` after `timeout`; `.keyringMissing` if there is no keyring; `.readOnly` if
-    ///   this user may not write it; as `KeyringFile.areas()`.
+    ///   this user may not write it; `.keyringDamaged` if it is not a regular file of 32 KiB.
     init(_ file: KeyringFile, timeout: Duration) throws(StoreError) {
         let deadline = ContinuousClock.now + timeout
         while true {
             guard let descriptor = try file.open(O_RDWR) else { throw StoreError.noKeyring(file) }
+            do throws(StoreError) {
+                try file.willStep(.lock, descriptor)
+            } catch {
+                close(descriptor)
+                throw error
+            }
             let error = coffer_lock_byte(descriptor, 0)
             if error == 0, Self.isNamed(file, descriptor) {
                 self.file = file
@@ -33,7 +39,7 @@ struct KeyringLock: ~Copyable {
             }
             close(descriptor)
             guard error == 0 || error == EAGAIN else {
-                throw StoreError.system(error, "cannot lock the keyring \(file.location.path)")
+                throw StoreError.notWritten("cannot lock the keyring \(file.location.path)", error)
             }
             guard ContinuousClock.now < deadline else {
                 throw StoreError(
@@ -60,19 +66,20 @@ struct KeyringLock: ~Copyable {
     /// state, is touched. So a crash leaves the old content or the new one.
     ///
     /// - Parameter change: Changes the content; an error leaves the file as it was.
-    /// - Returns: The new area.
+    /// - Returns: The new area, and what `change` returns.
     /// - Throws: What `change` throws; `.keyringMismatch` if the root is not this keyring's;
     ///   `.needsNewerProgram` if a later version wrote it; `.io`, `.full` if it cannot be written:
     ///   the keyring then has the old content or the new one.
-    borrowing func change(
-        under root: borrowing RootKey, _ change: (inout KeyringContent) throws(StoreError) -> Void
-    ) throws(StoreError) -> KeyringArea {
+    @discardableResult
+    borrowing func change<T>(
+        under root: borrowing RootKey, _ change: (inout KeyringContent) throws(StoreError) -> T
+    ) throws(StoreError) -> (area: KeyringArea, result: T) {
         let areas = try file.areas(descriptor)
         guard let current = areas.authentic(under: root) else {
             throw StoreError.otherRoot(file)
         }
         var content = current.content
-        try change(&content)
+        let result = try change(&content)
         content.generation = areas.generation + 1
         let area = try KeyringArea(content, under: root)
         let first = areas.staleIndex
@@ -83,7 +90,7 @@ struct KeyringLock: ~Copyable {
                 hint: "The disk is failing: make a backup of the keyring elsewhere.")
         }
         try write(area, 1 - first)
-        return area
+        return (area, result)
     }
 
     private borrowing func write(_ area: KeyringArea, _ index: Int) throws(StoreError) {
@@ -97,7 +104,7 @@ extension StoreError {
     static func noKeyring(_ file: KeyringFile) -> StoreError {
         StoreError(
             .keyringMissing, "there is no keyring at \(file.location.path)",
-            hint: "Put it back from a backup, or make it anew from a root backup.")
+            hint: "Put it back from a backup, or rebuild it from a root backup.")
     }
 }
 

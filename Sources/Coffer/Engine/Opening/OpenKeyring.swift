@@ -12,6 +12,8 @@ final class OpenKeyring: Sendable {
     let file: KeyringFile
     /// The slot that opened the store.
     let slotID: UInt16
+    /// The epoch of the file when it was opened.
+    let epoch: UInt32
     /// How long to wait for another process that changes the keyring.
     let timeout: Duration
     /// The most memory that a derivation may take, in bytes.
@@ -19,11 +21,13 @@ final class OpenKeyring: Sendable {
     private let state: Mutex<State>
 
     init(
-        _ file: KeyringFile, area: KeyringArea, slotID: UInt16, root: KeyBox<RootKey>?,
+        _ file: KeyringFile, area: KeyringArea, slotID: UInt16, epoch: UInt32,
+        root: KeyBox<RootKey>?,
         _ configuration: Configuration
     ) {
         self.file = file
         self.slotID = slotID
+        self.epoch = epoch
         timeout = configuration.waitTimeout
         memoryMax = configuration.maximumKeyMemoryByteCount
         state = Mutex(State(root: root, area: area))
@@ -56,7 +60,24 @@ final class OpenKeyring: Sendable {
     }
 
     /// The content that was read or written last, which needs no file.
-    var known: KeyringArea { state.withLock { $0.area } }
+    private var known: KeyringArea { state.withLock { $0.area } }
+
+    /// The content of the file. If that is missing, damaged or another root's, or the root is not
+    /// kept, the content that was read or written last.
+    ///
+    /// - Throws: `.io`, `.readOnly`, `.tooManyFiles`, `.needsNewerProgram` if the file cannot be
+    ///   read.
+    func newest() throws(StoreError) -> KeyringArea {
+        do throws(StoreError) {
+            return try current()
+        } catch  where Self.replaceable.contains(error.code) {
+            return known
+        }
+    }
+
+    private static let replaceable: [StoreError.Code] = [
+        .keyringMissing, .keyringDamaged, .keyringMismatch, .tooCostly, .misuse,
+    ]
 
     /// Changes the keyring under its lock.
     ///
@@ -67,12 +88,10 @@ final class OpenKeyring: Sendable {
     ) throws(StoreError) -> T {
         let root = try root()
         let lock = try KeyringLock(file, timeout: timeout ?? self.timeout)
-        var result: T?
-        let area = try lock.change(under: root.key) { (content) throws(StoreError) in
-            result = try change(&content, root.key)
+        let (area, result) = try lock.change(under: root.key) { (content) throws(StoreError) in
+            try change(&content, root.key)
         }
         state.withLock { $0.area = area }
-        guard let result else { throw StoreError.otherRoot(file) }
         return result
     }
 
@@ -83,6 +102,7 @@ final class OpenKeyring: Sendable {
         guard let areas = try file.areas() else { throw StoreError.noKeyring(file) }
         let unlocked = try areas.unlocked(by: credential, memoryMax: memoryMax)
         let area = unlocked.area
+        // The names in an unlocked keyring are those of its keys.
         guard area.content.rootID == known.content.rootID else {
             throw StoreError.otherRoot(file)
         }
@@ -103,7 +123,7 @@ extension StoreError {
     static func otherRoot(_ file: KeyringFile) -> StoreError {
         StoreError(
             .keyringMismatch,
-            "the keyring \(file.location.path) has another root than the open store",
+            "the keyring \(file.location.path) has another root than expected",
             hint: "Somebody has replaced it: close the store and open it again.")
     }
 }

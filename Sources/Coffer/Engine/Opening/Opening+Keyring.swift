@@ -40,7 +40,8 @@ extension Opening {
         }
         let root = KeyBox(unlocked.root.copy())
         let open = OpenKeyring(
-            keyring, area: unlocked.area, slotID: unlocked.slotID, root: root, configuration)
+            keyring, area: unlocked.area, slotID: unlocked.slotID, epoch: epoch, root: root,
+            configuration)
         if content.state != .isInUse || epoch != content.epoch {
             try record(epoch, in: open, mustSucceed: isNew)
         }
@@ -138,9 +139,8 @@ extension Opening {
         let second = try handle.rawBytes(
             at: content.profile.pageByteCount, count: content.profile.pageByteCount)
         handle.close()
-        var epochs = evidence.epochs(
+        let epochs = evidence.epochs(
             of: candidates, under: root, id: content.id, profile: content.profile)
-        epochs.append(content.highestEpoch + 1)
         for epoch in epochs {
             do throws(StoreError) {
                 return (try open(content, root, epoch), epoch)
@@ -175,8 +175,8 @@ extension Opening {
 
     /// Writes into the keyring which epoch the file has, and that it is in use.
     ///
-    /// - Parameter mustSucceed: Whether to throw a failure. If not, it is logged: the next
-    ///   opening finds the epoch again.
+    /// - Parameter mustSucceed: Whether to throw a failure other than `.busy`. Any other failure is
+    ///   logged: the next opening finds the epoch again.
     private func record(
         _ epoch: UInt32, in keyring: OpenKeyring, mustSucceed: Bool
     ) throws(StoreError) {

@@ -12,15 +12,15 @@ import Foundation
 /// for slot in keyring.slots { print(slot.id, slot.kind, slot.label) }
 /// ```
 ///
-/// Whoever can write the file can change what it says: only a credential authenticates it.
+/// A writer of the file can forge its content, because only a credential authenticates it.
 struct Keyring: Sendable {
     private let content: KeyringContent
 
     /// Reads the keyring of a store. Neither file is locked, and the store is not opened.
     ///
     /// - Parameter path: The path of the store, not of the keyring.
-    /// - Throws: `StoreError` `.keyringMissing`, `.keyringDamaged`, `.tooCostly`; `.readOnly` if
-    ///   this user may not read it; `.io`, `.misuse` for a path that cannot be one.
+    /// - Throws: `StoreError` `.keyringMissing`, `.keyringDamaged`, `.tooCostly`,
+    ///   `.needsNewerProgram`; `.io` if it cannot be read; `.misuse` for a path that cannot be one.
     /// - Complexity: O(1): 32 KiB are read and hashed.
     init(of path: String) throws {
         let file = KeyringFile(of: try FileLocation(path))
@@ -93,6 +93,10 @@ extension Keyring {
         let opening = try Opening(
             path: path, mode: .readOnly, configuration: configuration, cacheByteCount: 1 << 20)
         let source = KeyringFile(at: try FileLocation(backup), of: opening.file)
+        // Reading and closing a database that is open here would end its locks.
+        if case .file(_, let identity) = try source.location.status() {
+            try OpenFiles.require(identity, isFreeAt: source.location.path)
+        }
         guard let areas = try source.areas() else {
             throw StoreError(.notFound, "there is no file at \(source.location.path)")
         }
@@ -147,6 +151,12 @@ extension Keyring {
 }
 
 extension Opening {
+    /// The errors of a wrong profile: in another one, perhaps an older one or with pages of another
+    /// size, the key fits.
+    private static let meansOtherProfile: [StoreError.Code] = [
+        .keyringMismatch, .misuse, .needsUpgrade, .needsNewerEngine,
+    ]
+
     /// The content of a new keyring for a file whose keys come from this root, without a slot.
     ///
     /// - Throws: `.keyringMismatch` if they come from another root; as opening the file.
@@ -156,9 +166,11 @@ extension Opening {
         let salt = try readSalt(handle)
         handle.close()
         let now = Int64(configuration.currentDate().timeIntervalSince1970)
-        let supported = profiles(try Engine.capabilities)
-        for searchesAll in [false, true] {
-            for profile in supported {
+        let likely = profiles(try Engine.capabilities)
+        // Pages of another size than the profile's are rare, and so is a wrong clock.
+        let profiles = likely + likely.flatMap { Diagnosis.resized($0).dropFirst() }
+        for (profiles, searchesAll) in [(profiles, false), (likely, true)] {
+            for profile in profiles {
                 var content = KeyringContent(
                     new: root, id: salt, profile: profile, state: .isInUse, now: now)
                 do throws(StoreError) {
@@ -169,8 +181,7 @@ extension Opening {
                     content.highestEpoch = epoch
                     content.keyID = root.dataKey(epoch: epoch, id: salt).id().bytes
                     return content
-                } catch  where [.keyringMismatch, .misuse].contains(error.code) {
-                    // Another profile, perhaps with pages of another size.
+                } catch  where Self.meansOtherProfile.contains(error.code) {
                     continue
                 }
             }

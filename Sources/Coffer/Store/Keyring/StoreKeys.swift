@@ -7,9 +7,9 @@ import Foundation
 /// The slots of an open store's keyring.
 ///
 /// ```swift
-/// let ops = try await store.keys.add(.passphrase(second), label: "ops")
-/// try await store.keys.change(ops.id, to: .passphrase(new))
-/// try await store.keys.remove(ops.id)
+/// let ops = try store.keys.add(.passphrase(second), label: "ops")
+/// try store.keys.change(ops.id, to: .passphrase(new))
+/// try store.keys.remove(ops.id)
 /// ```
 ///
 /// A change of a slot writes 32 KiB, whatever the size of the store, and touches no page of the
@@ -116,7 +116,7 @@ struct StoreKeys: Sendable {
 
     /// Removes a slot.
     ///
-    /// Its credential opens the store no more. Whoever kept a copy of the keyring keeps access.
+    /// Its credential opens the store no more. An earlier copy of the keyring still gives access.
     ///
     /// - Throws: `.notFound` if there is no such slot; `.lastSlot` if nothing would open the store
     ///   any more; otherwise as `add`.
@@ -146,30 +146,21 @@ struct StoreKeys: Sendable {
         let keyring = try changeable()
         let now = now
         try keyring.change { (content, _) throws(StoreError) in
-            content.rootBackupCount += 1
+            content.rootBackupCount = max(content.rootBackupCount, content.rootBackupCount &+ 1)
             content.lastRootBackup = now
         }
         return try KeyLetters.rootBackup.withText(of: keyring.root().key.bytes, body)
     }
 
-    /// Writes a copy of the keyring to a new file. The content comes from memory, if the keyring's
-    /// own file is gone.
+    /// Writes a copy of the keyring to a new file. If the keyring's own file is missing, damaged or
+    /// another root's, or the root is not kept, the content comes from memory.
     ///
     /// - Throws: `.alreadyExists` if something exists at the path; `.full`, `.io`, `.readOnly`;
     ///   `.misuse` for a store without a keyring.
     func backUp(to path: String) throws {
         let keyring = try keyring()
-        let area = (try? keyring.current()) ?? keyring.known
-        let target = try FileLocation(path)
-        guard case .missing = try target.status() else { throw Self.taken(target) }
-        let file = KeyringFile(at: target, of: keyring.file.database)
-        guard try file.make(area) else { throw Self.taken(target) }
-    }
-
-    private static func taken(_ file: FileLocation) -> StoreError {
-        StoreError(
-            .alreadyExists, "something exists at \(file.path) already; it was left alone",
-            hint: "Choose another path, or move what exists there.")
+        let file = KeyringFile(at: try FileLocation(path), of: keyring.file.database)
+        try file.makeNew(keyring.newest())
     }
 
     private var now: Int64 { Int64(core.configuration.currentDate().timeIntervalSince1970) }
@@ -204,7 +195,9 @@ extension KeyLetters {
         _ secret: borrowing SecretBytes,
         _ askBack: (_ letters: UnsafeRawBufferPointer) throws -> [UInt8]
     ) throws {
-        let typed = SecretBytes(copyingAll: try withText(of: secret, askBack))
+        var text = try withText(of: secret, askBack)
+        let typed = SecretBytes(copyingAll: text)
+        text.withUnsafeMutableBytes { $0.wipe() }
         let returned = try typed.withUnsafeBytes { (bytes) throws(StoreError) -> SecretBytes in
             try self.secret(bytes)
         }

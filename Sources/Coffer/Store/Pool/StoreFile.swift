@@ -4,15 +4,24 @@ import Synchronization
 final class StoreFile: Sendable {
     let location: FileLocation
     private let profile: CipherProfile
-    /// The keyring that gave the key; `nil` for a key of its own.
-    let keyring: OpenKeyring?
     private let mode: OpenMode
     private let configuration: Configuration
     private let claim: OpenFiles.Claim
     /// The budget for decrypted pages that its connections share.
     let cache: PageCacheBudget.Share
     /// The key of all connections. It changes only while nothing else uses the store.
-    private let current: Mutex<FileCipher>
+    private let current: Mutex<Key>
+
+    /// The key, and the keyring that gave it; `nil` for a key of its own.
+    private struct Key: Sendable {
+        let cipher: FileCipher
+        let keyring: OpenKeyring?
+
+        init(of state: OpenFile) {
+            cipher = FileCipher(key: state.key.copy(), profile: state.profile)
+            keyring = state.keyring
+        }
+    }
 
     /// Claims the file of an open connection for one store of this process.
     ///
@@ -23,14 +32,13 @@ final class StoreFile: Sendable {
     ) throws(StoreError) {
         location = opened.file
         profile = opened.profile
-        keyring = opened.keyring
         self.mode = mode
         self.configuration = configuration
         guard case .file(_, let identity) = try location.status() else {
             throw StoreError(.notFound, "the file \(location.path) was removed")
         }
         claim = try OpenFiles.Claim(identity, path: location.path)
-        current = Mutex(FileCipher(key: opened.key.copy(), profile: opened.profile))
+        current = Mutex(Key(of: opened))
         cache = configuration.cacheBudget.join(
             byteCount: configuration.maximumCacheByteCount,
             connectionCount: configuration.maximumReaderCount + 1)
@@ -41,7 +49,10 @@ final class StoreFile: Sendable {
     }
 
     /// The key and the settings that all pages are encrypted with now.
-    var cipher: FileCipher { current.withLock { $0 } }
+    var cipher: FileCipher { current.withLock { $0.cipher } }
+
+    /// The keyring that gave the key; `nil` for a key of its own.
+    var keyring: OpenKeyring? { current.withLock { $0.keyring } }
 
     /// Opens one more connection for reading, with the store's key, which is not derived again.
     ///
@@ -110,8 +121,8 @@ final class StoreFile: Sendable {
 
     /// Makes the key of this open file the key of the store, for connections that open from now on.
     func rememberKey(of state: OpenFile) {
-        let cipher = FileCipher(key: state.key.copy(), profile: profile)
-        current.withLock { $0 = cipher }
+        let key = Key(of: state)
+        current.withLock { $0 = key }
     }
 
     /// Lets another store of this process open the file, and gives its share of the page caches
