@@ -35,8 +35,8 @@ struct CopyKey {
     /// The slots are those of the keyring's file. If it is missing, damaged or another root's, or
     /// the root is not kept, they are those that the store has authenticated last.
     ///
-    /// - Throws: `.io`, `.readOnly`, `.tooManyFiles`, `.needsNewerProgram` if the keyring cannot be
-    ///   read.
+    /// - Throws: `.tooManyFiles`, `.needsNewerProgram` if the keyring cannot be read; `.misuse` if
+    ///   the file was opened in another epoch than its keyring's, and the root is not kept.
     init(of file: StoreFile) throws(StoreError) {
         cipher = file.cipher
         guard let open = file.keyring else {
@@ -44,10 +44,11 @@ struct CopyKey {
             return
         }
         let area = try open.newest()
-        guard area.content.epoch != open.epoch, let root = try? open.root() else {
+        guard area.content.epoch != open.epoch else {
             keyring = area
             return
         }
+        let root = try open.root()
         // The file was opened in another epoch than its keyring says, and so is the copy.
         var content = area.content
         content.epoch = open.epoch

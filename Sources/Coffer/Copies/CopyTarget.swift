@@ -112,22 +112,38 @@ struct CopyTarget: ~Copyable {
         let file = KeyringFile(of: new.file)
         var old: String?
         if let keyring, movesKeyring {
-            old = try file.replace(with: keyring, timeout: configuration.waitTimeout)
+            old = try file.replace(
+                with: keyring, timeout: configuration.waitTimeout, permissions: permissions)
         } else if let keyring {
             try file.makeNew(keyring, permissions: permissions)
         }
         do throws(StoreError) {
             guard try new.adopt() else { throw Self.alreadyExists(new.file) }
         } catch {
-            if let old {
-                rename(old, file.location.path)
-            } else if keyring != nil {
-                unlinkIfPresent(file.location.path)
-            }
-            throw error
+            guard let keyring else { throw error }
+            throw Self.putBack(old, over: keyring, of: file, after: error)
         }
-        // It is not in the way of a file with a key of its own.
-        if movesKeyring, keyring == nil { _ = try? file.setAside() }
+        guard movesKeyring, keyring == nil else { return }
+        do throws(StoreError) {
+            _ = try file.setAside()
+        } catch {
+            throw error.with(
+                hint: "The file is restored. Move the keyring away: it is another file's.")
+        }
+    }
+
+    /// Removes the keyring that was made, and gives the old one its name again; unless somebody has
+    /// made another one meanwhile.
+    private static func putBack(
+        _ old: String?, over made: KeyringArea, of file: KeyringFile, after error: StoreError
+    ) -> StoreError {
+        guard let areas = try? file.areas(), areas.stored == [made, made] else { return error }
+        guard let old else {
+            unlinkIfPresent(file.location.path)
+            return error
+        }
+        if rename(old, file.location.path) == 0 { return error }
+        return error.adding("the keyring is now \(old) and could not be moved back")
     }
 
     /// Gives the checked file the name of the existing one.

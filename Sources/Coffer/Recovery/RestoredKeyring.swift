@@ -23,14 +23,15 @@ struct RestoredKeyring {
             (area, movesOld, kept) = (own, false, nil)
             return
         }
-        let areas = try Self.areas(of: old)
         guard let keyring = backup.keyring else {
+            let areas = try? old.areas()
             // The keyring's salt is the backup's: the backup may have been opened by its data key.
             let current = areas?.current.first
             let isItsOwn = current?.content.id == backup.cipher.key.salt
             (area, movesOld, kept) = (nil, !isItsOwn, isItsOwn ? current : nil)
             return
         }
+        let areas = try Self.areas(of: old)
         let current = areas?.authentic(under: try keyring.root().key)
         (area, movesOld, kept) = (current == nil ? own : nil, current == nil, current)
     }

@@ -163,7 +163,7 @@ final class SalvageSource {
         let shown = evidence.epochs(
             of: candidates, under: unlocked.root, id: content.id, profile: profile)
         for isWhole in [false, true] {
-            for epoch in [content.epoch] + shown {
+            for epoch in [content.epoch] + shown + [content.highestEpoch + 1] {
                 let key = unlocked.root.dataKey(epoch: epoch, id: content.id)
                 let pages = RawPages(handle, key: key, profile: profile)
                 if try hasAuthenticPage(pages, isWhole: isWhole, monitor) {

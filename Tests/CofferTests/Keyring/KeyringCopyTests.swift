@@ -254,9 +254,13 @@ import Testing
         try backed.close()
         try make(path, rowCount: 5, Self.third).close()
         let lost = folder.path("lost.db")
+        try FileLocation(backup).setPermissions(0o640)
         try FileManager.default.moveItem(atPath: path, toPath: lost)
         #expect(try restore(backup).oldPath == nil)
         #expect(try rowCount(path) == 3)
+        for suffix in ["", ".keyring"] {
+            #expect(try FileLocation(path + suffix).permissions() & 0o777 == 0o640)
+        }
         try FileManager.default.moveItem(
             atPath: path + ".keyring.old-1", toPath: lost + ".keyring")
         #expect(try rowCount(lost, Self.third) == 5)

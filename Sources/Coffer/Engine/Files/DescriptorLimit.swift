@@ -60,16 +60,20 @@ extension StoreError {
 
     /// The error for a file that the system did not create.
     static func notCreated(_ path: String, _ number: Int32) -> StoreError {
-        notWritten("cannot create \(path)", number)
+        notWritten(
+            "cannot create \(path)", number, hint: "This user must be allowed to write its folder.")
     }
 
     /// The error for a file that the system did not let this process make, change or rename.
-    static func notWritten(_ text: String, _ number: Int32) -> StoreError {
+    static func notWritten(
+        _ text: String, _ number: Int32,
+        hint: String = "This user must be allowed to write the file and its folder."
+    ) -> StoreError {
         switch number {
         case EACCES, EPERM, EROFS:
             return StoreError(
                 .readOnly, "\(text): \(systemErrorText(number))",
-                hint: "This user must be allowed to write the file and its folder.")
+                hint: hint)
         case ENOSPC, EDQUOT:
             return StoreError(
                 .full, "\(text): \(systemErrorText(number))",

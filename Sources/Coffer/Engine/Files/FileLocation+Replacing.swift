@@ -29,8 +29,7 @@ extension FileLocation {
     /// - Throws: `.io` if a file cannot be renamed. Everything then has the name that it had,
     ///   unless the error says otherwise.
     func replace(
-        with temporary: String, movesKeyring: Bool = false,
-        keyring: KeyringArea? = nil,
+        with temporary: String, movesKeyring: Bool = false, keyring: KeyringArea? = nil,
         _ willRename: () throws(StoreError) -> Void
     ) throws(StoreError) -> String {
         try willRename()
@@ -56,7 +55,9 @@ extension FileLocation {
             }
             if let keyring {
                 try willRename()
-                try KeyringFile(of: self).makeNew(keyring)
+                // On a file system without hard links there is no database at the path now.
+                let permissions = try FileLocation(resolved: temporary).permissions()
+                try KeyringFile(of: self).makeNew(keyring, permissions: permissions)
                 hasMadeKeyring = true
             }
             try willRename()
@@ -64,11 +65,8 @@ extension FileLocation {
                 throw StoreError.system(errno, "cannot rename \(temporary) to \(path)")
             }
         } catch {
-            if hasMadeKeyring { unlink(path + KeyringFile.suffix) }
-            if let movedKeyring {
-                _ = coffer_rename_exclusively(movedKeyring, path + KeyringFile.suffix)
-            }
-            throw putBack(aside, moved, after: error)
+            let keyringError = putKeyringBack(movedKeyring, hasMade: hasMadeKeyring, after: error)
+            throw putBack(aside, moved, after: keyringError)
         }
         syncFolder()
         return aside.path
@@ -79,11 +77,27 @@ extension FileLocation {
     ///
     /// - Returns: The new path of the keyring.
     private func moveKeyring(to aside: Aside) throws(StoreError) -> String {
-        let other = aside.path + KeyringFile.suffix
-        guard coffer_rename_exclusively(path + KeyringFile.suffix, other) == 0 else {
-            return try KeyringFile(of: self).setAside()
+        let keyring = KeyringFile(of: self)
+        let other = FileLocation(resolved: aside.path + KeyringFile.suffix)
+        return try other.adopt(keyring.location.path) ? other.path : try keyring.setAside()
+    }
+
+    /// Removes the keyring that was made, and gives the old one its name again.
+    ///
+    /// - Returns: The error; if a keyring is not where it was, one that says where it is.
+    private func putKeyringBack(
+        _ moved: String?, hasMade: Bool, after error: StoreError
+    ) -> StoreError {
+        let keyring = KeyringFile(of: self).location
+        if hasMade, unlink(keyring.path) != 0, errno != ENOENT {
+            return error.adding(
+                "the keyring of the backup is at \(keyring.path) and could not be removed: "
+                    + systemErrorText(errno)
+                    + (moved.map { "; the store's own keyring is \($0)" } ?? ""))
         }
-        return other
+        guard let moved else { return error }
+        if (try? keyring.adopt(moved)) == true { return error }
+        return error.adding("the store's keyring is now \(moved) and could not be moved back")
     }
 
     private static let companions = ["-wal", "-journal"]

@@ -226,21 +226,26 @@ struct KeyringFile: Sendable {
 
     /// Gives the name to a new file, in one step. The file that had it gets another name before.
     ///
-    /// - Parameter timeout: How long to wait for another process that changes the keyring.
+    /// - Parameters:
+    ///   - timeout: How long to wait for another process that changes the keyring.
+    ///   - permissions: As in `make`.
     /// - Returns: The other name, the path with `.old-` and a number; `nil` if there was no
     ///   keyring.
     /// - Throws: `.busy` after `timeout`; as `make`.
-    func replace(with area: KeyringArea, timeout: Duration) throws(StoreError) -> String? {
+    func replace(
+        with area: KeyringArea, timeout: Duration, permissions: mode_t = 0o600
+    ) throws(StoreError) -> String? {
         let lock = try lockIfWhole(timeout)
         defer { withExtendedLifetime(lock) {} }
         let new = try NewFile(beside: location)
-        let descriptor = try write(area, to: new, permissions: 0o600)
+        let descriptor = try write(area, to: new, permissions: permissions)
         defer { close(descriptor) }
         let old = try linkAside()
         try willStep(.adopt, descriptor)
         guard rename(new.temporary.path, location.path) == 0 else {
             let reason = errno
-            if let old { unlink(old) }
+            // The name was free, or it still leads to the same file.
+            if let old, (try? location.adopt(old)) != true { unlink(old) }
             throw StoreError.notWritten(
                 "cannot give the keyring its name \(location.path)", reason)
         }
@@ -264,8 +269,9 @@ struct KeyringFile: Sendable {
             let other = "\(location.path).old-\(number)"
             if link(location.path, other) == 0 { return other }
             if errno == ENOENT { return nil }
-            guard errno == EEXIST else {
-                throw StoreError.notWritten("cannot keep the old keyring as \(other)", errno)
+            // Without hard links the name is free until the new file gets it.
+            if errno != EEXIST, try FileLocation(resolved: other).adopt(location.path) {
+                return other
             }
         }
         throw StoreError(.alreadyExists, "\(location.path).old-1 and more exist")
@@ -278,10 +284,7 @@ struct KeyringFile: Sendable {
     func setAside() throws(StoreError) -> String {
         for number in 1...10_000 {
             let other = "\(location.path).old-\(number)"
-            if coffer_rename_exclusively(location.path, other) == 0 { return other }
-            guard errno == EEXIST else {
-                throw StoreError.notWritten("cannot rename \(location.path)", errno)
-            }
+            if try FileLocation(resolved: other).adopt(location.path) { return other }
         }
         throw StoreError(.alreadyExists, "\(location.path).old-1 and more exist")
     }

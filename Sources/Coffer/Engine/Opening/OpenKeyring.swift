@@ -62,11 +62,10 @@ final class OpenKeyring: Sendable {
     /// The content that was read or written last, which needs no file.
     private var known: KeyringArea { state.withLock { $0.area } }
 
-    /// The content of the file. If that is missing, damaged or another root's, or the root is not
-    /// kept, the content that was read or written last.
+    /// The content of the file. If that cannot be read, is damaged or another root's, or the root
+    /// is not kept, the content that was read or written last.
     ///
-    /// - Throws: `.io`, `.readOnly`, `.tooManyFiles`, `.needsNewerProgram` if the file cannot be
-    ///   read.
+    /// - Throws: `.tooManyFiles`, `.needsNewerProgram`.
     func newest() throws(StoreError) -> KeyringArea {
         do throws(StoreError) {
             return try current()
@@ -76,7 +75,7 @@ final class OpenKeyring: Sendable {
     }
 
     private static let replaceable: [StoreError.Code] = [
-        .keyringMissing, .keyringDamaged, .keyringMismatch, .tooCostly, .misuse,
+        .keyringMissing, .keyringDamaged, .keyringMismatch, .tooCostly, .misuse, .io,
     ]
 
     /// Changes the keyring under its lock.

@@ -77,6 +77,13 @@ extension StoreError {
             column: column, resultCode: resultCode, cause: cause)
     }
 
+    /// The same error, whose message goes on.
+    func adding(_ text: String) -> StoreError {
+        StoreError(
+            code, "\(message); \(text)", hint: hint, sql: sql, sqlOffset: sqlOffset, pages: pages,
+            table: table, column: column, resultCode: resultCode, cause: cause)
+    }
+
     /// The same error with another hint.
     func with(hint: String) -> StoreError {
         StoreError(

@@ -154,7 +154,7 @@ extension Opening {
     /// The errors of a wrong profile: in another one, perhaps an older one or with pages of another
     /// size, the key fits.
     private static let meansOtherProfile: [StoreError.Code] = [
-        .keyringMismatch, .misuse, .needsUpgrade, .needsNewerEngine,
+        .keyringMismatch, .misuse, .needsUpgrade,
     ]
 
     /// The content of a new keyring for a file whose keys come from this root, without a slot.
