@@ -467,19 +467,18 @@ static inline int coffer_rename_exclusively(const char *from, const char *to) {
 #endif
 }
 
-/// Takes a lock on one byte of an open file, without waiting. It belongs to the descriptor, so two
-/// holders in one process exclude each other, and it ends with the descriptor.
+/// Locks the first byte of an open file, without waiting. The lock belongs to the open file
+/// description, so two holders in one process exclude each other. It ends when the file is closed.
 /// See <https://man7.org/linux/man-pages/man2/fcntl_locking.2.html>, "Open file description locks".
 ///
 /// A system without such locks locks the whole file instead.
 ///
 /// - Returns: 0, or an error number: EAGAIN if another descriptor has the lock.
-static inline int coffer_lock_byte(int descriptor, int64_t offset) {
+static inline int coffer_lock_first_byte(int descriptor) {
 #if defined(F_OFD_SETLK) || defined(__linux__)
     struct flock lock = {0};
     lock.l_type = F_WRLCK;
     lock.l_whence = SEEK_SET;
-    lock.l_start = offset;
     lock.l_len = 1;
 #ifdef F_OFD_SETLK
     const int command = F_OFD_SETLK;

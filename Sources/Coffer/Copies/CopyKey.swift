@@ -1,7 +1,7 @@
-/// The key of a copy, and the keyring that is made beside it.
+/// The key of a copy, and the keyring that the copy gets.
 struct CopyKey {
     let cipher: FileCipher
-    /// `nil` for a key of its own.
+    /// `nil` for a copy without a keyring.
     let keyring: KeyringArea?
 
     init(_ cipher: FileCipher, _ keyring: KeyringArea?) {
@@ -9,7 +9,7 @@ struct CopyKey {
         self.keyring = keyring
     }
 
-    /// A new key. A credential of a keyring gets a new root, in which it has the only slot.
+    /// Makes a new key. For a credential, makes a keyring with a new root and one slot.
     ///
     /// - Throws: `.misuse` for an empty key, an external secret, or a secret of a wrong size;
     ///   `.tooCostly`.
@@ -30,10 +30,10 @@ struct CopyKey {
         keyring = unlocked.area
     }
 
-    /// The key of an open store, with every slot of its keyring.
+    /// Takes the key of an open store, with every slot of its keyring.
     ///
-    /// The slots are those of the keyring's file. If it is missing, damaged or another root's, or
-    /// the root is not kept, they are those that the store has authenticated last.
+    /// The slots come from the keyring's file. If the store cannot read or authenticate the file,
+    /// they are the slots that it authenticated last.
     ///
     /// - Throws: `.tooManyFiles`, `.needsNewerProgram` if the keyring cannot be read; `.misuse` if
     ///   the file was opened in another epoch than its keyring's, and the root is not kept.
@@ -49,7 +49,7 @@ struct CopyKey {
             return
         }
         let root = try open.root()
-        // The file was opened in another epoch than its keyring says, and so is the copy.
+        // The copy has the epoch that the file was opened in, which its keyring does not say.
         var content = area.content
         content.epoch = open.epoch
         content.highestEpoch = max(content.highestEpoch, open.epoch)

@@ -13,7 +13,7 @@ struct CopyTarget: ~Copyable {
     private let new: NewFile
     /// `nil` for a plaintext database.
     private let cipher: FileCipher?
-    /// Made beside the copy; `nil` for a key of its own.
+    /// The keyring of the copy; `nil` for a copy without one.
     private let keyring: KeyringArea?
     private let configuration: Configuration
 
@@ -54,19 +54,13 @@ struct CopyTarget: ~Copyable {
         do throws(StoreError) {
             if case .missing = try file.status() {
                 let keyring = KeyringFile(of: file)
-                guard !keyring.exists else { throw alreadyExists(keyring.location) }
+                guard !keyring.exists else { throw StoreError.alreadyExists(keyring.location) }
                 return file
             }
         } catch  where error.code == .notAStore {
             // A folder or a device.
         }
-        throw alreadyExists(file)
-    }
-
-    private static func alreadyExists(_ file: FileLocation) -> StoreError {
-        StoreError(
-            .alreadyExists, "something exists at \(file.path) already; it was left alone",
-            hint: "Choose another path, or move what exists there.")
+        throw StoreError.alreadyExists(file)
     }
 
     /// Opens the file to be filled in one transaction.
@@ -101,12 +95,14 @@ struct CopyTarget: ~Copyable {
         return try CopyCheck(handle: handle, cipher: cipher, monitor: monitor).run(content)
     }
 
-    /// Gives the checked file its name, and makes its keyring before: a copy without its keyring
-    /// would look complete, and a keyring without its file says that the file is missing.
+    /// Makes the keyring, and then gives the checked file its name.
     ///
-    /// - Parameter movesKeyring: Whether a keyring that is there gets another name.
+    /// The order matters after a crash: a copy without its keyring would look complete. A keyring
+    /// without its file reports the missing file.
+    ///
+    /// - Parameter movesKeyring: Whether an existing keyring gets another name.
     /// - Throws: `.alreadyExists` if something has taken a name in the meantime; otherwise as
-    ///   `KeyringFile.make`. Both names are then as they were.
+    ///   `KeyringFile.make`. Every file then has the name that it had.
     borrowing func adopt(movesKeyring: Bool = false) throws(StoreError) {
         try new.temporary.setPermissions(permissions)
         let file = KeyringFile(of: new.file)
@@ -118,7 +114,7 @@ struct CopyTarget: ~Copyable {
             try file.makeNew(keyring, permissions: permissions)
         }
         do throws(StoreError) {
-            guard try new.adopt() else { throw Self.alreadyExists(new.file) }
+            guard try new.adopt() else { throw StoreError.alreadyExists(new.file) }
         } catch {
             guard let keyring else { throw error }
             throw Self.putBack(old, over: keyring, of: file, after: error)
@@ -132,8 +128,8 @@ struct CopyTarget: ~Copyable {
         }
     }
 
-    /// Removes the keyring that was made, and gives the old one its name again; unless somebody has
-    /// made another one meanwhile.
+    /// Removes the new keyring, and gives the old one its name again. Leaves a keyring alone that
+    /// another process has made in the meantime.
     private static func putBack(
         _ old: String?, over made: KeyringArea, of file: KeyringFile, after error: StoreError
     ) -> StoreError {

@@ -1,8 +1,8 @@
-/// The epochs that a file beside a keyring may have, the likely ones first.
+/// The epochs that a file with a keyring may have, the likely ones first.
 ///
-/// A keyring and its file may be of different times: one of them was put back from a backup, or a
-/// crash came between the two writes of a rotation. Every data key is derived from the root, so the
-/// epoch is found by trial.
+/// The keyring does not always name the right epoch: one of both files may come from a backup, or a
+/// crash may have interrupted a rotation. Every data key is derived from the root, so a trial finds
+/// the epoch.
 struct EpochCandidates: Sequence {
     private let epoch: UInt32
     private let highest: UInt32

@@ -34,19 +34,19 @@ struct KeyCredential: ~Copyable, Sendable {
 
     /// The bytes of a passphrase, in any encoding.
     static func passphrase(_ bytes: some Collection<UInt8>) -> KeyCredential {
-        KeyCredential(kind: .passphrase, secret: SecretBytes(copyingAll: bytes))
+        KeyCredential(kind: .passphrase, secret: SecretBytes(bytes))
     }
 
     /// The 32 bytes of a key file.
     static func keyFile(_ bytes: some Collection<UInt8>) -> KeyCredential {
-        KeyCredential(kind: .keyFile, secret: SecretBytes(copyingAll: bytes))
+        KeyCredential(kind: .keyFile, secret: SecretBytes(bytes))
     }
 
     /// A recovery key as a person types it: in either case, with or without spaces and dashes.
     ///
     /// - Throws: `.misuse` for a slip, which the last letters show, and for a root backup.
     static func recoveryKey(_ text: String) throws(StoreError) -> KeyCredential {
-        let letters = SecretBytes(copyingAll: text.utf8)
+        let letters = SecretBytes(text.utf8)
         let secret = try letters.withUnsafeBytes { (bytes) throws(StoreError) in
             try KeyLetters.recoveryKey.secret(bytes)
         }
@@ -57,12 +57,12 @@ struct KeyCredential: ~Copyable, Sendable {
     ///
     /// - Parameter slot: The number of that slot.
     static func external(_ bytes: some Collection<UInt8>, slot: UInt16) -> KeyCredential {
-        KeyCredential(kind: .external, secret: SecretBytes(copyingAll: bytes), slotID: slot)
+        KeyCredential(kind: .external, secret: SecretBytes(bytes), slotID: slot)
     }
 
     /// The 32 bytes of the private key of a recipient.
     static func identity(_ privateKey: some Collection<UInt8>) -> KeyCredential {
-        KeyCredential(kind: .recipient, secret: SecretBytes(copyingAll: privateKey))
+        KeyCredential(kind: .recipient, secret: SecretBytes(privateKey))
     }
 
     /// Checks the number of bytes.
@@ -87,12 +87,17 @@ struct KeyCredential: ~Copyable, Sendable {
         do {
             return try secret.withUnsafeBytes { try .init(rawRepresentation: $0) }
         } catch {
-            throw StoreError(.misuse, "an identity has 32 bytes", cause: error)
+            throw StoreError(
+                .misuse, "an identity has 32 bytes",
+                hint: "Pass the bytes of an X25519 private key, decoded.", cause: error)
         }
     }
 
     static func wrongByteCount(_ kind: KeyringSlot.Kind, _ byteCount: Int) -> StoreError {
-        guard kind != .passphrase else { return StoreError(.misuse, "the passphrase is empty") }
+        guard kind != .passphrase else {
+            return
+                StoreError(.misuse, "the passphrase is empty", hint: "Pass at least one character.")
+        }
         let name =
             switch kind {
             case .passphrase: "a passphrase"
@@ -102,7 +107,8 @@ struct KeyCredential: ~Copyable, Sendable {
             case .recipient: "a key of a recipient"
             }
         return StoreError(
-            .misuse, "\(name) has \(secretByteCount) bytes, and this one has \(byteCount)")
+            .misuse, "\(name) has \(secretByteCount) bytes, and this one has \(byteCount)",
+            hint: "Decode letters or hex digits to bytes first.")
     }
 }
 
@@ -152,12 +158,14 @@ extension KeyringArea {
         return found
     }
 
-    /// Compares the public names of both keys with the keys. Who compares the name of a root with
-    /// the one that he expects would otherwise trust a keyring that a stranger has made.
+    /// Compares the stored ids of root and data key with the keys.
+    ///
+    /// Otherwise a stranger could wrap another root for a recipient, and store the id of the right
+    /// root with it.
     private func requireOwnNames(_ root: borrowing RootKey) throws(StoreError) {
         let dataKey = root.dataKey(epoch: content.epoch, id: content.id)
         guard content.rootID == root.id(for: content.id), content.keyID == dataKey.id().bytes else {
-            throw Self.damaged("the names of its keys are those of other keys")
+            throw Self.damaged("the ids of its keys belong to other keys")
         }
     }
 

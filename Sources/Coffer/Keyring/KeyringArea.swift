@@ -221,11 +221,3 @@ struct KeyringArea: Hashable, Sendable {
         .needsNewerProgram, "a later version of Coffer has written this keyring",
         hint: "Update this program.")
 }
-
-// Internal while no public verb throws these codes.
-extension StoreError.Code {
-    /// The keyring's bytes are not as its owners wrote them: restore it.
-    static let keyringDamaged = Self("keyringDamaged")
-    /// A derivation would take more memory or time than is allowed.
-    static let tooCostly = Self("tooCostly")
-}

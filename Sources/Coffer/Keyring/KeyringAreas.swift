@@ -13,7 +13,7 @@ struct KeyringAreas {
             do throws(StoreError) {
                 let end = min(start + KeyringArea.byteCount, bytes.count)
                 let area = bytes[min(start, end)..<end]
-                // Between two writes both are equal, and one is checked.
+                // An area with the bytes of the first needs no second check.
                 if let first = stored.first ?? nil, first.bytes[...] == area {
                     stored.append(first)
                 } else {
@@ -42,8 +42,8 @@ struct KeyringAreas {
         return [areas[0].content.generation > areas[1].content.generation ? areas[0] : areas[1]]
     }
 
-    /// The area to write first: the one that is lost anyway, or the older one. The other one holds
-    /// the current state until the first is on the disk.
+    /// The area to write first: a damaged one, or else the older one. The other area holds the
+    /// current state until the first is on the disk.
     var staleIndex: Int {
         guard let first = stored[0] else { return 0 }
         guard let second = stored[1] else { return 1 }

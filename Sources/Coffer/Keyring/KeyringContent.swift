@@ -66,3 +66,15 @@ struct KeyringContent: Hashable, Sendable {
         places.compactMap { if case .slot(let slot) = $0 { slot } else { nil } }
     }
 }
+
+extension KeyringContent {
+    /// The content of a new keyring, in its first epoch and without a slot.
+    init(
+        new root: borrowing RootKey, id: [UInt8], profile: CipherProfile, state: State, now: Int64
+    ) {
+        self.init(
+            generation: 1, id: id, state: state, profile: profile, epoch: 1, highestEpoch: 1,
+            rootMade: now, epochMade: now, rootID: root.id(for: id),
+            keyID: root.dataKey(epoch: 1, id: id).id().bytes)
+    }
+}

@@ -1,6 +1,5 @@
 extension StoreKey {
-    /// A key that the keyring beside the file gives to a credential. If neither file exists, both
-    /// are made.
+    /// A credential of the store's keyring. If neither file exists, opening makes both.
     ///
     /// ```swift
     /// let store = try await Store(path: "notes.db", key: .keyring(.passphrase(text)))
@@ -8,8 +7,8 @@ extension StoreKey {
     ///
     /// - Parameters:
     ///   - credential: Opens a slot of the keyring, or gets the first slot of a new one.
-    ///   - acceptsOlderFile: Whether to open a file that is older than its keyring says: a copy
-    ///     that was put back on purpose.
+    ///   - acceptsOlderFile: Whether to open a file that is older than its keyring, such as a
+    ///     restored copy.
     ///   - keepsRoot: Whether the store keeps the root key in locked memory while it is open. The
     ///     verbs that change slots need it.
     static func keyring(

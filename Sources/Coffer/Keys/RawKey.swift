@@ -60,3 +60,15 @@ struct RawKey: ~Copyable, Sendable {
         nibble < 10 ? UInt8(ascii: "0") + nibble : UInt8(ascii: "a") + nibble - 10
     }
 }
+
+extension RawKey {
+    /// The key with its salt, as a program would give it.
+    borrowing func storeKey() -> StoreKey {
+        let secret = SecretBytes(byteCount: bytes.byteCount + salt.count) { target in
+            bytes.withUnsafeBytes { target.copyMemory(from: $0) }
+            UnsafeMutableRawBufferPointer(rebasing: target[bytes.byteCount...]).copyBytes(
+                from: salt)
+        }
+        return StoreKey(secret: secret, form: .raw)
+    }
+}

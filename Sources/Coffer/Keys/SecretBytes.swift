@@ -36,6 +36,12 @@ struct SecretBytes: ~Copyable, @unchecked Sendable {
         self.init(byteCount: bytes.count) { $0.copyMemory(from: bytes) }
     }
 
+    /// Creates a secret from a collection, without an array in between; the caller wipes the
+    /// source.
+    init(_ bytes: some Collection<UInt8>) {
+        self.init(byteCount: bytes.count) { $0.copyBytes(from: bytes) }
+    }
+
     deinit {
         LockedMemory.free(pages)
     }

@@ -13,13 +13,13 @@
 /// program that opens a store again later keeps a closure that makes the key, such as
 /// `{ try .passphrase(contentsOfFile: path) }`.
 public struct StoreKey: ~Copyable, Sendable {
-    /// What the bytes are.
+    /// How the secret's bytes become the key of a file.
     enum Form: Sendable {
         /// A key must be derived from the bytes before it encrypts anything.
         case passphrase
         /// 32 bytes of a key, or 48 with the salt.
         case raw
-        /// A credential, which opens the keyring beside the file.
+        /// A credential, which opens the keyring of the store.
         case keyring(KeyringUse)
     }
 
@@ -120,7 +120,7 @@ public struct StoreKey: ~Copyable, Sendable {
     ///   32 nor 48 bytes. The error contains the number of bytes, but none of the bytes.
     borrowing func check() throws(StoreError) {
         let byteCount = secret.byteCount
-        // The kind of the credential decides later.
+        // `KeyCredential.check()` checks a credential, whose size depends on its kind.
         if keyringUse != nil { return }
         if isPassphrase {
             // SQLCipher treats an empty key as no key and would create a plaintext file.
@@ -161,12 +161,5 @@ extension Optional where Wrapped == StoreKey {
         case .some(let key): key.copy()
         case .none: nil
         }
-    }
-}
-
-extension SecretBytes {
-    /// Creates a secret from a collection, without an array in between.
-    fileprivate init(_ bytes: some Collection<UInt8>) {
-        self.init(byteCount: bytes.count) { $0.copyBytes(from: bytes) }
     }
 }

@@ -1,17 +1,7 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 /// The committed pages of a WAL that no connection has open, as far as their MACs fit.
 ///
 /// The engine stops at the first frame whose checksum is wrong. Here the MAC of each frame decides,
 /// so that the commits behind a damaged frame count as well.
-///
-/// Opening and closing the WAL is harmless: SQLite holds no locks on it.
 final class DamagedWAL {
     /// The frame, counted from 0, with the newest content of each page.
     private(set) var frames: [Int: Int] = [:]
@@ -33,7 +23,7 @@ final class DamagedWAL {
         var hasCommit = false
     }
 
-    private let descriptor: Int32
+    private let reader: FileReader
     private let pageByteCount: Int
     private var hasSoundFrame = false
 
@@ -45,16 +35,12 @@ final class DamagedWAL {
     /// - Returns: `nil` if there is none, or if the content of no frame belongs to the file.
     /// - Complexity: O(*frames*) time and memory.
     init?(path: String, pages: borrowing RawPages) {
-        descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard let reader = FileReader(path) else { return nil }
+        self.reader = reader
         pageByteCount = pages.byteCount
-        guard descriptor >= 0 else { return nil }
         guard let salt = salt(pages) else { return nil }
         read(salt, pages)
         guard hasSoundFrame else { return nil }
-    }
-
-    deinit {
-        if descriptor >= 0 { close(descriptor) }
     }
 
     /// The content of the page's newest committed frame, still encrypted.
@@ -67,11 +53,10 @@ final class DamagedWAL {
     /// The salt of the frames: that of the header, or if the header is damaged, that of the first
     /// frame.
     private func salt(_ pages: borrowing RawPages) -> [UInt8]? {
-        var header = [UInt8](repeating: 0, count: WriteAheadLog.headerByteCount)
-        if pread(descriptor, &header, header.count, 0) == header.count,
-            let log = WriteAheadLog(header: header), log.pageByteCount == pageByteCount
+        if let header = reader.bytes(at: 0, WriteAheadLog.headerByteCount),
+            let wal = WriteAheadLog(header: header), wal.pageByteCount == pageByteCount
         {
-            return Array(log.salt)
+            return Array(wal.salt)
         }
         guard let frame = bytes(of: 0), isSound(frame, pages) else { return nil }
         return Array(WriteAheadLog.FrameHeader(frame[...]).salt)
@@ -83,7 +68,7 @@ final class DamagedWAL {
         var commit: Int?
         var index = 0
         // The stored checksum before the frame; `nil` after a frame of an earlier WAL.
-        var checksum = bytes(at: 24, count: 8)
+        var checksum = reader.bytes(at: 24, 8)
         while let frame = bytes(of: index) {
             let header = WriteAheadLog.FrameHeader(frame[...])
             // Nothing authenticates the salt either.
@@ -152,17 +137,12 @@ final class DamagedWAL {
 
     private func bytes(of frame: Int) -> [UInt8]? {
         let offset = WriteAheadLog.offset(ofFrame: frame, pageByteCount: pageByteCount)
-        return bytes(at: offset, count: headerByteCount + pageByteCount)
+        return reader.bytes(at: offset, headerByteCount + pageByteCount)
     }
 
     /// The header of a frame that may be cut off behind it.
     private func header(of frame: Int) -> WriteAheadLog.FrameHeader? {
         let offset = WriteAheadLog.offset(ofFrame: frame, pageByteCount: pageByteCount)
-        return bytes(at: offset, count: headerByteCount).map { WriteAheadLog.FrameHeader($0[...]) }
-    }
-
-    private func bytes(at offset: Int, count: Int) -> [UInt8]? {
-        var bytes = [UInt8](repeating: 0, count: count)
-        return pread(descriptor, &bytes, count, off_t(offset)) == count ? bytes : nil
+        return reader.bytes(at: offset, headerByteCount).map { WriteAheadLog.FrameHeader($0[...]) }
     }
 }

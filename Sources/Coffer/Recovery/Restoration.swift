@@ -34,12 +34,11 @@ struct Restoration {
             source.core, CopyKey(backup.cipher, keyring.area), to: file, isReplacing: lock != nil)
         let result = try target.target.check(against: nil, monitor)
         let report = CopyReport(result, profile: source.profile)
+        try keyring.recordEpoch()
         guard lock != nil else {
-            try keyring.recordEpoch()
             try target.target.adopt(movesKeyring: keyring.movesOld)
             return RestoreReport(copy: report, oldPath: nil)
         }
-        try keyring.recordEpoch()
         let oldPath = try target.target.replace(movesKeyring: keyring.movesOld, willRename)
         if let kept = keyring.kept {
             // Without this copy the store is restored all the same, and the keyring is there.

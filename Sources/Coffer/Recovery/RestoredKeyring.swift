@@ -1,17 +1,16 @@
-/// The keyring of a file that a backup restores.
+/// Decides which keyring a restored store gets.
 struct RestoredKeyring {
-    /// Made next to the restored file; `nil` if the keyring that is there stays, or none is needed.
+    /// The keyring to make; `nil` if the existing one stays, or the backup has none.
     let area: KeyringArea?
-    /// Whether the keyring that is there goes with the file that is replaced.
+    /// Whether the existing keyring goes with the replaced file.
     let movesOld: Bool
-    /// The keyring that stays; the file that is replaced gets a copy.
+    /// The existing keyring, if it stays. The replaced file gets a copy of it.
     let kept: KeyringArea?
     private let backup: StoreFile
     private let old: KeyringFile
 
-    /// A keyring of the backup's own root stays: its slots are the newer ones, and a credential
-    /// that was removed stays out. A keyring of another root, or a damaged one, goes with the file
-    /// that it is for.
+    /// A keyring with the root of the backup stays. Its slots are newer, so a removed credential
+    /// stays out. A damaged keyring, or one with another root, goes with the replaced file.
     ///
     /// - Throws: `.misuse` if there is a keyring, and the backup was opened without keeping its
     ///   root; `.needsNewerProgram`, `.readOnly`, `.io` if the keyring cannot be read.
@@ -25,7 +24,8 @@ struct RestoredKeyring {
         }
         guard let keyring = backup.keyring else {
             let areas = try? old.areas()
-            // The keyring's salt is the backup's: the backup may have been opened by its data key.
+            // With the salt of the backup, the keyring is that of the backup: the backup may have
+            // been opened with its data key.
             let current = areas?.current.first
             let isItsOwn = current?.content.id == backup.cipher.key.salt
             (area, movesOld, kept) = (nil, !isItsOwn, isItsOwn ? current : nil)
@@ -45,9 +45,9 @@ struct RestoredKeyring {
         }
     }
 
-    /// Records the epoch of the backup in a keyring that stays: opening would take the restored
-    /// file for an older copy. The file that is there now is found again under its higher epoch,
-    /// should it stay.
+    /// Records the epoch of the backup in a keyring that stays, because opening would refuse the
+    /// restored file as an older copy. If the restore fails, opening finds the epoch of the present
+    /// file again.
     ///
     /// - Throws: As `KeyringLock`.
     func recordEpoch() throws(StoreError) {

@@ -150,20 +150,19 @@ final class SalvageSource {
         _ configuration: Configuration, _ monitor: CopyMonitor
     ) throws(StoreError) -> FileCipher {
         let keyring = KeyringFile(of: file)
-        guard let areas = try keyring.areas() else { throw StoreError.noKeyring(keyring) }
-        let unlocked = try areas.unlocked(
-            by: credential, memoryMax: configuration.maximumKeyMemoryByteCount)
+        let memoryMax = configuration.maximumKeyMemoryByteCount
+        guard let unlocked = try keyring.unlocked(by: credential, memoryMax: memoryMax) else {
+            throw StoreError.noKeyring(keyring)
+        }
         let content = unlocked.area.content
         let profile = content.profile
         let evidence = KeyEvidence(
-            of: file, main: try? handle.rawBytes(at: 0, count: profile.pageByteCount),
-            profile: profile)
-        let now = Int64(configuration.currentDate().timeIntervalSince1970)
-        let candidates = EpochCandidates(of: content, hour: EpochCandidates.hour(of: now))
-        let shown = evidence.epochs(
-            of: candidates, under: unlocked.root, id: content.id, profile: profile)
+            of: file, main: try? handle.rawBytes(at: 0, count: profile.pageByteCount), content,
+            seconds: configuration.secondsSince1970)
+        let epochs =
+            [content.epoch] + evidence.epochs(under: unlocked.root) + [content.highestEpoch + 1]
         for isWhole in [false, true] {
-            for epoch in [content.epoch] + shown + [content.highestEpoch + 1] {
+            for epoch in epochs {
                 let key = unlocked.root.dataKey(epoch: epoch, id: content.id)
                 let pages = RawPages(handle, key: key, profile: profile)
                 if try hasAuthenticPage(pages, isWhole: isWhole, monitor) {

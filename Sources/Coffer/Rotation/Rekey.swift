@@ -340,8 +340,8 @@ extension Connection {
     ///   are behind the end of the database; `.damaged` or `.engine` if neither key or both keys
     ///   open the file afterwards; `.io` if the file cannot be read or written; `.readOnly` if the
     ///   file was opened for reading only or has several names (hard links); `.misuse` inside a
-    ///   transaction, with attached files, beside a keyring, for an empty key, for the same key or
-    ///   for another salt.
+    ///   transaction, with attached files, for a file with a keyring, for an empty key, for the
+    ///   same key or for another salt.
     /// - Complexity: O(*pages*) time and disk (the journal grows to the size of the file);
     ///   O(1) memory. It cannot be interrupted.
     /// - Note: SQLCipher: `sqlite3_rekey_v2`, whose result code is meaningless and is ignored.

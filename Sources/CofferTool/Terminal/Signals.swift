@@ -24,7 +24,7 @@ enum Signals {
         var restores: [@Sendable () -> Void] = []
         /// The process of a command that is waited for.
         var commandID: Int32?
-        /// True once a signal has decided that the process ends.
+        /// Whether a signal is ending the process.
         var isEnding = false
         /// What the end of the process leaves, and the next step.
         var note = Interruption.nothingChanged
@@ -150,22 +150,22 @@ enum Signals {
                 state.commandID = nil
                 return state.isEnding
             }
-            // The thread of `interrupted` ends the process. Until then nobody may say that the
-            // command failed: it was told to end.
+            // Must not return, because the caller would report that the command failed. The thread
+            // of `interrupted` ends the process.
             while isEnding { pause() }
         }
         return try work(commandID)
     }
 
-    /// Ends this process as the signal does that ended the command, if a terminal sends it.
+    /// Ends this process with 130 if a signal of the terminal has ended the command.
     ///
-    /// A terminal sends its signals to the whole process group. This process may learn of the
-    /// command's end before its own signal is handled.
+    /// A terminal sends its signals to the whole process group. This process may notice the end of
+    /// the command before it handles its own signal.
     static func endIfFromTerminal(_ signal: Int32) {
         guard [SIGINT, SIGHUP, SIGQUIT].contains(signal), coffer_ignores_signal(signal) == 0,
             signalPipe >= 0
         else { return }
-        // A worker thread blocks signals: this one is for the process.
+        // Sends the signal to the process, because worker threads block signals.
         kill(getpid(), signal)
         while true { pause() }
     }
@@ -174,7 +174,7 @@ enum Signals {
         if signal == SIGINT, let take = state.withLock({ $0.takeInterrupt }) { return take() }
         let (cancel, restores, note, isFirst) = state.withLock { state in
             defer { (state.cancel, state.count) = (nil, state.count + 1) }
-            // Nothing is half done while a command fetches the secret.
+            // Ends at once while a command fetches the secret, because nothing is half done yet.
             state.isEnding = state.isEnding || state.cancel == nil || state.commandID != nil
             let cancel = state.isEnding ? nil : state.cancel
             return (cancel, state.restores, state.note, state.count == 0)

@@ -43,10 +43,6 @@ import Testing
         try rowCount(path, .keyring(.keyFile(bytes)))
     }
 
-    private func code(_ work: () throws -> Void) -> StoreError.Code? {
-        #expect(throws: StoreError.self, performing: work)?.code
-    }
-
     private func content(_ path: String) throws -> KeyringContent {
         let areas = try KeyringFile(of: FileLocation(path)).areas()
         return try #require(areas?.current.first).content
@@ -62,7 +58,7 @@ import Testing
         try store.close()
         #expect(try rowCount(copy) == 3)
         #expect(try rowCount(copy, Self.other) == 3)
-        #expect(code { _ = try rowCount(path, Self.other) } == .wrongKey)
+        expect(.wrongKey) { _ = try rowCount(path, Self.other) }
         #expect(try content(copy).rootID == content(path).rootID)
         #expect(
             try folder.names().filter { $0.hasPrefix("copy") } == ["copy.db", "copy.db.keyring"])
@@ -74,7 +70,7 @@ import Testing
         try store.backup(to: copy, key: .keyring(.passphrase("for the safe")))
         try store.close()
         #expect(try rowCount(copy, .keyring(.passphrase("for the safe"))) == 3)
-        #expect(code { _ = try rowCount(copy) } == .wrongKey)
+        expect(.wrongKey) { _ = try rowCount(copy) }
         #expect(try content(copy).rootID != content(path).rootID)
         #expect(try content(copy).id != content(path).id)
         #expect(try content(copy).slots.count == 1)
@@ -99,12 +95,12 @@ import Testing
         #expect(try FileLocation(copy + ".keyring").permissions() & 0o777 == 0o640)
     }
 
-    @Test func `no copy is made beside a keyring that is there already`() throws {
+    @Test func `no copy is made next to an existing keyring`() throws {
         let store = try make(path, rowCount: 1)
         let copy = folder.path("copy.db")
         try Data("x".utf8).write(to: URL(filePath: copy + ".keyring"))
-        #expect(code { _ = try store.backup(to: copy) } == .alreadyExists)
-        #expect(code { _ = try store.backup(to: copy, key: .numbered(1)) } == .alreadyExists)
+        expect(.alreadyExists) { _ = try store.backup(to: copy) }
+        expect(.alreadyExists) { _ = try store.backup(to: copy, key: .numbered(1)) }
         try store.close()
         #expect(try Data(contentsOf: URL(filePath: copy + ".keyring")) == Data("x".utf8))
         #expect(try !folder.names().contains("copy.db"))
@@ -146,12 +142,11 @@ import Testing
             newKey: credential.key.copy())
         #expect(report.isComplete)
         #expect(try rowCount(folder.path("salvaged.db"), Self.third) == 3)
-        #expect(
-            code {
-                try Store.encrypt(
-                    plaintextAt: plain, to: folder.path("x.db"),
-                    key: .keyring(.external(Self.file, slot: 1)))
-            } == .misuse)
+        expect(.misuse) {
+            try Store.encrypt(
+                plaintextAt: plain, to: folder.path("x.db"),
+                key: .keyring(.external(Self.file, slot: 1)))
+        }
         #expect(try folder.names().filter { $0.hasPrefix("x.") } == [])
     }
 
@@ -170,12 +165,11 @@ import Testing
         #expect(!report.isComplete)
         // Without its first page a store has lost the names of its tables.
         if offset > 0 { #expect(try rowCount(folder.path("new.db"), .numbered(1)) > 0) }
-        #expect(
-            code {
-                _ = try Store.salvage(
-                    damagedAt: path, key: .keyring(.keyFile(Self.third)),
-                    to: folder.path("newer.db"), newKey: .numbered(1))
-            } == .wrongKey)
+        expect(.wrongKey) {
+            _ = try Store.salvage(
+                damagedAt: path, key: .keyring(.keyFile(Self.third)),
+                to: folder.path("newer.db"), newKey: .numbered(1))
+        }
     }
 
     // MARK: Restore
@@ -221,7 +215,7 @@ import Testing
         let old = try #require(try restore(backup).oldPath)
         #expect(try rowCount(path) == 3)
         #expect(try rowCount(path, Self.third) == 3)
-        #expect(code { _ = try rowCount(path, Self.other) } == .wrongKey)
+        expect(.wrongKey) { _ = try rowCount(path, Self.other) }
         #expect(try rowCount(old, Self.third) == 0)
     }
 
@@ -232,7 +226,7 @@ import Testing
         try make(path, rowCount: 5, Self.third).close()
         let old = try #require(try restore(backup).oldPath)
         #expect(try rowCount(path) == 3)
-        #expect(code { _ = try rowCount(path, Self.third) } == .wrongKey)
+        expect(.wrongKey) { _ = try rowCount(path, Self.third) }
         #expect(try rowCount(old, Self.third) == 5)
     }
 

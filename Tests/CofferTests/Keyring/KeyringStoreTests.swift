@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// Stores that are opened by a credential of the keyring beside them.
+/// Opening stores with a credential of their keyring.
 @Suite(.againstHanging) struct KeyringStoreTests {
     private let folder: TemporaryFolder
     private let path: String
@@ -25,10 +25,6 @@ import Testing
         return try Store(
             path: path, key: .keyring(credential, acceptsOlderFile: acceptsOlderFile), mode: mode,
             configuration: configuration)
-    }
-
-    private func code(_ work: () throws -> Void) -> StoreError.Code? {
-        #expect(throws: StoreError.self, performing: work)?.code
     }
 
     private var keyring: KeyringFile {
@@ -134,39 +130,40 @@ import Testing
     // MARK: Refusals
 
     @Test func `each missing or wrong piece has its own error, and nothing is made`() throws {
-        #expect(code { _ = try open(mode: .mustExist) } == .notFound)
+        expect(.notFound) { _ = try open(mode: .mustExist) }
         #expect(try folder.names() == [])
         try open().close()
-        #expect(code { _ = try open(.passphrase("x")) } == .wrongKey)
-        #expect(code { _ = try open(.keyFile(Self.file.reversed() + [1])) } == .misuse)
+        expect(.wrongKey) { _ = try open(.passphrase("x")) }
+        expect(.misuse) { _ = try open(.keyFile(Self.file.reversed() + [1])) }
         let plain = #expect(throws: StoreError.self) {
             _ = try Store(path: path, key: .passphrase("x"))
         }
         #expect(plain?.code == .wrongKey && plain?.hint?.contains("keyring") == true)
         try FileManager.default.moveItem(atPath: path, toPath: folder.path("away"))
-        #expect(code { _ = try open() } == .notFound)
-        #expect(code { _ = try Store(path: path, key: .passphrase("x")) } == .notFound)
+        expect(.notFound) { _ = try open() }
+        expect(.notFound) { _ = try Store(path: path, key: .passphrase("x")) }
         try FileManager.default.moveItem(atPath: folder.path("away"), toPath: path)
         try FileManager.default.removeItem(atPath: path + ".keyring")
-        #expect(code { _ = try open() } == .keyringMissing)
+        expect(.keyringMissing) { _ = try open() }
         #expect(try folder.names() == ["store.db"])
     }
 
-    @Test func `beside a keyring no rekey is begun, whoever opened the file`() throws {
+    @Test func `a file with a keyring is not rekeyed, with a credential or with its data key`()
+        throws
+    {
         let store = try open()
-        #expect(code { _ = try store.rekey(to: .passphrase("own")) } == .misuse)
+        expect(.misuse) { _ = try store.rekey(to: .passphrase("own")) }
         try store.write { tx in try tx.execute("CREATE TABLE t(v)") }
         try store.close()
         let unlocked = try unlocked()
         let content = unlocked.area.content
         let key = unlocked.root.dataKey(epoch: content.epoch, id: content.id)
         let connection = try Connection(path: path, key: key.storeKey())
-        #expect(code { _ = try connection.rekey(to: .passphrase("own")) } == .misuse)
+        expect(.misuse) { _ = try connection.rekey(to: .passphrase("own")) }
         connection.close()
-        let rehearsal = code {
+        expect(.misuse) {
             _ = try RekeyRehearsal(path: path, key: key.storeKey(), newKey: .passphrase("own"))
         }
-        #expect(rehearsal == .misuse)
         try open(mode: .mustExist).close()
     }
 
@@ -183,10 +180,9 @@ import Testing
 
     @Test func `a passphrase that costs too much is refused before it is derived`() throws {
         try open(.passphrase("x")).close()
-        let refused = code {
+        expect(.tooCostly) {
             _ = try open(.passphrase("x")) { $0.maximumKeyMemoryByteCount = 8 << 20 }
         }
-        #expect(refused == .tooCostly)
     }
 
     @Test func `a damaged first page is damage, not a wrong key`() throws {
@@ -197,7 +193,7 @@ import Testing
         try handle.seek(toOffset: 300)
         try handle.write(contentsOf: [1, 2, 3])
         try handle.close()
-        #expect(code { _ = try open() } == .damaged)
+        expect(.damaged) { _ = try open() }
     }
 
     // MARK: Another epoch than the keyring says
@@ -251,7 +247,7 @@ import Testing
         try rotate(to: 9)
         try open().close()
         try saved.write(to: URL(filePath: path))
-        #expect(code { _ = try open() } == .olderFile)
+        expect(.olderFile) { _ = try open() }
         try open(acceptsOlderFile: true).close()
         let content = try unlocked().area.content
         #expect(content.epoch == 1 && content.highestEpoch == 9)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// Keyrings without their store: reading what needs no secret, putting one back, making one anew.
+/// Reading, restoring and rebuilding a keyring without opening its store.
 @Suite(.againstHanging) struct KeyringTests {
     private let folder: TemporaryFolder
     private let path: String
@@ -22,10 +22,6 @@ import Testing
         try Store(
             path: path, key: .keyring(.keyFile(bytes)), mode: mode,
             configuration: .testing(profile: profile))
-    }
-
-    private func code(_ work: () throws -> Void) -> StoreError.Code? {
-        #expect(throws: StoreError.self, performing: work)?.code
     }
 
     private func keyringBytes(_ path: String) throws -> Data {
@@ -51,23 +47,22 @@ import Testing
         #expect(keyring.keyMade == keyring.rootMade)
         #expect(keyring.rootBackups.count == 1 && keyring.rootBackups.last != nil)
         #expect(try keyring.blob(of: 2) == [1, 2, 3])
-        #expect(code { _ = try keyring.blob(of: 1) } == .misuse)
-        #expect(code { _ = try keyring.blob(of: 3) } == .notFound)
-        #expect(code { _ = try Keyring(of: folder.path("none.db")) } == .keyringMissing)
+        expect(.misuse) { _ = try keyring.blob(of: 1) }
+        expect(.notFound) { _ = try keyring.blob(of: 3) }
+        expect(.keyringMissing) { _ = try Keyring(of: folder.path("none.db")) }
         try store.close()
     }
 
-    // MARK: Putting back
+    // MARK: Restoring
 
-    @Test func `a lost keyring is put back from a copy, once it has opened the store`() throws {
+    @Test func `a lost keyring is restored from a copy, once the copy has opened the store`() throws
+    {
         let store = try open(path, mode: .createIfMissing)
         let copy = folder.path("copy")
         try store.keys.backUp(to: copy)
         try store.close()
         try FileManager.default.removeItem(atPath: path + ".keyring")
-        #expect(
-            code { try Keyring.restore(from: copy, for: path, by: .keyFile(Self.other)) }
-                == .wrongKey)
+        expect(.wrongKey) { try Keyring.restore(from: copy, for: path, by: .keyFile(Self.other)) }
         #expect(try !folder.names().contains("store.db.keyring"))
         let replaced = try Keyring.restore(from: copy, for: path, by: .keyFile(Self.file))
         #expect(replaced == nil)
@@ -75,7 +70,7 @@ import Testing
     }
 
     @Test(arguments: [0, 100, 32_768])
-    func `what was there gets another name, damaged or not`(byteCount: Int) throws {
+    func `a replaced keyring gets another name, damaged or not`(byteCount: Int) throws {
         let store = try open(path, mode: .createIfMissing)
         let copy = folder.path("copy")
         try store.keys.backUp(to: copy)
@@ -90,29 +85,28 @@ import Testing
         try open(path).close()
     }
 
-    @Test func `a keyring of another store is not put beside this one`() throws {
+    @Test func `a keyring of another store is not restored`() throws {
         try open(path, mode: .createIfMissing).close()
         let other = try open(folder.path("other.db"), mode: .createIfMissing)
         let copy = folder.path("copy")
         try other.keys.backUp(to: copy)
         try other.close()
         let before = try keyringBytes(path)
-        #expect(
-            code { try Keyring.restore(from: copy, for: path, by: .keyFile(Self.file)) }
-                == .keyringMismatch)
-        #expect(
-            code {
-                try Keyring.restore(
-                    from: folder.path("none"), for: path, by: .keyFile(Self.file))
-            } == .notFound)
+        expect(.keyringMismatch) {
+            try Keyring.restore(from: copy, for: path, by: .keyFile(Self.file))
+        }
+        expect(.notFound) {
+            try Keyring.restore(
+                from: folder.path("none"), for: path, by: .keyFile(Self.file))
+        }
         #expect(try keyringBytes(path) == before)
         #expect(try !folder.names().contains { $0.contains(".old-") })
     }
 
-    // MARK: Making anew
+    // MARK: Rebuilding
 
     @Test(arguments: supportedProfiles)
-    func `a root backup makes a lost keyring anew, in every profile`(
+    func `a root backup rebuilds a lost keyring, in every profile`(
         profile: CipherProfile
     ) throws {
         let store = try open(path, mode: .createIfMissing, profile: profile)
@@ -127,10 +121,10 @@ import Testing
         #expect(keyring.keyID == keyID && keyring.profile == profile)
         #expect(keyring.rootBackups.count == 1)
         try open(path, Self.other).close()
-        #expect(code { _ = try open(path) } == .wrongKey)
+        expect(.wrongKey) { _ = try open(path) }
     }
 
-    @Test func `a root backup makes a keyring anew for pages of another size`() throws {
+    @Test func `a root backup rebuilds a keyring for pages of another size`() throws {
         let profile = try CipherProfile.portable.with(pageByteCount: 8192)
         let store = try open(path, mode: .createIfMissing, profile: profile)
         let letters = try rootBackup(store)
@@ -142,7 +136,7 @@ import Testing
         try open(path, Self.other).close()
     }
 
-    @Test func `a keyring whose names are those of other keys is refused`() throws {
+    @Test func `a keyring with the ids of other keys is refused`() throws {
         try open(path, mode: .createIfMissing).close()
         let file = KeyringFile(of: try FileLocation(path))
         let areas = try #require(try file.areas())
@@ -153,13 +147,13 @@ import Testing
             if isOfRoot { content.rootID[3] ^= 1 } else { content.keyID[3] ^= 1 }
             let area = try KeyringArea(content, under: unlocked.root)
             try Data(area.bytes + area.bytes).write(to: URL(filePath: path + ".keyring"))
-            #expect(code { try open(path).close() } == .keyringDamaged)
+            expect(.keyringDamaged) { try open(path).close() }
         }
     }
 
     /// The last one is beyond every clock of the test: a minute in a release build.
     @Test(arguments: [40, 300] + (isLongRun ? [1_100_000] : []) as [UInt32])
-    func `a keyring is made anew for a file of any epoch`(epoch: UInt32) throws {
+    func `a keyring is rebuilt for a file of any epoch`(epoch: UInt32) throws {
         let store = try open(path, mode: .createIfMissing)
         let letters = try rootBackup(store)
         try store.close()
@@ -195,11 +189,11 @@ import Testing
                 for: path, rootBackup: letters, as: .keyFile(Self.other), label: "",
                 configuration: configuration)
         }
-        if isLongRun { #expect(code { try rebuild() } == .keyringMismatch) }
+        if isLongRun { expect(.keyringMismatch) { try rebuild() } }
         letters[10] = letters[10] == UInt8(ascii: "0") ? UInt8(ascii: "1") : UInt8(ascii: "0")
-        #expect(code { try rebuild() } == .misuse)
+        expect(.misuse) { try rebuild() }
         letters = Array(letters.dropFirst(5))
-        #expect(code { try rebuild() } == .misuse)
+        expect(.misuse) { try rebuild() }
         #expect(try keyringBytes(path) == before)
     }
 }

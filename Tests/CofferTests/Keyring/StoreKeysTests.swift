@@ -29,10 +29,6 @@ import Testing
             configuration: configuration)
     }
 
-    private func code(_ work: () throws -> Void) -> StoreError.Code? {
-        #expect(throws: StoreError.self, performing: work)?.code
-    }
-
     /// The code of the refusal to open; `nil` if the store opens.
     private func refusal(_ credential: borrowing KeyCredential) -> StoreError.Code? {
         do {
@@ -94,12 +90,10 @@ import Testing
         try store.keys.add(.passphrase("a"), label: "", cost: Self.cheap)
         try store.keys.add(.recipient(publicKey), label: "")
         let before = try bytes
-        #expect(
-            code { try store.keys.add(.passphrase("a"), label: "", cost: Self.cheap) }
-                == .alreadyExists)
-        #expect(code { try store.keys.add(.keyFile(Self.file), label: "") } == .alreadyExists)
-        #expect(code { try store.keys.add(.recipient(publicKey), label: "") } == .alreadyExists)
-        #expect(code { try store.keys.change(2, to: .keyFile(Self.file)) } == .alreadyExists)
+        expect(.alreadyExists) { try store.keys.add(.passphrase("a"), label: "", cost: Self.cheap) }
+        expect(.alreadyExists) { try store.keys.add(.keyFile(Self.file), label: "") }
+        expect(.alreadyExists) { try store.keys.add(.recipient(publicKey), label: "") }
+        expect(.alreadyExists) { try store.keys.change(2, to: .keyFile(Self.file)) }
         #expect(try bytes == before)
         try store.close()
     }
@@ -110,7 +104,7 @@ import Testing
             try store.keys.add(
                 .keyFile([UInt8](repeating: 100 + number, count: 32)), label: "\(number)")
         }
-        #expect(code { try store.keys.add(.keyFile(Self.other), label: "") } == .misuse)
+        expect(.misuse) { try store.keys.add(.keyFile(Self.other), label: "") }
         try store.keys.remove(7)
         #expect(try store.keys.add(.keyFile(Self.other), label: "").id == 16)
         #expect(try store.keys.slots.count == 15)
@@ -122,23 +116,22 @@ import Testing
     {
         let store = try open()
         let before = try bytes
-        #expect(code { try store.keys.add(.passphrase(""), label: "") } == .misuse)
-        #expect(code { try store.keys.add(.keyFile([1, 2]), label: "") } == .misuse)
-        #expect(code { try store.keys.add(.recipient([1, 2]), label: "") } == .misuse)
+        expect(.misuse) { try store.keys.add(.passphrase(""), label: "") }
+        expect(.misuse) { try store.keys.add(.keyFile([1, 2]), label: "") }
+        expect(.misuse) { try store.keys.add(.recipient([1, 2]), label: "") }
         // No secret is shared with a point of low order.
         let low = [UInt8](repeating: 0, count: 32)
-        #expect(code { try store.keys.add(.recipient(low), label: "") } == .misuse)
-        #expect(code { try store.keys.add(.keyFile(Self.other), label: "a\nb") } == .misuse)
+        expect(.misuse) { try store.keys.add(.recipient(low), label: "") }
+        expect(.misuse) { try store.keys.add(.keyFile(Self.other), label: "a\nb") }
         let long = [UInt8](repeating: 1, count: 703)
-        #expect(code { try store.keys.add(.external { _ in long }, label: "") } == .misuse)
+        expect(.misuse) { try store.keys.add(.external { _ in long }, label: "") }
         let failing = NewSlot.external { _ in throw CocoaError(.fileNoSuchFile) }
         let error = #expect(throws: StoreError.self) {
             try store.keys.add(failing, label: "")
         }
         #expect(error?.code == .io && error?.cause is CocoaError)
         let costly = KeyCost(log2N: 18, parallelism: 1)
-        #expect(
-            code { try store.keys.add(.passphrase("x"), label: "", cost: costly) } == .tooCostly)
+        expect(.tooCostly) { try store.keys.add(.passphrase("x"), label: "", cost: costly) }
         #expect(try bytes == before)
         try store.close()
     }
@@ -146,9 +139,9 @@ import Testing
     @Test func `a recovery key that is not typed back is not added`() throws {
         let store = try open()
         let before = try bytes
-        #expect(code { try store.keys.addRecoveryKey(label: "") { _ in [] } } == .misuse)
+        expect(.misuse) { try store.keys.addRecoveryKey(label: "") { _ in [] } }
         let other = KeyLetters.recoveryKey.withText(of: KeyVectors.secret(Self.other)) { Array($0) }
-        #expect(code { try store.keys.addRecoveryKey(label: "") { _ in other } } == .misuse)
+        expect(.misuse) { try store.keys.addRecoveryKey(label: "") { _ in other } }
         #expect(throws: CancellationError.self) {
             try store.keys.addRecoveryKey(label: "") { _ in throw CancellationError() }
         }
@@ -166,7 +159,7 @@ import Testing
         let changed = try store.keys.change(slot.id, to: .passphrase("new"), cost: Self.cheap)
         #expect(changed.id == slot.id && changed.label == "me" && changed.made == slot.made)
         #expect(changed.changed == now.value)
-        #expect(code { try store.keys.change(9, to: .passphrase("new")) } == .notFound)
+        expect(.notFound) { try store.keys.change(9, to: .passphrase("new")) }
         let renamed = try store.keys.change(slot.id, to: .keyFile(Self.other), label: "them")
         #expect(renamed.kind == .keyFile && renamed.label == "them")
         try store.keys.change(slot.id, to: .passphrase("newer"), cost: Self.cheap)
@@ -199,8 +192,8 @@ import Testing
         let store = try open()
         try store.keys.add(.keyFile(Self.other), label: "")
         try store.keys.remove(2)
-        #expect(code { try store.keys.remove(2) } == .notFound)
-        #expect(code { try store.keys.remove(1) } == .lastSlot)
+        expect(.notFound) { try store.keys.remove(2) }
+        expect(.lastSlot) { try store.keys.remove(1) }
         #expect(try store.keys.add(.passphrase("x"), label: "", cost: Self.cheap).id == 3)
         try store.close()
         #expect(refusal(.keyFile(Self.other)) == .wrongKey)
@@ -264,8 +257,8 @@ import Testing
             .passphrase("b"), label: "", cost: KeyCost(log2N: 14, parallelism: 2))
         let third = KeyCost(log2N: 14, parallelism: 3)
         let before = try bytes
-        #expect(code { try store.keys.add(.passphrase("c"), label: "", cost: third) } == .misuse)
-        #expect(code { try store.keys.change(1, to: .passphrase("c"), cost: third) } == .misuse)
+        expect(.misuse) { try store.keys.add(.passphrase("c"), label: "", cost: third) }
+        expect(.misuse) { try store.keys.change(1, to: .passphrase("c"), cost: third) }
         #expect(try bytes == before)
         try store.keys.change(2, to: .passphrase("c"), cost: third)
         try store.close()
@@ -296,10 +289,10 @@ import Testing
         let store = try open()
         try store.keys.add(.keyFile(Self.other), label: "")
         try FileManager.default.removeItem(atPath: path + ".keyring")
-        #expect(code { try store.keys.add(.passphrase("x"), label: "") } == .keyringMissing)
+        expect(.keyringMissing) { try store.keys.add(.passphrase("x"), label: "") }
         try store.keys.backUp(to: path + ".keyring")
-        #expect(code { try store.keys.backUp(to: path + ".keyring") } == .alreadyExists)
-        #expect(code { try store.keys.backUp(to: path) } == .alreadyExists)
+        expect(.alreadyExists) { try store.keys.backUp(to: path + ".keyring") }
+        expect(.alreadyExists) { try store.keys.backUp(to: path) }
         try store.close()
         #expect(refusal(.keyFile(Self.other)) == nil)
     }
@@ -307,27 +300,27 @@ import Testing
     @Test func `without its root a store works, and changes no slot until it is unlocked`() throws {
         let store = try open(keepsRoot: false)
         try store.write { tx in try tx.execute("CREATE TABLE t(v)") }
-        #expect(code { try store.keys.add(.keyFile(Self.other), label: "") } == .misuse)
-        #expect(code { _ = try store.keys.slots } == .misuse)
-        #expect(code { try store.keys.unlock(.keyFile(Self.other)) } == .wrongKey)
+        expect(.misuse) { try store.keys.add(.keyFile(Self.other), label: "") }
+        expect(.misuse) { _ = try store.keys.slots }
+        expect(.wrongKey) { try store.keys.unlock(.keyFile(Self.other)) }
         try store.keys.unlock(.keyFile(Self.file))
         try store.keys.add(.keyFile(Self.other), label: "")
         try store.keys.lock()
-        #expect(code { try store.keys.remove(2) } == .misuse)
+        expect(.misuse) { try store.keys.remove(2) }
         try store.close()
         #expect(refusal(.keyFile(Self.other)) == nil)
     }
 
     @Test func `a store without a keyring, or for reading only, changes no slots`() throws {
         let plain = try Store(path: path, key: .numbered(1))
-        #expect(code { _ = try plain.keys.slots } == .misuse)
-        #expect(code { try plain.keys.remove(1) } == .misuse)
+        expect(.misuse) { _ = try plain.keys.slots }
+        expect(.misuse) { try plain.keys.remove(1) }
         try plain.close()
         removeStore(path)
         try open().close()
         let store = try open(mode: .readOnly)
         #expect(try store.keys.slots.map(\.id) == [1])
-        #expect(code { try store.keys.remove(1) } == .readOnly)
+        expect(.readOnly) { try store.keys.remove(1) }
         try store.close()
     }
 
@@ -341,8 +334,8 @@ import Testing
         try FileManager.default.moveItem(
             atPath: otherPath + ".keyring", toPath: path + ".keyring")
         let before = try bytes
-        #expect(code { try store.keys.add(.keyFile(Self.other), label: "") } == .keyringMismatch)
-        #expect(code { _ = try store.keys.slots } == .keyringMismatch)
+        expect(.keyringMismatch) { try store.keys.add(.keyFile(Self.other), label: "") }
+        expect(.keyringMismatch) { _ = try store.keys.slots }
         #expect(try bytes == before)
         try store.close()
     }

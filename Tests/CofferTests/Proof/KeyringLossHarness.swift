@@ -26,7 +26,7 @@ final class KeyringLossHarness {
 
         func credential(_ slotID: UInt16) -> KeyCredential {
             KeyCredential(
-                kind: kind, secret: SecretBytes(copyingAll: bytes),
+                kind: kind, secret: SecretBytes(bytes),
                 slotID: kind == .external ? slotID : nil)
         }
     }
@@ -237,7 +237,7 @@ final class KeyringLossHarness {
     private static func newSlot(_ secret: Secret) throws -> NewSlot {
         // The blob of an external secret says nothing here: the model knows the secret.
         guard secret.kind == .external else { return try NewSlot(for: secret.credential(0)) }
-        return NewSlot(.external, SecretBytes(copyingAll: secret.bytes)) { _ in [1, 2, 3] }
+        return NewSlot(.external, SecretBytes(secret.bytes)) { _ in [1, 2, 3] }
     }
 
     // MARK: Checks

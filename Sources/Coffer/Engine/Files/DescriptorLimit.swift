@@ -58,6 +58,13 @@ extension StoreError {
         return StoreError(.tooManyFiles, "\(text): \(limit.message)", hint: limit.hint)
     }
 
+    /// The error for a new file at a path that is taken.
+    static func alreadyExists(_ file: FileLocation) -> StoreError {
+        StoreError(
+            .alreadyExists, "something exists at \(file.path) already; it was left alone",
+            hint: "Choose another path, or move what exists there.")
+    }
+
     /// The error for a file that the system did not create.
     static func notCreated(_ path: String, _ number: Int32) -> StoreError {
         notWritten(

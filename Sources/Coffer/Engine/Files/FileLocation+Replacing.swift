@@ -13,7 +13,7 @@ extension FileLocation {
     ///
     /// 1. The old main file gets a second name.
     /// 2. The old WAL and journal move next to that name, because SQLite would replay them into
-    ///    the new file; so does the keyring, if it is not the new file's as well.
+    ///    the new file. So does the keyring, unless it is also the keyring of the new file.
     /// 3. The new file takes the path, in one step.
     ///
     /// A step that fails is undone with those before it. No step forward undoes another, so a
@@ -23,7 +23,7 @@ extension FileLocation {
     ///
     /// - Parameters:
     ///   - movesKeyring: Whether the keyring goes with the old file.
-    ///   - keyring: Made for the new file, between steps 2 and 3.
+    ///   - keyring: The keyring of the new file, which is made between steps 2 and 3.
     ///   - willRename: Called before each step; an error ends the work there.
     /// - Returns: The new name of the old file: the path, `.old-` and a number.
     /// - Throws: `.io` if a file cannot be renamed. Everything then has the name that it had,
@@ -55,7 +55,8 @@ extension FileLocation {
             }
             if let keyring {
                 try willRename()
-                // On a file system without hard links there is no database at the path now.
+                // Takes the permissions of the new file: without hard links the old one was
+                // renamed, and nothing is at the path.
                 let permissions = try FileLocation(resolved: temporary).permissions()
                 try KeyringFile(of: self).makeNew(keyring, permissions: permissions)
                 hasMadeKeyring = true
@@ -72,8 +73,8 @@ extension FileLocation {
         return aside.path
     }
 
-    /// Moves the keyring to the other name of its file. A run that was killed may have left one
-    /// there: then the keyring gets another name.
+    /// Moves the keyring to the other name of its file. Chooses a third name if a killed run has
+    /// left a keyring there.
     ///
     /// - Returns: The new path of the keyring.
     private func moveKeyring(to aside: Aside) throws(StoreError) -> String {
@@ -82,9 +83,9 @@ extension FileLocation {
         return try other.adopt(keyring.location.path) ? other.path : try keyring.setAside()
     }
 
-    /// Removes the keyring that was made, and gives the old one its name again.
+    /// Removes the new keyring, and gives the old one its name again.
     ///
-    /// - Returns: The error; if a keyring is not where it was, one that says where it is.
+    /// - Returns: The error. If that fails, the error also says where the old keyring is.
     private func putKeyringBack(
         _ moved: String?, hasMade: Bool, after error: StoreError
     ) -> StoreError {
@@ -168,7 +169,7 @@ extension FileLocation {
             {
                 return Aside(path: old, kind: .found)
             }
-            // A WAL or a keyring there belongs to another file.
+            // A WAL or a keyring with that name belongs to another file.
             guard !(([""] + Self.companions + [KeyringFile.suffix]).contains { exists(old + $0) })
             else { continue }
             if link(path, old) == 0 { return Aside(path: old, kind: .linked) }

@@ -102,20 +102,15 @@ struct FileLocation: Sendable {
     ///
     /// This may open and close the journals freely: SQLite holds no locks on them.
     func pendingPageByteCount() -> Int? {
-        // "The header begins with the magic d9d505f920a163d7 … 24: size of pages in this journal"
-        // https://www.sqlite.org/fileformat2.html#the_rollback_journal
-        if let journal = Self.start(of: path + "-journal", count: 28),
-            journal.starts(with: [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7])
-        {
+        let start = companionStart("-journal", count: RollbackJournal.headerByteCount)
+        if let journal = start.flatMap({ RollbackJournal(header: $0) }) {
             // A header that a power loss cut short says nothing.
-            let byteCount = Self.bigEndian(journal[24...])
-            return byteCount > 0 ? byteCount : nil
+            return journal.pageByteCount > 0 ? journal.pageByteCount : nil
         }
         // "0: Magic number. 0x377f0682 or 0x377f0683 … 8: Database page size."
         // https://www.sqlite.org/fileformat2.html#the_wal_file_format
-        if let log = Self.start(of: path + "-wal", count: 12), log.starts(with: [0x37, 0x7f, 0x06])
-        {
-            return Self.bigEndian(log[8...])
+        if let wal = companionStart("-wal", count: 12), wal.starts(with: [0x37, 0x7f, 0x06]) {
+            return Int(UInt32(bigEndianAt: 8, of: wal))
         }
         return nil
     }
@@ -126,22 +121,16 @@ struct FileLocation: Sendable {
     ///
     /// - Complexity: O(*frames in the WAL*).
     func pendingSalt() -> [UInt8]? {
-        let descriptor = open(path + "-wal", O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        func bytes(at offset: Int, _ count: Int) -> [UInt8]? {
-            var bytes = [UInt8](repeating: 0, count: count)
-            return pread(descriptor, &bytes, count, off_t(offset)) == count ? bytes : nil
-        }
-        guard let header = bytes(at: 0, WriteAheadLog.headerByteCount),
-            let log = WriteAheadLog(header: header)
+        guard let reader = FileReader(path + "-wal"),
+            let header = reader.bytes(at: 0, WriteAheadLog.headerByteCount),
+            let wal = WriteAheadLog(header: header)
         else { return nil }
         let headerByteCount = WriteAheadLog.frameHeaderByteCount
         var salt: [UInt8]?
         var index = 0
-        while let frame = bytes(
-            at: log.offset(ofFrame: index), headerByteCount + RawKey.saltByteCount),
-            log.hasSalt(frame[...])
+        while let frame = reader.bytes(
+            at: wal.offset(ofFrame: index), headerByteCount + RawKey.saltByteCount),
+            wal.hasSalt(frame[...])
         {
             if WriteAheadLog.pageNumber(ofFrame: frame[...]) == 1 {
                 salt = Array(frame[headerByteCount...])
@@ -154,19 +143,7 @@ struct FileLocation: Sendable {
     /// The first `count` bytes of the file with this suffix next to the file; `nil` if it has fewer
     /// or cannot be read.
     func companionStart(_ suffix: String, count: Int) -> [UInt8]? {
-        Self.start(of: path + suffix, count: count)
-    }
-
-    private static func start(of path: String, count: Int) -> [UInt8]? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: count)
-        return read(descriptor, &bytes, count) == count ? bytes : nil
-    }
-
-    private static func bigEndian(_ bytes: ArraySlice<UInt8>) -> Int {
-        bytes.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+        FileReader(path + suffix)?.bytes(at: 0, count)
     }
 
     /// The file's name in its folder.

@@ -8,21 +8,21 @@ import Glibc
 import Musl
 #endif
 
-/// The file of a keyring, `notes.db.keyring` beside the database `notes.db`: two areas with the
-/// same content.
+/// The file of a keyring, `notes.db.keyring` next to the database `notes.db`. It has two areas with
+/// the same content.
 ///
-/// It is read without a lock and written under one: see `Documentation/design/keyring.md`.
+/// Reading takes no lock, and writing takes one: see `Documentation/design/keyring.md`.
 struct KeyringFile: Sendable {
-    /// A step of a write, which a test stops or fails.
+    /// A step of a write. A test can make it fail.
     enum Step: Sendable, Equatable {
-        /// Both areas of a new file, under its temporary name.
+        /// Writing both areas of a new file, under its temporary name.
         case make
-        /// One of the two areas.
+        /// Writing one of the two areas.
         case write(area: Int)
         case sync
-        /// The file is open, and its lock will be taken.
+        /// Taking the lock of the open file.
         case lock
-        /// The new file gets its name.
+        /// Giving the new file its name.
         case adopt
     }
 
@@ -41,7 +41,7 @@ struct KeyringFile: Sendable {
         location = FileLocation(resolved: database.path + Self.suffix)
     }
 
-    /// A copy of a keyring at another path, with the permissions of its database.
+    /// A copy of a keyring at another path. It gets the permissions of its database.
     init(at location: FileLocation, of database: FileLocation) {
         self.database = database
         self.location = location
@@ -53,8 +53,8 @@ struct KeyringFile: Sendable {
         return lstat(location.path, &found) == 0
     }
 
-    /// Refuses a change of the file's key that its keyring would not learn of: no slot would open
-    /// the store any more.
+    /// Refuses to change the key of a file that has a keyring, because no slot would open the store
+    /// afterwards.
     ///
     /// - Throws: `.misuse` if there is a keyring.
     func requireAbsent() throws(StoreError) {
@@ -70,9 +70,9 @@ struct KeyringFile: Sendable {
 
     /// Reads both areas, without a lock.
     ///
-    /// While another process writes, one of them may be torn. If both are, they are read again.
+    /// While another process writes, one area may be torn. If both are, reads them again.
     ///
-    /// - Returns: `nil` if there is no keyring.
+    /// - Returns: Both areas; `nil` if the store has no keyring file.
     /// - Throws: `.keyringDamaged` if neither area is whole, or the file is not a keyring;
     ///   `.tooCostly` for a cost that no keyring may have; `.needsNewerProgram`; `.io` if it cannot
     ///   be read.
@@ -86,6 +86,16 @@ struct KeyringFile: Sendable {
             }
         }
         return try readAreas()
+    }
+
+    /// Reads the file, and unwraps the root by a credential.
+    ///
+    /// - Returns: `nil` if the store has no keyring.
+    /// - Throws: As `areas()` and `KeyringArea.unlocked`.
+    func unlocked(
+        by credential: borrowing KeyCredential, memoryMax: Int
+    ) throws(StoreError) -> UnlockedKeyring? {
+        try areas()?.unlocked(by: credential, memoryMax: memoryMax)
     }
 
     private func readAreas() throws(StoreError) -> KeyringAreas? {
@@ -134,19 +144,11 @@ struct KeyringFile: Sendable {
     /// Reads both areas of the open file.
     func areas(_ descriptor: Int32) throws(StoreError) -> KeyringAreas {
         var bytes = [UInt8](repeating: 0, count: Self.byteCount)
-        var count = 0
-        while count < bytes.count {
-            let more = bytes.withUnsafeMutableBytes { bytes in
-                pread(
-                    descriptor, bytes.baseAddress.map { $0 + count }, bytes.count - count,
-                    off_t(count))
-            }
-            if more < 0, errno == EINTR { continue }
-            guard more >= 0 else {
-                throw StoreError.system(errno, "cannot read the keyring \(location.path)")
-            }
-            if more == 0 { break }
-            count += more
+        let count = bytes.withUnsafeMutableBytes { bytes in
+            PositionedIO.read(into: bytes, from: descriptor, at: 0)
+        }
+        guard count != nil else {
+            throw StoreError.system(errno, "cannot read the keyring \(location.path)")
         }
         return try KeyringAreas(stored: bytes)
     }
@@ -155,7 +157,7 @@ struct KeyringFile: Sendable {
         KeyringArea.damaged("\(location.path) is \(kind)")
     }
 
-    // A method named `open` hides the function.
+    // Calls the system's function, which the method of the same name hides.
     private static func opened(_ path: String, _ flags: Int32) -> Int32 {
         #if canImport(Darwin)
         Darwin.open(path, flags)
@@ -168,11 +170,11 @@ struct KeyringFile: Sendable {
 
     // MARK: Making
 
-    /// Makes the file, complete or not at all. It gets the permissions, the group and, if this
-    /// process may set them, the owner of the database.
+    /// Makes the file in one step, with the permissions, the group and the owner of the database. A
+    /// process that may not set the owner keeps its own.
     ///
-    /// - Parameter permissions: Those that the database will have; for one that does not exist yet.
-    /// - Returns: `false` if another keyring has the name: it stays.
+    /// - Parameter permissions: Used if the database does not exist yet.
+    /// - Returns: `false` if another keyring has the name. That keyring is left alone.
     /// - Throws: `.io`, `.full`, `.readOnly` if it cannot be written; `.io` if it cannot be given
     ///   to the owner of the database, who could not open the store.
     func make(
@@ -211,20 +213,18 @@ struct KeyringFile: Sendable {
         return descriptor
     }
 
-    /// Makes the file, where there must be none.
+    /// Makes the file as `make` does.
     ///
-    /// - Throws: `.alreadyExists` if something has the name; it stays. Otherwise as `make`.
+    /// - Throws: `.alreadyExists` if something has the name; otherwise as `make`.
     func makeNew(_ area: KeyringArea, permissions: mode_t = 0o600) throws(StoreError) {
         guard try make(area, permissions: permissions) else {
-            throw StoreError(
-                .alreadyExists, "something exists at \(location.path) already; it was left alone",
-                hint: "Choose another path, or move what exists there.")
+            throw StoreError.alreadyExists(location)
         }
     }
 
     // MARK: Replacing
 
-    /// Gives the name to a new file, in one step. The file that had it gets another name before.
+    /// Replaces the keyring with a new file, in one step. Gives the old file another name before.
     ///
     /// - Parameters:
     ///   - timeout: How long to wait for another process that changes the keyring.
@@ -244,7 +244,7 @@ struct KeyringFile: Sendable {
         try willStep(.adopt, descriptor)
         guard rename(new.temporary.path, location.path) == 0 else {
             let reason = errno
-            // The name was free, or it still leads to the same file.
+            // Without hard links the keyring has only the other name: it gets its name again.
             if let old, (try? location.adopt(old)) != true { unlink(old) }
             throw StoreError.notWritten(
                 "cannot give the keyring its name \(location.path)", reason)
@@ -253,8 +253,8 @@ struct KeyringFile: Sendable {
         return old
     }
 
-    /// Takes the lock of the keyring; `nil` if nobody can be changing it, because it is missing or
-    /// damaged.
+    /// Takes the lock of the keyring. Returns `nil` for a keyring that no process can be changing,
+    /// because it is missing or damaged.
     private func lockIfWhole(_ timeout: Duration) throws(StoreError) -> KeyringLock? {
         do throws(StoreError) {
             return try KeyringLock(self, timeout: timeout)
@@ -263,18 +263,15 @@ struct KeyringFile: Sendable {
         }
     }
 
-    /// Gives the file a second name; `nil` if there is none.
+    /// Gives the file a second name; `nil` if it does not exist. On a file system without hard
+    /// links, gives it another name.
     private func linkAside() throws(StoreError) -> String? {
-        for number in 1...10_000 {
-            let other = "\(location.path).old-\(number)"
+        for other in otherPaths {
             if link(location.path, other) == 0 { return other }
             if errno == ENOENT { return nil }
-            // Without hard links the name is free until the new file gets it.
-            if errno != EEXIST, try FileLocation(resolved: other).adopt(location.path) {
-                return other
-            }
+            guard errno == EEXIST else { return try setAside() }
         }
-        throw StoreError(.alreadyExists, "\(location.path).old-1 and more exist")
+        throw tooManyOthers
     }
 
     /// Gives the file another name: its path, `.old-` and a number.
@@ -282,11 +279,20 @@ struct KeyringFile: Sendable {
     /// - Returns: That name.
     /// - Throws: `.io`, `.readOnly` if it cannot be renamed; `.alreadyExists` after 10 000 numbers.
     func setAside() throws(StoreError) -> String {
-        for number in 1...10_000 {
-            let other = "\(location.path).old-\(number)"
-            if try FileLocation(resolved: other).adopt(location.path) { return other }
+        for other in otherPaths where try FileLocation(resolved: other).adopt(location.path) {
+            return other
         }
-        throw StoreError(.alreadyExists, "\(location.path).old-1 and more exist")
+        throw tooManyOthers
+    }
+
+    private var otherPaths: some Sequence<String> {
+        (1...10_000).lazy.map { [path = location.path] in "\(path).old-\($0)" }
+    }
+
+    private var tooManyOthers: StoreError {
+        StoreError(
+            .alreadyExists, "\(location.path).old-1 to \(location.path).old-10000 exist",
+            hint: "Move away those that you do not need.")
     }
 
     // MARK: Writing
@@ -295,19 +301,12 @@ struct KeyringFile: Sendable {
     func write(
         _ area: KeyringArea, _ index: Int, to descriptor: Int32
     ) throws(StoreError) {
-        var count = 0
-        while count < area.bytes.count {
-            let more = area.bytes.withUnsafeBytes { bytes in
-                pwrite(
-                    descriptor, bytes.baseAddress.map { $0 + count }, bytes.count - count,
-                    off_t(index * KeyringArea.byteCount + count))
-            }
-            if more < 0, errno == EINTR { continue }
-            guard more > 0 else {
-                throw StoreError.notWritten(
-                    "cannot write the keyring \(location.path)", more < 0 ? errno : EIO)
-            }
-            count += more
+        let isWritten = area.bytes.withUnsafeBytes { bytes in
+            PositionedIO.write(
+                bytes, to: descriptor, at: off_t(index * KeyringArea.byteCount))
+        }
+        guard isWritten else {
+            throw StoreError.notWritten("cannot write the keyring \(location.path)", errno)
         }
     }
 
@@ -316,5 +315,20 @@ struct KeyringFile: Sendable {
         guard fsync(descriptor) == 0 else {
             throw StoreError.notWritten("cannot sync the keyring \(location.path)", errno)
         }
+    }
+}
+
+extension StoreError {
+    static func noKeyring(_ file: KeyringFile) -> StoreError {
+        StoreError(
+            .keyringMissing, "there is no keyring at \(file.location.path)",
+            hint: "Put it back from a backup, or rebuild it from a root backup.")
+    }
+
+    static func otherRoot(_ file: KeyringFile) -> StoreError {
+        StoreError(
+            .keyringMismatch,
+            "the keyring \(file.location.path) has another root than expected",
+            hint: "Another process has replaced it: close the store and open it again.")
     }
 }

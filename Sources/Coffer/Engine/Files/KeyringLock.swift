@@ -10,17 +10,19 @@ import Musl
 
 /// The lock under which a keyring is written: one byte of its file.
 ///
-/// Every operation opens a descriptor of its own, so two of one process exclude each other. The
-/// lock ends with the value, or with the process.
+/// Each operation opens its own descriptor, so two operations of one process exclude each other.
+/// The lock ends with the value, or with the process.
 struct KeyringLock: ~Copyable {
     private let file: KeyringFile
     let descriptor: Int32
 
-    /// Takes the lock of the file that has the name when the lock is held.
+    /// Opens the keyring and takes the lock. If another file has taken the name meanwhile, opens
+    /// that file instead.
     ///
     /// - Parameter timeout: How long to try.
-    /// - Throws: `.busy` after `timeout`; `.keyringMissing` if there is no keyring; `.readOnly` if
-    ///   this user may not write it; `.keyringDamaged` if it is not a regular file of 32 KiB.
+    /// - Throws: `.busy` if another process holds the lock for longer than `timeout`;
+    ///   `.keyringMissing` if the file does not exist; `.readOnly` if this user may not write it;
+    ///   `.keyringDamaged` if it is not a regular file of 32 KiB.
     init(_ file: KeyringFile, timeout: Duration) throws(StoreError) {
         let deadline = ContinuousClock.now + timeout
         while true {
@@ -31,7 +33,7 @@ struct KeyringLock: ~Copyable {
                 close(descriptor)
                 throw error
             }
-            let error = coffer_lock_byte(descriptor, 0)
+            let error = coffer_lock_first_byte(descriptor)
             if error == 0, Self.isNamed(file, descriptor) {
                 self.file = file
                 self.descriptor = descriptor
@@ -52,8 +54,7 @@ struct KeyringLock: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Whether the name still leads to the open file. Another process may have renamed a new
-    /// keyring over it.
+    /// Whether the open file still has the name. Another process may have replaced it.
     private static func isNamed(_ file: KeyringFile, _ descriptor: Int32) -> Bool {
         var (own, named) = (stat(), stat())
         return fstat(descriptor, &own) == 0 && lstat(file.location.path, &named) == 0
@@ -62,8 +63,8 @@ struct KeyringLock: ~Copyable {
 
     /// Changes the content of the keyring.
     ///
-    /// The stale area is written, synced and read back before the other one, which holds the old
-    /// state, is touched. So a crash leaves the old content or the new one.
+    /// Writes the stale area, syncs it and reads it back. Only then writes the other area, which
+    /// holds the old content. So a crash leaves the old content or the new one.
     ///
     /// - Parameter change: Changes the content; an error leaves the file as it was.
     /// - Returns: The new area, and what `change` returns.
@@ -98,24 +99,4 @@ struct KeyringLock: ~Copyable {
         try file.write(area, index, to: descriptor)
         try file.sync(descriptor)
     }
-}
-
-extension StoreError {
-    static func noKeyring(_ file: KeyringFile) -> StoreError {
-        StoreError(
-            .keyringMissing, "there is no keyring at \(file.location.path)",
-            hint: "Put it back from a backup, or rebuild it from a root backup.")
-    }
-}
-
-// Internal while no public verb throws these codes.
-extension StoreError.Code {
-    /// The store's keyring is gone: restore it, or rebuild it from a root backup.
-    static let keyringMissing = Self("keyringMissing")
-    /// The keyring beside the file is another store's.
-    static let keyringMismatch = Self("keyringMismatch")
-    /// The file is older than its keyring says, as a restored copy is.
-    static let olderFile = Self("olderFile")
-    /// The slot is the only one: nothing would open the keyring without it.
-    static let lastSlot = Self("lastSlot")
 }

@@ -274,6 +274,12 @@ public struct Configuration: Sendable {
     /// The cost of the first slot of a keyring that is made with a passphrase.
     var keyCost = KeyCost.standard
 
+    /// The seconds since 1970 by ``currentDate``, as keyrings store times; 0 for a date that is not
+    /// a number.
+    var secondsSince1970: Int64 {
+        Int64(exactly: currentDate().timeIntervalSince1970.rounded(.towardZero)) ?? 0
+    }
+
     /// Called before each step of a write of a keyring; a test stops or fails it there.
     var keyringWillStep: (@Sendable (KeyringFile.Step, Int32) throws(StoreError) -> Void)?
 

@@ -1,80 +1,78 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 /// The copies of page 1 that a store may have: each shows by its MAC which key it is under.
 ///
-/// After a crash they may be under different keys, and the engine alone knows which of them counts.
+/// After a crash they may be under different keys, and only the engine knows which of them counts.
 struct KeyEvidence {
-    /// The newest committed one in the WAL, that in the journal, and that of the main file: those
-    /// which exist.
+    /// The newest committed copy in the WAL, the one in the journal, and the one in the main file:
+    /// those that exist.
     let pages: [[UInt8]]
+    private let content: KeyringContent
+    private let candidates: EpochCandidates
 
-    /// - Parameter main: The first page of the main file; `nil` if it is shorter.
-    init(of file: FileLocation, main: [UInt8]?, profile: CipherProfile) {
-        let byteCount = profile.pageByteCount
+    /// - Parameters:
+    ///   - main: The first page of the main file; `nil` if the file is shorter.
+    ///   - content: The keyring's.
+    ///   - seconds: The time, in seconds since 1970.
+    ///   - searchesAll: Whether epochs are tried that only a wrong clock makes: a minute.
+    init(
+        of file: FileLocation, main: [UInt8]?, _ content: KeyringContent, seconds: Int64,
+        searchesAll: Bool = false
+    ) {
+        let byteCount = content.profile.pageByteCount
         pages = [
-            Self.logged(file.path + "-wal", byteCount),
+            Self.committed(file.path + "-wal", byteCount),
             Self.journaled(file.path + "-journal", byteCount), main,
         ].compactMap { $0 }
+        self.content = content
+        candidates = EpochCandidates(
+            of: content, hour: EpochCandidates.hour(of: seconds), isWhole: searchesAll)
     }
 
-    /// The epochs under whose keys the copies are, in the order of the copies; a copy that is under
-    /// none of the candidates is left out.
+    /// The epochs under whose keys the copies are, in the order of the copies. A copy that no
+    /// candidate fits is left out.
     ///
     /// - Complexity: O(*candidates*), about 30 microseconds for each.
-    func epochs(
-        of candidates: EpochCandidates, under root: borrowing RootKey, id: [UInt8],
-        profile: CipherProfile
+    func epochs(under root: borrowing RootKey) -> [UInt32] {
+        epochs(of: pages.filter { $0.starts(with: content.id) }, number: 1, under: root)
+    }
+
+    /// Whether a page is under the key of any candidate.
+    func isAuthentic(_ page: [UInt8]?, number: Int, under root: borrowing RootKey) -> Bool {
+        guard let page else { return false }
+        return !epochs(of: [page], number: number, under: root).isEmpty
+    }
+
+    private func epochs(
+        of pages: [[UInt8]], number: Int, under root: borrowing RootKey
     ) -> [UInt32] {
-        var open = pages.filter { $0.starts(with: id) }
-        let order = open
+        var open = pages
         var found: [[UInt8]: UInt32] = [:]
-        for epoch in candidates where !open.isEmpty {
+        guard !open.isEmpty else { return [] }
+        for epoch in candidates {
             let authenticator = PageAuthenticator(
-                key: root.dataKey(epoch: epoch, id: id), profile: profile)
+                key: root.dataKey(epoch: epoch, id: content.id), profile: content.profile)
             for page in open
-            where page.withUnsafeBytes({ authenticator.authenticates($0, number: 1) }) {
+            where page.withUnsafeBytes({ authenticator.authenticates($0, number: number) }) {
                 found[page] = epoch
             }
             open.removeAll { found[$0] != nil }
+            if open.isEmpty { break }
         }
-        return order.compactMap { found[$0] }
+        return pages.compactMap { found[$0] }
     }
 
-    /// Whether a page is under a key of one of the candidates.
-    static func isAuthentic(
-        _ page: [UInt8]?, number: Int, in candidates: EpochCandidates,
-        under root: borrowing RootKey, id: [UInt8], _ profile: CipherProfile
-    ) -> Bool {
-        guard let page else { return false }
-        for epoch in candidates {
-            let authenticator = PageAuthenticator(
-                key: root.dataKey(epoch: epoch, id: id), profile: profile)
-            if page.withUnsafeBytes({ authenticator.authenticates($0, number: number) }) {
-                return true
-            }
-        }
-        return false
-    }
-
-    /// The page 1 that the last commit in the WAL left, if the WAL has one.
+    /// The page 1 of the last commit in the WAL, if the WAL has one.
     ///
     /// - Complexity: O(*bytes of the WAL*).
-    private static func logged(_ path: String, _ pageByteCount: Int) -> [UInt8]? {
-        let reader = FileReader(path)
-        guard let header = reader?.bytes(at: 0, WriteAheadLog.headerByteCount),
-            var log = WriteAheadLog(header: header), log.pageByteCount == pageByteCount
+    private static func committed(_ path: String, _ pageByteCount: Int) -> [UInt8]? {
+        guard let reader = FileReader(path),
+            let header = reader.bytes(at: 0, WriteAheadLog.headerByteCount),
+            var wal = WriteAheadLog(header: header), wal.pageByteCount == pageByteCount
         else { return nil }
         var committed: [UInt8]?
         var pending: [UInt8]?
         var index = 0
-        while let frame = reader?.bytes(at: log.offset(ofFrame: index), log.frameByteCount),
-            let page = log.page(ofNextFrame: frame)
+        while let frame = reader.bytes(at: wal.offset(ofFrame: index), wal.frameByteCount),
+            let page = wal.page(ofNextFrame: frame)
         {
             if page.number == 1 { pending = Array(page.content) }
             if WriteAheadLog.FrameHeader(frame[...]).isCommit, let page = pending {
@@ -88,42 +86,21 @@ struct KeyEvidence {
 
     /// The page 1 that a rollback would restore.
     ///
-    /// > "8 4 The "Page Count" … 20 4 sector size … 24 4 Size of pages in this journal", and each
-    /// > record: "0 4 Page number … 4 N Original content of the page … N+4 4 Checksum"
-    /// > <https://www.sqlite.org/fileformat2.html#the_rollback_journal>
+    /// - Complexity: O(*pages of the journal*).
     private static func journaled(_ path: String, _ pageByteCount: Int) -> [UInt8]? {
-        let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
-        guard let reader = FileReader(path), let header = reader.bytes(at: 0, 28),
-            header.starts(with: magic), UInt32(bigEndianAt: 24, of: header) == pageByteCount
+        guard let reader = FileReader(path),
+            let header = reader.bytes(at: 0, RollbackJournal.headerByteCount),
+            let journal = RollbackJournal(header: header), journal.pageByteCount == pageByteCount,
+            (512...65_536).contains(journal.sectorByteCount)
         else { return nil }
-        var offset = Int(UInt32(bigEndianAt: 20, of: header))
-        guard offset >= 512, offset <= 65_536 else { return nil }
-        while let number = reader.bytes(at: offset, 4) {
+        var offset = journal.sectorByteCount
+        let numberByteCount = RollbackJournal.pageNumberByteCount
+        while let number = reader.bytes(at: offset, numberByteCount) {
             if UInt32(bigEndianAt: 0, of: number) == 1 {
-                return reader.bytes(at: offset + 4, pageByteCount)
+                return reader.bytes(at: offset + numberByteCount, pageByteCount)
             }
-            offset += pageByteCount + 8
+            offset += journal.recordByteCount
         }
         return nil
-    }
-}
-
-/// Reads a WAL or journal, on which SQLite holds no locks.
-private struct FileReader: ~Copyable {
-    private let descriptor: Int32
-
-    init?(_ path: String) {
-        descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { return nil }
-    }
-
-    deinit { close(descriptor) }
-
-    /// `nil` beyond the end of the file.
-    borrowing func bytes(at offset: Int, _ count: Int) -> [UInt8]? {
-        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            filled = max(0, pread(descriptor, buffer.baseAddress, count, off_t(offset)))
-        }
-        return bytes.count == count ? bytes : nil
     }
 }

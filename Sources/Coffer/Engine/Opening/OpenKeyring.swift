@@ -59,11 +59,11 @@ final class OpenKeyring: Sendable {
         return area
     }
 
-    /// The content that was read or written last, which needs no file.
+    /// The content that this store has read or written last.
     private var known: KeyringArea { state.withLock { $0.area } }
 
-    /// The content of the file. If that cannot be read, is damaged or another root's, or the root
-    /// is not kept, the content that was read or written last.
+    /// The content of the file. Falls back to the content that this store has read or written last,
+    /// if it cannot read or authenticate the file.
     ///
     /// - Throws: `.tooManyFiles`, `.needsNewerProgram`.
     func newest() throws(StoreError) -> KeyringArea {
@@ -98,10 +98,11 @@ final class OpenKeyring: Sendable {
     ///
     /// - Throws: As `KeyringArea.unlocked`; `.keyringMismatch` if the keyring is now another's.
     func unlock(_ credential: borrowing KeyCredential) throws(StoreError) {
-        guard let areas = try file.areas() else { throw StoreError.noKeyring(file) }
-        let unlocked = try areas.unlocked(by: credential, memoryMax: memoryMax)
+        guard let unlocked = try file.unlocked(by: credential, memoryMax: memoryMax) else {
+            throw StoreError.noKeyring(file)
+        }
         let area = unlocked.area
-        // The names in an unlocked keyring are those of its keys.
+        // Unlocking has compared the id in the keyring with its root.
         guard area.content.rootID == known.content.rootID else {
             throw StoreError.otherRoot(file)
         }
@@ -112,17 +113,8 @@ final class OpenKeyring: Sendable {
         }
     }
 
-    /// Wipes the root once nobody uses it any more.
+    /// Wipes the root as soon as no operation uses it.
     func forgetRoot() {
         state.withLock { $0.root = nil }
-    }
-}
-
-extension StoreError {
-    static func otherRoot(_ file: KeyringFile) -> StoreError {
-        StoreError(
-            .keyringMismatch,
-            "the keyring \(file.location.path) has another root than expected",
-            hint: "Somebody has replaced it: close the store and open it again.")
     }
 }

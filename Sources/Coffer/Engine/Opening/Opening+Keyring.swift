@@ -1,10 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-/// Opening a store by the keyring beside its file: see `Documentation/design/keyring.md`.
+/// Opening a store with a credential of its keyring: see `Documentation/design/keyring.md`.
 extension Opening {
     /// Opens the file with the key that its keyring gives to a credential. Makes both files if
     /// neither exists and the mode is `.createIfMissing`.
@@ -51,7 +45,7 @@ extension Opening {
             keyring: open)
     }
 
-    /// The error for a keyring whose database is gone: nobody makes a fresh store in its place.
+    /// The error for a keyring without its database. Making a new store would hide the loss.
     var keyringAlone: StoreError {
         StoreError(
             .notFound, "there is no file at \(file.path), but there is its keyring",
@@ -65,13 +59,13 @@ extension Opening {
     ) throws(StoreError) -> UnlockedKeyring {
         let start = ContinuousClock.now
         defer { derived.add(start.duration(to: .now)) }
-        if let areas = try keyring.areas() {
-            return try areas.unlocked(
-                by: credential, memoryMax: configuration.maximumKeyMemoryByteCount)
+        let memoryMax = configuration.maximumKeyMemoryByteCount
+        if let unlocked = try keyring.unlocked(by: credential, memoryMax: memoryMax) {
+            return unlocked
         }
         guard case .missing = try file.status() else {
             throw StoreError.noKeyring(keyring).with(
-                hint: "Put it back from a backup, or make it anew from a root backup. A store "
+                hint: "Put it back from a backup, or rebuild it from a root backup. A store "
                     + "that never had one is opened with its passphrase or raw key.")
         }
         guard mode == .createIfMissing else {
@@ -81,9 +75,10 @@ extension Opening {
         let new = try newKeyring(for: credential)
         if try keyring.make(new.area) { return new }
         // Another creator was faster.
-        guard let areas = try keyring.areas() else { throw StoreError.noKeyring(keyring) }
-        return try areas.unlocked(
-            by: credential, memoryMax: configuration.maximumKeyMemoryByteCount)
+        guard let made = try keyring.unlocked(by: credential, memoryMax: memoryMax) else {
+            throw StoreError.noKeyring(keyring)
+        }
+        return made
     }
 
     private func newKeyring(
@@ -97,14 +92,12 @@ extension Opening {
             for: credential, profile: profile, state: .isBeingCreated, configuration)
     }
 
-    private var now: Int64 { Int64(configuration.currentDate().timeIntervalSince1970) }
-
     // MARK: The file
 
-    /// Makes the database of a keyring that was made and has none yet.
+    /// Makes the database of a new keyring.
     ///
-    /// - Returns: Whether it was made.
-    /// - Throws: `.notFound` if a database is gone that existed.
+    /// - Returns: Whether it made the database.
+    /// - Throws: `.notFound` if the database existed once and is missing.
     private func createIfNeeded(
         _ content: KeyringContent, _ root: borrowing RootKey
     ) throws(StoreError) -> Bool {
@@ -130,27 +123,21 @@ extension Opening {
         } catch  where error.code == .wrongKey {
             failure = error
         }
-        let candidates = EpochCandidates(
-            of: content, hour: EpochCandidates.hour(of: now), isWhole: searchesAll)
         let handle = try openHandle()
+        let byteCount = content.profile.pageByteCount
         let evidence = KeyEvidence(
-            of: file, main: try handle.rawBytes(at: 0, count: content.profile.pageByteCount),
-            profile: content.profile)
-        let second = try handle.rawBytes(
-            at: content.profile.pageByteCount, count: content.profile.pageByteCount)
+            of: file, main: try handle.rawBytes(at: 0, count: byteCount), content,
+            seconds: configuration.secondsSince1970, searchesAll: searchesAll)
+        let second = try handle.rawBytes(at: byteCount, count: byteCount)
         handle.close()
-        let epochs = evidence.epochs(
-            of: candidates, under: root, id: content.id, profile: content.profile)
-        for epoch in epochs {
+        for epoch in evidence.epochs(under: root) {
             do throws(StoreError) {
                 return (try open(content, root, epoch), epoch)
             } catch  where error.code == .wrongKey {
                 continue
             }
         }
-        let isSound = KeyEvidence.isAuthentic(
-            second, number: 2, in: candidates, under: root, id: content.id, content.profile)
-        guard !isSound else {
+        guard !evidence.isAuthentic(second, number: 2, under: root) else {
             throw StoreError(
                 .damaged, "the keyring is right, but the first page of \(file.path) is damaged",
                 hint: "Restore the file from a backup.", pages: [1])
@@ -161,7 +148,7 @@ extension Opening {
             "no key of the keyring opens \(file.path)"
                 + (isOther ? ": the keyring is that of another file" : ""),
             hint: "Put the file and the keyring back that belong together. With a root backup the "
-                + "keyring can be made anew.", cause: failure)
+                + "keyring can be rebuilt.", cause: failure)
     }
 
     private func open(
@@ -173,7 +160,7 @@ extension Opening {
 
     // MARK: Recording
 
-    /// Writes into the keyring which epoch the file has, and that it is in use.
+    /// Records the epoch of the file in the keyring, and marks the keyring as in use.
     ///
     /// - Parameter mustSucceed: Whether to throw a failure other than `.busy`. Any other failure is
     ///   logged: the next opening finds the epoch again.
@@ -181,7 +168,7 @@ extension Opening {
         _ epoch: UInt32, in keyring: OpenKeyring, mustSucceed: Bool
     ) throws(StoreError) {
         guard role == .writer else { return }
-        let now = now
+        let now = configuration.secondsSince1970
         do throws(StoreError) {
             try keyring.change(timeout: .zero) { (content, root) throws(StoreError) in
                 content.state = .isInUse
@@ -204,7 +191,7 @@ extension Opening {
 }
 
 extension UnlockedKeyring {
-    /// A new root, with one slot for the credential.
+    /// Makes a new root, with one slot for the credential.
     ///
     /// - Throws: `.misuse` for an external secret or one of a wrong size; `.tooCostly`.
     /// - Complexity: For a passphrase one derivation, which blocks the thread.
@@ -212,7 +199,7 @@ extension UnlockedKeyring {
         for credential: borrowing KeyCredential, profile: CipherProfile,
         state: KeyringContent.State, _ configuration: Configuration
     ) throws(StoreError) -> UnlockedKeyring {
-        let now = Int64(configuration.currentDate().timeIntervalSince1970)
+        let now = configuration.secondsSince1970
         let root = RootKey.random()
         var content = KeyringContent(
             new: root, id: KeyDerivation.randomSalt(), profile: profile, state: state, now: now)
@@ -222,29 +209,5 @@ extension UnlockedKeyring {
         let slot = try content.add(prepared, under: root, now: now)
         let area = try KeyringArea(content, under: root)
         return UnlockedKeyring(area: area, root: root, slotID: slot.id)
-    }
-}
-
-extension KeyringContent {
-    /// The content of a new keyring, in its first epoch and without a slot.
-    init(
-        new root: borrowing RootKey, id: [UInt8], profile: CipherProfile, state: State, now: Int64
-    ) {
-        self.init(
-            generation: 1, id: id, state: state, profile: profile, epoch: 1, highestEpoch: 1,
-            rootMade: now, epochMade: now, rootID: root.id(for: id),
-            keyID: root.dataKey(epoch: 1, id: id).id().bytes)
-    }
-}
-
-extension RawKey {
-    /// The key with its salt, as a program would give it.
-    borrowing func storeKey() -> StoreKey {
-        let secret = SecretBytes(byteCount: bytes.byteCount + salt.count) { target in
-            bytes.withUnsafeBytes { target.copyMemory(from: $0) }
-            UnsafeMutableRawBufferPointer(rebasing: target[bytes.byteCount...]).copyBytes(
-                from: salt)
-        }
-        return StoreKey(secret: secret, form: .raw)
     }
 }

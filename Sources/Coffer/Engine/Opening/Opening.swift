@@ -37,8 +37,7 @@ struct Opening {
         isSource = true
     }
 
-    /// Makes an opening of the same file with a key of another epoch, in the profile that its
-    /// keyring names. The keys that were derived so far are not used again.
+    /// Makes an opening of the same file with another key, in the profile that its keyring names.
     init(_ other: Opening, profile: CipherProfile) {
         file = other.file
         mode = .mustExist
@@ -73,7 +72,7 @@ struct Opening {
         }
     }
 
-    /// Opens or creates the file with a key that no keyring gives.
+    /// Opens or creates the file with a passphrase or a raw key.
     private func open(ownKey key: borrowing StoreKey) throws(StoreError) -> OpenFile {
         let capabilities = try Engine.capabilities
         if let profile = configuration.profile {
@@ -96,7 +95,7 @@ struct Opening {
         return try openFile(key: key)
     }
 
-    /// Opens the file that exists; once more if another file has taken its path meanwhile.
+    /// Opens an existing file. Tries again if another file has taken its path meanwhile.
     func openFile(key: borrowing StoreKey) throws(StoreError) -> OpenFile {
         for _ in 1..<StoreError.replacementTryCount {
             do throws(StoreError) {

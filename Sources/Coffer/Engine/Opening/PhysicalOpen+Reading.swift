@@ -121,9 +121,9 @@ extension FileLocation {
     /// Whether a journal exists that SQLite may have to play back. SQLite ignores one without the
     /// magic: `readJournalHdr` in `pager.c`. A journal that this user cannot read counts.
     var hasJournal: Bool {
-        guard companionByteCount("-journal") >= 8 else { return false }
-        let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
-        return companionStart("-journal", count: 8).map { $0 == magic } ?? true
+        let magic = RollbackJournal.magic
+        guard companionByteCount("-journal") >= magic.count else { return false }
+        return companionStart("-journal", count: magic.count).map { $0 == magic } ?? true
     }
 
     fileprivate var isWithoutWALOrIndex: Bool {

@@ -77,7 +77,7 @@ extension StoreError {
             column: column, resultCode: resultCode, cause: cause)
     }
 
-    /// The same error, whose message goes on.
+    /// The same error, with more text at the end of its message.
     func adding(_ text: String) -> StoreError {
         StoreError(
             code, "\(message); \(text)", hint: hint, sql: sql, sqlOffset: sqlOffset, pages: pages,

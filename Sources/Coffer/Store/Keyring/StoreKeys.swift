@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The slots of an open store's keyring.
 ///
 /// ```swift
@@ -13,7 +7,7 @@ import Foundation
 /// ```
 ///
 /// A change of a slot writes 32 KiB, whatever the size of the store, and touches no page of the
-/// database. Removing a slot takes no access from anyone who kept a copy of the keyring.
+/// database. After a slot is removed, an earlier copy of the keyring still gives access.
 struct StoreKeys: Sendable {
     private let core: StoreCore
 
@@ -37,11 +31,11 @@ struct StoreKeys: Sendable {
 
     // MARK: Changing
 
-    /// Adds a slot for a further credential.
+    /// Adds a slot for another credential.
     ///
     /// - Parameters:
     ///   - new: The credential.
-    ///   - label: What a list of slots shows: at most 118 bytes, without control characters.
+    ///   - label: The name of the slot in lists: at most 118 bytes, without control characters.
     ///   - cost: The cost of a guess, for a passphrase.
     /// - Returns: The slot, with its number.
     /// - Throws: `StoreError` `.alreadyExists` if a slot is for this credential; `.misuse` for a
@@ -54,42 +48,44 @@ struct StoreKeys: Sendable {
     func add(
         _ new: borrowing NewSlot, label: String, cost: KeyCost = .standard
     ) throws -> KeySlot {
-        let keyring = try changeable()
-        let prepared = try PreparedSlot(
-            new, label: SlotLabel(label), cost: cost, memoryMax: keyring.memoryMax,
-            for: keyring.current().content)
-        let now = now
-        return try keyring.change { (content, root) throws(StoreError) in
-            KeySlot(try content.add(prepared, under: root, now: now))
-        }
+        try add(new, label, cost) {}
     }
 
     /// Adds a slot for a new recovery key: 56 letters and digits for paper.
     ///
     /// - Parameters:
     ///   - label: As in `add`.
-    ///   - askBack: Shows the letters, which are lent to it once, and returns what the person typed
-    ///     from the paper.
+    ///   - askBack: Shows the letters, which it must not keep. Returns the letters that the person
+    ///     has typed from the paper.
     /// - Returns: The slot.
-    /// - Throws: `.misuse` if the letters did not come back: nothing was written; what `askBack`
-    ///   throws; otherwise as `add`.
+    /// - Throws: `.misuse` if `askBack` returns other letters; errors of `askBack`; otherwise as
+    ///   `add`. Nothing was written then.
     @discardableResult
     func addRecoveryKey(
         label: String, askBack: (_ letters: UnsafeRawBufferPointer) throws -> [UInt8]
     ) throws -> KeySlot {
-        let keyring = try changeable()
         let new = NewSlot.recoveryKey()
+        return try add(new, label, .standard) {
+            try KeyLetters.recoveryKey.requireBack(new.secret, askBack)
+        }
+    }
+
+    /// - Parameter confirm: Called before the lock is taken; an error ends the work there.
+    private func add(
+        _ new: borrowing NewSlot, _ label: String, _ cost: KeyCost, confirm: () throws -> Void
+    ) throws -> KeySlot {
+        let keyring = try changeable()
         let prepared = try PreparedSlot(
-            new, label: SlotLabel(label), cost: .standard, memoryMax: keyring.memoryMax,
+            new, label: SlotLabel(label), cost: cost, memoryMax: keyring.memoryMax,
             for: keyring.current().content)
-        try KeyLetters.recoveryKey.requireBack(new.secret, askBack)
+        try confirm()
         let now = now
         return try keyring.change { (content, root) throws(StoreError) in
             KeySlot(try content.add(prepared, under: root, now: now))
         }
     }
 
-    /// Gives a slot another credential, in one write: at no time do both or neither open it.
+    /// Gives a slot another credential, in one write. At each moment exactly one of both opens it.
     ///
     /// - Parameters:
     ///   - id: The number of the slot, which it keeps.
@@ -97,7 +93,7 @@ struct StoreKeys: Sendable {
     ///   - label: The new label; `nil` keeps the old one.
     ///   - cost: As in `add`.
     /// - Returns: The slot.
-    /// - Throws: `.notFound` if there is no such slot; otherwise as `add`.
+    /// - Throws: `.notFound` if no slot has this number; otherwise as `add`.
     @discardableResult
     func change(
         _ id: UInt16, to new: borrowing NewSlot, label: String? = nil, cost: KeyCost = .standard
@@ -116,10 +112,10 @@ struct StoreKeys: Sendable {
 
     /// Removes a slot.
     ///
-    /// Its credential opens the store no more. An earlier copy of the keyring still gives access.
+    /// Its credential no longer opens the store. An earlier copy of the keyring still gives access.
     ///
-    /// - Throws: `.notFound` if there is no such slot; `.lastSlot` if nothing would open the store
-    ///   any more; otherwise as `add`.
+    /// - Throws: `.notFound` if no slot has this number; `.lastSlot` if it is the only slot;
+    ///   otherwise as `add`.
     func remove(_ id: UInt16) throws {
         try changeable().change { (content, _) throws(StoreError) in try content.remove(id) }
     }
@@ -135,13 +131,13 @@ struct StoreKeys: Sendable {
     ///   another store's by now.
     func unlock(_ credential: borrowing KeyCredential) throws { try keyring().unlock(credential) }
 
-    /// Lends the root key as 64 characters for paper, by which a lost keyring is made anew. They
-    /// open the store in every epoch, and every copy of it.
+    /// Lends the root key as text for paper: `ROOT-`, then 56 letters and digits in groups of four.
     ///
-    /// The keyring counts the showing before `body` runs.
+    /// ``Keyring`` rebuilds a lost keyring from it. The text gives access to every epoch of the
+    /// store and to every copy with the same root. The keyring counts each call before `body` runs.
     ///
     /// - Returns: What `body` returns.
-    /// - Throws: As `add`, and what `body` throws: the showing is counted all the same.
+    /// - Throws: As `add`; errors of `body`, after the call was counted.
     func withRootBackup<T>(_ body: (_ letters: UnsafeRawBufferPointer) throws -> T) throws -> T {
         let keyring = try changeable()
         let now = now
@@ -152,8 +148,8 @@ struct StoreKeys: Sendable {
         return try KeyLetters.rootBackup.withText(of: keyring.root().key.bytes, body)
     }
 
-    /// Writes a copy of the keyring to a new file. If the keyring's own file is missing, damaged or
-    /// another root's, or the root is not kept, the content comes from memory.
+    /// Writes a copy of the keyring to a new file. The content comes from memory if the store
+    /// cannot read or authenticate its keyring.
     ///
     /// - Throws: `.alreadyExists` if something exists at the path; `.full`, `.io`, `.readOnly`;
     ///   `.misuse` for a store without a keyring.
@@ -163,7 +159,7 @@ struct StoreKeys: Sendable {
         try file.makeNew(keyring.newest())
     }
 
-    private var now: Int64 { Int64(core.configuration.currentDate().timeIntervalSince1970) }
+    private var now: Int64 { core.configuration.secondsSince1970 }
 
     private func keyring() throws(StoreError) -> OpenKeyring {
         guard let keyring = core.pool.file?.keyring else {
@@ -176,7 +172,9 @@ struct StoreKeys: Sendable {
 
     private func changeable() throws(StoreError) -> OpenKeyring {
         guard core.pool.mode != .readOnly else {
-            throw StoreError(.readOnly, "the store was opened for reading only")
+            throw StoreError(
+                .readOnly, "the store was opened for reading only",
+                hint: "Open it in another mode to change its slots.")
         }
         return try keyring()
     }
@@ -188,15 +186,15 @@ extension Store {
 }
 
 extension KeyLetters {
-    /// Shows a secret, and has it typed back.
+    /// Shows a secret, and compares it with the text that `askBack` returns.
     ///
-    /// - Throws: `.misuse` if another secret comes back; what `askBack` throws.
+    /// - Throws: `.misuse` for another secret; errors of `askBack`.
     func requireBack(
         _ secret: borrowing SecretBytes,
         _ askBack: (_ letters: UnsafeRawBufferPointer) throws -> [UInt8]
     ) throws {
         var text = try withText(of: secret, askBack)
-        let typed = SecretBytes(copyingAll: text)
+        let typed = SecretBytes(text)
         text.withUnsafeMutableBytes { $0.wipe() }
         let returned = try typed.withUnsafeBytes { (bytes) throws(StoreError) -> SecretBytes in
             try self.secret(bytes)

@@ -83,17 +83,10 @@ final class SpoolFile: Sendable {
             return state.count
         }
         let sealed = try sealer.seal(chunk, number: number)
-        var offset = Self.offset(of: number)
-        var rest = sealed[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes {
-                pwrite(descriptor, $0.baseAddress, $0.count, offset)
-            }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw Self.failure("written") }
-            rest = rest.dropFirst(count)
-            offset += off_t(count)
+        let isWritten = sealed.withUnsafeBytes { bytes in
+            PositionedIO.write(bytes, to: descriptor, at: Self.offset(of: number))
         }
+        guard isWritten else { throw Self.failure("written") }
     }
 
     /// Reads a chunk back.
@@ -103,19 +96,11 @@ final class SpoolFile: Sendable {
     func chunk(_ number: Int) throws(StoreError) -> Data {
         try state.withLock { state throws(StoreError) in try state.requireFile() }
         var sealed = Data(count: Self.chunkByteCount + ChunkSealer.overhead)
-        let count = sealed.withUnsafeMutableBytes { bytes -> Int in
-            var count = 0
-            while count < bytes.count {
-                let offset = Self.offset(of: UInt64(number)) + off_t(count)
-                let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[count...])
-                let read = pread(descriptor, rest.baseAddress, rest.count, offset)
-                if read < 0, errno == EINTR { continue }
-                guard read > 0 else { return read < 0 ? read : count }
-                count += read
-            }
-            return count
+        let count = sealed.withUnsafeMutableBytes { bytes in
+            PositionedIO.read(
+                into: bytes, from: descriptor, at: Self.offset(of: UInt64(number)))
         }
-        guard count >= 0 else { throw Self.failure("read") }
+        guard let count else { throw Self.failure("read") }
         guard let chunk = sealer.open(sealed.prefix(count), number: UInt64(number)) else {
             throw StoreError(
                 .io, "the bytes spooled for the blob were changed on the disk",

@@ -1,0 +1,46 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// Reads and writes at an offset of an open file, in as many system calls as it takes.
+enum PositionedIO {
+    /// Reads until the buffer is full or the file ends.
+    ///
+    /// - Returns: The number of bytes read; `nil` for an error, whose number is in `errno`.
+    static func read(
+        into bytes: UnsafeMutableRawBufferPointer, from descriptor: Int32, at offset: off_t
+    ) -> Int? {
+        var count = 0
+        while count < bytes.count {
+            let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[count...])
+            let more = pread(descriptor, rest.baseAddress, rest.count, offset + off_t(count))
+            if more < 0, errno == EINTR { continue }
+            guard more >= 0 else { return nil }
+            if more == 0 { break }
+            count += more
+        }
+        return count
+    }
+
+    /// Writes all bytes.
+    ///
+    /// - Returns: `false` for an error, whose number is in `errno`. Some bytes may be written then.
+    static func write(
+        _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, at offset: off_t
+    ) -> Bool {
+        var count = 0
+        while count < bytes.count {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[count...])
+            let more = pwrite(descriptor, rest.baseAddress, rest.count, offset + off_t(count))
+            if more < 0, errno == EINTR { continue }
+            if more == 0 { errno = EIO }
+            guard more > 0 else { return false }
+            count += more
+        }
+        return true
+    }
+}

@@ -1,0 +1,118 @@
+extension KeyringContent {
+    /// Adds a slot.
+    ///
+    /// - Returns: The slot, with its new number.
+    /// - Throws: `.misuse` if all places are taken, or for a third cost of passphrases;
+    ///   `.alreadyExists` if a slot is for the same credential.
+    mutating func add(
+        _ prepared: borrowing PreparedSlot, under root: borrowing RootKey, now: Int64
+    ) throws(StoreError) -> KeyringSlot {
+        guard nextSlotID < .max else {
+            throw StoreError(
+                .misuse, "the keyring has given all numbers of slots",
+                hint: "Make a copy of the store, which gets a keyring of its own.")
+        }
+        guard let index = places.firstIndex(of: .free) else {
+            throw StoreError(
+                .misuse, "the keyring has \(Self.placeCount) slots, which is the most",
+                hint: "Remove a slot that is not in use.")
+        }
+        try requireNew(prepared, except: nil)
+        let slot = try slot(prepared, nextSlotID, made: now, now: now, under: root)
+        try put(slot, at: index)
+        nextSlotID += 1
+        return slot
+    }
+
+    /// Gives a slot another credential. It keeps its number.
+    ///
+    /// - Throws: `.notFound` if no slot has this number; `.alreadyExists` if another slot is for
+    ///   the same credential.
+    mutating func replace(
+        _ id: UInt16, by prepared: borrowing PreparedSlot, under root: borrowing RootKey, now: Int64
+    ) throws(StoreError) -> KeyringSlot {
+        let (index, old) = try place(of: id)
+        try requireNew(prepared, except: id)
+        let slot = try slot(prepared, id, made: old.made, now: now, under: root)
+        try put(slot, at: index)
+        return slot
+    }
+
+    private mutating func put(_ slot: KeyringSlot, at index: Int) throws(StoreError) {
+        places[index] = .slot(slot)
+        guard derivationCount <= Self.maximumDerivationCount else {
+            throw StoreError(
+                .misuse, "the passphrases of a keyring have at most two different costs",
+                hint: "Use a cost that another slot has, or change those slots first.")
+        }
+    }
+
+    /// Removes a slot.
+    ///
+    /// - Throws: `.notFound` if no slot has this number; `.lastSlot` if it is the only slot.
+    mutating func remove(_ id: UInt16) throws(StoreError) {
+        let (index, _) = try place(of: id)
+        guard slots.count > 1 else {
+            throw StoreError(
+                .lastSlot, "slot \(id) is the only one: nothing would open the store without it",
+                hint: "Add another slot first.")
+        }
+        places[index] = .free
+    }
+
+    /// The slot of a number.
+    ///
+    /// - Throws: `.notFound`.
+    func slot(_ id: UInt16) throws(StoreError) -> KeyringSlot { try place(of: id).slot }
+
+    private func place(of id: UInt16) throws(StoreError) -> (index: Int, slot: KeyringSlot) {
+        for (index, place) in places.enumerated() {
+            if case .slot(let slot) = place, slot.id == id { return (index, slot) }
+        }
+        throw StoreError(
+            .notFound, "the keyring has no slot \(id)", hint: "Its list of slots has the numbers.")
+    }
+
+    /// Refuses a credential that a slot has already: removing one of the two slots would leave it
+    /// in.
+    private func requireNew(
+        _ prepared: borrowing PreparedSlot, except id: UInt16?
+    ) throws(StoreError) {
+        for slot in slots where slot.kind == prepared.kind && slot.id != id {
+            guard try !has(slot, prepared) else {
+                throw StoreError(
+                    .alreadyExists, "slot \(slot.id) is for this credential already",
+                    hint: "Change that slot, or remove it first.")
+            }
+        }
+    }
+
+    /// Whether the slot, of the same kind, is for the same credential. `false` for a passphrase
+    /// with another salt or cost, which cannot be compared.
+    private func has(
+        _ slot: KeyringSlot, _ prepared: borrowing PreparedSlot
+    ) throws(StoreError) -> Bool {
+        if prepared.kind == .recipient { return slot.blob == prepared.blob }
+        guard Derivation(of: slot) == prepared.derivation else { return false }
+        return try slot.root(by: prepared.secret, id: id) != nil
+    }
+
+    private func slot(
+        _ prepared: borrowing PreparedSlot, _ id: UInt16, made: Int64, now: Int64,
+        under root: borrowing RootKey
+    ) throws(StoreError) -> KeyringSlot {
+        let zeros = [UInt8](repeating: 0, count: KeyringSlot.saltByteCount)
+        let isRecipient = prepared.kind == .recipient
+        var slot = KeyringSlot(
+            kind: prepared.kind, id: id, cost: prepared.derivation?.cost,
+            derivationSalt: prepared.derivation?.salt ?? zeros,
+            slotSalt: isRecipient ? zeros : .random(byteCount: KeyringSlot.saltByteCount),
+            made: made, changed: now, label: prepared.label, blob: prepared.blob)
+        if isRecipient {
+            try slot.wrap(root, id: self.id)
+        } else {
+            try slot.wrap(root, by: prepared.secret, id: self.id)
+        }
+        return slot
+    }
+}

@@ -1,0 +1,49 @@
+/// A slot that is ready to be written under the lock of a keyring. Only its number is missing.
+struct PreparedSlot: ~Copyable {
+    let kind: KeyringSlot.Kind
+    let label: SlotLabel
+    /// The secret that wraps the root. Empty for a recipient.
+    let secret: SecretBytes
+    let derivation: Derivation?
+    let blob: [UInt8]
+
+    private init(
+        _ kind: KeyringSlot.Kind, _ label: SlotLabel, _ secret: consuming SecretBytes,
+        derivation: Derivation? = nil, blob: [UInt8] = []
+    ) {
+        self.kind = kind
+        self.label = label
+        self.secret = secret
+        self.derivation = derivation
+        self.blob = blob
+    }
+
+    /// Derives the passphrase, or calls the service that wraps an external secret.
+    ///
+    /// - Parameters:
+    ///   - content: The keyring that gets the slot. Passphrases with the same cost share a salt, so
+    ///     that opening derives once.
+    ///   - replaced: The number of the slot to replace; `nil` for an additional slot.
+    /// - Throws: `.misuse` for a secret of a wrong size, an invalid public key, or a wrapped form
+    ///   that is too long; `.tooCostly`; what `wrap` throws, as the cause of `.io`.
+    init(
+        _ new: borrowing NewSlot, label: SlotLabel, cost: KeyCost, memoryMax: Int,
+        for content: KeyringContent, replacing replaced: UInt16? = nil
+    ) throws(StoreError) {
+        try new.check()
+        switch new.kind {
+        case .passphrase:
+            try cost.check(memoryMax: memoryMax)
+            let shared = content.slots.first { $0.cost == cost && $0.id != replaced }
+            let derivation =
+                shared.flatMap { Derivation(of: $0) }
+                ?? Derivation(
+                    salt: .random(byteCount: KeyringSlot.saltByteCount), cost: cost)
+            let secret = try derivation.secret(of: new.secret)
+            self.init(.passphrase, label, secret, derivation: derivation)
+        case .keyFile, .recoveryKey: self.init(new.kind, label, new.secret.copy())
+        case .recipient: self.init(.recipient, label, new.secret.copy(), blob: new.publicKey)
+        case .external: self.init(.external, label, new.secret.copy(), blob: try new.wrapped())
+        }
+    }
+}

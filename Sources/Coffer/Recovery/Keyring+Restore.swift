@@ -1,0 +1,118 @@
+extension Keyring {
+    /// Restores the keyring of a store from a copy, after the copy has opened the store.
+    ///
+    /// - Parameters:
+    ///   - backup: The path of the copy, which is left alone.
+    ///   - path: The path of the store. No program may have it open.
+    ///   - credential: Opens a slot of the copy.
+    /// - Returns: The new path of the replaced keyring; `nil` if the store had none.
+    /// - Throws: `StoreError` `.keyringMismatch` if the copy does not open this store; `.wrongKey`
+    ///   if no slot is for the credential; `.keyringDamaged`, `.notFound`, `.busy`, `.full`, `.io`,
+    ///   `.readOnly`. Nothing was changed then.
+    /// - Complexity: For a passphrase one derivation.
+    @discardableResult
+    static func restore(
+        from backup: String, for path: String, by credential: borrowing KeyCredential,
+        configuration: Configuration = .init()
+    ) throws -> String? {
+        let opening = try Opening(
+            path: path, mode: .readOnly, configuration: configuration, cacheByteCount: 1 << 20)
+        let source = KeyringFile(at: try FileLocation(backup), of: opening.file)
+        // Reading and closing a database that is open here would end its locks.
+        if case .file(_, let identity) = try source.location.status() {
+            try OpenFiles.require(identity, isFreeAt: source.location.path)
+        }
+        let memoryMax = configuration.maximumKeyMemoryByteCount
+        guard let unlocked = try source.unlocked(by: credential, memoryMax: memoryMax) else {
+            throw StoreError(
+                .notFound, "there is no file at \(source.location.path)",
+                hint: "Pass the path of a copy that keys.backUp has made.")
+        }
+        let (open, _) = try opening.openAnyEpoch(of: unlocked.area.content, unlocked.root)
+        open.handle.close()
+        return try KeyringFile(of: opening.file)
+            .replace(with: unlocked.area, timeout: configuration.waitTimeout)
+    }
+
+    /// Rebuilds a lost keyring from a root backup, with one slot.
+    ///
+    /// The slots of the lost keyring are not restored. The new keyring counts one root backup.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the store. No program may have it open.
+    ///   - letters: The characters of the root backup, in either case, with or without dashes.
+    ///   - new: The credential of the slot.
+    ///   - label: The name of the slot in lists.
+    ///   - cost: The cost of a guess, for a passphrase.
+    /// - Returns: The new path of the replaced keyring; `nil` if the store had none.
+    /// - Throws: `StoreError` `.keyringMismatch` if the root backup is another store's; `.misuse`
+    ///   for a slip in the letters, or a credential of a wrong size; `.notFound`, `.damaged`,
+    ///   `.busy`, `.full`, `.io`, `.readOnly`. Nothing was changed then.
+    /// - Complexity: One derivation for a passphrase. For a store that was rotated under a wrong
+    ///   clock, up to a minute for each profile.
+    @discardableResult
+    static func rebuild(
+        for path: String, rootBackup letters: some Collection<UInt8>, as new: borrowing NewSlot,
+        label: String, cost: KeyCost = .standard, configuration: Configuration = .init()
+    ) throws -> String? {
+        let text = SecretBytes(letters)
+        let root = RootKey(
+            bytes: try text.withUnsafeBytes { (bytes) throws(StoreError) -> SecretBytes in
+                try KeyLetters.rootBackup.secret(bytes)
+            })
+        let opening = try Opening(
+            path: path, mode: .readOnly, configuration: configuration, cacheByteCount: 1 << 20)
+        var content = try opening.newContent(under: root)
+        content.rootBackupCount = 1
+        let now = configuration.secondsSince1970
+        content.lastRootBackup = now
+        let prepared = try PreparedSlot(
+            new, label: SlotLabel(label), cost: cost,
+            memoryMax: configuration.maximumKeyMemoryByteCount, for: content)
+        _ = try content.add(prepared, under: root, now: now)
+        let area = try KeyringArea(content, under: root)
+        return try KeyringFile(of: opening.file)
+            .replace(with: area, timeout: configuration.waitTimeout)
+    }
+}
+
+extension Opening {
+    /// The errors of an attempt with a wrong profile or page size.
+    private static let meansOtherProfile: [StoreError.Code] = [
+        .keyringMismatch, .misuse, .needsUpgrade,
+    ]
+
+    /// The content of a new keyring without a slot, for a file under a key of this root.
+    ///
+    /// - Throws: `.keyringMismatch` for a file under a key of another root; as opening the file.
+    fileprivate func newContent(under root: borrowing RootKey) throws(StoreError) -> KeyringContent
+    {
+        let handle = try openHandle()
+        let salt = try readSalt(handle)
+        handle.close()
+        let now = configuration.secondsSince1970
+        let likely = profiles(try Engine.capabilities)
+        // Pages of another size than the profile's are rare, and so is a wrong clock.
+        let profiles = likely + likely.flatMap { Diagnosis.resized($0).dropFirst() }
+        for (profiles, searchesAll) in [(profiles, false), (likely, true)] {
+            for profile in profiles {
+                var content = KeyringContent(
+                    new: root, id: salt, profile: profile, state: .isInUse, now: now)
+                do throws(StoreError) {
+                    let (open, epoch) = try openAnyEpoch(
+                        of: content, root, searchesAll: searchesAll)
+                    open.handle.close()
+                    content.epoch = epoch
+                    content.highestEpoch = epoch
+                    content.keyID = root.dataKey(epoch: epoch, id: salt).id().bytes
+                    return content
+                } catch  where Self.meansOtherProfile.contains(error.code) {
+                    continue
+                }
+            }
+        }
+        throw StoreError(
+            .keyringMismatch, "no key of this root opens \(file.path)",
+            hint: "The root backup belongs to another store, or to a root that was replaced.")
+    }
+}
