@@ -9,6 +9,7 @@
 //                StoreStatistics  WriteStatistics  CheckpointStatistics  RunningWrite
 //                BucketCacheStatistics
 //                Interruption
+// Keyrings       StoreKeys  KeyCredential  NewSlot  KeyCost  KeySlot  Keyring
 // Records        Record  Exemplified  RecordAccess  RecordAccessReport  ColumnEncoding
 //                DateEncoding  Index  Default  Reference  SchemaDifference
 //                Query  QueryOrder  Condition  Join  TextMatch  RecordUpdate  RecordStream

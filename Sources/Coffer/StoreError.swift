@@ -192,6 +192,19 @@ extension StoreError.Code {
     /// This engine does not have the function, or Coffer does not open this kind of file. The
     /// message names the version that has the function, or the kind of file.
     public static let unsupported = Self("unsupported")
+    /// The store's keyring is missing: restore it, or rebuild it from a root backup.
+    public static let keyringMissing = Self("keyringMissing")
+    /// The keyring belongs to another store, or to a root key that was replaced.
+    public static let keyringMismatch = Self("keyringMismatch")
+    /// The keyring's bytes are not as its owners wrote them: restore it.
+    public static let keyringDamaged = Self("keyringDamaged")
+    /// The file is older than its keyring says, as a restored copy is: open it with
+    /// `acceptsOlderFile` if it was put back on purpose.
+    public static let olderFile = Self("olderFile")
+    /// The slot is the only one: nothing would open the store without it.
+    public static let lastSlot = Self("lastSlot")
+    /// The derivation of a passphrase would take more memory or time than is allowed.
+    public static let tooCostly = Self("tooCostly")
 }
 
 extension StoreError: CustomStringConvertible {

@@ -9,14 +9,22 @@ import Foundation
 
 /// A secret that opens a keyring: a passphrase, a key file, a recovery key, a secret that a service
 /// has unwrapped, or the private key of a recipient.
-struct KeyCredential: ~Copyable, Sendable {
+///
+/// ```swift
+/// let store = try await Store(path: "notes.db", key: .keyring(.passphrase(text)))
+/// ```
+///
+/// The credential has one owner and is never printed. Its bytes live in locked memory and are
+/// zeroed when it ends. The `String`, `Data` or array that it was made from belongs to the caller
+/// and is not wiped. A secret of a wrong size throws `.misuse` where it is used.
+public struct KeyCredential: ~Copyable, Sendable {
     /// Which slots it opens.
     let kind: KeyringSlot.Kind
     /// The bytes of the secret: a passphrase has any number, every other kind has 32. A recipient's
     /// secret is its private key.
     let secret: SecretBytes
     /// The slot that an external secret is for.
-    var slotID: UInt16?
+    let slotID: UInt16?
 
     /// Bytes of every secret but a passphrase.
     static let secretByteCount = 32
@@ -30,23 +38,35 @@ struct KeyCredential: ~Copyable, Sendable {
     /// A passphrase that a person types.
     ///
     /// - Parameter text: Its UTF-8 bytes are used as they are, without Unicode normalisation.
-    static func passphrase(_ text: String) -> KeyCredential { passphrase(text.utf8) }
+    public static func passphrase(_ text: String) -> KeyCredential { passphrase(text.utf8) }
 
     /// The bytes of a passphrase, in any encoding.
-    static func passphrase(_ bytes: some Collection<UInt8>) -> KeyCredential {
+    ///
+    /// - Parameter bytes: Must not be empty. NULs are significant, also at the end.
+    public static func passphrase(_ bytes: some Collection<UInt8>) -> KeyCredential {
         KeyCredential(kind: .passphrase, secret: SecretBytes(bytes))
     }
 
     /// The 32 bytes of a key file.
-    static func keyFile(_ bytes: some Collection<UInt8>) -> KeyCredential {
+    public static func keyFile(_ bytes: some Collection<UInt8>) -> KeyCredential {
         KeyCredential(kind: .keyFile, secret: SecretBytes(bytes))
     }
 
     /// A recovery key as a person types it: in either case, with or without spaces and dashes.
     ///
-    /// - Throws: `.misuse` for a slip, which the last letters show, and for a root backup.
-    static func recoveryKey(_ text: String) throws(StoreError) -> KeyCredential {
-        let letters = SecretBytes(text.utf8)
+    /// - Throws: `StoreError` `.misuse` for a slip, which the last letters show, and for a root
+    ///   backup.
+    public static func recoveryKey(_ text: String) throws(StoreError) -> KeyCredential {
+        try recoveryKey(text.utf8)
+    }
+
+    /// The letters and digits of a recovery key, as bytes that the caller can wipe.
+    ///
+    /// - Throws: As the other form.
+    public static func recoveryKey(
+        _ text: some Collection<UInt8>
+    ) throws(StoreError) -> KeyCredential {
+        let letters = SecretBytes(text)
         let secret = try letters.withUnsafeBytes { (bytes) throws(StoreError) in
             try KeyLetters.recoveryKey.secret(bytes)
         }
@@ -56,13 +76,19 @@ struct KeyCredential: ~Copyable, Sendable {
     /// The 32 bytes that a service has unwrapped from the blob of a slot.
     ///
     /// - Parameter slot: The number of that slot.
-    static func external(_ bytes: some Collection<UInt8>, slot: UInt16) -> KeyCredential {
+    public static func external(_ bytes: some Collection<UInt8>, slot: UInt16) -> KeyCredential {
         KeyCredential(kind: .external, secret: SecretBytes(bytes), slotID: slot)
     }
 
-    /// The 32 bytes of the private key of a recipient.
-    static func identity(_ privateKey: some Collection<UInt8>) -> KeyCredential {
+    /// The 32 bytes of the private key of a recipient, of X25519
+    /// ([RFC 7748](https://www.rfc-editor.org/rfc/rfc7748)).
+    public static func identity(_ privateKey: some Collection<UInt8>) -> KeyCredential {
         KeyCredential(kind: .recipient, secret: SecretBytes(privateKey))
+    }
+
+    /// Returns a second credential with the same bytes, in locked memory of its own.
+    public borrowing func copy() -> KeyCredential {
+        KeyCredential(kind: kind, secret: secret.copy(), slotID: slotID)
     }
 
     /// Checks the number of bytes.

@@ -1,19 +1,30 @@
 import Crypto
 
-/// A secret of 32 bytes as 56 letters and digits, for paper: 14 groups of four.
+/// 32 bytes as 56 letters and digits, for paper: 14 groups of four.
 ///
 /// The alphabet is Crockford's (<https://www.crockford.com/base32.html>). The last five letters
 /// are a check, so a slip of the pen is found before a key is tried.
 enum KeyLetters: String {
     case recoveryKey = "coffer1 recovery"
     case rootBackup = "coffer1 root"
+    /// The private key of a recipient.
+    case identity = "coffer1 identity"
+    /// The public key of a recipient.
+    case recipient = "coffer1 recipient"
 
     private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
     private static let letterCount = 56
     private static let byteCount = 35
 
-    /// Prefix of each root backup. A recovery key never has it.
-    static let rootPrefix = "ROOT-"
+    /// Tells the kinds apart, so that one is never taken for another.
+    var prefix: String {
+        switch self {
+        case .recoveryKey: ""
+        case .rootBackup: "ROOT-"
+        case .identity: "IDENTITY-"
+        case .recipient: "RECIPIENT-"
+        }
+    }
 
     /// Lends the letters of a secret, in capitals with dashes.
     ///
@@ -21,9 +32,16 @@ enum KeyLetters: String {
     func withText<R: ~Copyable>(
         of secret: borrowing SecretBytes, _ body: (UnsafeRawBufferPointer) throws -> R
     ) rethrows -> R {
-        let prefix = self == .rootBackup ? Array(Self.rootPrefix.utf8) : []
+        try text(of: secret).withUnsafeBytes(body)
+    }
+
+    /// The letters of a secret, in capitals with dashes.
+    ///
+    /// - Parameter secret: 32 bytes.
+    func text(of secret: borrowing SecretBytes) -> SecretBytes {
+        let prefix = Array(prefix.utf8)
         let count = Self.letterCount + Self.letterCount / 4 - 1
-        let text = SecretBytes(byteCount: prefix.count + count) { text in
+        return SecretBytes(byteCount: prefix.count + count) { text in
             text.copyBytes(from: prefix)
             withChecked(secret) { checked in
                 var position = prefix.count
@@ -41,7 +59,6 @@ enum KeyLetters: String {
                 }
             }
         }
-        return try text.withUnsafeBytes(body)
     }
 
     /// The secret that a person has typed: in either case, with or without spaces and dashes, and
@@ -50,13 +67,8 @@ enum KeyLetters: String {
     /// - Throws: `.misuse` for other characters, another number of them, a slip, or letters of the
     ///   other kind. The error contains none of them.
     func secret(_ text: UnsafeRawBufferPointer) throws(StoreError) -> SecretBytes {
-        let hasPrefix =
-            text.count >= 5
-            && zip(text, Self.rootPrefix.utf8).allSatisfy {
-                Self.capital($0) == $1
-            }
-        guard hasPrefix == (self == .rootBackup) else { throw otherKind }
-        let letters = text[(hasPrefix ? 5 : 0)...]
+        guard Self.kind(of: text) == self else { throw otherKind }
+        let letters = text[prefix.utf8.count...]
         let checked = try SecretBytes(byteCount: Self.byteCount) {
             (bytes) throws(StoreError) in
             var count = 0
@@ -92,17 +104,36 @@ enum KeyLetters: String {
         switch self {
         case .recoveryKey: "a recovery key"
         case .rootBackup: "a root backup"
+        case .identity: "an identity"
+        case .recipient: "the public key of a recipient"
         }
+    }
+
+    /// The kind of a text, by its prefix.
+    private static func kind(of text: UnsafeRawBufferPointer) -> KeyLetters {
+        let prefixed: [KeyLetters] = [.rootBackup, .identity, .recipient]
+        let found = prefixed.first { kind in
+            let prefix = kind.prefix.utf8
+            return text.count >= prefix.count
+                && zip(text, prefix).allSatisfy { capital($0) == $1 }
+        }
+        return found ?? .recoveryKey
     }
 
     private var otherKind: StoreError {
         switch self {
         case .recoveryKey:
             StoreError(
-                .misuse, "this is a root backup, not a recovery key",
-                hint: "A root backup makes a lost keyring anew; it opens no store.")
+                .misuse, "this is not a recovery key: it has the prefix of another kind",
+                hint: "A root backup rebuilds a lost keyring; it opens no store.")
         case .rootBackup:
-            StoreError(.misuse, "a root backup begins with \(Self.rootPrefix)")
+            StoreError(.misuse, "a root backup begins with \(prefix)")
+        case .identity:
+            StoreError(.misuse, "an identity begins with \(prefix)")
+        case .recipient:
+            StoreError(
+                .misuse, "the public key of a recipient begins with \(prefix)",
+                hint: "A private key must never be given in its place.")
         }
     }
 

@@ -6,10 +6,13 @@ import Crypto
 /// try store.keys.add(.passphrase(text), label: "ops")
 /// try store.keys.add(.recipient(publicKey), label: "billing")
 /// ```
-struct NewSlot: ~Copyable, Sendable {
+///
+/// The bytes live in locked memory and are zeroed when the value ends. A secret of a wrong size
+/// throws `.misuse` where it is used.
+public struct NewSlot: ~Copyable, Sendable {
     /// Wraps the secret of an external slot, and returns the wrapped form. Only the service can
     /// unwrap it.
-    typealias Wrap = @Sendable (_ secret: UnsafeRawBufferPointer) throws -> [UInt8]
+    public typealias Wrap = @Sendable (_ secret: UnsafeRawBufferPointer) throws -> [UInt8]
 
     let kind: KeyringSlot.Kind
     /// A passphrase, or 32 bytes: random ones for an external slot, none for a recipient.
@@ -32,19 +35,19 @@ struct NewSlot: ~Copyable, Sendable {
     /// A slot for a passphrase that a person types.
     ///
     /// - Parameter text: Must not be empty. Its UTF-8 bytes are used as they are.
-    static func passphrase(_ text: String) -> NewSlot { passphrase(text.utf8) }
+    public static func passphrase(_ text: String) -> NewSlot { passphrase(text.utf8) }
 
     /// A slot for the bytes of a passphrase, in any encoding.
     ///
     /// - Parameter bytes: Must not be empty. Copied once; wipe the source afterwards.
-    static func passphrase(_ bytes: some Collection<UInt8>) -> NewSlot {
+    public static func passphrase(_ bytes: some Collection<UInt8>) -> NewSlot {
         NewSlot(.passphrase, SecretBytes(bytes))
     }
 
     /// A slot for the bytes of a key file.
     ///
     /// - Parameter bytes: 32 random bytes. Copied once; wipe the source afterwards.
-    static func keyFile(_ bytes: some Collection<UInt8>) -> NewSlot {
+    public static func keyFile(_ bytes: some Collection<UInt8>) -> NewSlot {
         NewSlot(.keyFile, SecretBytes(bytes))
     }
 
@@ -52,7 +55,7 @@ struct NewSlot: ~Copyable, Sendable {
     ///
     /// - Parameter publicKey: The 32 bytes of an X25519 public key
     ///   ([RFC 7748](https://www.rfc-editor.org/rfc/rfc7748)).
-    static func recipient(_ publicKey: some Collection<UInt8>) -> NewSlot {
+    public static func recipient(_ publicKey: some Collection<UInt8>) -> NewSlot {
         NewSlot(.recipient, SecretBytes([]), publicKey: Array(publicKey))
     }
 
@@ -60,8 +63,13 @@ struct NewSlot: ~Copyable, Sendable {
     ///
     /// - Parameter wrap: Gets 32 random bytes, which it must not keep. Returns the wrapped form, at
     ///   most 702 bytes.
-    static func external(_ wrap: @escaping Wrap) -> NewSlot {
+    public static func external(_ wrap: @escaping Wrap) -> NewSlot {
         NewSlot(.external, .random(byteCount: KeyCredential.secretByteCount), wrap: wrap)
+    }
+
+    /// Returns a second value with the same secret, in locked memory of its own.
+    public borrowing func copy() -> NewSlot {
+        NewSlot(kind, secret.copy(), publicKey: publicKey, wrap: wrap)
     }
 
     /// A slot for a new recovery key.
@@ -72,7 +80,7 @@ struct NewSlot: ~Copyable, Sendable {
     /// A slot for the credential itself, for the first slot of a new keyring.
     ///
     /// - Throws: `.misuse` for an external secret, because its wrapped form is not known here.
-    init(for credential: borrowing KeyCredential) throws(StoreError) {
+    package init(for credential: borrowing KeyCredential) throws(StoreError) {
         switch credential.kind {
         case .passphrase, .keyFile, .recoveryKey:
             self.init(credential.kind, credential.secret.copy())

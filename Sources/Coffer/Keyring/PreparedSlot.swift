@@ -1,5 +1,5 @@
 /// A slot that is ready to be written under the lock of a keyring. Only its number is missing.
-struct PreparedSlot: ~Copyable {
+struct PreparedSlot: ~Copyable, Sendable {
     let kind: KeyringSlot.Kind
     let label: SlotLabel
     /// The secret that wraps the root. Empty for a recipient.

@@ -11,7 +11,10 @@ extension StoreKey {
     ///     restored copy.
     ///   - keepsRoot: Whether the store keeps the root key in locked memory while it is open. The
     ///     verbs that change slots need it.
-    static func keyring(
+    /// - Returns: The key. Opening with it throws `.wrongKey` if no slot is for the credential;
+    ///   `.keyringMissing`, `.keyringDamaged`, `.keyringMismatch`, `.olderFile`, `.tooCostly`; and
+    ///   `.notFound` if only the keyring exists.
+    public static func keyring(
         _ credential: borrowing KeyCredential, acceptsOlderFile: Bool = false,
         keepsRoot: Bool = true
     ) -> StoreKey {

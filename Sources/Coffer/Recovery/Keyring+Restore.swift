@@ -5,13 +5,14 @@ extension Keyring {
     ///   - backup: The path of the copy, which is left alone.
     ///   - path: The path of the store. No program may have it open.
     ///   - credential: Opens a slot of the copy.
+    ///   - configuration: Used to open the store.
     /// - Returns: The new path of the replaced keyring; `nil` if the store had none.
     /// - Throws: `StoreError` `.keyringMismatch` if the copy does not open this store; `.wrongKey`
     ///   if no slot is for the credential; `.keyringDamaged`, `.notFound`, `.busy`, `.full`, `.io`,
     ///   `.readOnly`. Nothing was changed then.
     /// - Complexity: For a passphrase one derivation.
     @discardableResult
-    static func restore(
+    public static func restore(
         from backup: String, for path: String, by credential: borrowing KeyCredential,
         configuration: Configuration = .init()
     ) throws -> String? {
@@ -34,6 +35,28 @@ extension Keyring {
             .replace(with: unlocked.area, timeout: configuration.waitTimeout)
     }
 
+    /// Restores the keyring of a store from a copy, without blocking a thread of the cooperative
+    /// pool.
+    ///
+    /// - Parameters:
+    ///   - backup: The path of the copy, which is left alone.
+    ///   - path: The path of the store. No program may have it open.
+    ///   - credential: Opens a slot of the copy.
+    ///   - configuration: Used to open the store.
+    /// - Returns: As the synchronous form.
+    /// - Throws: As the synchronous form.
+    @discardableResult
+    public static func restore(
+        from backup: String, for path: String, by credential: borrowing KeyCredential,
+        configuration: Configuration = .init()
+    ) async throws -> String? {
+        let credential = KeyBox(credential.copy())
+        return try await Store.offPool {
+            try restore(
+                from: backup, for: path, by: credential.key, configuration: configuration)
+        }
+    }
+
     /// Rebuilds a lost keyring from a root backup, with one slot.
     ///
     /// The slots of the lost keyring are not restored. The new keyring counts one root backup.
@@ -44,6 +67,7 @@ extension Keyring {
     ///   - new: The credential of the slot.
     ///   - label: The name of the slot in lists.
     ///   - cost: The cost of a guess, for a passphrase.
+    ///   - configuration: Used to open the store.
     /// - Returns: The new path of the replaced keyring; `nil` if the store had none.
     /// - Throws: `StoreError` `.keyringMismatch` if the root backup is another store's; `.misuse`
     ///   for a slip in the letters, or a credential of a wrong size; `.notFound`, `.damaged`,
@@ -51,7 +75,7 @@ extension Keyring {
     /// - Complexity: One derivation for a passphrase. For a store that was rotated under a wrong
     ///   clock, up to a minute for each profile.
     @discardableResult
-    static func rebuild(
+    public static func rebuild(
         for path: String, rootBackup letters: some Collection<UInt8>, as new: borrowing NewSlot,
         label: String, cost: KeyCost = .standard, configuration: Configuration = .init()
     ) throws -> String? {
@@ -73,6 +97,34 @@ extension Keyring {
         let area = try KeyringArea(content, under: root)
         return try KeyringFile(of: opening.file)
             .replace(with: area, timeout: configuration.waitTimeout)
+    }
+
+    /// Rebuilds a lost keyring from a root backup, without blocking a thread of the cooperative
+    /// pool.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the store. No program may have it open.
+    ///   - letters: The characters of the root backup, in either case, with or without dashes.
+    ///   - new: The credential of the slot.
+    ///   - label: The name of the slot in lists.
+    ///   - cost: The cost of a guess, for a passphrase.
+    ///   - configuration: Used to open the store.
+    /// - Returns: As the synchronous form.
+    /// - Throws: As the synchronous form.
+    @discardableResult
+    public static func rebuild(
+        for path: String, rootBackup letters: some Collection<UInt8>, as new: borrowing NewSlot,
+        label: String, cost: KeyCost = .standard, configuration: Configuration = .init()
+    ) async throws -> String? {
+        let new = KeyBox(new.copy())
+        let letters = KeyBox(SecretBytes(letters))
+        return try await Store.offPool {
+            try letters.key.withUnsafeBytes { letters in
+                try rebuild(
+                    for: path, rootBackup: letters, as: new.key, label: label, cost: cost,
+                    configuration: configuration)
+            }
+        }
     }
 }
 

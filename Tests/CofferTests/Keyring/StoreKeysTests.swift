@@ -324,6 +324,66 @@ import Testing
         try store.close()
     }
 
+    // MARK: Asynchronous forms
+
+    @Test func `each asynchronous form does what the synchronous one does`() async throws {
+        let store = try open()
+        let ops = try await store.keys.add(.passphrase("a"), label: "ops", cost: Self.cheap)
+        try await store.keys.change(ops.id, to: .keyFile(Self.other))
+        try await store.keys.addRecoveryKey(label: "safe") { letters in
+            let typed = Array(letters)
+            await Task.yield()
+            return typed
+        }
+        await #expect(throws: StoreError.self) {
+            try await store.keys.addRecoveryKey(label: "none") { letters in
+                let typed = letters.reversed() as [UInt8]
+                await Task.yield()
+                return typed
+            }
+        }
+        let letters = try await store.keys.withRootBackup { letters in
+            let copied = Array(letters)
+            await Task.yield()
+            return copied
+        }
+        #expect(try store.keys.slots.map(\.label) == ["first", "ops", "safe"])
+        #expect(try store.keys.keyring.rootBackups.count == 1)
+        try store.keys.lock()
+        try await store.keys.unlock(.keyFile(Self.other))
+        try await store.keys.remove(1)
+        let copy = folder.path("copy")
+        try await store.keys.backUp(to: copy)
+        try await store.close()
+        #expect(refusal(.keyFile(Self.file)) == .wrongKey)
+        #expect(refusal(.keyFile(Self.other)) == nil)
+
+        let rebuilt = try await Keyring.rebuild(
+            for: path, rootBackup: letters, as: .keyFile(Self.file), label: "new")
+        #expect(rebuilt == path + ".keyring.old-1")
+        #expect(refusal(.keyFile(Self.file)) == nil)
+        let restored = try await Keyring.restore(
+            from: copy, for: path, by: .keyFile(Self.other))
+        #expect(restored == path + ".keyring.old-2")
+        #expect(refusal(.keyFile(Self.other)) == nil)
+    }
+
+    // MARK: Letters of a recipient
+
+    @Test func `the letters of a recipient add a slot, and those of the identity open it`() throws {
+        let identity = KeyCredential.newIdentity()
+        let publicLetters = try identity.recipientText()
+        let letters = try identity.withLetters { Array($0) }
+        let store = try open()
+        try store.keys.add(.recipient(letters: publicLetters.lowercased().utf8), label: "")
+        let before = try bytes
+        expect(.misuse) { try store.keys.add(.recipient(letters: letters), label: "") }
+        expect(.misuse) { _ = try KeyCredential.identity(letters: publicLetters.utf8) }
+        #expect(try bytes == before)
+        try store.close()
+        #expect(refusal(try .identity(letters: letters + Array("\r\n".utf8))) == nil)
+    }
+
     // MARK: The file
 
     @Test func `a keyring that somebody replaces under an open store is not changed`() throws {

@@ -265,14 +265,15 @@ public struct Configuration: Sendable {
     /// A program must bootstrap swift-metrics before it opens the store.
     public var metricsLabel: String?
 
-    /// The defaults.
-    public init() {}
-
-    /// The most memory that the derivation of a keyring's passphrase may take, in bytes.
-    var maximumKeyMemoryByteCount = 160 << 20
+    /// The most memory that the derivation of a keyring's passphrase may take, in bytes; 160 MiB
+    /// unless it is set. A slot that needs more throws `.tooCostly`, and nothing is allocated.
+    public var maximumKeyMemoryByteCount = 160 << 20
 
     /// The cost of the first slot of a keyring that is made with a passphrase.
-    var keyCost = KeyCost.standard
+    public var keyCost = KeyCost.standard
+
+    /// The defaults.
+    public init() {}
 
     /// The seconds since 1970 by ``currentDate``, as keyrings store times; 0 for a date that is not
     /// a number.

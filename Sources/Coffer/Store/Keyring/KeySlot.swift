@@ -5,37 +5,43 @@ import Foundation
 #endif
 
 /// An entry of a keyring: what a list of slots shows of a credential. Nothing in it is secret.
-struct KeySlot: Sendable, Hashable, Identifiable {
+///
+/// ```swift
+/// for slot in try store.keys.slots { print(slot.id, slot.kind, slot.label) }
+/// ```
+public struct KeySlot: Sendable, Hashable, Identifiable {
     /// The kind of credential that opens a slot.
-    struct Kind: Sendable, Hashable, CustomStringConvertible {
-        let description: String
+    public struct Kind: Sendable, Hashable, CustomStringConvertible {
+        /// The kind in words: `key file`.
+        public let description: String
 
         /// Text that a person types.
-        static let passphrase = Kind(description: "passphrase")
+        public static let passphrase = Kind(description: "passphrase")
         /// 32 bytes in a file.
-        static let keyFile = Kind(description: "key file")
+        public static let keyFile = Kind(description: "key file")
         /// 56 letters on paper.
-        static let recoveryKey = Kind(description: "recovery key")
+        public static let recoveryKey = Kind(description: "recovery key")
         /// 32 bytes that a service unwraps.
-        static let external = Kind(description: "external")
+        public static let external = Kind(description: "external")
         /// The private key of a person or service.
-        static let recipient = Kind(description: "recipient")
+        public static let recipient = Kind(description: "recipient")
     }
 
     /// The number of the slot, which no other slot of the keyring had or will have.
-    let id: UInt16
-    let kind: Kind
+    public let id: UInt16
+    /// The kind of credential that opens the slot.
+    public let kind: Kind
     /// The name that a person gave the slot; perhaps empty.
-    let label: String
+    public let label: String
     /// When the slot was added.
-    let made: Date
+    public let made: Date
     /// When its credential was set.
-    let changed: Date
+    public let changed: Date
     /// The cost of a guess at the passphrase; `nil` for other kinds.
-    let cost: KeyCost?
+    public let cost: KeyCost?
     /// 16 hex digits that name a recipient's public key, or the blob of an external slot; `nil` for
     /// other kinds.
-    let fingerprint: String?
+    public let fingerprint: String?
 
     init(_ slot: KeyringSlot) {
         id = slot.id

@@ -13,8 +13,12 @@ import Foundation
 /// ```
 ///
 /// A writer of the file can forge its content, because only a credential authenticates it.
-struct Keyring: Sendable {
+public struct Keyring: Sendable {
     private let content: KeyringContent
+
+    init(_ content: KeyringContent) {
+        self.content = content
+    }
 
     /// Reads the keyring of a store. Neither file is locked, and the store is not opened.
     ///
@@ -22,35 +26,46 @@ struct Keyring: Sendable {
     /// - Throws: `StoreError` `.keyringMissing`, `.keyringDamaged`, `.tooCostly`,
     ///   `.needsNewerProgram`; `.io` if it cannot be read; `.misuse` for a path that cannot be one.
     /// - Complexity: O(1): 32 KiB are read and hashed.
-    init(of path: String) throws {
+    public init(of path: String) throws {
         let file = KeyringFile(of: try FileLocation(path))
         guard let areas = try file.areas() else { throw StoreError.noKeyring(file) }
         content = areas.current[0].content
     }
 
     /// The slots, in the order of their places in the file.
-    var slots: [KeySlot] { content.slots.map { KeySlot($0) } }
+    public var slots: [KeySlot] { content.slots.map { KeySlot($0) } }
 
     /// The number of the store's data key, which grows with each rotation.
-    var epoch: Int { Int(content.epoch) }
+    public var epoch: Int { Int(content.epoch) }
 
     /// The public id of the data key, as ``Store/keyID()`` returns it.
-    var keyID: KeyID { KeyID(bytes: content.keyID) }
+    public var keyID: KeyID { KeyID(bytes: content.keyID) }
 
     /// The public id of the root key, 32 hex digits. Keyrings with the same root have the same id.
-    var rootID: String { content.rootID.map { KeyID(bytes: [$0]).description }.joined() }
+    public var rootID: String { content.rootID.map { KeyID(bytes: [$0]).description }.joined() }
+
+    /// The public id of the store: the 16 salt bytes of its file, as 32 hex digits. Copies of the
+    /// file have the same.
+    public var storeID: String { content.id.map { KeyID(bytes: [$0]).description }.joined() }
+
+    /// Whether something has the name of the store's keyring.
+    ///
+    /// - Throws: `StoreError` `.misuse` for a path that cannot be one.
+    package static func exists(for path: String) throws -> Bool {
+        KeyringFile(of: try FileLocation(path)).exists
+    }
 
     /// The profile of the store.
-    var profile: CipherProfile { content.profile }
+    public var profile: CipherProfile { content.profile }
 
     /// When the root key was made.
-    var rootMade: Date { Date(timeIntervalSince1970: Double(content.rootMade)) }
+    public var rootMade: Date { Date(timeIntervalSince1970: Double(content.rootMade)) }
 
     /// When the data key was made.
-    var keyMade: Date { Date(timeIntervalSince1970: Double(content.epochMade)) }
+    public var keyMade: Date { Date(timeIntervalSince1970: Double(content.epochMade)) }
 
     /// How often the root key was shown as a root backup, and when last.
-    var rootBackups: (count: Int, last: Date?) {
+    public var rootBackups: (count: Int, last: Date?) {
         let last = content.lastRootBackup
         return (
             Int(content.rootBackupCount),
@@ -62,7 +77,7 @@ struct Keyring: Sendable {
     ///
     /// - Throws: `StoreError` `.notFound` if no slot has this number; `.misuse` if the slot is not
     ///   external.
-    func blob(of slotID: UInt16) throws -> [UInt8] {
+    public func blob(of slotID: UInt16) throws -> [UInt8] {
         let slot = try content.slot(slotID)
         guard slot.kind == .external else {
             throw StoreError(

@@ -1,15 +1,18 @@
 /// The slots of an open store's keyring.
 ///
 /// ```swift
-/// let ops = try store.keys.add(.passphrase(second), label: "ops")
-/// try store.keys.change(ops.id, to: .passphrase(new))
-/// try store.keys.remove(ops.id)
+/// let ops = try await store.keys.add(.passphrase(second), label: "ops")
+/// try await store.keys.change(ops.id, to: .passphrase(new))
+/// try await store.keys.remove(ops.id)
 /// ```
 ///
 /// A change of a slot writes 32 KiB, whatever the size of the store, and touches no page of the
 /// database. After a slot is removed, an earlier copy of the keyring still gives access.
-struct StoreKeys: Sendable {
-    private let core: StoreCore
+///
+/// The asynchronous forms do the same as the synchronous ones, without blocking a thread of the
+/// cooperative pool. Cancelling the task does not stop a change.
+public struct StoreKeys: Sendable {
+    let core: StoreCore
 
     init(_ core: StoreCore) {
         self.core = core
@@ -22,14 +25,21 @@ struct StoreKeys: Sendable {
     /// - Throws: `StoreError` `.misuse` for a store without a keyring, or while the root is not
     ///   kept; `.keyringMissing`, `.keyringDamaged`, `.keyringMismatch`.
     /// - Complexity: O(1): the file is read and authenticated.
-    var slots: [KeySlot] {
-        get throws { try keyring().current().content.slots.map { KeySlot($0) } }
-    }
+    public var slots: [KeySlot] { get throws { try keyring.slots } }
+
+    /// The public part of the keyring: its slots, and the ids and ages of the keys. Unlike
+    /// ``Keyring/init(of:)``, this is authenticated.
+    ///
+    /// - Throws: As ``slots``.
+    /// - Complexity: O(1): the file is read and authenticated.
+    public var keyring: Keyring { get throws { Keyring(try open().current().content) } }
 
     /// The slot that opened this store.
-    var ownSlotID: UInt16 { get throws { try keyring().slotID } }
+    ///
+    /// - Throws: `StoreError` `.misuse` for a store without a keyring.
+    public var ownSlotID: KeySlot.ID { get throws { try open().slotID } }
 
-    // MARK: Changing
+    // MARK: Adding
 
     /// Adds a slot for another credential.
     ///
@@ -42,48 +52,77 @@ struct StoreKeys: Sendable {
     ///   secret of a wrong size, a label that cannot be shown, a sixteenth slot, a store without a
     ///   keyring, or while the root is not kept; `.tooCostly`; `.busy` if another process changes
     ///   the keyring for longer than `waitTimeout`; `.keyringMissing`, `.keyringMismatch`,
-    ///   `.keyringDamaged`; `.full`, `.io`, `.readOnly`.
+    ///   `.keyringDamaged`; `.full`, `.io`, `.readOnly`. After `.full` and `.io` the keyring is
+    ///   either as it was or has the slot; otherwise nothing was written.
     /// - Complexity: Two writes of 16 KiB, each synced; for a passphrase one derivation.
     @discardableResult
-    func add(
+    public func add(
         _ new: borrowing NewSlot, label: String, cost: KeyCost = .standard
     ) throws -> KeySlot {
-        try add(new, label, cost) {}
+        let prepared = try prepared(new, label, cost)
+        return try add(prepared)
+    }
+
+    /// Adds a slot for another credential.
+    ///
+    /// - Parameters:
+    ///   - new: The credential.
+    ///   - label: As in the synchronous form.
+    ///   - cost: The cost of a guess, for a passphrase.
+    /// - Returns: The slot, with its number.
+    /// - Throws: As the synchronous form.
+    @discardableResult
+    public func add(
+        _ new: borrowing NewSlot, label: String, cost: KeyCost = .standard
+    ) async throws -> KeySlot {
+        let new = KeyBox(new.copy())
+        return try await Store.offPool { try add(new.key, label: label, cost: cost) }
+    }
+
+    /// Adds a slot for a new recovery key: 56 letters and digits for paper.
+    ///
+    /// ```swift
+    /// try store.keys.addRecoveryKey(label: "safe") { letters in
+    ///     show(letters)
+    ///     return readFromPaper()
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - label: As in `add`.
+    ///   - askBack: Shows the letters, which it must not keep. Returns the letters that the person
+    ///     has typed from the paper, in either case, with or without dashes.
+    /// - Returns: The slot.
+    /// - Throws: `StoreError` `.misuse` if `askBack` returns other letters; errors of `askBack`;
+    ///   otherwise as adding any slot. Nothing was written then.
+    @discardableResult
+    public func addRecoveryKey(
+        label: String, askBack: (_ letters: UnsafeRawBufferPointer) throws -> [UInt8]
+    ) throws -> KeySlot {
+        let new = NewSlot.recoveryKey()
+        let prepared = try prepared(new, label, .standard)
+        try KeyLetters.recoveryKey.requireBack(new.secret, askBack)
+        return try add(prepared)
     }
 
     /// Adds a slot for a new recovery key: 56 letters and digits for paper.
     ///
     /// - Parameters:
-    ///   - label: As in `add`.
-    ///   - askBack: Shows the letters, which it must not keep. Returns the letters that the person
-    ///     has typed from the paper.
+    ///   - label: As in the synchronous form.
+    ///   - askBack: As in the synchronous form.
     /// - Returns: The slot.
-    /// - Throws: `.misuse` if `askBack` returns other letters; errors of `askBack`; otherwise as
-    ///   `add`. Nothing was written then.
+    /// - Throws: As the synchronous form.
     @discardableResult
-    func addRecoveryKey(
-        label: String, askBack: (_ letters: UnsafeRawBufferPointer) throws -> [UInt8]
-    ) throws -> KeySlot {
-        let new = NewSlot.recoveryKey()
-        return try add(new, label, .standard) {
-            try KeyLetters.recoveryKey.requireBack(new.secret, askBack)
-        }
+    public func addRecoveryKey(
+        label: String, askBack: (_ letters: UnsafeRawBufferPointer) async throws -> [UInt8]
+    ) async throws -> KeySlot {
+        let new = KeyBox(NewSlot.recoveryKey())
+        let slot = try await Store.offPool { KeyBox(try prepared(new.key, label, .standard)) }
+        try await KeyLetters.recoveryKey.requireBack(new, askBack)
+        return try await Store.offPool { try add(slot.key) }
     }
 
-    /// - Parameter confirm: Called before the lock is taken; an error ends the work there.
-    private func add(
-        _ new: borrowing NewSlot, _ label: String, _ cost: KeyCost, confirm: () throws -> Void
-    ) throws -> KeySlot {
-        let keyring = try changeable()
-        let prepared = try PreparedSlot(
-            new, label: SlotLabel(label), cost: cost, memoryMax: keyring.memoryMax,
-            for: keyring.current().content)
-        try confirm()
-        let now = now
-        return try keyring.change { (content, root) throws(StoreError) in
-            KeySlot(try content.add(prepared, under: root, now: now))
-        }
-    }
+    // MARK: Changing
 
     /// Gives a slot another credential, in one write. At each moment exactly one of both opens it.
     ///
@@ -91,12 +130,15 @@ struct StoreKeys: Sendable {
     ///   - id: The number of the slot, which it keeps.
     ///   - new: The new credential, of any kind.
     ///   - label: The new label; `nil` keeps the old one.
-    ///   - cost: As in `add`.
+    ///   - cost: The cost of a guess, for a passphrase.
     /// - Returns: The slot.
-    /// - Throws: `.notFound` if no slot has this number; otherwise as `add`.
+    /// - Throws: `StoreError` `.notFound` if no slot has this number; otherwise as
+    ///   `add`.
+    /// - Complexity: Two writes of 16 KiB, each synced; for a passphrase one derivation.
     @discardableResult
-    func change(
-        _ id: UInt16, to new: borrowing NewSlot, label: String? = nil, cost: KeyCost = .standard
+    public func change(
+        _ id: KeySlot.ID, to new: borrowing NewSlot, label: String? = nil,
+        cost: KeyCost = .standard
     ) throws -> KeySlot {
         let keyring = try changeable()
         let content = try keyring.current().content
@@ -110,58 +152,65 @@ struct StoreKeys: Sendable {
         }
     }
 
+    /// Gives a slot another credential, in one write. At each moment exactly one of both opens it.
+    ///
+    /// - Parameters:
+    ///   - id: The number of the slot, which it keeps.
+    ///   - new: The new credential, of any kind.
+    ///   - label: The new label; `nil` keeps the old one.
+    ///   - cost: The cost of a guess, for a passphrase.
+    /// - Returns: The slot.
+    /// - Throws: As the synchronous form.
+    @discardableResult
+    public func change(
+        _ id: KeySlot.ID, to new: borrowing NewSlot, label: String? = nil,
+        cost: KeyCost = .standard
+    ) async throws -> KeySlot {
+        let new = KeyBox(new.copy())
+        return try await Store.offPool { try change(id, to: new.key, label: label, cost: cost) }
+    }
+
     /// Removes a slot.
     ///
     /// Its credential no longer opens the store. An earlier copy of the keyring still gives access.
     ///
-    /// - Throws: `.notFound` if no slot has this number; `.lastSlot` if it is the only slot;
-    ///   otherwise as `add`.
-    func remove(_ id: UInt16) throws {
+    /// - Throws: `StoreError` `.notFound` if no slot has this number; `.lastSlot` if it is the only
+    ///   slot; otherwise as `add`.
+    public func remove(_ id: KeySlot.ID) throws {
         try changeable().change { (content, _) throws(StoreError) in try content.remove(id) }
     }
 
-    // MARK: The root
-
-    /// Wipes the root key. The store goes on; the verbs that change slots throw `.misuse`.
-    func lock() throws { try keyring().forgetRoot() }
-
-    /// Keeps the root key again, until `lock()`.
+    /// Removes a slot.
     ///
-    /// - Throws: `.wrongKey` if no slot is for the credential; `.keyringMismatch` if the keyring is
-    ///   another store's by now.
-    func unlock(_ credential: borrowing KeyCredential) throws { try keyring().unlock(credential) }
+    /// - Throws: As the synchronous form.
+    public func remove(_ id: KeySlot.ID) async throws {
+        try await Store.offPool { try remove(id) }
+    }
 
-    /// Lends the root key as text for paper: `ROOT-`, then 56 letters and digits in groups of four.
-    ///
-    /// ``Keyring`` rebuilds a lost keyring from it. The text gives access to every epoch of the
-    /// store and to every copy with the same root. The keyring counts each call before `body` runs.
-    ///
-    /// - Returns: What `body` returns.
-    /// - Throws: As `add`; errors of `body`, after the call was counted.
-    func withRootBackup<T>(_ body: (_ letters: UnsafeRawBufferPointer) throws -> T) throws -> T {
+    // MARK: Steps
+
+    private func prepared(
+        _ new: borrowing NewSlot, _ label: String, _ cost: KeyCost
+    ) throws -> PreparedSlot {
         let keyring = try changeable()
+        return try PreparedSlot(
+            new, label: SlotLabel(label), cost: cost, memoryMax: keyring.memoryMax,
+            for: keyring.current().content)
+    }
+
+    private func add(_ prepared: borrowing PreparedSlot) throws -> KeySlot {
         let now = now
-        try keyring.change { (content, _) throws(StoreError) in
-            content.rootBackupCount = max(content.rootBackupCount, content.rootBackupCount &+ 1)
-            content.lastRootBackup = now
+        return try changeable().change { (content, root) throws(StoreError) in
+            KeySlot(try content.add(prepared, under: root, now: now))
         }
-        return try KeyLetters.rootBackup.withText(of: keyring.root().key.bytes, body)
     }
 
-    /// Writes a copy of the keyring to a new file. The content comes from memory if the store
-    /// cannot read or authenticate its keyring.
+    var now: Int64 { core.configuration.secondsSince1970 }
+
+    /// The keyring of the open store.
     ///
-    /// - Throws: `.alreadyExists` if something exists at the path; `.full`, `.io`, `.readOnly`;
-    ///   `.misuse` for a store without a keyring.
-    func backUp(to path: String) throws {
-        let keyring = try keyring()
-        let file = KeyringFile(at: try FileLocation(path), of: keyring.file.database)
-        try file.makeNew(keyring.newest())
-    }
-
-    private var now: Int64 { core.configuration.secondsSince1970 }
-
-    private func keyring() throws(StoreError) -> OpenKeyring {
+    /// - Throws: `.misuse` for a store without a keyring.
+    func open() throws(StoreError) -> OpenKeyring {
         guard let keyring = core.pool.file?.keyring else {
             throw StoreError(
                 .misuse, "the store has no keyring",
@@ -170,30 +219,55 @@ struct StoreKeys: Sendable {
         return keyring
     }
 
-    private func changeable() throws(StoreError) -> OpenKeyring {
+    /// The keyring of a store that may be changed.
+    ///
+    /// - Throws: `.readOnly`; `.misuse` for a store without a keyring.
+    func changeable() throws(StoreError) -> OpenKeyring {
         guard core.pool.mode != .readOnly else {
             throw StoreError(
                 .readOnly, "the store was opened for reading only",
                 hint: "Open it in another mode to change its slots.")
         }
-        return try keyring()
+        return try open()
     }
 }
 
 extension Store {
     /// The slots of the keyring. A store that was opened with a key of its own has none.
-    var keys: StoreKeys { StoreKeys(core) }
+    public var keys: StoreKeys { StoreKeys(core) }
 }
 
 extension KeyLetters {
     /// Shows a secret, and compares it with the text that `askBack` returns.
     ///
     /// - Throws: `.misuse` for another secret; errors of `askBack`.
-    func requireBack(
+    fileprivate func requireBack(
         _ secret: borrowing SecretBytes,
         _ askBack: (_ letters: UnsafeRawBufferPointer) throws -> [UInt8]
     ) throws {
         var text = try withText(of: secret, askBack)
+        try requireSame(&text, as: secret)
+    }
+
+    /// Shows the secret of a new slot, and compares it with the text that `askBack` returns.
+    ///
+    /// - Throws: `.misuse` for another secret; errors of `askBack`.
+    fileprivate func requireBack(
+        _ new: KeyBox<NewSlot>,
+        _ askBack: (_ letters: UnsafeRawBufferPointer) async throws -> [UInt8]
+    ) async throws {
+        let letters = KeyBox(self.text(of: new.key.secret))
+        // The box keeps the memory, which does not move.
+        let pointer = letters.key.withUnsafeBytes { $0 }
+        var text = try await askBack(pointer)
+        withExtendedLifetime(letters) {}
+        try requireSame(&text, as: new.key.secret)
+    }
+
+    /// - Parameter text: Wiped.
+    private func requireSame(
+        _ text: inout [UInt8], as secret: borrowing SecretBytes
+    ) throws(StoreError) {
         let typed = SecretBytes(text)
         text.withUnsafeMutableBytes { $0.wipe() }
         let returned = try typed.withUnsafeBytes { (bytes) throws(StoreError) -> SecretBytes in
