@@ -11,7 +11,7 @@
 extern char **environ;
 
 /// - Returns: The number of the process, or an error number, negated.
-static int start(const char *command, int input, int output) {
+static int start(const char *command, int input, char *const *environment, int output) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none;
@@ -31,20 +31,21 @@ static int start(const char *command, int input, int output) {
     if (!error) error = posix_spawn_file_actions_adddup2(&actions, output, 1);
     if (!error) {
         char *const arguments[] = {"/bin/sh", "-c", (char *)command, NULL};
-        error = posix_spawn(&process, arguments[0], &actions, &attributes, arguments, environ);
+        error = posix_spawn(&process, arguments[0], &actions, &attributes, arguments,
+                            environment ? environment : environ);
     }
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return error ? -error : process;
 }
 
-int coffer_start_command(const char *command, int input, int *output) {
+int coffer_start_command(const char *command, int input, char *const *environment, int *output) {
     int ends[2];
     if (pipe(ends) != 0) return -errno;
     // A command that had the reading end itself would never learn that nobody reads.
     fcntl(ends[0], F_SETFD, FD_CLOEXEC);
     fcntl(ends[1], F_SETFD, FD_CLOEXEC);
-    int process = start(command, input, ends[1]);
+    int process = start(command, input, environment, ends[1]);
     close(ends[1]);
     if (process > 0) {
         *output = ends[0];

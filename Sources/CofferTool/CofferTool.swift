@@ -17,7 +17,8 @@ struct CofferTool: AsyncParsableCommand {
             Every store is an ordinary SQLCipher file. A verb that needs its key asks for the \
             passphrase on the terminal, unless a --passphrase-… or --raw-key-… option names its \
             source. A secret is never an argument, because every user of the machine can see \
-            arguments. The manual has a page for each verb: man coffer-rekey, and so on.
+            arguments. A store with a keyring opens by further credentials: coffer key --help. \
+            The manual has a page for each verb: man coffer-rekey, and so on.
 
             EXAMPLES
               coffer init notes.db
@@ -39,7 +40,8 @@ struct CofferTool: AsyncParsableCommand {
                     Checkpoint.self,
                     JournalMode.self,
                 ]),
-            CommandGroup(name: "Keys:", subcommands: [Rekey.self, KeyGen.self, ShellKey.self]),
+            CommandGroup(
+                name: "Keys:", subcommands: [Key.self, Rekey.self, KeyGen.self, ShellKey.self]),
             CommandGroup(
                 name: "Copies:",
                 subcommands: [

@@ -15,18 +15,24 @@ enum ExitStatus: Int32, CaseIterable {
     case busy = 11
     /// The passphrase or raw key does not open the file.
     case wrongKey = 12
-    /// The file is damaged, cut short or tampered with.
+    /// The slot is the only one of its keyring.
+    case lastSlot = 13
+    /// The file or its keyring is damaged, cut short or tampered with.
     case damaged = 14
+    /// The keyring is missing or another store's, or the file is older than its keyring.
+    case keyring = 15
     /// This engine does not open the file's format.
     case unsupportedFormat = 16
     /// The disk is full, too many files are open, this user may not read the file, or reading or
     /// writing failed.
     case io = 17
-    /// The change is made, but not complete: run the same command again. 3, 13, 15 and 20 are
-    /// reserved for a keyring.
+    /// The change is made, but not complete: run the same command again. 3 is reserved for lists
+    /// of stores.
     case unfinished = 18
     /// The secret cannot be read from its source.
     case secretSource = 19
+    /// The passphrase of a keyring would take more memory or time than is allowed.
+    case tooCostly = 20
     /// The file, its folder or its medium must be writable, but this user cannot write it.
     case notWritable = 21
     /// The path of a new file, the name of a new table, or the key of an imported entry is taken.
@@ -47,7 +53,10 @@ enum ExitStatus: Int32, CaseIterable {
         case .notFound: self = .notFound
         case .busy, .alreadyOpen: self = .busy
         case .wrongKey: self = .wrongKey
-        case .damaged, .truncated: self = .damaged
+        case .damaged, .truncated, .keyringDamaged: self = .damaged
+        case .lastSlot: self = .lastSlot
+        case .keyringMissing, .keyringMismatch, .olderFile: self = .keyring
+        case .tooCostly: self = .tooCostly
         case .notEncrypted, .notAStore, .needsNewerEngine, .needsNewerProgram, .needsUpgrade,
             .unsupported:
             self = .unsupportedFormat
@@ -73,11 +82,14 @@ enum ExitStatus: Int32, CaseIterable {
         case .notFound: "not found"
         case .busy: "busy or locked: try again"
         case .wrongKey: "wrong passphrase or key"
+        case .lastSlot: "the keyring's only slot"
         case .damaged: "damaged or tampered"
+        case .keyring: "keyring missing or another store's, or file older than its keyring"
         case .unsupportedFormat: "format that this engine does not open"
         case .io: "disk full, unreadable file or I/O error"
         case .unfinished: "changed, but not completely: run the same command again"
         case .secretSource: "the secret cannot be obtained"
+        case .tooCostly: "passphrase too costly to derive"
         case .notWritable: "must be writable, but this user cannot write it"
         case .alreadyExists: "exists already"
         case .constraint: "a constraint refused the change"

@@ -6,9 +6,10 @@
 /// blocks.
 ///
 /// - Parameter input: The descriptor that becomes its standard input; -1 for the caller's own.
+/// - Parameter environment: Its variables, with NULL after them; NULL for the caller's own.
 /// - Parameter output: Set to a descriptor that reads its standard output, which the caller closes.
 /// - Returns: The number of the process, or an error number, negated.
-int coffer_start_command(const char *command, int input, int *output);
+int coffer_start_command(const char *command, int input, char *const *environment, int *output);
 
 /// Waits for the end of a process.
 ///

@@ -18,16 +18,11 @@ enum Prompt {
     static func read(
         _ prompts: [String], into bytes: UnsafeMutableRawBufferPointer
     ) throws -> Int {
-        let terminal: FileDescriptor
-        do {
-            terminal = try FileDescriptor.open("/dev/tty", .readWrite, options: [.closeOnExec])
-        } catch {
-            throw ToolError(
-                .secretSource, "there is no terminal on which to ask for the passphrase",
-                hint: "Name a source: --passphrase-file or another --passphrase-… option, "
-                    + "--raw-key-file or another --raw-key-… option (for a new key --new-…), or a "
-                    + "variable such as COFFER_PASSPHRASE_FILE.")
-        }
+        let terminal = try terminal(
+            toShow: nil,
+            hint: "Name a source: --passphrase-file or another --passphrase-… option, "
+                + "--raw-key-file or another --raw-key-… option (for a new key --new-…), or a "
+                + "variable such as COFFER_PASSPHRASE_FILE.")
         defer { try? terminal.close() }
         return try withoutEcho(terminal) {
             let room = bytes.count / prompts.count
@@ -42,6 +37,19 @@ enum Prompt {
                 else { throw ToolError(.secretSource, "the two passphrases differ") }
             }
             return counts[0]
+        }
+    }
+
+    /// Opens the terminal.
+    ///
+    /// - Parameter shown: What it is to show; `nil` for a question.
+    static func terminal(toShow shown: String?, hint: String) throws -> FileDescriptor {
+        do {
+            return try FileDescriptor.open("/dev/tty", .readWrite, options: [.closeOnExec])
+        } catch {
+            let use = shown.map { "to show \($0)" } ?? "to ask for the passphrase"
+            throw ToolError(
+                .secretSource, "there is no terminal on which \(use)", hint: hint)
         }
     }
 

@@ -14,8 +14,11 @@ enum RawKeyText {
         guard [64, 96].contains(stripped), decodeHex(bytes, digitCount: stripped) else {
             throw ToolError(
                 .secretSource,
-                "the input from \(source.description) is not a raw key: it has \(count) bytes",
-                hint: "Give 32 bytes, or 48 with the salt, or twice as many hex digits.")
+                "the input from \(source.description) is not a \(source.secretName): it has "
+                    + "\(count) bytes",
+                hint: source.form == .keyFile
+                    ? "A key file has 32 bytes, or 64 hex digits."
+                    : "Give 32 bytes, or 48 with the salt, or twice as many hex digits.")
         }
         return stripped / 2
     }

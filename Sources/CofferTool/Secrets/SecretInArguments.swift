@@ -2,6 +2,7 @@
 enum SecretInArguments {
     private static let names: Set<String> = [
         "passphrase", "password", "pass", "key", "raw-key", "hex-key", "hexkey", "secret",
+        "identity", "recovery-key", "root-backup",
     ]
 
     /// - Throws: `ToolError` `.secretSource`. The message names the option but not its value.

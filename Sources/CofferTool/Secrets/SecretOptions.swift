@@ -48,6 +48,9 @@ struct SecretOptions: ParsableArguments {
         completion: .list([]))
     var rawKeyCommand: String?
 
+    @OptionGroup(title: "Other credentials, for a store with a keyring")
+    var credential: CredentialOptions
+
     func validate() throws {
         _ = try named()
     }
@@ -56,7 +59,14 @@ struct SecretOptions: ParsableArguments {
     ///
     /// - Throws: As `named()`, and errors of `SecretVariables`.
     func source() throws -> SecretSource {
-        try named() ?? SecretVariables.source(isNew: false) ?? .prompt
+        accepting(try named() ?? SecretVariables.source(isNew: false) ?? .prompt)
+    }
+
+    /// The source, with the option to open an older file.
+    func accepting(_ source: SecretSource) -> SecretSource {
+        var source = source
+        source.acceptsOlderFile = credential.acceptOlderFile
+        return source
     }
 
     /// The source that the options name; `nil` if they name none.
@@ -72,7 +82,8 @@ struct SecretOptions: ParsableArguments {
                 rawKeyFd.map { .rawKey(.descriptor($0)) },
                 rawKeyFile.map { .rawKey(.file($0)) },
                 rawKeyCommand.map { .rawKey(.command($0)) },
-            ], isNew: false)
+            ] + credential.named, isNew: false
+        ).map(accepting)
     }
 }
 
@@ -113,8 +124,20 @@ struct NewSecretOptions: ParsableArguments {
         completion: .list([]))
     var newRawKeyCommand: String?
 
+    @Flag(help: "Make a keyring: the new secret, a passphrase or a key file, is its first slot.")
+    var newKeyring = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Read a new key file, for a keyring: 32 bytes, or 64 hex digits.", valueName: "path"),
+        completion: .file())
+    var newKeyFile: String?
+
     func validate() throws {
-        _ = try named()
+        let form = try named()?.form
+        guard !newKeyring || form != .rawKey else {
+            throw ValidationError("A raw key is not a credential of a keyring.")
+        }
     }
 
     /// The source that the options name; `nil` if they name none.
@@ -130,7 +153,16 @@ struct NewSecretOptions: ParsableArguments {
                 newRawKeyFd.map { .rawKey(.descriptor($0)) },
                 newRawKeyFile.map { .rawKey(.file($0)) },
                 newRawKeyCommand.map { .rawKey(.command($0)) },
+                newKeyFile.map { SecretSource(origin: .file($0), form: .keyFile) },
             ], isNew: true)
+    }
+
+    /// Whether the new secret is the first slot of a keyring.
+    var makesKeyring: Bool { newKeyring || newKeyFile != nil }
+
+    /// Reads the new secret.
+    func read(_ source: SecretSource, for path: String) throws -> StoreKey {
+        try SecretReader.new(source, for: path, makesKeyring: makesKeyring)
     }
 
     /// The source that the options name, otherwise the terminal.
@@ -145,7 +177,7 @@ struct NewSecretOptions: ParsableArguments {
     ) throws -> SecretSource {
         let source =
             try named() ?? (hasVariables ? SecretVariables.source(isNew: true) : nil) ?? .prompt
-        guard source != .prompt, SecretChoice.isSame(source, current) else { return source }
+        guard !source.isPrompt, SecretChoice.isSame(source, current) else { return source }
         throw ToolError(
             .secretSource,
             "the current and the new secret both come from \(source.description)",
@@ -155,6 +187,7 @@ struct NewSecretOptions: ParsableArguments {
 
 /// The logic that both groups of options share.
 enum SecretChoice {
+    /// - Throws: `ValidationError` for several sources, or a descriptor that cannot be one.
     static func one(_ options: [SecretSource?], isNew: Bool) throws -> SecretSource? {
         let named = options.compactMap { $0 }
         guard named.count <= 1 else {

@@ -13,46 +13,155 @@ enum SecretReader {
     /// A passphrase must be shorter. A longer input is assumed to be the wrong file.
     static let maximumByteCount = 64 << 10
 
-    /// Reads the key of an existing store.
+    /// Reads the key of an existing store. A passphrase is a credential if the store has a keyring.
     static func current(_ source: SecretSource, for path: String) throws -> StoreKey {
+        let isPlain =
+            switch source.form {
+            case .rawKey: true
+            case .passphrase: try !Keyring.exists(for: path)
+            default: false
+            }
+        guard isPlain else {
+            return .keyring(
+                try credential(source, for: path), acceptsOlderFile: source.acceptsOlderFile)
+        }
         RunFiles.opens(path)
-        return try read(source, prompts: ["Passphrase for \(path): "])
+        return try read(source, for: path, prompts: ["Passphrase for \(path): "])
     }
 
     /// Reads the first or next key of a store, which a person types twice on a terminal.
-    static func new(_ source: SecretSource, for path: String) throws -> StoreKey {
-        try read(
-            source, prompts: ["New passphrase for \(path): ", "The new passphrase once more: "])
+    ///
+    /// - Parameter makesKeyring: Whether the key is the first slot of a new keyring. Only a keyring
+    ///   has a credential that is neither a passphrase nor a raw key.
+    static func new(
+        _ source: SecretSource, for path: String, makesKeyring: Bool = false
+    ) throws -> StoreKey {
+        guard makesKeyring || ![.passphrase, .rawKey].contains(source.form) else {
+            return try read(source, for: path, prompts: newPrompts(path))
+        }
+        return .keyring(try newCredential(source, for: path))
     }
 
-    private static func read(_ source: SecretSource, prompts: [String]) throws -> StoreKey {
+    /// Reads a credential of the store's keyring.
+    static func credential(_ source: SecretSource, for path: String) throws -> KeyCredential {
+        RunFiles.opens(path)
+        let name = source.secretName
+        let prompt = "\(name.prefix(1).uppercased())\(name.dropFirst()) for \(path): "
+        return try credential(source, for: path, prompts: [prompt])
+    }
+
+    /// Reads a credential that gets a slot. A person types it twice on a terminal.
+    static func newCredential(_ source: SecretSource, for path: String) throws -> KeyCredential {
+        try credential(source, for: path, prompts: newPrompts(path))
+    }
+
+    private static func newPrompts(_ path: String) -> [String] {
+        ["New passphrase for \(path): ", "The new passphrase once more: "]
+    }
+
+    private static func credential(
+        _ source: SecretSource, for path: String, prompts: [String]
+    ) throws -> KeyCredential {
+        try refused { try parsed(source, for: path, prompts: prompts) }
+    }
+
+    private static func parsed(
+        _ source: SecretSource, for path: String, prompts: [String]
+    ) throws -> KeyCredential {
+        switch source.form {
+        case .passphrase:
+            return try read(source, for: path, prompts: prompts).credential(of: .passphrase)
+        case .keyFile:
+            return try read(source, for: path, prompts: prompts).credential(of: .keyFile)
+        case .recoveryKey:
+            return try read(source, for: path, prompts: prompts).credential(of: .recoveryKey)
+        case .identity:
+            return try read(source, for: path, prompts: prompts).credential(of: .recipient)
+        case .external(let slot):
+            let slot = try WrappedSecret(path, slot: slot).slotID
+            let key = try read(
+                SecretSource(origin: source.origin, form: .external(slot: slot)), for: path,
+                prompts: prompts)
+            return try key.credential(of: .external, slot: slot)
+        case .rawKey, .rootBackup, .recipient:
+            throw ToolError(
+                .secretSource, "a \(source.secretName) is not a credential of a keyring",
+                hint: source.form == .rawKey
+                    ? "Name a passphrase, a key file, an identity or a recovery key."
+                    : "coffer key rebuild makes a keyring from it.")
+        }
+    }
+
+    /// Reads the letters of a root backup.
+    static func rootBackup(_ source: SecretSource, for path: String) throws -> StoreKey {
+        RunFiles.opens(path)
+        return try read(source, for: path, prompts: ["Root backup of \(path): "])
+    }
+
+    /// Reads the public key of a recipient, in letters.
+    static func recipient(_ source: SecretSource, for path: String) throws -> NewSlot {
+        try refused { try parsedRecipient(source, for: path) }
+    }
+
+    private static func parsedRecipient(
+        _ source: SecretSource, for path: String
+    ) throws -> NewSlot {
+        let letters = try read(source, for: path, prompts: [])
+        return try .recipient(letters: letters.withBytes { Array($0) })
+    }
+
+    /// The library calls it misuse; here a file or a person gave what cannot be the secret.
+    private static func refused<T: ~Copyable>(_ read: () throws -> T) throws -> T {
+        do {
+            return try read()
+        } catch let error as StoreError where error.code == .misuse {
+            throw ToolError(.secretSource, error.message, hint: error.hint)
+        }
+    }
+
+    private static func read(
+        _ source: SecretSource, for path: String, prompts: [String]
+    ) throws -> StoreKey {
         let key = try StoreKey(
-            isPassphrase: !source.isRawKey, maximumByteCount: maximumByteCount
+            isPassphrase: source.form != .rawKey, maximumByteCount: maximumByteCount
         ) { bytes in
-            let count = try read(source, prompts, into: bytes)
-            guard !source.isRawKey else {
+            let count = try read(source, path, prompts, into: bytes)
+            switch source.form {
+            case .rawKey, .keyFile:
                 return try RawKeyText.decode(bytes, count: count, source: source)
+            case .external: return count
+            case .passphrase, .recoveryKey, .identity, .rootBackup, .recipient:
+                let stripped = withoutNewline(bytes, count: count)
+                guard stripped > 0 else {
+                    throw ToolError(
+                        .secretSource,
+                        "the \(source.secretName) from \(source.description) is empty")
+                }
+                return stripped
             }
-            let stripped = withoutNewline(bytes, count: count)
-            guard stripped > 0 else {
-                throw ToolError(
-                    .secretSource, "the passphrase from \(source.description) is empty")
-            }
-            return stripped
         }
         Signals.workBegins()
         return key
     }
 
     private static func read(
-        _ source: SecretSource, _ prompts: [String], into bytes: UnsafeMutableRawBufferPointer
+        _ source: SecretSource, _ path: String, _ prompts: [String],
+        into bytes: UnsafeMutableRawBufferPointer
     ) throws -> Int {
         switch source.origin {
-        case .prompt: try Prompt.read(prompts, into: bytes)
-        case .file(let path): try readFile(path, source, into: bytes)
+        case .prompt: return try Prompt.read(prompts, into: bytes)
+        case .file(let path): return try readFile(path, source, into: bytes)
         case .descriptor(let number):
-            try readAll(FileDescriptor(rawValue: number), source, into: bytes)
-        case .command(let command): try SecretCommand(command, source).run(into: bytes)
+            return try readAll(FileDescriptor(rawValue: number), source, into: bytes)
+        case .command(let command):
+            if case .external(let slot) = source.form {
+                return try WrappedSecret(path, slot: slot).unwrapped(by: command, into: bytes)
+            }
+            return try ShellCommand(command, name: source.description).run(
+                input: StandardInput.isClaimed ? .nothing : .own
+            ) { output in
+                try readAll(output, source, into: bytes)
+            }
         }
     }
 
@@ -73,8 +182,8 @@ enum SecretReader {
         }
         defer { try? file.close() }
         var facts = stat()
-        if fstat(file.rawValue, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG,
-            facts.st_mode & 0o077 != 0
+        if source.form != .recipient, fstat(file.rawValue, &facts) == 0,
+            facts.st_mode & S_IFMT == S_IFREG, facts.st_mode & 0o077 != 0
         {
             Terminal.warn("\(path) can be read by other users: chmod 600 it")
         }

@@ -1,4 +1,4 @@
-/// The source of a secret, and whether the secret is a passphrase or a raw key.
+/// The source of a secret, and the form that its bytes have.
 struct SecretSource: Equatable {
     enum Origin: Equatable {
         /// A person types it on the terminal.
@@ -9,18 +9,37 @@ struct SecretSource: Equatable {
         case command(String)
     }
 
-    let origin: Origin
-    let isRawKey: Bool
+    enum Form: Equatable {
+        case passphrase
+        case rawKey
+        case keyFile
+        case recoveryKey
+        case identity
+        /// The wrapped secret of an external slot, which the command unwraps. Without a number it
+        /// is the only one.
+        case external(slot: UInt16?)
+        case rootBackup
+        /// The public key of a recipient, in letters.
+        case recipient
+    }
 
-    static let prompt = SecretSource(origin: .prompt, isRawKey: false)
+    let origin: Origin
+    let form: Form
+    /// Whether a file is opened that is older than its keyring.
+    var acceptsOlderFile = false
+
+    static let prompt = SecretSource(origin: .prompt, form: .passphrase)
 
     static func passphrase(_ origin: Origin) -> SecretSource {
-        SecretSource(origin: origin, isRawKey: false)
+        SecretSource(origin: origin, form: .passphrase)
     }
 
     static func rawKey(_ origin: Origin) -> SecretSource {
-        SecretSource(origin: origin, isRawKey: true)
+        SecretSource(origin: origin, form: .rawKey)
     }
+
+    /// Whether a person types it.
+    var isPrompt: Bool { origin == .prompt }
 
     /// The source's name in messages; never the secret.
     var description: String {
@@ -34,7 +53,18 @@ struct SecretSource: Equatable {
     }
 
     /// The secret's name in messages.
-    var secretName: String { isRawKey ? "raw key" : "passphrase" }
+    var secretName: String {
+        switch form {
+        case .passphrase: "passphrase"
+        case .rawKey: "raw key"
+        case .keyFile: "key file"
+        case .recoveryKey: "recovery key"
+        case .identity: "identity"
+        case .external: "unwrap"
+        case .rootBackup: "root backup"
+        case .recipient: "public key"
+        }
+    }
 
     /// The descriptor to read, if the process was given one.
     var descriptor: Int32? {

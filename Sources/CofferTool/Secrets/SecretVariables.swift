@@ -29,6 +29,8 @@ enum SecretVariables {
             value("PASSPHRASE_COMMAND").map { .passphrase(.command($0)) },
             value("RAW_KEY_FILE").map { .rawKey(.file($0)) },
             value("RAW_KEY_COMMAND").map { .rawKey(.command($0)) },
+            value("KEY_FILE").map { SecretSource(origin: .file($0), form: .keyFile) },
+            value("IDENTITY_FILE").map { SecretSource(origin: .file($0), form: .identity) },
         ].compactMap { $0 }
         guard named.count <= 1 else {
             throw ToolError(

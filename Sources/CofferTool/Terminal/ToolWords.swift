@@ -11,6 +11,36 @@ enum ToolWords {
         ("Store.upgrade", "coffer upgrade"),
         ("Store.encrypt", "coffer encrypt"), ("Store.salvage", "coffer salvage"),
         ("backup(to:key:)", "coffer backup"),
+        (
+            "Open it with acceptsOlderFile if it was put back on purpose",
+            "If it was put back on purpose, open it with --accept-older-file"
+        ),
+        (
+            "Pass the path of a copy that keys.backUp has made",
+            "Name a file that coffer key backup has made"
+        ),
+        (
+            "Raise maximumKeyMemoryByteCount of the configuration",
+            "This program allows no more: change the slot with a cheaper one, by another credential"
+        ),
+        (
+            "Put it back from a backup, or rebuild it from a root backup.",
+            "Put it back with coffer key restore, or make one from a root backup with coffer key "
+                + "rebuild."
+        ),
+        (
+            "Change a slot of the keyring instead. For a store with a key of its own, make a copy "
+                + "with that key.",
+            "Change a slot with coffer key change. For a store with a key of its own, make a copy "
+                + "with coffer backup and a --new-… option."
+        ),
+        (
+            "Its list of slots has the numbers.", "coffer key list shows the numbers."
+        ),
+        (
+            "The keyring's list of slots tells which kinds of credentials open it.",
+            "coffer key list shows which kinds of credentials open it."
+        ),
         ("or raise busyTimeout", "or wait longer with --busy-timeout"),
         (
             "the store has been given its own, and store.rekey(to:) changes the key",

@@ -60,13 +60,13 @@ struct Backup: AsyncParsableCommand, ChangingVerb {
     ///   that a person who ends the tool at a prompt leaves nothing behind.
     private func makeCopy(at place: () throws -> String) async throws -> CopyReport {
         let newSource = try newSecret.source(apartFrom: try secret.source())
-        let hasNewKey = newPrompt || newSource != .prompt
+        let hasNewKey = newPrompt || newSecret.newKeyring || !newSource.isPrompt
         let name = copy.newPath == "-" ? "the copy" : copy.newPath
         return try await copy.store.withStore(
             secret, mode: .readOnly, hardLinks: .told
         ) { opened in
             let newKey = KeyHolder(
-                hasNewKey ? try SecretReader.new(newSource, for: name) : nil)
+                hasNewKey ? try newSecret.read(newSource, for: name) : nil)
             let path = try place()
             return try await output.copying("backup") { progress in
                 try await opened.backup(to: path, key: newKey.take(), progress: progress)

@@ -21,6 +21,8 @@ struct Encrypt: AsyncParsableCommand, ChangingVerb {
 
     @OptionGroup var copy: CopyOptions
     @OptionGroup var profile: ProfileOption
+    @Flag(help: "Make a keyring as well; the secret is its first slot.")
+    var keyring = false
     @OptionGroup(title: "Secret") var secret: SecretOptions
     @OptionGroup(title: "Output") var output: OutputOptions
 
@@ -39,7 +41,9 @@ struct Encrypt: AsyncParsableCommand, ChangingVerb {
         }
         var configuration = copy.store.configuration
         configuration.profile = profile.profile?.profile
-        let key = KeyHolder(try SecretReader.new(try secret.source(), for: copy.newPath))
+        let key = KeyHolder(
+            try SecretReader.new(
+                try secret.source(), for: copy.newPath, makesKeyring: keyring))
         let report = try await output.copying("encrypt") { [copy, configuration] progress in
             try await Store.encrypt(
                 plaintextAt: copy.store.path, to: copy.newPath, key: try key.takeOne(),

@@ -6,15 +6,20 @@ struct Init: AsyncParsableCommand, ChangingVerb {
     static let configuration = CommandConfiguration(
         abstract: "Makes a new, empty store.",
         discussion: """
-            Only its owner may read and write the file, whatever the umask.
+            Only its owner may read and write the file, whatever the umask. With --keyring it has \
+            a second file, STORE.keyring, whose slots coffer key adds, changes and removes. The \
+            secret is the first slot; a recovery key for paper is the second one, unless \
+            --no-recovery-key is given.
 
             EXAMPLES
               coffer init notes.db
+              coffer init team.db --keyring
               coffer init shared.db --profile portable --passphrase-file secret
               head -c 32 /dev/urandom > key && coffer init fast.db --raw-key-fd 3 3< key
 
             EXIT CODES
-              0 the store exists, even if the report could not be written; 130 interrupted: the \
+              0 the store exists, even if the report could not be written; 18 the store exists, \
+            but without the recovery key; 130 interrupted: the \
             store is complete or absent. Any other: this run made none
             """)
 
@@ -28,20 +33,45 @@ struct Init: AsyncParsableCommand, ChangingVerb {
     @OptionGroup var profile: ProfileOption
     @Option(help: "wal (readers and the writer do not wait for each other) or delete (one file).")
     var journalMode = Journal.wal
+    @Flag(help: "Make a keyring as well, for several credentials.")
+    var keyring = false
+    @Flag(help: "Make no recovery key. If every credential is lost, nothing opens the store.")
+    var noRecoveryKey = false
+    @OptionGroup var paper: RecoveryKeyOutOption
     @OptionGroup(title: "Secret") var secret: SecretOptions
     @OptionGroup(title: "Output") var output: OutputOptions
+
+    func validate() throws {
+        try paper.requireUse(keyring && !noRecoveryKey)
+        guard keyring || !noRecoveryKey else {
+            throw ValidationError("--no-recovery-key needs --keyring.")
+        }
+        let form = try secret.named()?.form ?? .passphrase
+        switch form {
+        case .rawKey where keyring:
+            throw ValidationError("A raw key is not a credential of a keyring.")
+        case .external: throw ValidationError("Add an external slot later, with key add.")
+        case .keyFile, .identity, .recoveryKey:
+            if !keyring {
+                throw ValidationError("This credential opens a keyring: add --keyring.")
+            }
+        default: break
+        }
+    }
 
     struct Result: Report {
         let path: ReportedPath
         let profile: String
         let journalMode: String
         let keyID: String
+        /// `nil` without a keyring.
+        let slots: [SlotReport]?
 
         var lines: [(label: String, value: String)] {
             [
                 ("store", "\(path)"), ("profile", profile), ("journal mode", journalMode),
                 ("key id", keyID),
-            ]
+            ] + (slots ?? []).map { ("slot \($0.id)", $0.text) }
         }
     }
 
@@ -51,13 +81,31 @@ struct Init: AsyncParsableCommand, ChangingVerb {
         var configuration = store.configuration
         configuration.profile = profile.profile?.profile
         configuration.journalMode = journalMode.mode
-        let key = try SecretReader.new(try secret.source(), for: store.path)
+        let hasRecoveryKey = keyring && !noRecoveryKey
+        if hasRecoveryKey { try paper.requirePlace() }
+        let key = try SecretReader.new(
+            try secret.source(), for: store.path, makesKeyring: keyring)
         let made = try await Store(path: store.path, key: key, configuration: configuration)
+        if hasRecoveryKey { try await addRecoveryKey(to: made) }
         let result = Result(
             path: ReportedPath(store.path), profile: made.profile.description,
             journalMode: journalMode.rawValue,
-            keyID: try made.keyID().description)
+            keyID: try made.keyID().description,
+            slots: keyring ? try made.keys.slots.map { SlotReport($0) } : nil)
         try await made.close()
         output.printDone(result)
+    }
+
+    private func addRecoveryKey(to made: Store) async throws {
+        do {
+            _ = try await paper.add(to: made, label: "recovery")
+        } catch {
+            try? await made.close()
+            let failure = Failure(error)
+            throw ToolError(
+                .unfinished, failure.message,
+                hint: "The store exists, without a recovery key. Add one with coffer key add "
+                    + "\(ShellWord.of(store.path)) --make-recovery-key.")
+        }
     }
 }

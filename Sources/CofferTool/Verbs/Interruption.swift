@@ -12,6 +12,11 @@ enum Interruption {
         return "\(path) is complete or absent: run the same command again if it is absent"
     }
 
+    static func ofSlot(_ path: String) -> String {
+        "the slot was changed as a whole or not at all: look with coffer key list "
+            + "\(ShellWord.of(path)), before you run it again"
+    }
+
     /// For a change that must not be made twice.
     static let committedOrNot =
         "the change was made as a whole or not at all: look which, before you run it again"
@@ -19,6 +24,51 @@ enum Interruption {
 
 extension Init {
     var madePath: String? { store.path }
+    var interruption: String { Interruption.ofCopy(madePath) }
+}
+
+extension Key.Add {
+    var interruption: String { Interruption.ofSlot(store.path) }
+}
+
+extension Key.Change {
+    var interruption: String { Interruption.ofSlot(store.path) }
+}
+
+extension Key.Remove {
+    var interruption: String { Interruption.ofSlot(store.path) }
+}
+
+extension Key.MakeFile {
+    var madePath: String? { path }
+    var interruption: String { Interruption.ofCopy(madePath) }
+}
+
+extension Key.MakeIdentity {
+    var madePath: String? { path }
+    var interruption: String { Interruption.ofCopy(madePath) }
+}
+
+extension Key.BackUp {
+    var madePath: String? { newPath }
+    var interruption: String { Interruption.ofCopy(madePath) }
+}
+
+extension Key.PutBack {
+    var interruption: String {
+        "the keyring is the old one or the copy: run the same command again"
+    }
+}
+
+extension Key.Rebuild {
+    var interruption: String {
+        "the keyring is the old one or the new one: look with coffer key list, before you run it "
+            + "again"
+    }
+}
+
+extension Key.ExportRoot {
+    var madePath: String? { newPath }
     var interruption: String { Interruption.ofCopy(madePath) }
 }
 

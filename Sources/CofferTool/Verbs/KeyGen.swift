@@ -1,7 +1,5 @@
 import ArgumentParser
 import Coffer
-import Foundation
-import SystemPackage
 
 /// `coffer keygen`
 struct KeyGen: AsyncParsableCommand, ChangingVerb {
@@ -26,12 +24,7 @@ struct KeyGen: AsyncParsableCommand, ChangingVerb {
     var path: String
     @OptionGroup(title: "Output") var output: OutputOptions
 
-    func validate() throws {
-        guard !path.isEmpty else { throw ValidationError("The path is empty.") }
-        guard path != "-" else {
-            throw ValidationError("A key is written to a file, never to standard output.")
-        }
-    }
+    func validate() throws { try SecretFile.requirePath(path) }
 
     struct Result: Report {
         let path: ReportedPath
@@ -41,13 +34,7 @@ struct KeyGen: AsyncParsableCommand, ChangingVerb {
 
     func run() async throws {
         Signals.workBegins()
-        let file = try OutputFile(path)
-        do {
-            try RawKeyText.withRandomDigits { digits in try file.descriptor.writeAll(digits) }
-        } catch {
-            throw ToolError(.io, "\(path) cannot be written: \(error)")
-        }
-        try file.finish()
+        try RawKeyText.withRandomDigits { digits in try SecretFile.write(digits, to: path) }
         output.printDone(Result(path: ReportedPath(path)))
     }
 }

@@ -43,6 +43,9 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
 
     func validate() throws {
         try newSecret.validate()
+        guard !newSecret.makesKeyring else {
+            throw ValidationError("rekey makes no keyring: make a copy with coffer backup.")
+        }
     }
 
     struct Result: Report {
@@ -102,8 +105,13 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
 
     func run() async throws {
         let newSource = try newSecret.source(apartFrom: secret.source(), hasVariables: true)
+        guard [.passphrase, .rawKey].contains(newSource.form) else {
+            throw ToolError(
+                .usage, "\(newSource.description) is for a keyring, which rekey does not make",
+                hint: "Name a passphrase or a raw key, or make a copy with coffer backup.")
+        }
         guard !dryRun else { return try rehearse(newSource) }
-        let typing = try newSource == .prompt && secret.source() == .prompt ? HiddenTyping() : nil
+        let typing = try newSource.isPrompt && secret.source().isPrompt ? HiddenTyping() : nil
         let key = try store.key(secret)
         let opened: Store
         do {

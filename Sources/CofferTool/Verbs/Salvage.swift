@@ -42,9 +42,9 @@ struct Salvage: AsyncParsableCommand, ChangingVerb {
         let newSource = try newSecret.source(apartFrom: source)
         _ = try StoreFileStatus(path: copy.store.path)
         let key = KeyHolder(try SecretReader.current(source, for: copy.store.path))
-        let hasNewKey = newPrompt || newSource != .prompt
+        let hasNewKey = newPrompt || newSecret.newKeyring || !newSource.isPrompt
         let newKey = KeyHolder(
-            hasNewKey ? try SecretReader.new(newSource, for: copy.newPath) : nil)
+            hasNewKey ? try newSecret.read(newSource, for: copy.newPath) : nil)
         let report = try await output.copying("salvage") { [copy] progress in
             try await Store.salvage(
                 damagedAt: copy.store.path, key: try key.takeOne(), to: copy.newPath,

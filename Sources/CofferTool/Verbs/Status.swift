@@ -6,7 +6,8 @@ struct Status: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Says what a file is and, with its key, what it contains.",
         discussion: """
-            Without a secret it reports only what is visible from outside. With a secret \
+            Without a secret it reports only what is visible from outside, such as the slots of a \
+            keyring. With a secret \
             (--prompt, a --passphrase-… or --raw-key-… option, or a COFFER_… variable) it proves \
             the key and counts rows. It shows the key's id, which is derived and stored nowhere: \
             two files have the same only if key and salt are equal. It changes no content, and \
@@ -30,10 +31,17 @@ struct Status: AsyncParsableCommand {
     func run() async throws {
         let file = try StoreFileStatus(path: store.path)
         var result = StatusReport(file: file, engine: try Engine.capabilities)
-        let source = try secret.named() ?? (prompt ? .prompt : secret.source())
+        if try Keyring.exists(for: store.path) {
+            do {
+                result.keyring = KeyringReport(try Keyring(of: store.path))
+            } catch {
+                Terminal.warn("the keyring cannot be read: \(Failure(error).message)")
+            }
+        }
+        let source = try secret.named() ?? (prompt ? secret.accepting(.prompt) : secret.source())
         // Variables are for all stores of an environment, so a file without a key is not a mistake.
         let isNamed = try secret.named() != nil || prompt || testKey
-        if isNamed || source != .prompt && file.format == .encrypted {
+        if isNamed || !source.isPrompt && file.format == .encrypted {
             let key = try SecretReader.current(source, for: store.path)
             let opened = try await store.open(with: key, mode: .readOnly)
             result.content = try await store.closing(opened) { opened in
@@ -53,6 +61,8 @@ struct StatusReport: Report {
     let journalByteCount: Int
     let engine: String
     let engineNotice: String?
+    /// The public part of the keyring, which is not authenticated; `nil` without a keyring.
+    var keyring: KeyringReport?
     var content: Content?
 
     /// The facts that only the key reveals.
@@ -132,6 +142,7 @@ struct StatusReport: Report {
             }
             lines += (content.tables ?? []).map { ("  \($0.name)", $0.rowCount.counted("row")) }
         }
+        lines += keyring?.lines ?? []
         lines.append(("engine", engine))
         if let engineNotice { lines.append(("", engineNotice)) }
         return lines

@@ -41,9 +41,9 @@ struct Upgrade: AsyncParsableCommand, ChangingVerb {
         RunFiles.remedy(
             "restore the file from a backup, or, if SQLCipher 3 or 4 made it, "
                 + Remedy.savingRows(of: copy.store.path))
-        let hasNewKey = newPrompt || newSource != .prompt
+        let hasNewKey = newPrompt || newSecret.newKeyring || !newSource.isPrompt
         let newKey = KeyHolder(
-            hasNewKey ? try SecretReader.new(newSource, for: copy.newPath) : nil)
+            hasNewKey ? try newSecret.read(newSource, for: copy.newPath) : nil)
         let report = try await output.copying("upgrade") { [copy, configuration] progress in
             try await Store.upgrade(
                 from: copy.store.path, key: try key.takeOne(), to: copy.newPath,

@@ -116,6 +116,47 @@ import Testing
             Run(verb: ["rekey", path], options: first + ["--new-passphrase-command", witness]),
             Run(verb: ["rekey", path], options: first + ["--new-raw-key-fd", "3"], exitCode: 12),
             Run(verb: ["status", path], options: second),
+        ] + runsOfKeys
+    }
+
+    /// Letters go into the folder of secrets, and nowhere else.
+    private var runsOfKeys: [Run] {
+        let first = ["--passphrase-file", secrets.path("first")]
+        let second = ["--passphrase-file", secrets.path("second")]
+        let keyed = folder.path("keyed.db")
+        let wrap = "tr '\\000-\\377' '\\001-\\377\\000'"
+        return [
+            Run(
+                verb: ["init", keyed, "--keyring", "--recovery-key-out", secrets.path("paper")],
+                options: first),
+            Run(
+                verb: ["key", "add", keyed, "--new-passphrase-file", secrets.path("second")],
+                options: first),
+            Run(verb: ["key", "make-file", secrets.path("file")]),
+            Run(
+                verb: ["key", "change", keyed, "3", "--new-key-file", secrets.path("file")],
+                options: first),
+            Run(
+                verb: ["key", "add", keyed, "--recipient", secrets.path("file")], options: first,
+                exitCode: 19),
+            Run(verb: ["key", "test", keyed], options: second, exitCode: 12),
+            Run(verb: ["key", "test", keyed], options: ["--key-file", secrets.path("file")]),
+            Run(verb: ["key", "make-identity", secrets.path("identity")]),
+            Run(
+                verb: ["key", "add", keyed, "--recipient", secrets.path("identity")],
+                options: first, exitCode: 19),
+            Run(verb: ["key", "add", keyed, "--wrap-command", wrap], options: first),
+            Run(verb: ["key", "remove", keyed, "4"], options: first),
+            Run(verb: ["key", "list", keyed]),
+            Run(verb: ["key", "backup", keyed, folder.path("copy")], options: first),
+            Run(
+                verb: ["key", "export-root", keyed, "--out", secrets.path("root")], options: first),
+            Run(verb: ["key", "restore", folder.path("copy"), keyed], options: first),
+            Run(
+                verb: [
+                    "key", "rebuild", keyed, "--root-backup-file", secrets.path("root"),
+                    "--new-passphrase-file", secrets.path("first"),
+                ]),
         ]
     }
 
@@ -145,7 +186,7 @@ import Testing
                 outputs.append(("\(run.verb) stderr", output.stderr))
             }
         }
-        let canaries = canaries(try derivedKeys())
+        let canaries = canaries(try derivedKeys() + keysOfKeyring())
         for (name, data) in outputs + (try files()) {
             for canary in canaries where data.range(of: canary) != nil {
                 Issue.record("\(name) gives a secret away, in the form of \(canary.count) bytes")
@@ -168,6 +209,30 @@ import Testing
                 from: .passphrase(text), salt: Array(file.prefix(16)), profile: .sqlcipher3)
             return key.bytes.withUnsafeBytes { Data($0) }
         }
+    }
+
+    /// The secrets of the keyring: letters, the bytes behind them, and the key of the pages.
+    private func keysOfKeyring() throws -> [Data] {
+        func letters(_ name: String) throws -> Data {
+            try Data(contentsOf: URL(filePath: secrets.path(name))).dropLast()
+        }
+        func bytes(_ kind: KeyLetters, _ letters: Data) throws -> SecretBytes {
+            try SecretBytes(letters).withUnsafeBytes { (bytes) throws(StoreError) in
+                try kind.secret(bytes)
+            }
+        }
+        let (paper, identity, text) = (
+            try letters("paper"), try letters("identity"), try letters("root")
+        )
+        let root = RootKey(bytes: try bytes(.rootBackup, text))
+        let id = [UInt8](
+            try Data(contentsOf: URL(filePath: folder.path("keyed.db"))).prefix(16))
+        var found = [paper, identity, text, try letters("file")]
+        found.append(Data(plainBytes(root.bytes)))
+        found.append(Data(plainBytes(root.dataKey(epoch: 1, id: id).bytes)))
+        found.append(Data(plainBytes(try bytes(.recoveryKey, paper))))
+        found.append(Data(plainBytes(try bytes(.identity, identity))))
+        return found
     }
 
     private func files() throws -> [(String, Data)] {

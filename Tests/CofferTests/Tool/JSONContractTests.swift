@@ -138,11 +138,27 @@ import Testing
     @Test func `status, init and checkpoint write the fields that are described`() throws {
         let outside = try Tool.run(["status", store.path, "--json"]).stdout
         let notice: Set<String> = try Engine.capabilities.ageNotice == nil ? ["engineNotice"] : []
+        let keyed = try Store(
+            path: path("keyed.db"), key: .keyring(.passphrase("open sesame")),
+            configuration: .testing())
+        let identity = KeyCredential.newIdentity()
+        try keyed.keys.add(.recipient(identity.publicKey()), label: "billing")
+        try keyed.keys.withRootBackup { _ in }
+        try keyed.close()
+        let listed = try Tool.run(["status", path("keyed.db"), "--json"]).stdout
         try expect(
-            [outside, try out("status")], describedBy: "`coffer status`", unseen: notice)
+            [outside, try out("status"), listed], describedBy: "`coffer status`", unseen: notice)
         let made = try Tool.run(
             ["init", path("new.db"), "--raw-key-fd", "3", "--json"], descriptors: [3: Tool.key(1)])
-        try expect([made.stdout], describedBy: "`coffer init`")
+        try Data("open sesame".utf8).write(to: URL(filePath: path("words")))
+        let madeBoth = try Tool.run(
+            [
+                "init", path("both.db"), "--keyring", "--no-recovery-key", "--passphrase-file",
+                path("words"), "--json",
+            ])
+        try expect(
+            [made.stdout, madeBoth.stdout], describedBy: "`coffer init`",
+            unseen: ["slots[].fingerprint"])
         try expect([try out("checkpoint")], describedBy: "`coffer checkpoint`")
         try expect([try out("compact")], describedBy: "`coffer compact`")
         try expect(
@@ -315,6 +331,51 @@ import Testing
         try expect(
             [try Tool.run(["doctor", store.folder.url.path, "--json"]).stdout],
             describedBy: "`coffer doctor`")
+    }
+
+    @Test func `the verbs of keyrings write the fields that are described`() throws {
+        let keyed = path("keyed.db")
+        try Data(repeating: 1, count: 32).write(to: URL(filePath: path("file")))
+        try Data(repeating: 2, count: 32).write(to: URL(filePath: path("second")))
+        try Data("open sesame".utf8).write(to: URL(filePath: path("words")))
+        func run(_ arguments: [String]) throws -> Data {
+            let output = try Tool.run(arguments + ["--json"])
+            #expect(output.exitCode == 0, "\(output.errorText)")
+            return output.stdout
+        }
+        func key(_ verb: String, _ arguments: String...) throws -> Data {
+            try run(["key", verb, keyed] + arguments + ["--key-file", path("file")])
+        }
+        let identity = try run(["key", "make-identity", path("identity")])
+        let recipient = try #require(
+            try JSONDecoder().decode(Tree.self, from: identity)["recipient"]?.text)
+        try Data(recipient.utf8).write(to: URL(filePath: path("recipient")))
+        try expect([identity], describedBy: "`coffer key make-identity`")
+        try expect(
+            [try run(["key", "make-file", path("third")])], describedBy: "`coffer key make-file`")
+        _ = try run(["init", keyed, "--keyring", "--no-recovery-key", "--key-file", path("file")])
+        let added = try key("add", "--new-passphrase-file", path("words"))
+        try expect(
+            [
+                added, try key("add", "--recipient", path("recipient")),
+                try key("change", "2", "--new-key-file", path("second")),
+                try key("remove", "2"), try key("test"),
+            ], describedBy: "`coffer key add`, `change`, `remove` and `test`")
+        _ = try key("add", "--new-passphrase-file", path("words"))
+        try expect([try key("backup", path("copy"))], describedBy: "`coffer key backup`")
+        try expect(
+            [try key("export-root", "--out", path("root"))],
+            describedBy: "`coffer key export-root`")
+        try expect([try run(["key", "list", keyed])], describedBy: "`coffer key list`")
+        let rebuilt = try run(
+            [
+                "key", "rebuild", keyed, "--root-backup-file", path("root"), "--new-key-file",
+                path("file"),
+            ])
+        let restored = try run(
+            ["key", "restore", path("copy"), keyed, "--key-file", path("file")])
+        try expect(
+            [rebuilt, restored], describedBy: "`coffer key restore` and `key rebuild`")
     }
 
     @Test func `paths are absolute, whatever the user gave`() throws {

@@ -19,6 +19,9 @@ import Testing
         try connection.execute("CREATE TABLE t(v)")
         connection.close()
         try Data("id,body\n3,three\n".utf8).write(to: URL(filePath: folder.path("in.csv")))
+        for (name, byte) in [("second", 2), ("third", 3)] as [(String, UInt8)] {
+            try Data(repeating: byte, count: 32).write(to: folder.url.appending(path: name))
+        }
     }
 
     /// Kinds of standard output that accept nothing.
@@ -127,6 +130,38 @@ import Testing
                 ["rekey"], [path, "--new-raw-key-fd", "4"] + key,
                 { try count("note", key: 2) == 2 }
             ),
+        ] + deedsOfKeys
+    }
+
+    private var deedsOfKeys: [(verb: [String], options: [String], isDone: () throws -> Bool)] {
+        func out(_ name: String) -> String { folder.path(name) }
+        func slots() throws -> Int { try Keyring(of: out("keyed.db")).slots.count }
+        let keyed = out("keyed.db")
+        let file = ["--key-file", out("file")]
+        return [
+            (["key", "make-file"], [out("file")], { isThere("file") }),
+            (["key", "make-identity"], [out("identity")], { isThere("identity") }),
+            (
+                ["init"], [keyed, "--keyring", "--no-recovery-key"] + file,
+                { try slots() == 1 }
+            ),
+            (
+                ["key", "add"], [keyed, "--new-key-file", out("second")] + file,
+                { try slots() == 2 }
+            ),
+            (
+                ["key", "change"], [keyed, "2", "--new-key-file", out("third")] + file,
+                { try slots() == 2 }
+            ),
+            (["key", "backup"], [keyed, out("copy")] + file, { isThere("copy") }),
+            (["key", "remove"], [keyed, "2"] + file, { try slots() == 1 }),
+            (["key", "export-root"], [keyed, "--out", out("root")] + file, { isThere("root") }),
+            (["key", "restore"], [out("copy"), keyed] + file, { try slots() == 2 }),
+            (
+                ["key", "rebuild"],
+                [keyed, "--root-backup-file", out("root"), "--new-key-file", out("second")],
+                { try slots() == 1 }
+            ),
         ]
     }
 
@@ -148,7 +183,7 @@ import Testing
         let root = try #require(dump["command"] as? [String: Any])
         let others = [
             "status", "verify", "tables", "schema", "shell-key", "doctor", "help", "get", "list",
-            "count", "buckets",
+            "count", "buckets", "test",
         ]
         let tried = deeds.compactMap(\.verb.last) + others
         #expect(Self.names(below: root).count > 15)

@@ -92,6 +92,11 @@ import Testing
         ["kv", "delete", "a.db", "b", "k"], ["kv", "expire", "a.db", "b", "k", "--never"],
         ["kv", "export", "a.db", "b", "--output", "x.jsonl"],
         ["kv", "import", "a.db", "b", "x.jsonl"],
+        ["key", "add", "a.db"], ["key", "change", "a.db"], ["key", "remove", "a.db", "2"],
+        ["key", "make-file", "a.key"], ["key", "make-identity", "a.id"],
+        ["key", "backup", "a.db", "x"], ["key", "restore", "x", "a.db"],
+        ["key", "rebuild", "a.db"],
+        ["key", "export-root", "a.db", "--out", "x"],
     ])
     func `each verb that changes something says what its interruption leaves, and what to do`(
         arguments: [String]

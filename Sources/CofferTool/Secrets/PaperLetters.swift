@@ -1,0 +1,41 @@
+import Coffer
+import SystemPackage
+
+/// The letters of a recovery key or a root backup, which leave the tool in one of two ways: on the
+/// terminal, or in a new file that only its owner may read.
+enum PaperLetters {
+    /// Shows the letters on the terminal, and asks for them once.
+    ///
+    /// - Returns: The letters that the person has typed. The caller wipes them.
+    static func askBack(_ letters: UnsafeRawBufferPointer, title: String) throws -> [UInt8] {
+        try show(letters, title: title)
+        let typed = try StoreKey(isPassphrase: true, maximumByteCount: 256) { bytes in
+            try Prompt.read(["Type it from the paper: "], into: bytes)
+        }
+        return typed.withBytes { Array($0) }
+    }
+
+    /// Shows the letters on the terminal.
+    static func show(_ letters: UnsafeRawBufferPointer, title: String) throws {
+        let terminal = try Prompt.terminal(
+            toShow: "the letters", hint: "Name a new file for them instead.")
+        defer { try? terminal.close() }
+        do {
+            try terminal.writeAll("\(VisibleText.of(title)):\n\n  ".utf8)
+            try terminal.writeAll(letters)
+            try terminal.writeAll("\n\n".utf8)
+        } catch {
+            throw ToolError(.secretSource, "the letters cannot be shown: \(error)")
+        }
+    }
+
+    /// Writes the letters and a newline to a new file.
+    static func write(_ letters: UnsafeRawBufferPointer, to path: String) throws {
+        let line = StoreKey(isPassphrase: true, maximumByteCount: letters.count + 1) { line in
+            line.copyMemory(from: letters)
+            line[letters.count] = UInt8(ascii: "\n")
+            return letters.count + 1
+        }
+        try line.withBytes { try SecretFile.write($0, to: path) }
+    }
+}

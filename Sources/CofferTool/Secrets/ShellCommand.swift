@@ -1,0 +1,131 @@
+import CTool
+import SystemPackage
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A shell command whose output is a secret, or a secret in wrapped form.
+struct ShellCommand {
+    enum Input {
+        /// The tool's own standard input, environment and terminal, so that the command can prompt.
+        case own
+        /// The same without standard input, because the verb reads its data from there.
+        case nothing
+        /// These bytes, at most 4 096, and no other environment than these variables.
+        case bytes(UnsafeRawBufferPointer, environment: [String])
+    }
+
+    private let command: String
+    /// The command's name in messages.
+    private let name: String
+
+    init(_ command: String, name: String) {
+        self.command = command
+        self.name = name
+    }
+
+    /// Runs the command to its end.
+    ///
+    /// - Parameter read: Reads the output.
+    /// - Returns: What `read` returns.
+    /// - Throws: `ToolError` `.secretSource` if the command fails. The command writes its own error
+    ///   to standard error.
+    func run<T>(input: Input, _ read: (FileDescriptor) throws -> T) throws -> T {
+        let source = try Self.descriptor(for: input)
+        defer { try? source?.close() }
+        var output: Int32 = -1
+        return try Signals.running {
+            let process = start(input, source, &output)
+            guard process > 0 else {
+                throw ToolError(
+                    .secretSource, "\(name) cannot be run: \(Errno(rawValue: -process))")
+            }
+            return process
+        } _: { process in
+            let reading = FileDescriptor(rawValue: output)
+            let result = Result { try read(reading) }
+            // Closing the pipe stops a command that keeps writing, perhaps without end.
+            try? reading.close()
+            if case .failure(let error) = result, error is TimeOut { kill(process, SIGKILL) }
+            let end = coffer_wait_for_command(process)
+            if case .failure(let error) = result {
+                throw error is TimeOut ? TimeOut.error(name) : error
+            }
+            guard end < 256 else {
+                Signals.endIfFromTerminal(end - 256)
+                throw ToolError(.secretSource, "\(name) died by signal \(end - 256)")
+            }
+            guard end == 0 else {
+                throw ToolError(.secretSource, "\(name) failed with exit code \(end)")
+            }
+            return try result.get()
+        }
+    }
+
+    private func start(
+        _ input: Input, _ source: FileDescriptor?, _ output: inout Int32
+    ) -> Int32 {
+        guard case .bytes(_, let environment) = input else {
+            return coffer_start_command(command, source?.rawValue ?? -1, nil, &output)
+        }
+        var variables: [UnsafeMutablePointer<CChar>?] = environment.map { strdup($0) } + [nil]
+        defer { for variable in variables { free(variable) } }
+        return coffer_start_command(command, source?.rawValue ?? -1, &variables, &output)
+    }
+
+    /// What the command reads; `nil` for the tool's own standard input.
+    private static func descriptor(for input: Input) throws -> FileDescriptor? {
+        switch input {
+        case .own: return nil
+        case .nothing: return try FileDescriptor.open("/dev/null", .readOnly)
+        case .bytes(let bytes, _):
+            let (reading, writing) = try FileDescriptor.pipe()
+            _ = fcntl(reading.rawValue, F_SETFD, FD_CLOEXEC)
+            _ = fcntl(writing.rawValue, F_SETFD, FD_CLOEXEC)
+            defer { try? writing.close() }
+            // The bytes fit the buffer of a pipe, so writing does not wait for the command.
+            try writing.writeAll(bytes)
+            return reading
+        }
+    }
+}
+
+extension ShellCommand {
+    /// The command did not answer in time.
+    struct TimeOut: Error {
+        /// How long a service may take.
+        static let seconds = 30
+
+        static func error(_ name: String) -> ToolError {
+            ToolError(
+                .secretSource, "\(name) did not end within \(seconds) seconds, and was killed",
+                hint: "Run it alone to see what it waits for.")
+        }
+    }
+
+    /// Reads to the end.
+    ///
+    /// - Throws: `TimeOut`; `ToolError` `.secretSource` for an output that does not fit.
+    static func readAll(
+        _ file: FileDescriptor, name: String, into bytes: UnsafeMutableRawBufferPointer
+    ) throws -> Int {
+        let deadline = ContinuousClock.now + .seconds(TimeOut.seconds)
+        var count = 0
+        while true {
+            var waiting = pollfd(fd: file.rawValue, events: Int16(POLLIN), revents: 0)
+            let left = max(0, Int((deadline - .now) / .milliseconds(1)))
+            guard poll(&waiting, 1, Int32(left)) != 0 else { throw TimeOut() }
+            guard count < bytes.count else {
+                throw ToolError(
+                    .secretSource, "\(name) wrote more than \(bytes.count - 1) bytes",
+                    hint: "It must write the bytes alone, without a text around them.")
+            }
+            let read = try file.read(into: UnsafeMutableRawBufferPointer(rebasing: bytes[count...]))
+            if read == 0 { return count }
+            count += read
+        }
+    }
+}

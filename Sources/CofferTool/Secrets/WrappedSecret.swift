@@ -1,0 +1,92 @@
+import Coffer
+import Foundation
+
+/// The secret of an external slot, which a service such as a KMS wraps and unwraps. The commands
+/// come from the command line only, never from a file.
+struct WrappedSecret {
+    let slotID: UInt16
+    private let blob: [UInt8]
+    private let environment: [String]
+
+    /// - Parameter slot: The number of the slot; `nil` for the only external slot.
+    /// - Throws: `ToolError` `.secretSource` if there is no such slot, or several; errors of
+    ///   reading the keyring.
+    init(_ path: String, slot: UInt16?) throws {
+        let keyring = try Keyring(of: path)
+        let external = keyring.slots.filter { $0.kind == .external }.map(\.id)
+        guard let slot = slot ?? (external.count == 1 ? external.first : nil) else {
+            let numbers = external.map(String.init).joined(separator: ", ")
+            throw ToolError(
+                .secretSource,
+                external.isEmpty
+                    ? "the keyring of \(path) has no external slot"
+                    : "the keyring of \(path) has several external slots: \(numbers)",
+                hint: external.isEmpty ? nil : "Choose one with --unwrap-slot.")
+        }
+        slotID = slot
+        blob = try keyring.blob(of: slot)
+        environment = Self.environment(path, keyring, slot: slot)
+    }
+
+    /// Runs the command that unwraps the secret: 32 bytes.
+    func unwrapped(
+        by command: String, into bytes: UnsafeMutableRawBufferPointer
+    ) throws -> Int {
+        let name = "the unwrap command"
+        let count = try blob.withUnsafeBytes { blob in
+            try ShellCommand(command, name: name).run(
+                input: .bytes(blob, environment: environment)
+            ) { output in
+                try ShellCommand.readAll(output, name: name, into: bytes)
+            }
+        }
+        guard count == 32 else {
+            throw ToolError(
+                .secretSource, "the unwrap command wrote \(count) bytes instead of 32",
+                hint: "It must write the unwrapped bytes alone, without a newline.")
+        }
+        return count
+    }
+
+    /// A slot whose secret the command wraps.
+    ///
+    /// - Parameter slot: The slot that gets the new secret; `nil` for a new slot.
+    static func slot(
+        wrappedBy command: String, for path: String, slot: UInt16?
+    ) throws -> NewSlot {
+        let environment = Self.environment(path, try Keyring(of: path), slot: slot)
+        return .external { secret in
+            let name = "the wrap command"
+            let blob = try ShellCommand(command, name: name).run(
+                input: .bytes(secret, environment: environment)
+            ) { output in
+                var blob = [UInt8](repeating: 0, count: 4096)
+                let count = try blob.withUnsafeMutableBytes {
+                    try ShellCommand.readAll(output, name: name, into: $0)
+                }
+                return Array(blob[..<count])
+            }
+            guard !blob.isEmpty, !blob.elementsEqual(secret) else {
+                throw ToolError(
+                    .secretSource,
+                    blob.isEmpty
+                        ? "the wrap command wrote nothing"
+                        : "the wrap command wrote the secret back as it was",
+                    hint: "It must encrypt the 32 bytes of its standard input.")
+            }
+            return blob
+        }
+    }
+
+    /// Only what a command needs to choose its key.
+    private static func environment(
+        _ path: String, _ keyring: Keyring, slot: UInt16?
+    ) -> [String] {
+        var variables = [
+            "PATH=\(ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin")",
+            "COFFER_PATH=\(path)", "COFFER_STORE_ID=\(keyring.storeID)",
+        ]
+        if let slot { variables.append("COFFER_SLOT_ID=\(slot)") }
+        return variables
+    }
+}

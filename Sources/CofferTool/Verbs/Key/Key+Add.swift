@@ -1,0 +1,50 @@
+import ArgumentParser
+import Coffer
+
+extension Key {
+    /// `coffer key add`
+    struct Add: AsyncParsableCommand, ChangingVerb {
+        static let configuration = CommandConfiguration(
+            abstract: "Adds a slot for another credential.",
+            discussion: """
+                The current secret opens the store, and the new credential gets a slot. \
+                --make-recovery-key makes a new recovery key: it is shown on the terminal once and \
+                asked for, or written to a new file by --recovery-key-out.
+
+                EXIT CODES
+                  0 the slot exists, even if the report could not be written; 22 a slot is for \
+                this credential already; 130 interrupted: the slot exists or not, and key list \
+                shows which. Any other: nothing was changed; after 17 key list shows whether the \
+                slot exists
+                """)
+
+        @OptionGroup var store: StoreOptions
+        @Option(help: ArgumentHelp("The name of the slot in lists.", valueName: "text"))
+        var label = ""
+        @Flag(help: "Make a recovery key: 56 letters and digits for paper.")
+        var makeRecoveryKey = false
+        @OptionGroup var paper: RecoveryKeyOutOption
+        @OptionGroup(title: "Current secret") var secret: SecretOptions
+        @OptionGroup(title: "New credential") var new: NewSlotOptions
+        @OptionGroup(title: "Output") var output: OutputOptions
+
+        func validate() throws {
+            try paper.requireUse(makeRecoveryKey)
+            guard !makeRecoveryKey || !new.isNamed else {
+                throw ValidationError("Name one new credential, not 2.")
+            }
+        }
+
+        func run() async throws {
+            let source = try secret.source()
+            let choice = makeRecoveryKey ? nil : try new.choice(apartFrom: source)
+            try paper.requireFree()
+            let slot = try await store.withStore(secret) { opened in
+                guard let choice else { return try await paper.add(to: opened, label: label) }
+                return try await opened.keys.add(
+                    try NewSlotOptions.read(choice, for: store.path), label: label)
+            }
+            output.printDone(SlotResult(store.path, slot))
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import ArgumentParser
+import Coffer
+
+extension Key {
+    /// `coffer key remove`
+    struct Remove: AsyncParsableCommand, ChangingVerb {
+        static let configuration = CommandConfiguration(
+            abstract: "Removes a slot: its credential no longer opens the store.",
+            discussion: """
+                It takes no access from somebody who kept a copy of the keyring, or the key itself.
+
+                EXIT CODES
+                  0 the slot is removed, even if the report could not be written; 10 there is no \
+                slot of this number; 13 it is the only one; 130 interrupted: it is removed or not. \
+                Any other: nothing was changed; after 17 key list shows whether it is removed
+                """)
+
+        @OptionGroup var store: StoreOptions
+        @Argument(help: "The number of the slot.")
+        var slot: UInt16
+        @OptionGroup(title: "Secret") var secret: SecretOptions
+        @OptionGroup(title: "Output") var output: OutputOptions
+
+        func run() async throws {
+            let removed = try await store.withStore(secret) { opened in
+                let found = try opened.keys.slots.first { $0.id == slot }
+                try await opened.keys.remove(slot)
+                return found
+            }
+            guard let removed else { return }
+            output.printDone(
+                SlotResult(
+                    store.path, removed,
+                    notice: "removed; it takes no access from somebody who kept a copy of the "
+                        + "keyring"))
+        }
+    }
+}

@@ -1,0 +1,34 @@
+import ArgumentParser
+import Coffer
+
+extension Key {
+    /// `coffer key test`
+    struct Test: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Says which slot a credential opens, and authenticates the whole keyring.",
+            discussion: """
+                EXIT CODES
+                  0 the credential opens the store; 12 no slot is for it; 14 the keyring or the \
+                store is damaged; 15 the keyring is missing or another store's
+                """)
+
+        @OptionGroup var store: StoreOptions
+        @OptionGroup(title: "Credential") var secret: SecretOptions
+        @OptionGroup(title: "Output") var output: OutputOptions
+
+        func run() async throws {
+            let slot = try await store.withStore(secret, mode: .readOnly, hardLinks: .told) {
+                opened in
+                let id = try opened.keys.ownSlotID
+                return try opened.keys.slots.first { $0.id == id }
+            }
+            guard let slot else {
+                throw ToolError(
+                    .busy, "the slot of the credential was removed in the meantime",
+                    hint: "Run the same command again.")
+            }
+            try output.print(
+                SlotResult(store.path, slot, notice: "this credential opens the store"))
+        }
+    }
+}

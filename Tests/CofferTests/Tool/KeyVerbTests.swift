@@ -1,0 +1,325 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+
+/// `coffer init --keyring` and `coffer key`: the credentials of a store, from a shell.
+@Suite(.againstHanging) struct KeyVerbTests {
+    private let folder: TemporaryFolder
+    private let path: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        path = folder.path()
+        try write("open sesame\n", "first")
+        try write("new words\n", "second")
+    }
+
+    private func write(_ text: String, _ name: String) throws {
+        try Data(text.utf8).write(to: URL(filePath: folder.path(name)))
+        try FileManager.default.setAttributes(
+            [.posixPermissions: 0o600], ofItemAtPath: folder.path(name))
+    }
+
+    private func text(_ name: String) throws -> String {
+        try String(contentsOf: URL(filePath: folder.path(name)), encoding: .utf8)
+    }
+
+    private var first: [String] { ["--passphrase-file", folder.path("first")] }
+    private var second: [String] { ["--passphrase-file", folder.path("second")] }
+
+    @discardableResult
+    private func run(
+        _ arguments: [String], exitCode: Int32 = 0, input: Data = Data(),
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> Tool.Output {
+        let output = try Tool.run(arguments, input: input)
+        #expect(
+            output.exitCode == exitCode, "\(output.errorText)", sourceLocation: sourceLocation)
+        return output
+    }
+
+    private func make(_ options: [String] = ["--no-recovery-key"]) throws {
+        try run(["init", path, "--keyring"] + options + first)
+    }
+
+    private func opens(_ secret: [String]) throws -> Bool {
+        let code = try Tool.run(["status", path, "--test-key"] + secret).exitCode
+        #expect([0, 12].contains(code))
+        return code == 0
+    }
+
+    private func slots() throws -> [KeySlot] { try Keyring(of: path).slots }
+
+    // MARK: Making
+
+    @Test func `a store with a keyring has the passphrase and a recovery key as slots`() throws {
+        try make(["--recovery-key-out", folder.path("paper")])
+        #expect(try slots().map(\.kind) == [.passphrase, .recoveryKey])
+        #expect(try opens(first))
+        let letters = try Data(contentsOf: URL(filePath: folder.path("paper")))
+        let tested = try run(
+            ["key", "test", path, "--recovery-key-fd", "0", "--json"], input: letters)
+        #expect(tested.text.contains("\"kind\":\"recovery-key\""))
+        let permissions = try FileManager.default.attributesOfItem(atPath: folder.path("paper"))
+        #expect(permissions[.posixPermissions] as? Int == 0o600)
+    }
+
+    @Test func `without a terminal for the recovery key no store is made`() throws {
+        try run(["init", path, "--keyring"] + first, exitCode: 19)
+        #expect(!FileManager.default.fileExists(atPath: path))
+        #expect(!FileManager.default.fileExists(atPath: path + ".keyring"))
+    }
+
+    @Test(arguments: [
+        ["--raw-key-fd", "0", "--keyring"], ["--key-file", "x"], ["--no-recovery-key"],
+        ["--keyring", "--unwrap-command", "x"], ["--recovery-key-out", "x"],
+        ["--keyring", "--no-recovery-key", "--recovery-key-out", "x"],
+    ])
+    func `options of a keyring that do not fit are wrong usage`(options: [String]) throws {
+        try run(["init", path] + options, exitCode: 2)
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test func `every verb that reads takes a credential of the keyring`() throws {
+        try make()
+        try run(["sql", path, "CREATE TABLE t(id INTEGER PRIMARY KEY, v)", "--write"] + first)
+        try run(["key", "make-file", folder.path("file")])
+        let file = ["--key-file", folder.path("file")]
+        try run(["key", "add", path, "--new-key-file", folder.path("file")] + first)
+        for verb in ["status", "sql", "kv", "export", "shell-key", "verify", "backup", "decrypt"] {
+            let copy = folder.path("copy-\(verb)")
+            let arguments =
+                switch verb {
+                case "sql": ["sql", path, "SELECT count(*) FROM t"]
+                case "kv": ["kv", "list", path]
+                case "shell-key": ["shell-key", path, "--reveal"]
+                case "backup": ["backup", path, copy]
+                case "decrypt": ["decrypt", path, copy, "--write-plaintext"]
+                default: [verb, path]
+                }
+            try run(arguments + file)
+        }
+        #expect(try Keyring(of: folder.path("copy-backup")).slots.count == 2)
+    }
+
+    // MARK: Slots
+
+    @Test func `a passphrase is added, changed and removed`() throws {
+        try make()
+        try run(
+            ["key", "add", path, "--label", "ops", "--new-passphrase-file", folder.path("second")]
+                + first)
+        #expect(try slots().map(\.label) == ["first", "ops"])
+        #expect(try opens(second))
+        try write("third words", "third")
+        try run(
+            ["key", "change", path, "2", "--new-passphrase-file", folder.path("third")] + first)
+        #expect(try !opens(second))
+        #expect(try opens(["--passphrase-file", folder.path("third")]))
+        let removed = try run(["key", "remove", path, "2"] + first)
+        #expect(removed.text.contains("kept a copy of the keyring"))
+        #expect(try !opens(["--passphrase-file", folder.path("third")]))
+        try run(["key", "remove", path, "1"] + first, exitCode: 13)
+        try run(["key", "remove", path, "9"] + first, exitCode: 10)
+        #expect(try opens(first))
+    }
+
+    @Test func `a change without a number changes the slot of the current secret`() throws {
+        try make()
+        let before = try Data(contentsOf: URL(filePath: path))
+        try run(["key", "change", path, "--new-passphrase-file", folder.path("second")] + first)
+        #expect(try slots().map(\.id) == [1])
+        #expect(try opens(second))
+        #expect(try !opens(first))
+        #expect(try Data(contentsOf: URL(filePath: path)) == before)
+    }
+
+    @Test func `a recipient is added by the public key, and opens by the identity`() throws {
+        try make()
+        let identity = folder.path("identity")
+        try write(try run(["key", "make-identity", identity]).text, "recipient")
+        try run(["key", "add", path, "--recipient", folder.path("recipient")] + first)
+        #expect(try opens(["--identity-file", identity]))
+        #expect(try text("identity").hasPrefix("IDENTITY-"))
+        #expect(try text("recipient").hasPrefix("RECIPIENT-"))
+    }
+
+    @Test func `a private key in place of the public one is refused`() throws {
+        try make()
+        let identity = folder.path("identity")
+        try run(["key", "make-identity", identity])
+        let before = try Data(contentsOf: URL(filePath: path + ".keyring"))
+        let output = try run(
+            ["key", "add", path, "--recipient", identity] + first, exitCode: 19)
+        #expect(output.errorText.contains("RECIPIENT-"))
+        #expect(try Data(contentsOf: URL(filePath: path + ".keyring")) == before)
+    }
+
+    @Test func `a service wraps and unwraps the secret of an external slot`() throws {
+        try make()
+        let wrap = "tr '\\000-\\377' '\\001-\\377\\000' | tee '\(folder.path("wrapped"))'"
+        try run(["key", "add", path, "--label", "kms", "--wrap-command", wrap] + first)
+        let unwrap = "env > '\(folder.path("seen"))'; tr '\\001-\\377\\000' '\\000-\\377'"
+        #expect(try opens(["--unwrap-command", unwrap]))
+        let wrapped = try Data(contentsOf: URL(filePath: folder.path("wrapped")))
+        #expect(wrapped.count == 32)
+        #expect(try Keyring(of: path).blob(of: 2) == Array(wrapped))
+        let names = try text("seen").split(separator: "\n").map { $0.prefix { $0 != "=" } }
+        // The shell adds PWD and the like.
+        let given = Set(names).subtracting(["PWD", "SHLVL", "_", "OLDPWD"])
+        #expect(given == ["PATH", "COFFER_PATH", "COFFER_STORE_ID", "COFFER_SLOT_ID"])
+        #expect(try text("seen").contains("COFFER_SLOT_ID=2"))
+    }
+
+    @Test(arguments: [
+        ("cat", "as it was"), ("true", "wrote nothing"), ("exit 3", "exit code 3"),
+        ("head -c 5000 /dev/zero", "more than"), ("head -c 703 /dev/zero", "702"),
+    ])
+    func `a wrap command that does not wrap is refused, and nothing is written`(
+        command: String, said: String
+    ) throws {
+        try make()
+        let before = try Data(contentsOf: URL(filePath: path + ".keyring"))
+        let output = try Tool.run(["key", "add", path, "--wrap-command", command] + first)
+        #expect(output.exitCode != 0)
+        #expect(output.errorText.contains(said), "\(output.errorText)")
+        #expect(try Data(contentsOf: URL(filePath: path + ".keyring")) == before)
+    }
+
+    @Test(arguments: [("printf abc", 19), ("exit 4", 19), ("head -c 32 /dev/zero", 12)])
+    func `an unwrap command with another answer opens nothing`(
+        command: String, exitCode: Int
+    ) throws {
+        try make()
+        try run(
+            ["key", "add", path, "--wrap-command", "tr '\\000-\\377' '\\001-\\377\\000'"] + first)
+        try run(
+            ["key", "test", path, "--unwrap-command", command], exitCode: Int32(exitCode))
+    }
+
+    @Test func `an unwrap command needs an external slot, and a number if there are several`()
+        throws
+    {
+        try make()
+        try run(["key", "test", path, "--unwrap-command", "cat"], exitCode: 19)
+        let wrap = "tr '\\000-\\377' '\\001-\\377\\000'"
+        for _ in 0..<2 { try run(["key", "add", path, "--wrap-command", wrap] + first) }
+        let unwrap = ["--unwrap-command", "tr '\\001-\\377\\000' '\\000-\\377'"]
+        let output = try run(["key", "test", path] + unwrap, exitCode: 19)
+        #expect(output.errorText.contains("2, 3"))
+        #expect(try opens(unwrap + ["--unwrap-slot", "3"]))
+    }
+
+    @Test func `a credential from the same file as the current secret is refused`() throws {
+        try make()
+        try run(
+            ["key", "add", path, "--new-passphrase-file", folder.path("first")] + first,
+            exitCode: 19)
+    }
+
+    // MARK: Copies
+
+    @Test func `a lost keyring is put back from a copy, and rebuilt from a root backup`() throws {
+        try make()
+        try run(["sql", path, "CREATE TABLE t(v)", "--write"] + first)
+        try run(["key", "backup", path, folder.path("copy")] + first)
+        try run(["key", "export-root", path, "--out", folder.path("root")] + first)
+        #expect(try text("root").hasPrefix("ROOT-"))
+        #expect(try Keyring(of: path).rootBackups.count == 1)
+        try FileManager.default.removeItem(atPath: path + ".keyring")
+        try run(["key", "list", path], exitCode: 15)
+        try run(["status", path, "--key-file", folder.path("copy")], exitCode: 19)
+
+        try run(["key", "restore", folder.path("copy"), path] + second, exitCode: 12)
+        try run(["key", "restore", folder.path("copy"), path] + first)
+        #expect(try opens(first))
+
+        let letters = try Data(contentsOf: URL(filePath: folder.path("root")))
+        let rebuilt = try run(
+            [
+                "key", "rebuild", path, "--root-backup-fd", "0", "--new-passphrase-file",
+                folder.path("second"), "--json",
+            ], input: letters)
+        #expect(rebuilt.text.contains(".keyring.old-1"))
+        #expect(try opens(second))
+        #expect(try !opens(first))
+    }
+
+    @Test func `a slip in a root backup is found`() throws {
+        try make()
+        try run(["key", "export-root", path, "--out", folder.path("root")] + first)
+        let letters = try text("root")
+        let slip = letters.replacing(/\w{4}-\w{4}\n/) { match in
+            String(match.output.reversed().drop { $0 == "\n" })
+        }
+        try #require(slip != letters)
+        try run(
+            [
+                "key", "rebuild", path, "--root-backup-fd", "0", "--new-passphrase-file",
+                folder.path("second"),
+            ], exitCode: 19, input: Data(slip.utf8))
+        #expect(try opens(first))
+    }
+
+    @Test func `an older file than its keyring opens only when that is asked for`() throws {
+        try make()
+        let keyring = KeyringFile(of: try FileLocation(path))
+        let credential = KeyCredential.passphrase("open sesame")
+        guard
+            let unlocked = try keyring.unlocked(
+                by: credential, memoryMax: KeyringFixture.memoryMax)
+        else {
+            Issue.record("there is no keyring")
+            return
+        }
+        let lock = try KeyringLock(keyring, timeout: .seconds(10))
+        try lock.change(under: unlocked.root) { content in
+            content.epoch = 9
+            content.highestEpoch = 9
+            content.keyID = unlocked.root.dataKey(epoch: 9, id: content.id).id().bytes
+        }
+        let output = try run(["status", path] + first, exitCode: 15)
+        #expect(output.errorText.contains("--accept-older-file"), "\(output.errorText)")
+        try run(["status", path, "--accept-older-file"] + first)
+    }
+
+    @Test func `rekey refuses a store with a keyring, and makes none`() throws {
+        try make()
+        try run(
+            ["rekey", path, "--new-passphrase-file", folder.path("second")] + first, exitCode: 1)
+        #expect(try opens(first))
+        try run(["rekey", path, "--new-keyring"] + first, exitCode: 2)
+    }
+
+    @Test func `a copy gets a keyring of its own with a new root`() throws {
+        try run(["init", path] + first)
+        let copy = folder.path("copy.db")
+        try run(
+            ["backup", path, copy, "--new-keyring", "--new-passphrase-file", folder.path("second")]
+                + first)
+        #expect(try Keyring(of: copy).slots.map(\.kind) == [.passphrase])
+        try run(["status", copy, "--test-key"] + second)
+        try run(["status", copy, "--test-key"] + first, exitCode: 12)
+    }
+
+    @Test func `a list needs no secret, and a damaged keyring is exit code 14`() throws {
+        try make()
+        #expect(try run(["key", "list", path]).text.contains("slot 1: passphrase, first"))
+        try Data(repeating: 7, count: 32_768).write(to: URL(filePath: path + ".keyring"))
+        try run(["key", "list", path], exitCode: 14)
+        #expect(try run(["status", path]).errorText.contains("keyring cannot be read"))
+    }
+
+    @Test func `the stock shell opens the file by the key that shell-key prints`() throws {
+        try make()
+        try run(["sql", path, "CREATE TABLE t(v)", "--write"] + first)
+        let pragmas = try run(["shell-key", path, "--reveal"] + first).text
+        let major = try Engine.capabilities.cipherMajorVersion
+        for shell in Shell.all where shell.majorVersion == major {
+            let script = pragmas + "\nINSERT INTO t VALUES (7);\nSELECT 'got ' || v FROM t;\n"
+            #expect(try shell.run(script, on: path).contains("got 7"))
+        }
+        #expect(try run(["sql", path, "SELECT v FROM t", "--json"] + first).text.contains("7"))
+    }
+}
