@@ -46,6 +46,18 @@ import Testing
         #expect(try folder.names() == ["store.db.keyring"])
     }
 
+    @Test(.enabled(if: OtherUser.isPlayable, OtherUser.reason))
+    func `a keyring that root makes belongs to the owner of the store`() throws {
+        try Data([1]).write(to: URL(filePath: file.database.path))
+        try OtherUser.giveAway(folder, file: 0o640, folder: 0o755)
+        _ = try make()
+        var (made, owned) = (stat(), stat())
+        #expect(stat(file.location.path, &made) == 0 && stat(file.database.path, &owned) == 0)
+        #expect(made.st_uid == owned.st_uid && made.st_gid == owned.st_gid)
+        #expect(made.st_uid != geteuid())
+        #expect(made.st_mode & 0o777 == 0o640)
+    }
+
     @Test func `a change raises the generation in both areas`() throws {
         let root = try make()
         let lock = try KeyringLock(file, timeout: .zero)

@@ -1,4 +1,5 @@
 import Coffer
+import Crypto
 import Foundation
 import Testing
 
@@ -572,6 +573,64 @@ import Testing
         let other = try await Store(.memory)
         try await other.migrate(migrations)
         #expect(try await other.read { tx in try tx.tableExists("player") })
+    }
+
+    // MARK: Life of a key
+
+    private static func askBack(_ letters: UnsafeRawBufferPointer) async throws -> [UInt8] {
+        Array(letters)
+    }
+
+    @Test func `Life of a key: making a keyring, adding and changing slots`() async throws {
+        let askBack = Self.askBack
+        let (path, newPath) = (folder.path("team.db"), folder.path("copy.db"))
+        let (text, second, new) = ("open sesame", "second", "new")
+        let privateKey = Curve25519.KeyAgreement.PrivateKey()
+        let publicKey = privateKey.publicKey.rawRepresentation
+        let identity = KeyCredential.identity(privateKey.rawRepresentation)
+        let store = try await Store(path: path, key: .keyring(.passphrase(text)))
+        try await store.keys.addRecoveryKey(label: "safe") { letters in
+            try await askBack(letters)
+        }
+        try await store.keys.add(.passphrase(second), label: "ops")
+        try await store.keys.add(.recipient(publicKey), label: "billing")
+        for slot in try store.keys.slots { print(slot.id, slot.kind, slot.label) }
+        let ops = try #require(try store.keys.slots.first { $0.label == "ops" }).id
+        try await store.keys.change(ops, to: .passphrase(new))
+        try await store.keys.remove(ops)
+        try await store.backup(to: newPath, key: .keyring(.passphrase(new)))
+        #expect(try store.keys.slots.map(\.label) == ["first", "safe", "billing"])
+        #expect(try Keyring(of: newPath).slots.count == 1)
+        try await store.close()
+        try identity.withLetters { letters in
+            try Data(letters).write(to: URL(filePath: folder.path("identity")))
+        }
+        try await openByIdentity(path, folder.path("identity"))
+    }
+
+    private func openByIdentity(_ path: String, _ identityPath: String) async throws {
+        let letters = try Data(contentsOf: URL(filePath: identityPath))
+        let store = try await Store(path: path, key: .keyring(.identity(letters: letters)))
+        #expect(try store.keys.slots.count == 3)
+        try await store.close()
+    }
+
+    @Test func `Life of a key: a service wraps a secret`() async throws {
+        let path = folder.path("team.db")
+        @Sendable func encrypt(_ secret: UnsafeRawBufferPointer) throws -> [UInt8] {
+            secret.map { $0 ^ 0x5a }
+        }
+        func decrypt(_ blob: [UInt8]) -> [UInt8] { blob.map { $0 ^ 0x5a } }
+        let file = [UInt8](repeating: 1, count: 32)
+        let store = try await Store(path: path, key: .keyring(.keyFile(file)))
+        let kms = try await store.keys.add(
+            .external { secret in try encrypt(secret) }, label: "kms")
+        let blob = try Keyring(of: path).blob(of: kms.id)
+        let key = StoreKey.keyring(.external(decrypt(blob), slot: kms.id))
+        try await store.close()
+        let opened = try await Store(path: path, key: key)
+        #expect(try opened.keys.ownSlotID == kms.id)
+        try await opened.close()
     }
 
     // MARK: Keys

@@ -53,6 +53,18 @@ private enum ReadmeSymbols {
             from: "old.db", key: StoreKey.passphrase("text"), to: "new.db")
     }
 
+    static func keyring(_ store: Store) async throws {
+        // `StoreKey.keyring`
+        _ = StoreKey.keyring(.passphrase("text"))
+        // `store.keys`
+        _ = try store.keys.slots
+        // `Keyring(of:)`
+        _ = try Keyring(of: "notes.db")
+        // `rebuild`
+        _ = try await Keyring.rebuild(
+            for: "notes.db", rootBackup: [], as: .passphrase("text"), label: "me")
+    }
+
     static func observation(_ store: Store) async throws {
         // `observe`
         for try await _ in store.observe({ tx in try tx.count(Note.all) }) {}
