@@ -72,6 +72,7 @@ final class StreamedCopy: Sendable {
             for _ in 0..<100 {
                 try? FileManager.default.removeItem(atPath: path)
                 guard FileManager.default.fileExists(atPath: path) else { return }
+                usleep(1000)
             }
         }
     }

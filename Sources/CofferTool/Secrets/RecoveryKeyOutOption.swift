@@ -44,9 +44,20 @@ struct RecoveryKeyOutOption: ParsableArguments {
             }
         }
         Signals.workBegins()
-        return try store.keys.addRecoveryKey(label: label) { letters in
-            try PaperLetters.write(letters, to: path)
-            return Array(letters)
+        var isWritten = false
+        do {
+            return try store.keys.addRecoveryKey(label: label) { letters in
+                try PaperLetters.write(letters, to: path)
+                isWritten = true
+                return Array(letters)
+            }
+        } catch {
+            if isWritten {
+                Terminal.warn(
+                    "\(path) has a recovery key that may open nothing: coffer key list shows "
+                        + "whether its slot exists")
+            }
+            throw error
         }
     }
 }

@@ -120,9 +120,16 @@ enum Signals {
     }
 
     /// Registers a change of the terminal, which `restore` will undo.
+    ///
+    /// Returns only if a signal is not ending the process already: nothing would undo the change.
     static func willRestore(_ restore: @escaping @Sendable () -> Void) {
         install()
-        state.withLock { $0.restores.append(restore) }
+        let isEnding = state.withLock { state in
+            state.restores.append(restore)
+            return state.isEnding
+        }
+        // The thread of `interrupted` has taken the changes to undo, and ends the process.
+        while isEnding { pause() }
     }
 
     /// Undoes the last change of the terminal.

@@ -94,6 +94,10 @@ struct FolderExamination {
                         "its main file is missing: put both together again, or move it away", path))
                 continue
             }
+            if name.hasSuffix(Self.keyringSuffix) {
+                checks += keyring(name, in: folder, among: all)
+                continue
+            }
             guard let status = status(of: path, name, among: all, &checks) else { continue }
             if status.format != .empty, status.format != .notAStore { storeCount += 1 }
             checks += attention(
@@ -108,6 +112,28 @@ struct FolderExamination {
                     "a restore has kept it: delete it when you do not need it any more", path))
         }
         return checks
+    }
+
+    private static let keyringSuffix = ".keyring"
+
+    /// What is wrong with a keyring. Other programs have files of that name, too.
+    private func keyring(_ name: String, in folder: String, among all: Set<String>) -> [Check] {
+        let path = Self.path(folder, name)
+        let main = String(name.dropLast(Self.keyringSuffix.count))
+        do {
+            _ = try Keyring(of: Self.path(folder, main))
+        } catch {
+            guard all.contains(main) else { return [] }
+            return [Self.warning("keyring", Failure(error).message, path)]
+        }
+        guard all.contains(main) else {
+            return [
+                Self.warning(
+                    "keyring",
+                    "its store is missing: put both together again, or move it away", path)
+            ]
+        }
+        return attention([Examination.permissions("file", path, mask: 0o077, "chmod 600")], path)
     }
 
     /// The name of the main file, if this is a file that SQLite keeps next to one.

@@ -99,6 +99,30 @@ import Testing
         #expect(try Tool.run(["doctor", folder.url.path]).text.contains("0 looked at"))
     }
 
+    @Test func `a keyring without its store, and a damaged one, are named`() throws {
+        for name in ["good.db", "alone.db", "damaged.db", "open.db"] {
+            try Store(
+                path: folder.path(name),
+                key: .keyring(.keyFile([UInt8](repeating: 1, count: 32))),
+                configuration: .testing(.delete)
+            ).close()
+        }
+        try FileManager.default.removeItem(atPath: folder.path("alone.db"))
+        let damaged = URL(filePath: folder.path("damaged.db.keyring"))
+        try Data(repeating: 7, count: 32_768).write(to: damaged)
+        for (name, mode) in [("damaged.db", 0o600), ("open.db", 0o644)] {
+            try FileManager.default.setAttributes(
+                [.posixPermissions: mode], ofItemAtPath: folder.path(name + ".keyring"))
+        }
+        // Of another program.
+        try Data([1]).write(to: URL(filePath: folder.path("login.keyring")))
+        #expect(
+            try Set(findings()) == [
+                "keyring warning alone.db.keyring", "keyring warning damaged.db.keyring",
+                "file warning open.db.keyring",
+            ])
+    }
+
     @Test(.enabled(if: OtherUser.isPlayable, OtherUser.reason))
     func `files and folders that cannot be read are named`() throws {
         try make("one/good.db")
