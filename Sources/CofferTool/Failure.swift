@@ -22,7 +22,9 @@ struct Failure: Encodable {
     ///   - otherwise: The hint of an interruption that has none.
     ///   - isLast: Whether the error ends the run. A message about a lock then names its holder.
     init(_ error: any Error, otherwise: String? = nil, isLast: Bool = false) {
-        if let error = error as? StoreError, !(error.cause is ToolError) {
+        // A command of the tool may fail inside a call of the library.
+        let error = (error as? StoreError)?.cause as? ToolError ?? error
+        if let error = error as? StoreError {
             status = ExitStatus(error)
             reason = "\(error.code)"
             let message = Self.naming(error, ToolWords.message(Self.message(of: error)))
@@ -51,8 +53,6 @@ struct Failure: Encodable {
     private static func toolError(_ error: any Error) -> ToolError {
         switch error {
         case let error as ToolError: error
-        // A command of the tool failed inside a call of the library.
-        case let error as StoreError: error.cause as? ToolError ?? ToolError(.failure, "\(error)")
         case is CancellationError: ToolError(.interrupted, "interrupted")
         default: ToolError(.failure, "\(error)")
         }

@@ -22,18 +22,11 @@ extension KeyCredential {
         KeyCredential(kind: .recipient, secret: .random(byteCount: secretByteCount))
     }
 
-    /// Lends the letters of an identity or of a recovery key.
-    ///
-    /// - Throws: `.misuse` for other kinds; errors of `body`.
-    package borrowing func withLetters<R>(
+    /// Lends the letters of an identity.
+    package borrowing func withIdentityLetters<R>(
         _ body: (UnsafeRawBufferPointer) throws -> R
-    ) throws -> R {
-        switch kind {
-        case .recipient: return try KeyLetters.identity.withText(of: secret, body)
-        case .recoveryKey: return try KeyLetters.recoveryKey.withText(of: secret, body)
-        case .passphrase, .keyFile, .external:
-            throw StoreError(.misuse, "this credential has no letters")
-        }
+    ) rethrows -> R {
+        try KeyLetters.identity.withText(of: secret, body)
     }
 
     /// The public key of an identity in letters, which is not secret.

@@ -35,6 +35,18 @@ enum KeyLetters: String {
         try text(of: secret).withUnsafeBytes(body)
     }
 
+    /// Lends the letters to a body that waits.
+    ///
+    /// - Parameter secret: 32 bytes.
+    func withText<R>(
+        of secret: borrowing SecretBytes, waiting body: (UnsafeRawBufferPointer) async throws -> R
+    ) async rethrows -> R {
+        let letters = KeyBox(text(of: secret))
+        // The box keeps the memory, which does not move.
+        defer { withExtendedLifetime(letters) {} }
+        return try await body(letters.key.withUnsafeBytes { $0 })
+    }
+
     /// The letters of a secret, in capitals with dashes.
     ///
     /// - Parameter secret: 32 bytes.
@@ -74,7 +86,9 @@ enum KeyLetters: String {
             var count = 0
             for letter in letters where letter != UInt8(ascii: " ") && letter != UInt8(ascii: "-") {
                 guard let value = Self.value(letter) else {
-                    throw StoreError(.misuse, "\(name) has a character that it cannot have")
+                    throw StoreError(
+                        .misuse, "\(name) has a character that it cannot have",
+                        hint: "It has letters, digits, spaces and dashes, and never a U.")
                 }
                 guard count < Self.letterCount else { throw wrongCount }
                 let shifted = UInt16(value) << (11 - count * 5 % 8)
@@ -127,9 +141,13 @@ enum KeyLetters: String {
                 .misuse, "this is not a recovery key: it has the prefix of another kind",
                 hint: "A root backup rebuilds a lost keyring; it opens no store.")
         case .rootBackup:
-            StoreError(.misuse, "a root backup begins with \(prefix)")
+            StoreError(
+                .misuse, "a root backup begins with \(prefix)",
+                hint: "A recovery key is a credential: open the store with it.")
         case .identity:
-            StoreError(.misuse, "an identity begins with \(prefix)")
+            StoreError(
+                .misuse, "an identity begins with \(prefix)",
+                hint: "Pass the private key of the recipient, not the public one.")
         case .recipient:
             StoreError(
                 .misuse, "the public key of a recipient begins with \(prefix)",
@@ -138,7 +156,9 @@ enum KeyLetters: String {
     }
 
     private var wrongCount: StoreError {
-        StoreError(.misuse, "\(name) has \(Self.letterCount) letters and digits")
+        StoreError(
+            .misuse, "\(name) has \(Self.letterCount) letters and digits",
+            hint: "Compare it with the paper, group by group.")
     }
 
     /// Lends the 32 bytes and the three bytes that check them.

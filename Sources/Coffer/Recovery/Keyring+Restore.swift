@@ -72,8 +72,8 @@ extension Keyring {
     /// - Throws: `StoreError` `.keyringMismatch` if the root backup is another store's; `.misuse`
     ///   for a slip in the letters, or a credential of a wrong size; `.notFound`, `.damaged`,
     ///   `.busy`, `.full`, `.io`, `.readOnly`. Nothing was changed then.
-    /// - Complexity: One derivation for a passphrase. For a store that was rotated under a wrong
-    ///   clock, up to a minute for each profile.
+    /// - Complexity: One derivation for a passphrase. For a store whose epoch is far from 1 and
+    ///   from the clock, up to a minute for each profile.
     @discardableResult
     public static func rebuild(
         for path: String, rootBackup letters: some Collection<UInt8>, as new: borrowing NewSlot,

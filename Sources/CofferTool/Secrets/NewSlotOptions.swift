@@ -1,33 +1,9 @@
 import ArgumentParser
 import Coffer
 
-/// The credential that gets a slot of a keyring, and the name of the slot.
+/// The credential that gets a slot of a keyring. Without an option, a passphrase is asked for.
 struct NewSlotOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "Read the new passphrase from a file; one trailing newline is stripped. Without an "
-                + "option for the new credential, a passphrase is asked for.",
-            valueName: "path"),
-        completion: .file())
-    var newPassphraseFile: String?
-
-    @Option(help: ArgumentHelp("Read it from an open descriptor.", valueName: "number"))
-    var newPassphraseFd: Int32?
-
-    @Option(
-        help: ArgumentHelp("Read it from a shell command's output.", valueName: "command"),
-        completion: .list([]))
-    var newPassphraseCommand: String?
-
-    @Flag(help: "Read it from standard input.")
-    var newPassphraseStdin = false
-
-    @Option(
-        help: ArgumentHelp(
-            "Read a key file: 32 bytes, or 64 hex digits as key make-file writes them.",
-            valueName: "path"),
-        completion: .file())
-    var newKeyFile: String?
+    @OptionGroup var credential: NewCredentialOptions
 
     @Option(
         help: ArgumentHelp(
@@ -44,7 +20,7 @@ struct NewSlotOptions: ParsableArguments {
         completion: .list([]))
     var wrapCommand: String?
 
-    /// Where a new credential comes from.
+    /// The source of a new credential.
     enum Choice {
         case secret(SecretSource)
         case recipient(SecretSource)
@@ -57,14 +33,7 @@ struct NewSlotOptions: ParsableArguments {
 
     /// - Throws: `ValidationError` if the options name more than one credential.
     private func named() throws -> Choice? {
-        let secret = try SecretChoice.one(
-            [
-                newPassphraseFile.map { .passphrase(.file($0)) },
-                newPassphraseFd.map { .passphrase(.descriptor($0)) },
-                newPassphraseCommand.map { .passphrase(.command($0)) },
-                newPassphraseStdin ? .passphrase(.descriptor(0)) : nil,
-                newKeyFile.map { SecretSource(origin: .file($0), form: .keyFile) },
-            ], isNew: true)
+        let secret = try SecretChoice.one(credential.named, isNew: true)
         let choices: [Choice] = [
             secret.map { .secret($0) },
             recipient.map { .recipient(SecretSource(origin: .file($0), form: .recipient)) },
@@ -88,13 +57,8 @@ struct NewSlotOptions: ParsableArguments {
         let choice =
             try named() ?? SecretVariables.source(isNew: true).map { .secret($0) }
             ?? .secret(.prompt)
-        if case .secret(let source) = choice, !source.isPrompt,
-            SecretChoice.isSame(source, current)
-        {
-            throw ToolError(
-                .secretSource,
-                "the current and the new secret both come from \(source.description)",
-                hint: "Name two sources, so that neither secret is taken for the other.")
+        if case .secret(let source) = choice {
+            try SecretChoice.requireApart(source, from: current)
         }
         return choice
     }
@@ -106,7 +70,7 @@ struct NewSlotOptions: ParsableArguments {
         switch choice {
         case .secret(let source):
             return try NewSlot(for: try SecretReader.newCredential(source, for: path))
-        case .recipient(let source): return try SecretReader.recipient(source, for: path)
+        case .recipient(let source): return try SecretReader.recipient(source)
         case .wrap(let command):
             Signals.workBegins()
             return try WrappedSecret.slot(wrappedBy: command, for: path, slot: slot)

@@ -89,23 +89,7 @@ struct SecretOptions: ParsableArguments {
 
 /// The source of the new key; it must differ from the source of the current one.
 struct NewSecretOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "Read the new passphrase from a file; one trailing newline is stripped.",
-            valueName: "path"),
-        completion: .file())
-    var newPassphraseFile: String?
-
-    @Option(help: ArgumentHelp("Read it from an open descriptor.", valueName: "number"))
-    var newPassphraseFd: Int32?
-
-    @Option(
-        help: ArgumentHelp("Read it from a shell command's output.", valueName: "command"),
-        completion: .list([]))
-    var newPassphraseCommand: String?
-
-    @Flag(help: "Read it from standard input.")
-    var newPassphraseStdin = false
+    @OptionGroup var credential: NewCredentialOptions
 
     @Option(
         help: ArgumentHelp(
@@ -127,12 +111,6 @@ struct NewSecretOptions: ParsableArguments {
     @Flag(help: "Make a keyring: the new secret, a passphrase or a key file, is its first slot.")
     var newKeyring = false
 
-    @Option(
-        help: ArgumentHelp(
-            "Read a new key file, for a keyring: 32 bytes, or 64 hex digits.", valueName: "path"),
-        completion: .file())
-    var newKeyFile: String?
-
     func validate() throws {
         let form = try named()?.form
         guard !newKeyring || form != .rawKey else {
@@ -145,20 +123,18 @@ struct NewSecretOptions: ParsableArguments {
     /// - Throws: `ValidationError` if they name more than one.
     private func named() throws -> SecretSource? {
         try SecretChoice.one(
-            [
-                newPassphraseFile.map { .passphrase(.file($0)) },
-                newPassphraseFd.map { .passphrase(.descriptor($0)) },
-                newPassphraseCommand.map { .passphrase(.command($0)) },
-                newPassphraseStdin ? .passphrase(.descriptor(0)) : nil,
+            credential.named + [
                 newRawKeyFd.map { .rawKey(.descriptor($0)) },
                 newRawKeyFile.map { .rawKey(.file($0)) },
                 newRawKeyCommand.map { .rawKey(.command($0)) },
-                newKeyFile.map { SecretSource(origin: .file($0), form: .keyFile) },
             ], isNew: true)
     }
 
     /// Whether the new secret is the first slot of a keyring.
-    var makesKeyring: Bool { newKeyring || newKeyFile != nil }
+    var makesKeyring: Bool { newKeyring || credential.newKeyFile != nil }
+
+    /// Whether the options ask for a new secret, and not only for the default source.
+    func isGiven(_ source: SecretSource) -> Bool { newKeyring || !source.isPrompt }
 
     /// Reads the new secret.
     func read(_ source: SecretSource, for path: String) throws -> StoreKey {
@@ -177,11 +153,8 @@ struct NewSecretOptions: ParsableArguments {
     ) throws -> SecretSource {
         let source =
             try named() ?? (hasVariables ? SecretVariables.source(isNew: true) : nil) ?? .prompt
-        guard !source.isPrompt, SecretChoice.isSame(source, current) else { return source }
-        throw ToolError(
-            .secretSource,
-            "the current and the new secret both come from \(source.description)",
-            hint: "Name two sources, so that neither secret is taken for the other.")
+        try SecretChoice.requireApart(source, from: current)
+        return source
     }
 }
 
@@ -200,8 +173,19 @@ enum SecretChoice {
         return named.first
     }
 
+    /// Refuses one source for two secrets, because one of the two would be read as the other.
+    ///
+    /// - Throws: `ToolError` `.secretSource`. The terminal may be the source of both.
+    static func requireApart(_ new: SecretSource, from current: SecretSource) throws {
+        guard !new.isPrompt, isSame(new, current) else { return }
+        throw ToolError(
+            .secretSource,
+            "the current and the new secret both come from \(new.description)",
+            hint: "Name two sources, so that neither secret is taken for the other.")
+    }
+
     /// Whether both read the same input, whatever its name: `/dev/stdin`, a link, a descriptor.
-    static func isSame(_ first: SecretSource, _ second: SecretSource) -> Bool {
+    private static func isSame(_ first: SecretSource, _ second: SecretSource) -> Bool {
         if let descriptor = first.descriptor, descriptor == second.descriptor { return true }
         guard let one = identity(first), let other = identity(second) else {
             return first.origin == second.origin

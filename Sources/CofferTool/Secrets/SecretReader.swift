@@ -26,7 +26,7 @@ enum SecretReader {
                 try credential(source, for: path), acceptsOlderFile: source.acceptsOlderFile)
         }
         RunFiles.opens(path)
-        return try read(source, for: path, prompts: ["Passphrase for \(path): "])
+        return try read(source, prompts: ["Passphrase for \(path): "])
     }
 
     /// Reads the first or next key of a store, which a person types twice on a terminal.
@@ -37,7 +37,7 @@ enum SecretReader {
         _ source: SecretSource, for path: String, makesKeyring: Bool = false
     ) throws -> StoreKey {
         guard makesKeyring || ![.passphrase, .rawKey].contains(source.form) else {
-            return try read(source, for: path, prompts: newPrompts(path))
+            return try read(source, prompts: newPrompts(path))
         }
         return .keyring(try newCredential(source, for: path))
     }
@@ -68,49 +68,50 @@ enum SecretReader {
     private static func parsed(
         _ source: SecretSource, for path: String, prompts: [String]
     ) throws -> KeyCredential {
-        switch source.form {
-        case .passphrase:
-            return try read(source, for: path, prompts: prompts).credential(of: .passphrase)
-        case .keyFile:
-            return try read(source, for: path, prompts: prompts).credential(of: .keyFile)
-        case .recoveryKey:
-            return try read(source, for: path, prompts: prompts).credential(of: .recoveryKey)
-        case .identity:
-            return try read(source, for: path, prompts: prompts).credential(of: .recipient)
-        case .external(let slot):
-            let slot = try WrappedSecret(path, slot: slot).slotID
-            let key = try read(
-                SecretSource(origin: source.origin, form: .external(slot: slot)), for: path,
-                prompts: prompts)
-            return try key.credential(of: .external, slot: slot)
-        case .rawKey, .rootBackup, .recipient:
+        if case .external(let slot) = source.form {
+            return try external(try WrappedSecret(path, slot: slot), source)
+        }
+        guard let kind = source.form.kind else {
             throw ToolError(
                 .secretSource, "a \(source.secretName) is not a credential of a keyring",
-                hint: source.form == .rawKey
-                    ? "Name a passphrase, a key file, an identity or a recovery key."
-                    : "coffer key rebuild makes a keyring from it.")
+                hint: "Name a passphrase, a key file, an identity or a recovery key.")
         }
+        return try read(source, prompts: prompts).credential(of: kind)
+    }
+
+    /// Runs the command that unwraps the secret of an external slot.
+    private static func external(
+        _ wrapped: WrappedSecret, _ source: SecretSource
+    ) throws -> KeyCredential {
+        guard case .command(let command) = source.origin else {
+            throw ToolError(
+                .secretSource, "an external secret comes from a command",
+                hint: "Name it with --unwrap-command.")
+        }
+        let key = try StoreKey(isPassphrase: true, maximumByteCount: maximumByteCount) { bytes in
+            try wrapped.unwrapped(by: command, into: bytes)
+        }
+        Signals.workBegins()
+        return try key.credential(of: .external, slot: wrapped.slotID)
     }
 
     /// Reads the letters of a root backup.
     static func rootBackup(_ source: SecretSource, for path: String) throws -> StoreKey {
         RunFiles.opens(path)
-        return try read(source, for: path, prompts: ["Root backup of \(path): "])
+        return try read(source, prompts: ["Root backup of \(path): "])
     }
 
     /// Reads the public key of a recipient, in letters.
-    static func recipient(_ source: SecretSource, for path: String) throws -> NewSlot {
-        try refused { try parsedRecipient(source, for: path) }
+    static func recipient(_ source: SecretSource) throws -> NewSlot {
+        try refused { try parsedRecipient(source) }
     }
 
-    private static func parsedRecipient(
-        _ source: SecretSource, for path: String
-    ) throws -> NewSlot {
-        let letters = try read(source, for: path, prompts: [])
+    private static func parsedRecipient(_ source: SecretSource) throws -> NewSlot {
+        let letters = try read(source, prompts: [])
         return try .recipient(letters: letters.withBytes { Array($0) })
     }
 
-    /// The library calls it misuse; here a file or a person gave what cannot be the secret.
+    /// Turns the library's `.misuse` into `.secretSource`: the bytes came from a file or a person.
     private static func refused<T: ~Copyable>(_ read: () throws -> T) throws -> T {
         do {
             return try read()
@@ -119,18 +120,15 @@ enum SecretReader {
         }
     }
 
-    private static func read(
-        _ source: SecretSource, for path: String, prompts: [String]
-    ) throws -> StoreKey {
+    private static func read(_ source: SecretSource, prompts: [String]) throws -> StoreKey {
         let key = try StoreKey(
             isPassphrase: source.form != .rawKey, maximumByteCount: maximumByteCount
         ) { bytes in
-            let count = try read(source, path, prompts, into: bytes)
+            let count = try read(source, prompts, into: bytes)
             switch source.form {
             case .rawKey, .keyFile:
                 return try RawKeyText.decode(bytes, count: count, source: source)
-            case .external: return count
-            case .passphrase, .recoveryKey, .identity, .rootBackup, .recipient:
+            case .passphrase, .recoveryKey, .identity, .external, .rootBackup, .recipient:
                 let stripped = withoutNewline(bytes, count: count)
                 guard stripped > 0 else {
                     throw ToolError(
@@ -145,8 +143,7 @@ enum SecretReader {
     }
 
     private static func read(
-        _ source: SecretSource, _ path: String, _ prompts: [String],
-        into bytes: UnsafeMutableRawBufferPointer
+        _ source: SecretSource, _ prompts: [String], into bytes: UnsafeMutableRawBufferPointer
     ) throws -> Int {
         switch source.origin {
         case .prompt: return try Prompt.read(prompts, into: bytes)
@@ -154,9 +151,6 @@ enum SecretReader {
         case .descriptor(let number):
             return try readAll(FileDescriptor(rawValue: number), source, into: bytes)
         case .command(let command):
-            if case .external(let slot) = source.form {
-                return try WrappedSecret(path, slot: slot).unwrapped(by: command, into: bytes)
-            }
             return try ShellCommand(command, name: source.description).run(
                 input: StandardInput.isClaimed ? .nothing : .own
             ) { output in

@@ -1,3 +1,5 @@
+import Coffer
+
 /// The source of a secret, and the form that its bytes have.
 struct SecretSource: Equatable {
     enum Origin: Equatable {
@@ -21,6 +23,18 @@ struct SecretSource: Equatable {
         case rootBackup
         /// The public key of a recipient, in letters.
         case recipient
+
+        /// The kind of credential that the bytes are; `nil` for those that are none, and for an
+        /// external secret, which must be unwrapped first.
+        var kind: KeySlot.Kind? {
+            switch self {
+            case .passphrase: .passphrase
+            case .keyFile: .keyFile
+            case .recoveryKey: .recoveryKey
+            case .identity: .recipient
+            case .rawKey, .external, .rootBackup, .recipient: nil
+            }
+        }
     }
 
     let origin: Origin

@@ -76,7 +76,7 @@ struct ShellCommand {
         return coffer_start_command(command, source?.rawValue ?? -1, &variables, &output)
     }
 
-    /// What the command reads; `nil` for the tool's own standard input.
+    /// Opens the standard input of the command. Returns `nil` if it shares that of the tool.
     private static func descriptor(for input: Input) throws -> FileDescriptor? {
         switch input {
         case .own: return nil

@@ -8,9 +8,12 @@ struct WrappedSecret {
     private let blob: [UInt8]
     private let environment: [String]
 
+    /// Finds the slot in the keyring of a store.
+    ///
     /// - Parameter slot: The number of the slot; `nil` for the only external slot.
-    /// - Throws: `ToolError` `.secretSource` if there is no such slot, or several; errors of
-    ///   reading the keyring.
+    /// - Throws: `ToolError` `.secretSource` if no number is given, and the keyring has no external
+    ///   slot or several; `StoreError` if the keyring cannot be read, or the number is not that of
+    ///   an external slot.
     init(_ path: String, slot: UInt16?) throws {
         let keyring = try Keyring(of: path)
         let external = keyring.slots.filter { $0.kind == .external }.map(\.id)
@@ -21,7 +24,9 @@ struct WrappedSecret {
                 external.isEmpty
                     ? "the keyring of \(path) has no external slot"
                     : "the keyring of \(path) has several external slots: \(numbers)",
-                hint: external.isEmpty ? nil : "Choose one with --unwrap-slot.")
+                hint: external.isEmpty
+                    ? "Add one with coffer key add --wrap-command."
+                    : "Choose one with --unwrap-slot.")
         }
         slotID = slot
         blob = try keyring.blob(of: slot)
@@ -78,7 +83,7 @@ struct WrappedSecret {
         }
     }
 
-    /// Only what a command needs to choose its key.
+    /// The variables of the command, with which it can choose its key.
     private static func environment(
         _ path: String, _ keyring: Keyring, slot: UInt16?
     ) -> [String] {

@@ -21,7 +21,7 @@ enum ToolWords {
         ),
         (
             "Raise maximumKeyMemoryByteCount of the configuration",
-            "This program allows no more: change the slot with a cheaper one, by another credential"
+            "coffer allows no more: open the store by another credential, and change this slot"
         ),
         (
             "Put it back from a backup, or rebuild it from a root backup.",
@@ -34,9 +34,7 @@ enum ToolWords {
             "Change a slot with coffer key change. For a store with a key of its own, make a copy "
                 + "with coffer backup and a --new-… option."
         ),
-        (
-            "Its list of slots has the numbers.", "coffer key list shows the numbers."
-        ),
+        ("Its list of slots has the numbers.", "coffer key list shows the numbers."),
         (
             "The keyring's list of slots tells which kinds of credentials open it.",
             "coffer key list shows which kinds of credentials open it."

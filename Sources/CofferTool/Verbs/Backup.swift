@@ -60,7 +60,7 @@ struct Backup: AsyncParsableCommand, ChangingVerb {
     ///   that a person who ends the tool at a prompt leaves nothing behind.
     private func makeCopy(at place: () throws -> String) async throws -> CopyReport {
         let newSource = try newSecret.source(apartFrom: try secret.source())
-        let hasNewKey = newPrompt || newSecret.newKeyring || !newSource.isPrompt
+        let hasNewKey = newPrompt || newSecret.isGiven(newSource)
         let name = copy.newPath == "-" ? "the copy" : copy.newPath
         return try await copy.store.withStore(
             secret, mode: .readOnly, hardLinks: .told

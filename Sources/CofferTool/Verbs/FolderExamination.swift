@@ -94,7 +94,7 @@ struct FolderExamination {
                         "its main file is missing: put both together again, or move it away", path))
                 continue
             }
-            if name.hasSuffix(Self.keyringSuffix) {
+            if name.hasSuffix(Keyring.fileSuffix) {
                 checks += keyring(name, in: folder, among: all)
                 continue
             }
@@ -114,12 +114,11 @@ struct FolderExamination {
         return checks
     }
 
-    private static let keyringSuffix = ".keyring"
-
-    /// What is wrong with a keyring. Other programs have files of that name, too.
+    /// Checks a file that has the name of a keyring. Passes over one of another program, which is
+    /// neither a keyring nor next to a store.
     private func keyring(_ name: String, in folder: String, among all: Set<String>) -> [Check] {
         let path = Self.path(folder, name)
-        let main = String(name.dropLast(Self.keyringSuffix.count))
+        let main = String(name.dropLast(Keyring.fileSuffix.count))
         do {
             _ = try Keyring(of: Self.path(folder, main))
         } catch {

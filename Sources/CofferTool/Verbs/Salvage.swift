@@ -42,7 +42,7 @@ struct Salvage: AsyncParsableCommand, ChangingVerb {
         let newSource = try newSecret.source(apartFrom: source)
         _ = try StoreFileStatus(path: copy.store.path)
         let key = KeyHolder(try SecretReader.current(source, for: copy.store.path))
-        let hasNewKey = newPrompt || newSecret.newKeyring || !newSource.isPrompt
+        let hasNewKey = newPrompt || newSecret.isGiven(newSource)
         let newKey = KeyHolder(
             hasNewKey ? try newSecret.read(newSource, for: copy.newPath) : nil)
         let report = try await output.copying("salvage") { [copy] progress in

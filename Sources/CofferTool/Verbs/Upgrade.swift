@@ -41,7 +41,7 @@ struct Upgrade: AsyncParsableCommand, ChangingVerb {
         RunFiles.remedy(
             "restore the file from a backup, or, if SQLCipher 3 or 4 made it, "
                 + Remedy.savingRows(of: copy.store.path))
-        let hasNewKey = newPrompt || newSecret.newKeyring || !newSource.isPrompt
+        let hasNewKey = newPrompt || newSecret.isGiven(newSource)
         let newKey = KeyHolder(
             hasNewKey ? try newSecret.read(newSource, for: copy.newPath) : nil)
         let report = try await output.copying("upgrade") { [copy, configuration] progress in

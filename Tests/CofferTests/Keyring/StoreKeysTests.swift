@@ -373,7 +373,7 @@ import Testing
     @Test func `the letters of a recipient add a slot, and those of the identity open it`() throws {
         let identity = KeyCredential.newIdentity()
         let publicLetters = try identity.recipientText()
-        let letters = try identity.withLetters { Array($0) }
+        let letters = identity.withIdentityLetters { Array($0) }
         let store = try open()
         try store.keys.add(.recipient(letters: publicLetters.lowercased().utf8), label: "")
         let before = try bytes

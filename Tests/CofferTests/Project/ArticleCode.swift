@@ -602,7 +602,7 @@ import Testing
         #expect(try store.keys.slots.map(\.label) == ["first", "safe", "billing"])
         #expect(try Keyring(of: newPath).slots.count == 1)
         try await store.close()
-        try identity.withLetters { letters in
+        try identity.withIdentityLetters { letters in
             try Data(letters).write(to: URL(filePath: folder.path("identity")))
         }
         try await openByIdentity(path, folder.path("identity"))

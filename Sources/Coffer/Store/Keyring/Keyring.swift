@@ -35,7 +35,7 @@ public struct Keyring: Sendable {
     /// The slots, in the order of their places in the file.
     public var slots: [KeySlot] { content.slots.map { KeySlot($0) } }
 
-    /// The number of the store's data key, which grows with each rotation.
+    /// The number of the store's data key, which is 1 for a new store.
     public var epoch: Int { Int(content.epoch) }
 
     /// The public id of the data key, as ``Store/keyID()`` returns it.
@@ -47,6 +47,9 @@ public struct Keyring: Sendable {
     /// The public id of the store: the 16 salt bytes of its file, as 32 hex digits. Copies of the
     /// file have the same.
     public var storeID: String { content.id.map { KeyID(bytes: [$0]).description }.joined() }
+
+    /// The name of a keyring has this after the name of its store.
+    package static let fileSuffix = KeyringFile.suffix
 
     /// Whether something has the name of the store's keyring.
     ///

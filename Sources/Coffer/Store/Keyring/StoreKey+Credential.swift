@@ -14,7 +14,7 @@ extension StoreKey {
             case .keyFile: .keyFile(bytes)
             case .recoveryKey: try .recoveryKey(bytes)
             case .recipient: try .identity(letters: bytes)
-            default: .external(bytes, slot: slot ?? 0)
+            default: KeyCredential(kind: .external, secret: SecretBytes(bytes), slotID: slot)
             }
         }
     }

@@ -49,11 +49,8 @@ extension StoreKeys {
         show: (_ letters: UnsafeRawBufferPointer) async throws -> T
     ) async throws -> T {
         try await Store.offPool { try countRootBackup() }
-        let letters = KeyBox(KeyLetters.rootBackup.text(of: try open().root().key.bytes))
-        // The box keeps the memory, which does not move.
-        let pointer = letters.key.withUnsafeBytes { $0 }
-        defer { withExtendedLifetime(letters) {} }
-        return try await show(pointer)
+        let root = try open().root()
+        return try await KeyLetters.rootBackup.withText(of: root.key.bytes, waiting: show)
     }
 
     private func countRootBackup() throws {

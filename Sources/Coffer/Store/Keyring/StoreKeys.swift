@@ -132,8 +132,7 @@ public struct StoreKeys: Sendable {
     ///   - label: The new label; `nil` keeps the old one.
     ///   - cost: The cost of a guess, for a passphrase.
     /// - Returns: The slot.
-    /// - Throws: `StoreError` `.notFound` if no slot has this number; otherwise as
-    ///   `add`.
+    /// - Throws: `StoreError` `.notFound` if no slot has this number; otherwise as `add`.
     /// - Complexity: Two writes of 16 KiB, each synced; for a passphrase one derivation.
     @discardableResult
     public func change(
@@ -214,7 +213,7 @@ public struct StoreKeys: Sendable {
         guard let keyring = core.pool.file?.keyring else {
             throw StoreError(
                 .misuse, "the store has no keyring",
-                hint: "It was opened with a key of its own: rekey changes that.")
+                hint: "A copy can get one: backup(to:key:) for a credential.")
         }
         return keyring
     }
@@ -256,11 +255,7 @@ extension KeyLetters {
         _ new: KeyBox<NewSlot>,
         _ askBack: (_ letters: UnsafeRawBufferPointer) async throws -> [UInt8]
     ) async throws {
-        let letters = KeyBox(self.text(of: new.key.secret))
-        // The box keeps the memory, which does not move.
-        let pointer = letters.key.withUnsafeBytes { $0 }
-        var text = try await askBack(pointer)
-        withExtendedLifetime(letters) {}
+        var text = try await withText(of: new.key.secret, waiting: askBack)
         try requireSame(&text, as: new.key.secret)
     }
 

@@ -7,7 +7,8 @@ extension Key {
         static let configuration = CommandConfiguration(
             abstract: "Adds a slot for another credential.",
             discussion: """
-                The current secret opens the store, and the new credential gets a slot. \
+                The current secret opens the store, and the new credential gets a slot. It is a \
+                passphrase, asked for on the terminal, unless an option names another one. \
                 --make-recovery-key makes a new recovery key: it is shown on the terminal once and \
                 asked for, or written to a new file by --recovery-key-out.
 

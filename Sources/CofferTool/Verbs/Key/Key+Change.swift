@@ -7,8 +7,8 @@ extension Key {
         static let configuration = CommandConfiguration(
             abstract: "Gives a slot another credential, such as a new passphrase.",
             discussion: """
-                Without a number it changes the slot that the current secret opens. Who kept a \
-                copy of the keyring can still open the store with the old credential.
+                Without a number it changes the slot that the current secret opens. Somebody who \
+                kept a copy of the keyring can still open the store with the old credential.
 
                 EXIT CODES
                   0 the new credential opens the slot, even if the report could not be written; 10 \

@@ -8,8 +8,8 @@ extension Key {
             commandName: "list",
             abstract: "Lists the slots of a keyring, and the ages of its keys. Needs no secret.",
             discussion: """
-                Without a secret nothing of it is authenticated: who can write the keyring can \
-                forge the list. key test authenticates it.
+                It authenticates nothing: a user who may write the keyring can forge the list. key \
+                test authenticates it.
                 """)
 
         @Argument(help: "The store's file.", completion: .file())

@@ -1,0 +1,48 @@
+import ArgumentParser
+import Coffer
+
+extension Key {
+    /// `coffer key make-identity`
+    struct MakeIdentity: AsyncParsableCommand, ChangingVerb {
+        static let configuration = CommandConfiguration(
+            abstract: "Makes the identity of a person or service, and prints its public key.",
+            discussion: """
+                The identity is a private key, in a new file that only its owner may read. The \
+                public key is one line on standard output. key add --recipient gives it a slot, \
+                and needs nothing secret of the recipient.
+
+                EXIT CODES
+                  0 the file exists, even if the public key could not be written; 22 a file has \
+                that name already. Any other: this run made none
+                """)
+
+        @Argument(help: "The new file.", completion: .file())
+        var path: String
+        @OptionGroup(title: "Output") var output: OutputOptions
+
+        struct Result: Encodable {
+            let path: ReportedPath
+            let recipient: String
+        }
+
+        func validate() throws { try SecretFile.requirePath(path) }
+
+        func run() async throws {
+            Signals.workBegins()
+            let identity = KeyCredential.newIdentity()
+            let recipient = try identity.recipientText()
+            try identity.withIdentityLetters { letters in try PaperLetters.write(letters, to: path)
+            }
+            var standardOutput = StandardOutput()
+            do {
+                let result = Result(path: ReportedPath(path), recipient: recipient)
+                try standardOutput.writeLine(output.json ? JSON.object(result) : recipient)
+                try standardOutput.flush()
+            } catch {
+                Terminal.warn(
+                    "this was done, but its report is lost: \(Failure(error).message); the public "
+                        + "key is \(recipient)")
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import Coffer
+import Foundation
+
+/// The public fields of a slot, in a report.
+struct SlotReport: Encodable {
+    let id: Int
+    let kind: String
+    let label: String
+    let made: String
+    let changed: String
+    let fingerprint: String?
+    let costMemoryByteCount: Int?
+
+    init(_ slot: KeySlot) {
+        id = Int(slot.id)
+        kind = slot.kind.description.replacing(" ", with: "-")
+        label = slot.label
+        made = slot.made.ISO8601Format()
+        changed = slot.changed.ISO8601Format()
+        fingerprint = slot.fingerprint
+        costMemoryByteCount = slot.cost?.memoryByteCount
+    }
+
+    /// The slot in one line.
+    var text: String {
+        var text = label.isEmpty ? kind : "\(kind), \(label)"
+        text += ", made \(made.prefix(10))"
+        if changed != made { text += ", changed \(changed.prefix(10))" }
+        if let fingerprint { text += ", \(fingerprint)" }
+        if let costMemoryByteCount { text += ", scrypt with \(costMemoryByteCount >> 20) MiB" }
+        return text
+    }
+}
+
+/// The public part of a keyring, in a report.
+struct KeyringReport: Encodable {
+    let storeID: String
+    let rootID: String
+    let keyID: String
+    let epoch: Int
+    let rootMade: String
+    let keyMade: String
+    let rootBackupCount: Int
+    let lastRootBackup: String?
+    let slots: [SlotReport]
+
+    init(_ keyring: Keyring) {
+        storeID = keyring.storeID
+        rootID = keyring.rootID
+        keyID = keyring.keyID.description
+        epoch = keyring.epoch
+        rootMade = keyring.rootMade.ISO8601Format()
+        keyMade = keyring.keyMade.ISO8601Format()
+        rootBackupCount = keyring.rootBackups.count
+        lastRootBackup = keyring.rootBackups.last?.ISO8601Format()
+        slots = keyring.slots.map { SlotReport($0) }
+    }
+
+    var lines: [(label: String, value: String)] {
+        let shown =
+            rootBackupCount == 0
+            ? "never shown"
+            : "shown \(rootBackupCount.counted("time")), last \(lastRootBackup?.prefix(10) ?? "?")"
+        return [
+            ("root", "\(rootID), made \(rootMade.prefix(10)), \(shown)"),
+            ("epoch", "\(epoch), since \(keyMade.prefix(10))"),
+        ] + slots.map { ("slot \($0.id)", $0.text) }
+    }
+}
+
+/// The report of a verb that made or changed a slot.
+struct SlotResult: Report {
+    let path: ReportedPath
+    let slot: SlotReport
+    /// A sentence that the report ends with.
+    let notice: String?
+
+    init(_ path: String, _ slot: KeySlot, notice: String? = nil) {
+        self.path = ReportedPath(path)
+        self.slot = SlotReport(slot)
+        self.notice = notice
+    }
+
+    var lines: [(label: String, value: String)] {
+        [("store", "\(path)"), ("slot \(slot.id)", slot.text)]
+            + (notice.map { [("note", $0)] } ?? [])
+    }
+}
+
+/// The report of a verb that replaced a keyring.
+struct ReplacedKeyringResult: Report {
+    let path: ReportedPath
+    /// Where the keyring is that was replaced.
+    let oldPath: ReportedPath?
+
+    init(_ path: String, old: String?) {
+        self.path = ReportedPath(path)
+        oldPath = old.map { ReportedPath($0) }
+    }
+
+    var lines: [(label: String, value: String)] {
+        [
+            ("store", "\(path)"), ("keyring", "opens the store"),
+            ("old keyring", oldPath.map { "\($0)" } ?? "none"),
+        ]
+    }
+}
