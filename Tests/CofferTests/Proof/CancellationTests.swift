@@ -17,8 +17,12 @@ import Testing
     @Test func `the harness fails when a cancelled task is taken for one that wrote nothing`()
         async throws
     {
+        // The run ends with the first problem, which needs a task that is cancelled while it
+        // commits. On a busy machine that may come late.
         let tally = try await CancellationHarness(journalMode: .wal, misreports: true)
-            .run(cancellationCount: 1000, seed: testSeed())
-        #expect(tally.problems.contains { $0.contains("thrown, and") })
+            .run(cancellationCount: 10_000, seed: testSeed())
+        #expect(
+            tally.problems.contains { $0.contains("thrown, and") },
+            "\(tally.triedCount) tries: \(tally.problems)")
     }
 }
