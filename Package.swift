@@ -82,6 +82,8 @@ let package = Package(
             ],
             path: "Tests/CFaultVFS"
         ),
+        // A record of every change of files, for the second process of the tests.
+        .target(name: "CFileRecorder", path: "Tests/CFileRecorder"),
         // What the tests and their second process do to a store while it is put to the proof.
         .target(
             name: "Workload",
@@ -92,7 +94,7 @@ let package = Package(
         .executableTarget(
             name: "CofferTestPeer",
             dependencies: [
-                "CFaultVFS", "Coffer", "CSQLCipher", "Workload",
+                "CFaultVFS", "CFileRecorder", "Coffer", "CSQLCipher", "Workload",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
             ],
@@ -101,7 +103,8 @@ let package = Package(
         .testTarget(
             name: "CofferTests",
             dependencies: [
-                "CFaultVFS", "Coffer", "CSQLCipher", "CofferTestPeer", "CofferTool",
+                "CFaultVFS", "CFileRecorder", "Coffer", "CSQLCipher", "CofferTestPeer",
+                "CofferTool",
                 "DownloadsProgram", "ReadmeProgram", "Workload",
                 .product(name: "Logging", package: "swift-log"),
             ]

@@ -300,6 +300,8 @@ case "temporary-files":
         let files = try temporaryFiles(connection, of: path)
         return "files " + files.sorted().joined(separator: " ")
     }
+case "keyring":
+    report { try keyringVerb() }
 case "restore-killed":
     report { try restoreKilled() }
 case "rekey-now":

@@ -1,0 +1,39 @@
+import CFileRecorder
+import Testing
+import Workload
+
+@testable import Coffer
+
+/// Verbs that write a keyring, ended at every change of a file: by a kill, by power losses (20 at
+/// each change in a long run), or by an error of the disk.
+@Suite(.againstHanging, .enabled(if: recorder_is_available())) struct KeyringVerbTests {
+    /// Only these verbs write the database.
+    private static let cases: [(KeyringVerb, Configuration.JournalMode)] =
+        KeyringVerb.allCases.map { ($0, .wal) }
+        + [(.initialize, .delete), (.restoreStore, .delete)]
+
+    @Test(arguments: cases)
+    func `a kill or a power loss at any change leaves what the verb began with, or what it makes`(
+        verb: KeyringVerb, mode: Configuration.JournalMode
+    ) throws {
+        try KeyringVerbHarness(verb: verb, journalMode: mode)
+            .run(lossCount: tryCount(1, long: 20), seed: testSeed())
+            .expectNothingLost("kills and power losses of a keyring's verbs")
+    }
+
+    @Test(arguments: cases)
+    func `a change that fails is an error, or the verb is done without it`(
+        verb: KeyringVerb, mode: Configuration.JournalMode
+    ) throws {
+        try KeyringVerbHarness(verb: verb, journalMode: mode)
+            .runFailures(step: isLongRun ? 1 : 6, seed: testSeed())
+            .expectNothingLost("errors of the disk at a keyring's verbs")
+    }
+
+    @Test(arguments: [KeyringVerb.initialize, .change, .restore])
+    func `the harness fails on a disk that does not sync`(verb: KeyringVerb) throws {
+        let harness = KeyringVerbHarness(verb: verb, journalMode: .wal, ignoresSyncs: true)
+        let tally = try harness.run(lossCount: 5, seed: testSeed())
+        #expect(tally.lostCount > 0)
+    }
+}

@@ -1,0 +1,66 @@
+import Foundation
+
+@testable import Coffer
+
+/// A verb that writes a keyring, with its secrets: credential 3 is a key file of 32 times 3.
+public enum KeyringVerb: String, CaseIterable, Sendable {
+    case initialize = "init"
+    case add, change, remove, restore, rebuild
+    case backUp = "backup"
+    case exportRoot = "export-root"
+    case restoreStore = "restore-store"
+
+    public static func credential(_ number: UInt8) -> KeyCredential {
+        .keyFile([UInt8](repeating: number, count: 32))
+    }
+
+    public static func key(_ number: UInt8) -> StoreKey { .keyring(credential(number)) }
+
+    /// The letters of a root backup, in the folder of the store.
+    public static let lettersName = "letters"
+    /// A copy of the keyring.
+    public static let copyName = "copy.keyring"
+    /// A backup of another store.
+    public static let backupName = "backup.db"
+
+    /// - Parameter didShow: Called when a root backup is shown.
+    public func run(
+        _ path: String, _ configuration: Configuration, didShow: () -> Void = {}
+    ) throws {
+        let folder = URL(filePath: path).deletingLastPathComponent()
+        func other(_ name: String) -> String { folder.appending(path: name).path }
+        func withKeys(_ body: (StoreKeys) throws -> Void) throws {
+            let store = try Store(
+                path: path, key: Self.key(1), mode: .mustExist, configuration: configuration)
+            defer { try? store.close() }
+            try body(store.keys)
+        }
+        switch self {
+        case .initialize:
+            try Store(path: path, key: Self.key(1), configuration: configuration).close()
+        case .add:
+            try withKeys { try $0.add(.keyFile([UInt8](repeating: 3, count: 32)), label: "3") }
+        case .change:
+            try withKeys { try $0.change(2, to: .keyFile([UInt8](repeating: 3, count: 32))) }
+        case .remove:
+            try withKeys { try $0.remove(2) }
+        case .backUp:
+            try withKeys { try $0.backUp(to: other(Self.copyName)) }
+        case .exportRoot:
+            try withKeys { keys in try keys.withRootBackup { _ in didShow() } }
+        case .restore:
+            try Keyring.restore(
+                from: other(Self.copyName), for: path, by: Self.credential(1),
+                configuration: configuration)
+        case .rebuild:
+            let letters = try Data(contentsOf: URL(filePath: other(Self.lettersName)))
+            try Keyring.rebuild(
+                for: path, rootBackup: letters, as: .keyFile([UInt8](repeating: 3, count: 32)),
+                label: "3", configuration: configuration)
+        case .restoreStore:
+            _ = try Store.restore(
+                from: other(Self.backupName), key: Self.key(1), to: path,
+                configuration: configuration)
+        }
+    }
+}
