@@ -32,6 +32,8 @@ struct Failure: Encodable {
             let hint = error.hint.flatMap(ToolWords.hint)
             self.hint =
                 switch status {
+                case .damaged where error.code == .keyringDamaged:
+                    Remedy.hint(hint, RunFiles.keyringRemedy)
                 case .damaged: Remedy.hint(hint, RunFiles.remedy)
                 case .interrupted: hint ?? otherwise
                 default: hint

@@ -29,6 +29,11 @@ enum RunFiles {
     /// The next step if the store is damaged, as `Remedy.ofDamage`.
     static var remedy: String? { state.withLock { $0.remedy } }
 
+    /// The next step if the keyring of the store is damaged.
+    static var keyringRemedy: String? {
+        state.withLock { $0.store }.map { Remedy.ofDamage(toKeyringOf: $0) }
+    }
+
     /// The message of an error about the content of the store, with the store's path.
     ///
     /// A message that has the path of the file that is made is about that one.
@@ -86,6 +91,13 @@ enum Remedy {
             file.format != .empty || file.walByteCount + file.journalByteCount > 0
         else { return backup }
         return backup + ", or " + savingRows(of: store)
+    }
+
+    /// What to do about a damaged keyring: part of a sentence, without a full stop.
+    static func ofDamage(toKeyringOf store: String) -> String {
+        let store = ShellWord.of(store)
+        return "restore the keyring from a copy with coffer key restore COPY \(store), or make a "
+            + "new one from a root backup with coffer key rebuild \(store)"
     }
 
     static func savingRows(of store: String) -> String {

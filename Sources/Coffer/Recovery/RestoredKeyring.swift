@@ -23,7 +23,7 @@ struct RestoredKeyring {
             return
         }
         guard let keyring = backup.keyring else {
-            let areas = try? old.areas()
+            let areas = try Self.areas(of: old)
             // With the salt of the backup, the keyring is that of the backup: the backup may have
             // been opened with its data key.
             let current = areas?.current.first

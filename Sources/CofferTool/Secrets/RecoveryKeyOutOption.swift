@@ -30,7 +30,7 @@ struct RecoveryKeyOutOption: ParsableArguments {
         guard recoveryKeyOut == nil else { return }
         try Prompt.terminal(
             toShow: "the recovery key",
-            hint: "Name a new file for it with --recovery-key-out, or make none."
+            hint: "Name a new file for it with --recovery-key-out."
         ).close()
     }
 

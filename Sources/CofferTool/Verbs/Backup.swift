@@ -8,11 +8,13 @@ struct Backup: AsyncParsableCommand, ChangingVerb {
         discussion: """
             The copy is a snapshot of the store. It has the store's key, unless a --new-… option \
             or --new-prompt names another one. Every page of the copy is authenticated before the \
-            copy appears under its name.
+            copy appears under its name. The copy of a store with a keyring has a copy of the \
+            keyring, with the same slots.
 
             With - as the new file, the copy goes to standard output. It is made and checked in a \
             private folder of TMPDIR first, which needs space for all of it. The reader must keep \
-            it only if the exit code is 0 (in a shell: set -o pipefail).
+            it only if the exit code is 0 (in a shell: set -o pipefail). A keyring does not go \
+            with it: back it up too, with coffer key backup.
 
             EXAMPLES
               coffer backup notes.db notes-2026-11.db
@@ -43,6 +45,14 @@ struct Backup: AsyncParsableCommand, ChangingVerb {
     private func runToStandardOutput() async throws {
         let stream = try StreamedCopy()
         defer { stream.remove() }
+        let newSource = try newSecret.source(apartFrom: try secret.source())
+        let hasOwnKey = newPrompt || newSecret.isGiven(newSource)
+        if !hasOwnKey, try Keyring.exists(for: copy.store.path) {
+            Terminal.warn(
+                "standard output gets the copy without its keyring, and no credential opens it "
+                    + "alone: back the keyring up with coffer key backup "
+                    + "\(ShellWord.of(copy.store.path)) FILE")
+        }
         let report = try await makeCopy { try stream.makePath() }
         let reporter = output.reporter("backup: write", unit: "bytes")
         let byteCount = try await Signals.cancelling {

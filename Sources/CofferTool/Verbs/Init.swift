@@ -76,7 +76,7 @@ struct Init: AsyncParsableCommand, ChangingVerb {
     }
 
     func run() async throws {
-        try NewFile.requireFree(store.path)
+        try NewFile.requireFree(forStore: store.path)
         try profile.requireUsable()
         var configuration = store.configuration
         configuration.profile = profile.profile?.profile

@@ -1,3 +1,5 @@
+import Coffer
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Darwin)
@@ -16,5 +18,16 @@ enum NewFile {
                 hint: "An existing file is never overwritten. Name another file or move that one "
                     + "away.")
         }
+    }
+
+    /// Checks that neither a store nor a keyring has the path. A keyring that somebody else has
+    /// put there would give that person every row.
+    static func requireFree(forStore path: String) throws {
+        try requireFree(path)
+        guard try Keyring.exists(for: path) else { return }
+        throw ToolError(
+            .alreadyExists, "\(path)\(Keyring.fileSuffix) exists already, without its store",
+            hint: "Put the store back. If there was none, such as after an interrupted init, move "
+                + "the keyring away.")
     }
 }

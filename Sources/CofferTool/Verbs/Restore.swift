@@ -17,6 +17,10 @@ struct Restore: AsyncParsableCommand, ChangingVerb {
             copy takes its place. The store may be damaged or missing: it is not read. The \
             restored store has the secret of the backup, and the permissions of the old store.
 
+            A store whose keyring has the root of the backup keeps its present slots: a \
+            credential that was removed since the backup does not open it. Otherwise the keyring \
+            of the backup comes with it, and the present one goes to STORE.old-1.keyring.
+
             No program may have the store open. One that is idle and uses no WAL is not noticed: \
             what it writes later is lost, or damages the restored store. A program that opens \
             the store meanwhile without Coffer does not notice either. So stop the programs first.

@@ -18,6 +18,9 @@ struct Salvage: AsyncParsableCommand, ChangingVerb {
             The damaged store is not changed, and no program may have it open. The copy has the \
             same passphrase or key, unless a --new-… option or --new-prompt names another one.
 
+            A copy of a store with a keyring has a new root and one slot, for the secret that was \
+            given. The other credentials and the root backup do not open it: add them again.
+
             EXAMPLES
               coffer salvage damaged.db rest.db
               coffer salvage damaged.db rest.db --raw-key-file key --json

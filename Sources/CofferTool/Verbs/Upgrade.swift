@@ -10,6 +10,9 @@ struct Upgrade: AsyncParsableCommand, ChangingVerb {
             appears under its name. The copy has the same passphrase or key, unless a --new-… \
             option or --new-prompt names another one.
 
+            A copy of a store with a keyring has a new root and one slot, for the secret that was \
+            given. The other credentials and the root backup do not open it: add them again.
+
             EXAMPLES
               coffer upgrade old.db notes.db
               coffer upgrade notes4.db shared.db --profile portable

@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 import Testing
 
@@ -240,6 +241,22 @@ import Testing
         #expect(try rowCount(path, .numbered(1)) == 0)
         #expect(try !folder.names().contains("store.db.keyring"))
         #expect(try rowCount(old) == 5)
+    }
+
+    @Test func `a keyring of a later version stays, and nothing is restored`() throws {
+        let plain = try Store(path: folder.path("plain.db"), key: .numbered(1))
+        let backup = try backUp(plain)
+        try plain.close()
+        try make(path, rowCount: 5).close()
+        let keyring = URL(filePath: path + ".keyring")
+        var area = [UInt8](try Data(contentsOf: keyring))[..<KeyringArea.byteCount]
+        area[9] = 2
+        let digest = SHA256.hash(data: area[..<16_352])
+        area.replaceSubrange(16_352..., with: Array(digest))
+        try Data(area + area).write(to: keyring)
+        expect(.needsNewerProgram) { try restore(backup, key: .numbered(1)) }
+        #expect(try Data(contentsOf: keyring) == Data(area + area))
+        #expect(try !folder.names().contains { $0.contains(".old-") })
     }
 
     @Test func `a keyring without its file makes way for the keyring of the backup`() throws {

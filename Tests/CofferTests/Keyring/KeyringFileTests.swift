@@ -147,6 +147,54 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true])
+    func
+        `what an unfinished change has left is synced before the next one, even if that is refused`(
+            isRefused: Bool
+        ) throws
+    {
+        let root = try make()
+        let old = try bytes()
+        let first = try KeyringLock(file, timeout: .zero)
+            .change(under: root) { $0.rootBackupCount += 1 }.area
+        let new = try bytes()
+        // The newer area is the first one, and perhaps only in memory.
+        try write(Array(new[..<16_384] + old[16_384...]))
+        let steps = Shared([KeyringFile.Step]())
+        var file = file
+        file.willStep = { step, _ throws(StoreError) in steps.value.append(step) }
+        let lock = try KeyringLock(file, timeout: .zero)
+        let level: [KeyringFile.Step] = [.lock, .write(area: 0), .sync, .write(area: 1), .sync]
+        guard isRefused else {
+            let area = try lock.change(under: root) { $0.rootBackupCount += 1 }.area
+            #expect(try file.areas()?.stored == [area, area])
+            #expect(steps.value.prefix(5) == level[...])
+            return
+        }
+        expect(.notFound) {
+            try lock.change(under: root) { _ throws(StoreError) in
+                throw StoreError(.notFound, "no slot")
+            }
+        }
+        #expect(steps.value == level)
+        #expect(try file.areas()?.stored == [first, first])
+    }
+
+    @Test func `a keyring whose successor gets no name keeps its own name alone`() throws {
+        let root = try make()
+        let old = try bytes()
+        var file = file
+        file.willStep = { step, _ throws(StoreError) in
+            if step == .adopt { throw StoreError(.io, "stopped") }
+        }
+        var content = KeyringContent.fresh(root)
+        content.rootBackupCount = 1
+        let area = try KeyringArea(content, under: root)
+        expect(.io) { try file.replace(with: area, timeout: .zero) }
+        #expect(try bytes() == old)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).count == 1)
+    }
+
     @Test func `the area of higher generation counts, wherever it is`() throws {
         let root = try make()
         let old = try bytes()

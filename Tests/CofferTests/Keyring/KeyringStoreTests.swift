@@ -107,6 +107,26 @@ import Testing
         }
     }
 
+    @Test func `a keyring that somebody has made for a public key makes no store`() throws {
+        let planted = folder.path("planted.db")
+        try Store(path: planted, key: .keyring(.identity(Self.file))).close()
+        // As after a creation that ended before the database was made.
+        try FileManager.default.removeItem(atPath: planted)
+        let file = KeyringFile(of: try FileLocation(planted))
+        let opened = try #require(
+            try file.areas()
+        ).unlocked(
+            by: .identity(Self.file), memoryMax: KeyringFixture.memoryMax)
+        var content = opened.area.content
+        content.state = .isBeingCreated
+        try FileManager.default.removeItem(atPath: file.location.path)
+        #expect(try file.make(KeyringArea(content, under: opened.root)))
+        expect(.alreadyExists) {
+            try Store(path: planted, key: .keyring(.identity(Self.file)))
+        }
+        #expect(!FileManager.default.fileExists(atPath: planted))
+    }
+
     @Test func `of creators at once one makes the store, and all open it`() async throws {
         let path = path
         try await withThrowingTaskGroup(of: StoreError.Code?.self) { group in
@@ -194,6 +214,31 @@ import Testing
         try handle.write(contentsOf: [1, 2, 3])
         try handle.close()
         expect(.damaged) { _ = try open() }
+    }
+
+    // MARK: Older files
+
+    @Test func `an older store of the same epoch opens without a sign`() throws {
+        let store = try open(journalMode: .delete)
+        try store.write { tx in try tx.execute("CREATE TABLE t(v)") }
+        let saved = try Data(contentsOf: URL(filePath: path))
+        try store.write { tx in try tx.execute("DROP TABLE t") }
+        try store.close()
+        try saved.write(to: URL(filePath: path))
+        let older = try open(mode: .mustExist, journalMode: .delete)
+        #expect(try older.read { tx in try tx.rows("SELECT v FROM t").count } == 0)
+        try older.close()
+    }
+
+    @Test func `an older keyring brings a removed slot back`() throws {
+        let store = try open()
+        try store.keys.add(.keyFile([UInt8](repeating: 43, count: 32)), label: "leaver")
+        let saved = try Data(contentsOf: URL(filePath: path + ".keyring"))
+        try store.keys.remove(2)
+        try store.close()
+        expect(.wrongKey) { _ = try open(.keyFile([UInt8](repeating: 43, count: 32))) }
+        try saved.write(to: URL(filePath: path + ".keyring"))
+        try open(.keyFile([UInt8](repeating: 43, count: 32))).close()
     }
 
     // MARK: Another epoch than the keyring says

@@ -125,7 +125,51 @@ import Testing
         #expect(try opens(first))
     }
 
-    @Test func `a change without a number changes the slot of the current secret`() throws {
+    @Test func `a store is not made next to a keyring that is there already`() throws {
+        try make()
+        try FileManager.default.moveItem(atPath: path, toPath: folder.path("moved"))
+        let keyring = try Data(contentsOf: URL(filePath: path + ".keyring"))
+        for option in [["--keyring", "--no-recovery-key"], []] {
+            let output = try run(["init", path] + option + first, exitCode: 22)
+            #expect(output.errorText.contains("\(path).keyring exists already"))
+        }
+        #expect(!FileManager.default.fileExists(atPath: path))
+        #expect(try Data(contentsOf: URL(filePath: path + ".keyring")) == keyring)
+    }
+
+    @Test func `a change without a number replaces no credential but a passphrase`() throws {
+        try make()
+        try run(["key", "make-file", folder.path("file")])
+        try run(["key", "add", path, "--new-key-file", folder.path("file")] + first)
+        let new = ["--new-passphrase-file", folder.path("second")]
+        let file = ["--key-file", folder.path("file")]
+        let output = try run(["key", "change", path] + new + file, exitCode: 2)
+        #expect(output.errorText.contains("the key file of slot 2"))
+        #expect(try opens(file))
+        // A passphrase that was forgotten.
+        try run(["key", "change", path, "1"] + new + file)
+        #expect(try opens(second))
+        #expect(try !opens(first))
+    }
+
+    @Test func `a store that has lost its keyring is told to look for it`() throws {
+        try make()
+        try FileManager.default.removeItem(atPath: path + ".keyring")
+        let output = try run(["status", path, "--test-key"] + first, exitCode: 12)
+        #expect(output.errorText.contains("If it had a keyring, put \(path).keyring next to it"))
+    }
+
+    @Test func `a copy on standard output is without its keyring, and that is said`() throws {
+        try make()
+        let output = try run(["backup", path, "-"] + first)
+        #expect(output.errorText.contains("coffer key backup \(path) FILE"))
+        try write("other\n", "other")
+        let other = try run(
+            ["backup", path, "-", "--new-passphrase-file", folder.path("other")] + first)
+        #expect(!other.errorText.contains("coffer key backup"))
+    }
+
+    @Test func `a change without a number changes the slot of the current passphrase`() throws {
         try make()
         let before = try Data(contentsOf: URL(filePath: path))
         try run(["key", "change", path, "--new-passphrase-file", folder.path("second")] + first)
@@ -308,6 +352,9 @@ import Testing
         #expect(try run(["key", "list", path]).text.contains("slot 1: passphrase, first"))
         try Data(repeating: 7, count: 32_768).write(to: URL(filePath: path + ".keyring"))
         try run(["key", "list", path], exitCode: 14)
+        let damaged = try run(["sql", path, "SELECT 1"] + first, exitCode: 14).errorText
+        #expect(damaged.contains("coffer key restore COPY \(path)"))
+        #expect(!damaged.contains("coffer salvage"))
         #expect(try run(["status", path]).errorText.contains("keyring cannot be read"))
     }
 

@@ -198,14 +198,19 @@ extension FileLocation {
             && (own.st_dev, own.st_ino) == (other.st_dev, other.st_ino)
     }
 
-    /// Gives the file the owner and the group of another, if this process may.
+    /// Gives the file the owner and the group of another, if this process may. Follows no link: a
+    /// user of the folder may have put one in the place of the file.
     ///
+    /// - Parameter descriptor: The open file, if this process has it open.
     /// - Throws: `.io` if the system refuses: the owner could not open the file.
-    func setOwner(of other: FileLocation) throws(StoreError) {
+    func setOwner(of other: FileLocation, _ descriptor: Int32? = nil) throws(StoreError) {
         guard let found = try Self.information(other.path), let own = try Self.information(path),
             found.st_uid != own.st_uid || found.st_gid != own.st_gid
         else { return }
-        guard chown(path, found.st_uid, found.st_gid) == 0 || found.st_uid == own.st_uid else {
+        let result =
+            descriptor.map { fchown($0, found.st_uid, found.st_gid) }
+            ?? lchown(path, found.st_uid, found.st_gid)
+        guard result == 0 || found.st_uid == own.st_uid else {
             throw StoreError.system(errno, "cannot give \(path) the owner of \(other.path)")
         }
     }

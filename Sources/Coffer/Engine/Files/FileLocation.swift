@@ -187,13 +187,22 @@ struct FileLocation: Sendable {
     ///
     /// - Throws: As `StoreError.notCreated`.
     func createPrivate() throws(StoreError) {
+        close(try openPrivate())
+    }
+
+    /// Creates an empty file as `createPrivate` does, and keeps it open: another user of the
+    /// folder may put another file in its place.
+    ///
+    /// - Returns: The descriptor, for writing. The caller closes it.
+    /// - Throws: As `StoreError.notCreated`.
+    func openPrivate() throws(StoreError) -> Int32 {
         let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw StoreError.notCreated(path, errno)
         }
         // The umask may have left fewer permissions.
         fchmod(descriptor, 0o600)
-        close(descriptor)
+        return descriptor
     }
 
     /// The file's permission bits for owner, group and others.
@@ -206,8 +215,12 @@ struct FileLocation: Sendable {
         return found.st_mode & 0o777
     }
 
-    func setPermissions(_ permissions: mode_t) throws(StoreError) {
-        guard chmod(path, permissions) == 0 else {
+    /// - Parameter descriptor: The open file, if this process has it open.
+    func setPermissions(
+        _ permissions: mode_t, _ descriptor: Int32? = nil
+    ) throws(StoreError) {
+        let result = descriptor.map { fchmod($0, permissions) } ?? chmod(path, permissions)
+        guard result == 0 else {
             throw StoreError(
                 .io, "cannot set the permissions of \(path): \(systemErrorText(errno))")
         }

@@ -193,18 +193,16 @@ struct KeyringFile: Sendable {
     private func write(
         _ area: KeyringArea, to new: borrowing NewFile, permissions: mode_t
     ) throws(StoreError) -> Int32 {
-        try new.temporary.createPrivate()
-        let descriptor = Self.opened(new.temporary.path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
-        guard descriptor >= 0 else { throw StoreError.notCreated(location.path, errno) }
+        let descriptor = try new.temporary.openPrivate()
         do throws(StoreError) {
             try willStep(.make, descriptor)
             for index in 0..<2 { try write(area, index, to: descriptor) }
             try sync(descriptor)
             if case .file = try database.status() {
-                try new.temporary.setOwner(of: database)
-                try new.temporary.setPermissions(try database.permissions())
+                try new.temporary.setOwner(of: database, descriptor)
+                try new.temporary.setPermissions(try database.permissions(), descriptor)
             } else {
-                try new.temporary.setPermissions(permissions)
+                try new.temporary.setPermissions(permissions, descriptor)
             }
         } catch {
             close(descriptor)
@@ -241,16 +239,39 @@ struct KeyringFile: Sendable {
         let descriptor = try write(area, to: new, permissions: permissions)
         defer { close(descriptor) }
         let old = try linkAside()
-        try willStep(.adopt, descriptor)
-        guard rename(new.temporary.path, location.path) == 0 else {
-            let reason = errno
-            // Without hard links the keyring has only the other name: it gets its name again.
-            if let old, (try? location.adopt(old)) != true { unlink(old) }
-            throw StoreError.notWritten(
-                "cannot give the keyring its name \(location.path)", reason)
+        // The other name is on the disk before the new file takes the first one.
+        location.syncFolder()
+        do throws(StoreError) {
+            try willStep(.adopt, descriptor)
+            guard rename(new.temporary.path, location.path) == 0 else {
+                throw StoreError.notWritten(
+                    "cannot give the keyring its name \(location.path)", errno)
+            }
+        } catch {
+            throw putBack(old, after: error)
         }
         location.syncFolder()
-        return old
+        return old?.path
+    }
+
+    /// The other name of a keyring that is replaced.
+    private struct Aside {
+        let path: String
+        /// Whether the keyring still has its first name too.
+        let isLinked: Bool
+    }
+
+    /// Takes the other name away again. If it is the only one, gives the keyring its first name.
+    ///
+    /// - Returns: The error. If that fails, the error also says where the keyring is.
+    private func putBack(_ old: Aside?, after error: StoreError) -> StoreError {
+        guard let old else { return error }
+        if old.isLinked {
+            unlink(old.path)
+            return error
+        }
+        if (try? location.adopt(old.path)) == true { return error }
+        return error.adding("the keyring is now \(old.path) and could not be moved back")
     }
 
     /// Takes the lock of the keyring. Returns `nil` for a keyring that no process can be changing,
@@ -265,11 +286,11 @@ struct KeyringFile: Sendable {
 
     /// Gives the file a second name; `nil` if it does not exist. On a file system without hard
     /// links, gives it another name.
-    private func linkAside() throws(StoreError) -> String? {
+    private func linkAside() throws(StoreError) -> Aside? {
         for other in otherPaths {
-            if link(location.path, other) == 0 { return other }
+            if link(location.path, other) == 0 { return Aside(path: other, isLinked: true) }
             if errno == ENOENT { return nil }
-            guard errno == EEXIST else { return try setAside() }
+            guard errno == EEXIST else { return Aside(path: try setAside(), isLinked: false) }
         }
         throw tooManyOthers
     }

@@ -66,6 +66,9 @@ struct KeyringLock: ~Copyable {
     /// Writes the stale area, syncs it and reads it back. Only then writes the other area, which
     /// holds the old content. So a crash leaves the old content or the new one.
     ///
+    /// Areas that differ were left by a change that did not end. The newer one may be in memory
+    /// alone, so both are made equal on the disk before the change, and also if it is refused.
+    ///
     /// - Parameter change: Changes the content; an error leaves the file as it was.
     /// - Returns: The new area, and what `change` returns.
     /// - Throws: What `change` throws; `.keyringMismatch` if the root is not this keyring's;
@@ -79,6 +82,7 @@ struct KeyringLock: ~Copyable {
         guard let current = areas.authentic(under: root) else {
             throw StoreError.otherRoot(file)
         }
+        try level(areas, to: current)
         var content = current.content
         let result = try change(&content)
         content.generation = areas.generation + 1
@@ -92,6 +96,16 @@ struct KeyringLock: ~Copyable {
         }
         try write(area, 1 - first)
         return (area, result)
+    }
+
+    /// Writes the current area again, which syncs it, and then the other one.
+    private borrowing func level(
+        _ areas: KeyringAreas, to current: KeyringArea
+    ) throws(StoreError) {
+        guard areas.stored[0] != areas.stored[1], current.content.minorVersion == 0 else { return }
+        let index = areas.stored[0] == current ? 0 : 1
+        try write(current, index)
+        try write(current, 1 - index)
     }
 
     private borrowing func write(_ area: KeyringArea, _ index: Int) throws(StoreError) {

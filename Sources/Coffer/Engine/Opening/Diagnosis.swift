@@ -96,11 +96,16 @@ struct Diagnosis {
         let size =
             isShort && !byteCount.isMultiple(of: FirstBytes.count)
             ? ", which has \(byteCount) bytes: not a whole number of pages" : ""
+        // A passphrase does not say whether it is the key itself or a credential.
+        let keyring = KeyringFile(of: file)
+        let lostKeyring =
+            keyring.exists
+            ? "" : " If it had a keyring, put \(keyring.location.path) next to it first."
         return StoreError(
             .wrongKey, "the key does not open \(file.path)\(size)",
-            hint: "Check the key. A file with cipher settings of its own (kdf_iter, another HMAC) "
-                + "looks the same. So does one that is not a store, or whose first 16 bytes (the "
-                + "salt) were changed: restore that one from a backup"
+            hint: "Check the key.\(lostKeyring) A file with cipher settings of its own "
+                + "(kdf_iter, another HMAC) looks the same. So does one that is not a store, or "
+                + "whose first 16 bytes (the salt) were changed: restore that one from a backup"
                 + (isShort ? ". So does one whose end is missing." : "."))
     }
 

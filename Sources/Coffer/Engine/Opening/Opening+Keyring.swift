@@ -22,7 +22,7 @@ extension Opening {
         guard try Engine.capabilities.supports(content.profile) else {
             throw needsNewerEngine(content.profile)
         }
-        let isNew = try createIfNeeded(content, unlocked.root)
+        let isNew = try createIfNeeded(unlocked)
         let (opened, epoch) = try openAnyEpoch(of: content, unlocked.root)
         guard epoch >= content.epoch || use.acceptsOlderFile else {
             opened.handle.close()
@@ -59,10 +59,7 @@ extension Opening {
     ) throws(StoreError) -> UnlockedKeyring {
         let start = ContinuousClock.now
         defer { derived.add(start.duration(to: .now)) }
-        let memoryMax = configuration.maximumKeyMemoryByteCount
-        if let unlocked = try keyring.unlocked(by: credential, memoryMax: memoryMax) {
-            return unlocked
-        }
+        if let unlocked = try existing(keyring, by: credential) { return unlocked }
         guard case .missing = try file.status() else {
             throw StoreError.noKeyring(keyring).with(
                 hint: "Put it back from a backup, or rebuild it from a root backup. A store "
@@ -75,10 +72,32 @@ extension Opening {
         let new = try newKeyring(for: credential)
         if try keyring.make(new.area) { return new }
         // Another creator was faster.
-        guard let made = try keyring.unlocked(by: credential, memoryMax: memoryMax) else {
+        guard let made = try existing(keyring, by: credential) else {
             throw StoreError.noKeyring(keyring)
         }
         return made
+    }
+
+    /// - Returns: `nil` if there is no keyring.
+    /// - Throws: `.alreadyExists` for a recipient, if the database of the keyring was never made.
+    private func existing(
+        _ keyring: KeyringFile, by credential: borrowing KeyCredential
+    ) throws(StoreError) -> UnlockedKeyring? {
+        let memoryMax = configuration.maximumKeyMemoryByteCount
+        guard let unlocked = try keyring.unlocked(by: credential, memoryMax: memoryMax) else {
+            return nil
+        }
+        let content = unlocked.area.content
+        if case .missing = try file.status(), content.state == .isBeingCreated,
+            try content.slot(unlocked.slotID).kind == .recipient
+        {
+            throw StoreError(
+                .alreadyExists,
+                "\(keyring.location.path) is the keyring of a store that was never made",
+                hint: "Move it away, and make the store again. Everybody can make a keyring for "
+                    + "a public key, and would know its root.")
+        }
+        return unlocked
     }
 
     private func newKeyring(
@@ -99,14 +118,16 @@ extension Opening {
     /// - Returns: Whether it made the database.
     /// - Throws: `.notFound` if the database existed once and is missing.
     private func createIfNeeded(
-        _ content: KeyringContent, _ root: borrowing RootKey
+        _ unlocked: borrowing UnlockedKeyring
     ) throws(StoreError) -> Bool {
         guard case .missing = try file.status() else { return false }
+        let content = unlocked.area.content
         guard mode == .createIfMissing, content.state == .isBeingCreated else { throw keyringAlone }
         let creation = Creation(
             file: file, profile: content.profile, configuration: try configuration.resolved(.wal),
             derived: DerivedKeys())
-        try creation.run(key: root.dataKey(epoch: content.epoch, id: content.id).storeKey())
+        try creation.run(
+            key: unlocked.root.dataKey(epoch: content.epoch, id: content.id).storeKey())
         return true
     }
 

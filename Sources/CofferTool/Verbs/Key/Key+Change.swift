@@ -7,8 +7,10 @@ extension Key {
         static let configuration = CommandConfiguration(
             abstract: "Gives a slot another credential, such as a new passphrase.",
             discussion: """
-                Without a number it changes the slot that the current secret opens. Somebody who \
-                kept a copy of the keyring can still open the store with the old credential.
+                Without a number it changes the slot that the current passphrase opens. After a \
+                forgotten passphrase give the number of its slot, which coffer key list shows, and \
+                open the store by another credential, such as the recovery key. Somebody who kept \
+                a copy of the keyring can still open the store with the old credential.
 
                 EXIT CODES
                   0 the new credential opens the slot, even if the report could not be written; 10 \
@@ -28,7 +30,7 @@ extension Key {
         func run() async throws {
             let choice = try new.choice(apartFrom: secret.source())
             let changed = try await store.withStore(secret) { opened in
-                let id = try slot ?? opened.keys.ownSlotID
+                let id = try slot ?? Self.ownPassphrase(opened.keys)
                 return try await opened.keys.change(
                     id, to: try NewSlotOptions.read(choice, for: store.path, slot: id),
                     label: label)
@@ -37,6 +39,17 @@ extension Key {
                 SlotResult(
                     store.path, changed,
                     notice: "an earlier copy of the keyring opens with the old credential"))
+        }
+
+        /// The slot that opened the store. A recovery key, or the key file of a service, would be
+        /// lost by an oversight.
+        private static func ownPassphrase(_ keys: StoreKeys) throws -> KeySlot.ID {
+            let id = try keys.ownSlotID
+            guard let slot = try keys.slots.first(where: { $0.id == id }), slot.kind != .passphrase
+            else { return id }
+            throw ToolError(
+                .usage, "the current secret is the \(slot.kind) of slot \(id), not a passphrase",
+                hint: "Name the slot to change: coffer key list shows their numbers.")
         }
     }
 }
