@@ -104,8 +104,7 @@ let package = Package(
             name: "CofferTests",
             dependencies: [
                 "CFaultVFS", "CFileRecorder", "Coffer", "CSQLCipher", "CofferTestPeer",
-                "CofferTool",
-                "DownloadsProgram", "ReadmeProgram", "Workload",
+                "CofferTool", "DownloadsProgram", "ReadmeProgram", "Workload",
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),

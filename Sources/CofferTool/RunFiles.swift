@@ -93,7 +93,8 @@ enum Remedy {
         return backup + ", or " + savingRows(of: store)
     }
 
-    /// What to do about a damaged keyring: part of a sentence, without a full stop.
+    /// Advises to put back or rebuild the damaged keyring of a store. The advice is the end of a
+    /// sentence, without a full stop.
     static func ofDamage(toKeyringOf store: String) -> String {
         let store = ShellWord.of(store)
         return "restore the keyring from a copy with coffer key restore COPY \(store), or make a "

@@ -2,7 +2,8 @@ import Foundation
 
 @testable import Coffer
 
-/// A verb that writes a keyring, with its secrets: credential 3 is a key file of 32 times 3.
+/// A verb that writes a keyring. Its secrets are numbered: credential 3 is a key file whose 32
+/// bytes are all 3.
 public enum KeyringVerb: String, CaseIterable, Sendable {
     case initialize = "init"
     case add, change, remove, restore, rebuild
@@ -10,8 +11,12 @@ public enum KeyringVerb: String, CaseIterable, Sendable {
     case exportRoot = "export-root"
     case restoreStore = "restore-store"
 
-    public static func credential(_ number: UInt8) -> KeyCredential {
-        .keyFile([UInt8](repeating: number, count: 32))
+    public static func credential(_ number: UInt8) -> KeyCredential { .keyFile(bytes(number)) }
+
+    public static func slot(_ number: UInt8) -> NewSlot { .keyFile(bytes(number)) }
+
+    private static func bytes(_ number: UInt8) -> [UInt8] {
+        [UInt8](repeating: number, count: 32)
     }
 
     public static func key(_ number: UInt8) -> StoreKey { .keyring(credential(number)) }
@@ -39,9 +44,9 @@ public enum KeyringVerb: String, CaseIterable, Sendable {
         case .initialize:
             try Store(path: path, key: Self.key(1), configuration: configuration).close()
         case .add:
-            try withKeys { try $0.add(.keyFile([UInt8](repeating: 3, count: 32)), label: "3") }
+            try withKeys { try $0.add(Self.slot(3), label: "3") }
         case .change:
-            try withKeys { try $0.change(2, to: .keyFile([UInt8](repeating: 3, count: 32))) }
+            try withKeys { try $0.change(2, to: Self.slot(3)) }
         case .remove:
             try withKeys { try $0.remove(2) }
         case .backUp:
@@ -55,8 +60,8 @@ public enum KeyringVerb: String, CaseIterable, Sendable {
         case .rebuild:
             let letters = try Data(contentsOf: URL(filePath: other(Self.lettersName)))
             try Keyring.rebuild(
-                for: path, rootBackup: letters, as: .keyFile([UInt8](repeating: 3, count: 32)),
-                label: "3", configuration: configuration)
+                for: path, rootBackup: letters, as: Self.slot(3), label: "3",
+                configuration: configuration)
         case .restoreStore:
             _ = try Store.restore(
                 from: other(Self.backupName), key: Self.key(1), to: path,

@@ -45,14 +45,6 @@ struct Backup: AsyncParsableCommand, ChangingVerb {
     private func runToStandardOutput() async throws {
         let stream = try StreamedCopy()
         defer { stream.remove() }
-        let newSource = try newSecret.source(apartFrom: try secret.source())
-        let hasOwnKey = newPrompt || newSecret.isGiven(newSource)
-        if !hasOwnKey, try Keyring.exists(for: copy.store.path) {
-            Terminal.warn(
-                "standard output gets the copy without its keyring, and no credential opens it "
-                    + "alone: back the keyring up with coffer key backup "
-                    + "\(ShellWord.of(copy.store.path)) FILE")
-        }
         let report = try await makeCopy { try stream.makePath() }
         let reporter = output.reporter("backup: write", unit: "bytes")
         let byteCount = try await Signals.cancelling {
@@ -71,6 +63,12 @@ struct Backup: AsyncParsableCommand, ChangingVerb {
     private func makeCopy(at place: () throws -> String) async throws -> CopyReport {
         let newSource = try newSecret.source(apartFrom: try secret.source())
         let hasNewKey = newPrompt || newSecret.isGiven(newSource)
+        if copy.newPath == "-", !hasNewKey, try Keyring.exists(for: copy.store.path) {
+            Terminal.warn(
+                "standard output gets the copy without its keyring, and no credential opens it "
+                    + "alone: back the keyring up with coffer key backup "
+                    + "\(ShellWord.of(copy.store.path)) FILE")
+        }
         let name = copy.newPath == "-" ? "the copy" : copy.newPath
         return try await copy.store.withStore(
             secret, mode: .readOnly, hardLinks: .told

@@ -16,17 +16,23 @@ struct KeyringVerbHarness {
     private static let ownRowCount = 3
     private static let otherRowCount = 5
 
-    /// What a person finds: the rows of the store by each credential that opens it, and how often
-    /// its root was shown.
+    /// The observable state of a store and its keyring. Two states are compared after each end of
+    /// the verb.
     private struct Finding: Equatable {
+        /// The number of rows, by the number of each credential that opens the store.
         var rowCounts: [UInt8: Int] = [:]
+        /// How many root backups the keyring counts; `nil` if the verb makes none.
         var rootBackupCount: Int?
+        /// Whether a copy of the keyring opens.
         var copyOpens = false
     }
 
     // MARK: Kills and power losses
 
-    /// - Parameter lossCount: Power losses at each change of a file. Each takes other sectors.
+    /// Replays the verb up to each change of a file, and checks the state there.
+    ///
+    /// - Parameter lossCount: The number of power losses after each change, besides one kill. The
+    ///   seed chooses what each loses.
     func run(lossCount: Int, seed: UInt64) throws -> Tally {
         let original = try original()
         let (disk, said, _) = try record(in: original)
@@ -89,7 +95,7 @@ struct KeyringVerbHarness {
 
     /// Lets each change of a file fail once, and then each change and all later writes.
     ///
-    /// - Parameter step: Every how manieth change fails.
+    /// - Parameter step: 1 lets every change fail, 2 every second one, and so on.
     func runFailures(step: Int, seed: UInt64) throws -> Tally {
         let original = try original()
         let (whole, _, _) = try record(in: original)
@@ -193,7 +199,7 @@ struct KeyringVerbHarness {
         let path = folder.path()
         guard verb != .initialize else { return [:] }
         let store = try make(path, rowCount: Self.ownRowCount, credential: 1)
-        try store.keys.add(.keyFile([UInt8](repeating: 2, count: 32)), label: "2")
+        try store.keys.add(KeyringVerb.slot(2), label: "2")
         switch verb {
         case .restore:
             try store.keys.backUp(to: folder.path(KeyringVerb.copyName))

@@ -73,7 +73,7 @@ struct RecordedDisk {
         }
     }
 
-    /// Writes into an empty folder what is there after this many changes.
+    /// Fills an empty folder with the files as they are after the first `count` changes.
     ///
     /// - Parameter random: Chooses what a power loss leaves; `nil` for a kill, which loses nothing.
     func write(
@@ -126,7 +126,8 @@ struct RecordedDisk {
         return node
     }
 
-    /// What each name is after the change of names; `nil` if it is gone.
+    /// Translates a change into names and the files that they lead to afterwards. A name that was
+    /// removed leads to `nil`.
     private static func naming(
         _ change: Change, _ names: [String: Node]
     ) throws -> [String: Node?] {

@@ -78,8 +78,12 @@ extension Opening {
         return made
     }
 
-    /// - Returns: `nil` if there is no keyring.
-    /// - Throws: `.alreadyExists` for a recipient, if the database of the keyring was never made.
+    /// Reads the keyring and unwraps its root, if the file exists.
+    ///
+    /// - Returns: `nil` if the store has no keyring.
+    /// - Throws: `.alreadyExists` if the credential is a recipient's and the store was never made:
+    ///   anybody could have sealed that root to the public key. Otherwise as
+    ///   `KeyringFile.unlocked`.
     private func existing(
         _ keyring: KeyringFile, by credential: borrowing KeyCredential
     ) throws(StoreError) -> UnlockedKeyring? {
