@@ -1,3 +1,4 @@
+#define _GNU_SOURCE // posix_spawn_file_actions_addclosefrom_np
 #include "command.h"
 
 #include <errno.h>
@@ -9,6 +10,28 @@
 #include <unistd.h>
 
 extern char **environ;
+
+/// Closes every descriptor but the standard ones: a secret may be behind one of them.
+///
+/// - Returns: 0, or an error number.
+static int close_others(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes) {
+#if defined(__APPLE__)
+    (void)actions;
+    return posix_spawnattr_setflags(
+        attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_CLOEXEC_DEFAULT);
+#elif defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+    (void)attributes;
+    return posix_spawn_file_actions_addclosefrom_np(actions, 3);
+#else
+    (void)attributes;
+    // Closing what is not open is not an error of the action.
+    for (int descriptor = 3; descriptor < 256; descriptor++) {
+        int error = posix_spawn_file_actions_addclose(actions, descriptor);
+        if (error) return error;
+    }
+    return 0;
+#endif
+}
 
 /// - Returns: The number of the process, or an error number, negated.
 static int start(const char *command, int input, char *const *environment, int output) {
@@ -29,6 +52,7 @@ static int start(const char *command, int input, char *const *environment, int o
     if (!error) error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     if (!error && input >= 0) error = posix_spawn_file_actions_adddup2(&actions, input, 0);
     if (!error) error = posix_spawn_file_actions_adddup2(&actions, output, 1);
+    if (!error && environment) error = close_others(&actions, &attributes);
     if (!error) {
         char *const arguments[] = {"/bin/sh", "-c", (char *)command, NULL};
         error = posix_spawn(&process, arguments[0], &actions, &attributes, arguments,
@@ -55,10 +79,23 @@ int coffer_start_command(const char *command, int input, char *const *environmen
     return process;
 }
 
-int coffer_wait_for_command(int process) {
+int coffer_wait_for_command(int process, int milliseconds) {
     int status = 0;
-    while (waitpid(process, &status, 0) < 0) {
-        if (errno != EINTR) return -errno;
+    int step = 1;
+    while (1) {
+        int ended = waitpid(process, &status, milliseconds < 0 ? 0 : WNOHANG);
+        if (ended == process) break;
+        if (ended < 0 && errno != EINTR) return -errno;
+        if (ended < 0 || milliseconds < 0) continue;
+        if (milliseconds == 0) {
+            kill(process, SIGKILL);
+            milliseconds = -1;
+            continue;
+        }
+        if (step > milliseconds) step = milliseconds;
+        usleep((useconds_t)step * 1000);
+        milliseconds -= step;
+        if (step < 50) step *= 2;
     }
     return WIFSIGNALED(status) ? 256 + WTERMSIG(status) : WEXITSTATUS(status);
 }

@@ -30,6 +30,9 @@ struct KeyringAreas {
         self.stored = stored
     }
 
+    /// Whether both areas are whole and have the same content.
+    var areEqual: Bool { stored[0] != nil && stored[0] == stored[1] }
+
     /// The areas that may be the current one, in the order to try them.
     ///
     /// The area of higher generation counts, even if its MAC turns out wrong. Two areas of one

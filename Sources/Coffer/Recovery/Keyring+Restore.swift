@@ -31,8 +31,26 @@ extension Keyring {
         }
         let (open, _) = try opening.openAnyEpoch(of: unlocked.area.content, unlocked.root)
         open.handle.close()
-        return try KeyringFile(of: opening.file)
-            .replace(with: unlocked.area, timeout: configuration.waitTimeout)
+        let present = KeyringFile(of: opening.file)
+        return try present.replace(
+            with: try Self.counted(unlocked, on: present), timeout: configuration.waitTimeout)
+    }
+
+    /// The copy, with what the present keyring counts if it has the same root: root backups that
+    /// were shown stay shown, and no number is given to a second slot.
+    private static func counted(
+        _ copy: borrowing UnlockedKeyring, on present: KeyringFile
+    ) throws(StoreError) -> KeyringArea {
+        guard let areas = try? present.areas(), copy.area.content.minorVersion == 0,
+            let newer = areas.authentic(under: copy.root)?.content
+        else { return copy.area }
+        var content = copy.area.content
+        content.generation = max(content.generation, newer.generation) + 1
+        content.nextSlotID = max(content.nextSlotID, newer.nextSlotID)
+        content.highestEpoch = max(content.highestEpoch, newer.highestEpoch)
+        content.rootBackupCount = max(content.rootBackupCount, newer.rootBackupCount)
+        content.lastRootBackup = max(content.lastRootBackup, newer.lastRootBackup)
+        return try KeyringArea(content, under: copy.root)
     }
 
     /// Restores the keyring of a store from a copy, without blocking a thread of the cooperative

@@ -20,15 +20,27 @@ struct NewSlotOptions: ParsableArguments {
         completion: .list([]))
     var wrapCommand: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "With --wrap-command: unwrap the secret again by this shell command, before anything "
+                + "is written.",
+            valueName: "command"),
+        completion: .list([]))
+    var newUnwrapCommand: String?
+
     /// The source of a new credential.
     enum Choice {
         case secret(SecretSource)
         case recipient(SecretSource)
-        case wrap(String)
+        /// Commands that wrap a secret and, as a proof, unwrap it.
+        case wrap(String, proof: String?)
     }
 
     func validate() throws {
         _ = try named()
+        guard newUnwrapCommand == nil || wrapCommand != nil else {
+            throw ValidationError("--new-unwrap-command needs --wrap-command.")
+        }
     }
 
     /// - Throws: `ValidationError` if the options name more than one credential.
@@ -37,7 +49,7 @@ struct NewSlotOptions: ParsableArguments {
         let choices: [Choice] = [
             secret.map { .secret($0) },
             recipient.map { .recipient(SecretSource(origin: .file($0), form: .recipient)) },
-            wrapCommand.map { .wrap($0) },
+            wrapCommand.map { .wrap($0, proof: newUnwrapCommand) },
         ].compactMap { $0 }
         guard choices.count <= 1 else {
             throw ValidationError("Name one new credential, not \(choices.count).")
@@ -71,9 +83,10 @@ struct NewSlotOptions: ParsableArguments {
         case .secret(let source):
             return try NewSlot(for: try SecretReader.newCredential(source, for: path))
         case .recipient(let source): return try SecretReader.recipient(source)
-        case .wrap(let command):
+        case .wrap(let command, let proof):
             Signals.workBegins()
-            return try WrappedSecret.slot(wrappedBy: command, for: path, slot: slot)
+            return try WrappedSecret.slot(
+                wrappedBy: command, unwrapping: proof, for: path, slot: slot)
         }
     }
 }

@@ -4,15 +4,33 @@ import SystemPackage
 /// The letters of a recovery key or a root backup, which leave the tool in one of two ways: on the
 /// terminal, or in a new file that only its owner may read.
 enum PaperLetters {
-    /// Shows the letters on the terminal, and asks for them once.
+    /// How often a person may type a recovery key before the letters are given up.
+    private static let tryCount = 3
+
+    /// Shows the letters of a recovery key on the terminal, and asks for them. After a slip, asks
+    /// again.
     ///
-    /// - Returns: The letters that the person has typed. The caller wipes them.
+    /// - Returns: The letters that the person has typed last. The caller wipes them.
     static func askBack(_ letters: UnsafeRawBufferPointer, title: String) throws -> [UInt8] {
         try show(letters, title: title)
-        let typed = try StoreKey(isPassphrase: true, maximumByteCount: 256) { bytes in
-            try Prompt.read(["Type it from the paper: "], into: bytes)
+        var leftCount = tryCount
+        while true {
+            let typed = try StoreKey(isPassphrase: true, maximumByteCount: 256) { bytes in
+                try Prompt.read(["Type it from the paper: "], into: bytes)
+            }
+            leftCount -= 1
+            if leftCount == 0 || isRecoveryKey(typed) { return typed.withBytes { Array($0) } }
+            Terminal.warn("there is a slip in it: compare it with the paper, and type it again")
         }
-        return typed.withBytes { Array($0) }
+    }
+
+    private static func isRecoveryKey(_ typed: borrowing StoreKey) -> Bool {
+        do {
+            _ = try typed.credential(of: .recoveryKey)
+            return true
+        } catch {
+            return false
+        }
     }
 
     /// Shows the letters on the terminal.

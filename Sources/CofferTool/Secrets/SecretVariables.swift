@@ -21,8 +21,9 @@ enum SecretVariables {
             throw ToolError(
                 .secretSource,
                 "\(prefix)\(name) is refused: every program that is started sees the environment",
-                hint: "Name a file in \(prefix)PASSPHRASE_FILE or \(prefix)RAW_KEY_FILE, or a "
-                    + "command in \(prefix)PASSPHRASE_COMMAND or \(prefix)RAW_KEY_COMMAND.")
+                hint: "Name a file in \(prefix)PASSPHRASE_FILE, \(prefix)KEY_FILE or "
+                    + "\(prefix)RAW_KEY_FILE, or a command in \(prefix)PASSPHRASE_COMMAND or "
+                    + "\(prefix)RAW_KEY_COMMAND.")
         }
         let named: [SecretSource] = [
             value("PASSPHRASE_FILE").map { .passphrase(.file($0)) },
@@ -30,7 +31,10 @@ enum SecretVariables {
             value("RAW_KEY_FILE").map { .rawKey(.file($0)) },
             value("RAW_KEY_COMMAND").map { .rawKey(.command($0)) },
             value("KEY_FILE").map { SecretSource(origin: .file($0), form: .keyFile) },
-            value("IDENTITY_FILE").map { SecretSource(origin: .file($0), form: .identity) },
+            // A new recipient is named by the public key, never by the private one.
+            isNew
+                ? nil
+                : value("IDENTITY_FILE").map { SecretSource(origin: .file($0), form: .identity) },
         ].compactMap { $0 }
         guard named.count <= 1 else {
             throw ToolError(

@@ -16,6 +16,11 @@ struct ShellCommand {
         case nothing
         /// These bytes, at most 4 096, and no other environment than these variables.
         case bytes(UnsafeRawBufferPointer, environment: [String])
+
+        /// Whether the command has to end within `TimeOut.seconds`.
+        fileprivate var isLimited: Bool {
+            if case .bytes = self { true } else { false }
+        }
     }
 
     private let command: String
@@ -36,6 +41,7 @@ struct ShellCommand {
     func run<T>(input: Input, _ read: (FileDescriptor) throws -> T) throws -> T {
         let source = try Self.descriptor(for: input)
         defer { try? source?.close() }
+        let deadline = input.isLimited ? ContinuousClock.now + .seconds(TimeOut.seconds) : nil
         var output: Int32 = -1
         return try Signals.running {
             let process = start(input, source, &output)
@@ -49,11 +55,16 @@ struct ShellCommand {
             let result = Result { try read(reading) }
             // Closing the pipe stops a command that keeps writing, perhaps without end.
             try? reading.close()
-            if case .failure(let error) = result, error is TimeOut { kill(process, SIGKILL) }
-            let end = coffer_wait_for_command(process)
+            var left: Int32 = -1
+            if let deadline {
+                // One whose output was refused has nothing more to do.
+                left = if case .failure = result { 0 } else { Self.milliseconds(until: deadline) }
+            }
+            let end = coffer_wait_for_command(process, left)
             if case .failure(let error) = result {
                 throw error is TimeOut ? TimeOut.error(name) : error
             }
+            if let deadline, end == 256 + SIGKILL, deadline < .now { throw TimeOut.error(name) }
             guard end < 256 else {
                 Signals.endIfFromTerminal(end - 256)
                 throw ToolError(.secretSource, "\(name) died by signal \(end - 256)")
@@ -106,6 +117,10 @@ extension ShellCommand {
         }
     }
 
+    fileprivate static func milliseconds(until deadline: ContinuousClock.Instant) -> Int32 {
+        max(0, Int32(((deadline - .now) / .milliseconds(1)).rounded(.up)))
+    }
+
     /// Reads to the end.
     ///
     /// - Throws: `TimeOut`; `ToolError` `.secretSource` for an output that does not fit.
@@ -116,8 +131,8 @@ extension ShellCommand {
         var count = 0
         while true {
             var waiting = pollfd(fd: file.rawValue, events: Int16(POLLIN), revents: 0)
-            let left = max(0, Int((deadline - .now) / .milliseconds(1)))
-            guard poll(&waiting, 1, Int32(left)) != 0 else { throw TimeOut() }
+            let left = milliseconds(until: deadline)
+            guard poll(&waiting, 1, left) != 0 else { throw TimeOut() }
             guard count < bytes.count else {
                 throw ToolError(
                     .secretSource, "\(name) wrote more than \(bytes.count - 1) bytes",

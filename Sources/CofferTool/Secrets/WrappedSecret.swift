@@ -55,31 +55,97 @@ struct WrappedSecret {
 
     /// A slot whose secret the command wraps.
     ///
-    /// - Parameter slot: The slot that gets the new secret; `nil` for a new slot.
+    /// - Parameters:
+    ///   - unwrapping: A command that unwraps it again, as a proof before anything is written.
+    ///   - slot: The slot that gets the new secret; `nil` for a new slot.
     static func slot(
-        wrappedBy command: String, for path: String, slot: UInt16?
+        wrappedBy command: String, unwrapping: String?, for path: String, slot: UInt16?
     ) throws -> NewSlot {
         let environment = Self.environment(path, try Keyring(of: path), slot: slot)
         return .external { secret in
-            let name = "the wrap command"
-            let blob = try ShellCommand(command, name: name).run(
-                input: .bytes(secret, environment: environment)
-            ) { output in
-                var blob = [UInt8](repeating: 0, count: 4096)
-                let count = try blob.withUnsafeMutableBytes {
-                    try ShellCommand.readAll(output, name: name, into: $0)
-                }
-                return Array(blob[..<count])
-            }
-            guard !blob.isEmpty, !blob.elementsEqual(secret) else {
-                throw ToolError(
-                    .secretSource,
-                    blob.isEmpty
-                        ? "the wrap command wrote nothing"
-                        : "the wrap command wrote the secret back as it was",
-                    hint: "It must encrypt the 32 bytes of its standard input.")
+            let blob = try wrapped(secret, by: command, environment)
+            if let unwrapping {
+                try require(secret, of: blob, by: unwrapping, environment)
+            } else {
+                Terminal.warn(
+                    "nothing has unwrapped the new secret yet: try it with coffer key test "
+                        + "\(ShellWord.of(path)) --unwrap-command before you rely on it")
             }
             return blob
+        }
+    }
+
+    private static func wrapped(
+        _ secret: UnsafeRawBufferPointer, by command: String, _ environment: [String]
+    ) throws -> [UInt8] {
+        let name = "the wrap command"
+        let blob = try ShellCommand(command, name: name).run(
+            input: .bytes(secret, environment: environment)
+        ) { output in
+            var blob = [UInt8](repeating: 0, count: 4096)
+            let count = try blob.withUnsafeMutableBytes {
+                try ShellCommand.readAll(output, name: name, into: $0)
+            }
+            return Array(blob[..<count])
+        }
+        guard !blob.isEmpty, !shows(blob, secret) else {
+            throw ToolError(
+                .secretSource,
+                blob.isEmpty
+                    ? "the wrap command wrote nothing"
+                    : "the wrap command wrote the secret back as it was",
+                hint: "It must encrypt the 32 bytes of its standard input.")
+        }
+        return blob
+    }
+
+    /// Whether everybody who reads the wrapped form knows the secret: it is in it as it is, or as
+    /// hexadecimal or base64 digits.
+    private static func shows(_ blob: [UInt8], _ secret: UnsafeRawBufferPointer) -> Bool {
+        let digits = StoreKey(isPassphrase: true, maximumByteCount: 128) { digits in
+            SecretDigits.write(secret, to: digits)
+        }
+        return digits.withBytes { digits in
+            let hex = UnsafeRawBufferPointer(rebasing: digits[..<64])
+            // The last base64 digits depend on what comes behind the secret.
+            let base64 = UnsafeRawBufferPointer(rebasing: digits[64..<106])
+            return contains(blob, secret) || contains(blob.map(lowercase), hex)
+                || contains(blob, base64)
+        }
+    }
+
+    private static func lowercase(_ byte: UInt8) -> UInt8 {
+        (0x41...0x5a).contains(byte) ? byte | 0x20 : byte
+    }
+
+    private static func contains(_ blob: [UInt8], _ part: UnsafeRawBufferPointer) -> Bool {
+        guard blob.count >= part.count else { return false }
+        return (0...blob.count - part.count).contains { start in
+            blob[start..<start + part.count].elementsEqual(part)
+        }
+    }
+
+    /// Unwraps the blob again.
+    ///
+    /// - Throws: `ToolError` `.secretSource` if the command does not give the secret back.
+    private static func require(
+        _ secret: UnsafeRawBufferPointer, of blob: [UInt8], by command: String,
+        _ environment: [String]
+    ) throws {
+        let name = "the new unwrap command"
+        let found = try StoreKey(isPassphrase: true, maximumByteCount: 4096) { bytes in
+            try blob.withUnsafeBytes { blob in
+                try ShellCommand(command, name: name).run(
+                    input: .bytes(blob, environment: environment)
+                ) { output in
+                    try ShellCommand.readAll(output, name: name, into: bytes)
+                }
+            }
+        }
+        guard found.withBytes({ $0.elementsEqual(secret) }) else {
+            throw ToolError(
+                .secretSource, "\(name) does not give back what the wrap command was given",
+                hint: "Nothing was changed. Run both alone, one after the other.")
         }
     }
 

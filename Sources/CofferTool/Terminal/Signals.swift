@@ -46,6 +46,8 @@ enum Signals {
             return state.isInstalled
         }
         guard !wasInstalled, let (reading, writing) = try? FileDescriptor.pipe() else { return }
+        // No command may read or write it.
+        for end in [reading, writing] { _ = fcntl(end.rawValue, F_SETFD, FD_CLOEXEC) }
         signalPipe = writing.rawValue
         Thread.detachNewThread {
             withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { byte in

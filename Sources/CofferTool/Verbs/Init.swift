@@ -46,16 +46,19 @@ struct Init: AsyncParsableCommand, ChangingVerb {
         guard keyring || !noRecoveryKey else {
             throw ValidationError("--no-recovery-key needs --keyring.")
         }
-        let form = try secret.named()?.form ?? .passphrase
+        if let form = try secret.named()?.form, let misfit = misfit(form) {
+            throw ValidationError(misfit)
+        }
+    }
+
+    /// Why a new store does not begin with such a secret; `nil` if it does.
+    private func misfit(_ form: SecretSource.Form) -> String? {
         switch form {
-        case .rawKey where keyring:
-            throw ValidationError("A raw key is not a credential of a keyring.")
-        case .external: throw ValidationError("Add an external slot later, with key add.")
+        case .rawKey where keyring: "A raw key is not a credential of a keyring."
+        case .external: "Add an external slot later, with key add."
         case .keyFile, .identity, .recoveryKey:
-            if !keyring {
-                throw ValidationError("This credential opens a keyring: add --keyring.")
-            }
-        default: break
+            keyring ? nil : "This credential opens a keyring: add --keyring."
+        default: nil
         }
     }
 
@@ -76,6 +79,9 @@ struct Init: AsyncParsableCommand, ChangingVerb {
     }
 
     func run() async throws {
+        let source = try secret.source()
+        // A variable may have named it.
+        if let misfit = misfit(source.form) { throw ToolError(.usage, misfit) }
         try NewFile.requireFree(forStore: store.path)
         try profile.requireUsable()
         var configuration = store.configuration
@@ -83,8 +89,7 @@ struct Init: AsyncParsableCommand, ChangingVerb {
         configuration.journalMode = journalMode.mode
         let hasRecoveryKey = keyring && !noRecoveryKey
         if hasRecoveryKey { try paper.requirePlace() }
-        let key = try SecretReader.new(
-            try secret.source(), for: store.path, makesKeyring: keyring)
+        let key = try SecretReader.new(source, for: store.path, makesKeyring: keyring)
         let made = try await Store(path: store.path, key: key, configuration: configuration)
         if hasRecoveryKey { try await addRecoveryKey(to: made) }
         let result = Result(

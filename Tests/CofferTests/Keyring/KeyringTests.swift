@@ -85,6 +85,39 @@ import Testing
         try open(path).close()
     }
 
+    @Test func `a restored keyring goes on counting where the present one was`() throws {
+        let store = try open(path, mode: .createIfMissing)
+        let copy = folder.path("copy")
+        try store.keys.add(.keyFile([UInt8](repeating: 44, count: 32)), label: "gone")
+        try store.keys.backUp(to: copy)
+        let added = try store.keys.add(.keyFile([UInt8](repeating: 45, count: 32)), label: "")
+        try store.keys.remove(added.id)
+        try store.keys.withRootBackup { _ in }
+        try store.close()
+        try Keyring.restore(from: copy, for: path, by: .keyFile(Self.file))
+        #expect(try Keyring(of: path).rootBackups.count == 1)
+        let again = try Store(path: path, key: .keyring(.keyFile(Self.file)), mode: .mustExist)
+        let next = try again.keys.add(.keyFile([UInt8](repeating: 46, count: 32)), label: "")
+        #expect(next.id == added.id + 1)
+        try again.close()
+    }
+
+    @Test(arguments: [0, 1])
+    func `one damaged copy of the content is seen, and the next change mends it`(
+        area: Int
+    ) throws {
+        let store = try open(path, mode: .createIfMissing)
+        #expect(try Keyring(of: path).isWhole)
+        var bytes = [UInt8](try Data(contentsOf: URL(filePath: path + ".keyring")))
+        bytes[area * 16_384 + 700] ^= 1
+        try Data(bytes).write(to: URL(filePath: path + ".keyring"))
+        #expect(try !Keyring(of: path).isWhole)
+        #expect(try !store.keys.keyring.isWhole)
+        try store.keys.add(.keyFile([UInt8](repeating: 44, count: 32)), label: "")
+        #expect(try Keyring(of: path).isWhole)
+        try store.close()
+    }
+
     @Test func `a keyring of another store is not restored`() throws {
         try open(path, mode: .createIfMissing).close()
         let other = try open(folder.path("other.db"), mode: .createIfMissing)

@@ -217,7 +217,9 @@ import Testing
     }
 
     @Test(arguments: [
-        ("cat", "as it was"), ("true", "wrote nothing"), ("exit 3", "exit code 3"),
+        ("cat", "as it was"), ("base64 -w0", "as it was"), ("(echo x; base64)", "as it was"),
+        ("od -An -v -tx1 | tr -d ' \\n' | tr a-f A-F", "as it was"), ("true", "wrote nothing"),
+        ("exit 3", "exit code 3"),
         ("head -c 5000 /dev/zero", "more than"), ("head -c 703 /dev/zero", "702"),
     ])
     func `a wrap command that does not wrap is refused, and nothing is written`(
@@ -229,6 +231,93 @@ import Testing
         #expect(output.exitCode != 0)
         #expect(output.errorText.contains(said), "\(output.errorText)")
         #expect(try Data(contentsOf: URL(filePath: path + ".keyring")) == before)
+    }
+
+    private static let wrap = "tr '\\000-\\377' '\\001-\\377\\000'"
+    private static let unwrap = "tr '\\001-\\377\\000' '\\000-\\377'"
+
+    @Test(arguments: ["cat", "true", "exit 3", "head -c 33 /dev/zero"])
+    func `a secret that the new command does not unwrap gets no slot`(command: String) throws {
+        try make()
+        let before = try Data(contentsOf: URL(filePath: path + ".keyring"))
+        let proof = ["--wrap-command", Self.wrap, "--new-unwrap-command", command]
+        for verb in ["add", "change"] {
+            try run(["key", verb, path] + proof + first, exitCode: 19)
+        }
+        #expect(try Data(contentsOf: URL(filePath: path + ".keyring")) == before)
+    }
+
+    @Test func `the only certain credential is replaced by a proven one alone`() throws {
+        try make()
+        let wrap = ["--wrap-command", Self.wrap]
+        try run(["key", "change", path] + wrap + first, exitCode: 13)
+        #expect(try opens(first))
+        let proof = ["--new-unwrap-command", Self.unwrap]
+        let output = try run(["key", "change", path] + wrap + proof + first)
+        #expect(!output.errorText.contains("nothing has unwrapped"))
+        #expect(try opens(["--unwrap-command", Self.unwrap]))
+        #expect(try !opens(first))
+    }
+
+    @Test func `a command that wraps sees no open file of the tool`() throws {
+        try make()
+        let seen = folder.path("seen")
+        let wrap = "for fd in /proc/self/fd/*; do readlink $fd; done > '\(seen)'; " + Self.wrap
+        let output = try Tool.run(
+            ["key", "add", path, "--wrap-command", wrap, "--passphrase-fd", "7"],
+            descriptors: [7: Data("open sesame".utf8), 8: Data("secret".utf8)])
+        #expect(output.exitCode == 0, "\(output.errorText)")
+        #expect(output.errorText.contains("nothing has unwrapped"))
+        let files = try text("seen").split(separator: "\n")
+        #expect(files.count { $0.hasPrefix("pipe:") || $0.hasPrefix(folder.url.path) } <= 3)
+        #expect(!files.contains { $0.contains("store.db") })
+    }
+
+    @Test(.enabled(if: isLongRun))
+    func `a command that closes its output and goes on is killed after 30 seconds`() throws {
+        try make()
+        let start = ContinuousClock.now
+        let wrap = Self.wrap + "; exec >&-; sleep 100"
+        let output = try run(["key", "add", path, "--wrap-command", wrap] + first, exitCode: 19)
+        #expect(output.errorText.contains("was killed"))
+        #expect(start.duration(to: .now) < .seconds(80))
+    }
+
+    @Test(arguments: [["add"], ["test"], ["remove", "1"], ["change", "1"], ["export-root"]])
+    func `a raw key is not a credential of a keyring, nor is a passphrase without one`(
+        verb: [String]
+    ) throws {
+        try make()
+        let verb = ["key", verb[0], path] + verb.dropFirst()
+        let raw = try run(verb + ["--raw-key-fd", "0"], exitCode: 19)
+        #expect(raw.errorText.contains("not a credential"))
+        try FileManager.default.removeItem(atPath: path + ".keyring")
+        let lost = try run(verb + first, exitCode: 15)
+        #expect(lost.errorText.contains("there is no keyring"))
+    }
+
+    @Test func `a variable names no credential that init would not take`() throws {
+        try run(["key", "make-file", folder.path("file")])
+        for verb in [["init", path], ["init", path, "--json"]] {
+            let output = try Tool.run(
+                verb, environment: ["COFFER_KEY_FILE": folder.path("file")])
+            #expect(output.exitCode == 2)
+        }
+        #expect(try !Keyring.exists(for: path))
+    }
+
+    @Test func `a restored keyring names the slots that come back`() throws {
+        try make()
+        try run(["key", "make-file", folder.path("file")])
+        let new = ["--new-key-file", folder.path("file"), "--label", "leaver"]
+        try run(["key", "add", path] + new + first)
+        try run(["key", "backup", path, folder.path("copy")] + first)
+        try run(["key", "remove", path, "2"] + first)
+        let output = try run(["key", "restore", folder.path("copy"), path] + first)
+        #expect(output.errorText.contains("slot 2 (leaver) opens the store again"))
+        #expect(output.text.contains("slot 2: key file") || output.text.contains("key-file"))
+        let again = try run(["key", "restore", folder.path("copy"), path] + first)
+        #expect(!again.errorText.contains("opens the store again"))
     }
 
     @Test(arguments: [("printf abc", 19), ("exit 4", 19), ("head -c 32 /dev/zero", 12)])

@@ -102,7 +102,7 @@ struct KeyringLock: ~Copyable {
     private borrowing func level(
         _ areas: KeyringAreas, to current: KeyringArea
     ) throws(StoreError) {
-        guard areas.stored[0] != areas.stored[1], current.content.minorVersion == 0 else { return }
+        guard !areas.areEqual, current.content.minorVersion == 0 else { return }
         let index = areas.stored[0] == current ? 0 : 1
         try write(current, index)
         try write(current, 1 - index)

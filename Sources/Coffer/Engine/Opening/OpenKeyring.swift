@@ -49,14 +49,19 @@ final class OpenKeyring: Sendable {
     ///
     /// - Throws: `.keyringMissing`, `.keyringDamaged`; `.keyringMismatch` for another root;
     ///   `.misuse` while the root is not kept.
-    func current() throws(StoreError) -> KeyringArea {
+    func current() throws(StoreError) -> KeyringArea { try read().area }
+
+    /// The content of the file, and whether both of its areas have it.
+    ///
+    /// - Throws: As `current()`.
+    func read() throws(StoreError) -> (area: KeyringArea, isWhole: Bool) {
         let root = try root()
         guard let areas = try file.areas() else { throw StoreError.noKeyring(file) }
         guard let area = areas.authentic(under: root.key) else {
             throw StoreError.otherRoot(file)
         }
         state.withLock { $0.area = area }
-        return area
+        return (area, areas.areEqual)
     }
 
     /// The content that this store has read or written last.

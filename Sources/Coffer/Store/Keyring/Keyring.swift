@@ -15,9 +15,15 @@ import Foundation
 /// A writer of the file can forge its content, because only a credential authenticates it.
 public struct Keyring: Sendable {
     private let content: KeyringContent
+    /// Whether both copies of the content that the file has are whole and equal.
+    ///
+    /// If not, one of them was damaged, or a change ended before its end. The other copy counts.
+    /// The next change of a slot writes both.
+    public let isWhole: Bool
 
-    init(_ content: KeyringContent) {
+    init(_ content: KeyringContent, isWhole: Bool) {
         self.content = content
+        self.isWhole = isWhole
     }
 
     /// Reads the keyring of a store. Neither file is locked, and the store is not opened.
@@ -30,6 +36,7 @@ public struct Keyring: Sendable {
         let file = KeyringFile(of: try FileLocation(path))
         guard let areas = try file.areas() else { throw StoreError.noKeyring(file) }
         content = areas.current[0].content
+        isWhole = areas.areEqual
     }
 
     /// The slots, in the order of their places in the file.

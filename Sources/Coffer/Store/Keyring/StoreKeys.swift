@@ -32,7 +32,12 @@ public struct StoreKeys: Sendable {
     ///
     /// - Throws: As ``slots``.
     /// - Complexity: O(1): the file is read and authenticated.
-    public var keyring: Keyring { get throws { Keyring(try open().current().content) } }
+    public var keyring: Keyring {
+        get throws {
+            let (area, isWhole) = try open().read()
+            return Keyring(area.content, isWhole: isWhole)
+        }
+    }
 
     /// The slot that opened this store.
     ///

@@ -40,7 +40,7 @@ extension Key {
             let source = try secret.source()
             let choice = makeRecoveryKey ? nil : try new.choice(apartFrom: source)
             try paper.requireFree()
-            let slot = try await store.withStore(secret) { opened in
+            let slot = try await store.withKeyring(secret) { opened in
                 guard let choice else { return try await paper.add(to: opened, label: label) }
                 return try await opened.keys.add(
                     try NewSlotOptions.read(choice, for: store.path), label: label)

@@ -33,7 +33,7 @@ extension Key {
 
         func run() async throws {
             try NewFile.requireFree(newPath)
-            try await store.withStore(secret, mode: .readOnly, hardLinks: .told) { opened in
+            try await store.withKeyring(secret, mode: .readOnly, hardLinks: .told) { opened in
                 _ = try opened.keys.slots
                 try await opened.keys.backUp(to: newPath)
             }

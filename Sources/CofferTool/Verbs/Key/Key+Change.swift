@@ -14,8 +14,9 @@ extension Key {
 
                 EXIT CODES
                   0 the new credential opens the slot, even if the report could not be written; 10 \
-                there is no slot of this number; 130 interrupted: exactly one of both credentials \
-                opens the slot. Any other: the old credential opens it; after 17 one of both
+                there is no slot of this number; 13 no certain credential would be left; 130 \
+                interrupted: exactly one of both credentials opens the slot. Any other: the old \
+                credential opens it; after 17 one of both
                 """)
 
         @OptionGroup var store: StoreOptions
@@ -29,8 +30,9 @@ extension Key {
 
         func run() async throws {
             let choice = try new.choice(apartFrom: secret.source())
-            let changed = try await store.withStore(secret) { opened in
+            let changed = try await store.withKeyring(secret) { opened in
                 let id = try slot ?? Self.ownPassphrase(opened.keys)
+                if case .wrap(_, proof: nil) = choice { try Self.requireOther(id, opened.keys) }
                 return try await opened.keys.change(
                     id, to: try NewSlotOptions.read(choice, for: store.path, slot: id),
                     label: label)
@@ -39,6 +41,17 @@ extension Key {
                 SlotResult(
                     store.path, changed,
                     notice: "an earlier copy of the keyring opens with the old credential"))
+        }
+
+        /// Refuses to replace the only credential that certainly opens the store.
+        private static func requireOther(_ id: KeySlot.ID, _ keys: StoreKeys) throws {
+            guard try !keys.slots.contains(where: { $0.id != id && $0.kind != .external }) else {
+                return
+            }
+            throw ToolError(
+                .lastSlot, "no slot would be left that is certain to open the store",
+                hint: "Prove that the wrapped secret can be unwrapped, with "
+                    + "--new-unwrap-command, or keep another slot.")
         }
 
         /// The slot that opened the store. A recovery key, or the key file of a service, would be

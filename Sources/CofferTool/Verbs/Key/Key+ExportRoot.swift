@@ -42,6 +42,7 @@ extension Key {
 
         func run() async throws {
             if let newPath { try NewFile.requireFree(newPath) }
+            try store.requireKeyring(secret)
             // Shown letters that nobody can see would be counted.
             if newPath == nil {
                 try Prompt.terminal(
@@ -49,7 +50,7 @@ extension Key {
                 ).close()
             }
             let path = store.path
-            let count = try await store.withStore(secret) { opened in
+            let count = try await store.withKeyring(secret) { opened in
                 try opened.keys.withRootBackup { letters in
                     guard let newPath else {
                         return try PaperLetters.show(letters, title: "Root backup of \(path)")

@@ -22,7 +22,7 @@ extension Key {
         @OptionGroup(title: "Output") var output: OutputOptions
 
         func run() async throws {
-            let removed = try await store.withStore(secret) { opened in
+            let removed = try await store.withKeyring(secret) { opened in
                 let found = try opened.keys.slots.first { $0.id == slot }
                 try await opened.keys.remove(slot)
                 return found

@@ -9,7 +9,8 @@ extension Key {
             abstract: "Puts a copy of the keyring in its place, after it has opened the store.",
             discussion: """
                 The secret opens a slot of the copy. The present keyring gets the name \
-                STORE.keyring.old-1. No program may have the store open.
+                STORE.keyring.old-1. A slot that was removed after the copy was made opens the \
+                store again. No program may have the store open, and one that has is not noticed.
 
                 EXIT CODES
                   0 the copy is the keyring now, even if the report could not be written; 12 no \
@@ -26,11 +27,28 @@ extension Key {
         func run() async throws {
             let source = try secret.source()
             _ = try StoreFileStatus(path: store.path)
+            let before = (try? Keyring(of: store.path))?.slots
             let old = try await Keyring.restore(
                 from: backup, for: store.path,
                 by: try SecretReader.credential(source, for: store.path),
                 configuration: store.configuration)
+            if let before { warn(ofReturned: before) }
             output.printDone(ReplacedKeyringResult(store.path, old: old))
+        }
+
+        /// Warns of slots that the replaced keyring did not have: they were removed or changed
+        /// after the copy was made.
+        private func warn(ofReturned before: [KeySlot]) {
+            let now = (try? Keyring(of: store.path))?.slots ?? []
+            let returned = now.filter { !before.contains($0) }
+            guard !returned.isEmpty else { return }
+            let names = returned.map { slot in
+                slot.label.isEmpty ? "\(slot.id)" : "\(slot.id) (\(slot.label))"
+            }
+            let (noun, verb) = returned.count == 1 ? ("slot", "opens") : ("slots", "open")
+            Terminal.warn(
+                "\(noun) \(names.joined(separator: ", ")) \(verb) the store again, as when the "
+                    + "copy was made: remove what should not, with coffer key remove")
         }
     }
 }

@@ -17,10 +17,12 @@ extension Key {
         @OptionGroup(title: "Output") var output: OutputOptions
 
         func run() async throws {
-            let slot = try await store.withStore(secret, mode: .readOnly, hardLinks: .told) {
+            let slot = try await store.withKeyring(secret, mode: .readOnly, hardLinks: .told) {
                 opened in
                 let id = try opened.keys.ownSlotID
-                return try opened.keys.slots.first { $0.id == id }
+                let keyring = try opened.keys.keyring
+                if !keyring.isWhole { Terminal.warn(KeyringReport.notWhole) }
+                return keyring.slots.first { $0.id == id }
             }
             guard let slot else {
                 throw ToolError(

@@ -42,7 +42,12 @@ struct KeyringReport: Encodable {
     let keyMade: String
     let rootBackupCount: Int
     let lastRootBackup: String?
+    /// Whether both copies of the content in the file are whole.
+    let isWhole: Bool
     let slots: [SlotReport]
+
+    static let notWhole =
+        "one of the two copies in the keyring is damaged: the next change of a slot mends it"
 
     init(_ keyring: Keyring) {
         storeID = keyring.storeID
@@ -53,6 +58,7 @@ struct KeyringReport: Encodable {
         keyMade = keyring.keyMade.ISO8601Format()
         rootBackupCount = keyring.rootBackups.count
         lastRootBackup = keyring.rootBackups.last?.ISO8601Format()
+        isWhole = keyring.isWhole
         slots = keyring.slots.map { SlotReport($0) }
     }
 
@@ -64,7 +70,7 @@ struct KeyringReport: Encodable {
         return [
             ("root", "\(rootID), made \(rootMade.prefix(10)), \(shown)"),
             ("epoch", "\(epoch), since \(keyMade.prefix(10))"),
-        ] + slots.map { ("slot \($0.id)", $0.text) }
+        ] + (isWhole ? [] : [("keyring", Self.notWhole)]) + slots.map { ("slot \($0.id)", $0.text) }
     }
 }
 
@@ -92,16 +98,19 @@ struct ReplacedKeyringResult: Report {
     let path: ReportedPath
     /// Where the keyring is that was replaced.
     let oldPath: ReportedPath?
+    let slots: [SlotReport]
 
     init(_ path: String, old: String?) {
         self.path = ReportedPath(path)
         oldPath = old.map { ReportedPath($0) }
+        // The keyring is in its place, whatever reading it again says.
+        slots = (try? Keyring(of: path))?.slots.map { SlotReport($0) } ?? []
     }
 
     var lines: [(label: String, value: String)] {
         [
             ("store", "\(path)"), ("keyring", "opens the store"),
             ("old keyring", oldPath.map { "\($0)" } ?? "none"),
-        ]
+        ] + slots.map { ("slot \($0.id)", $0.text) }
     }
 }
