@@ -22,6 +22,8 @@ struct Rekey: ~Copyable {
     let profile: CipherProfile
     let configuration: Configuration
     let cacheByteCount: Int
+    /// Whether a keyring of the file gets another name after the change, instead of preventing it.
+    let abandonsKeyring: Bool
 
     /// The state after the attempt: an open connection, under the new key or the old one.
     struct Outcome {
@@ -54,7 +56,7 @@ struct Rekey: ~Copyable {
         let systemError = change(state.handle, to: key)
         state.handle.close()
         return try prove(
-            new: key, old: state.key, systemError: systemError, since: beginning)
+            new: key, of: state, systemError: systemError, since: beginning)
     }
 
     /// Refuses a change that cannot succeed, and begins an exclusive transaction on `state`.
@@ -66,7 +68,7 @@ struct Rekey: ~Copyable {
     ) throws(RekeyFailure) -> RawKey {
         try RekeyFailure.wrapping { () throws(StoreError) in
             try file.requireOneName()
-            try KeyringFile(of: file).requireAbsent()
+            if !abandonsKeyring { try KeyringFile(of: file).requireAbsent() }
             let key = try Self.derive(newKey, from: state.key, profile: profile)
             try requireRoom(state.handle)
             try begin(state.handle, key: state.key)
@@ -195,20 +197,21 @@ struct Rekey: ~Copyable {
     }
 
     private func prove(
-        new: consuming RawKey, old: borrowing RawKey, systemError: Int32,
+        new: consuming RawKey, of before: OpenFile, systemError: Int32,
         since beginning: ContinuousClock.Instant
     ) throws(RekeyFailure) -> Outcome {
         if let handle = try attempt(new) {
-            guard try attempt(old) == nil else {
+            guard try attempt(before.key) == nil else {
                 throw RekeyFailure(
                     StoreError(.engine, "both keys open \(file.path)", hint: "Report this."),
                     .unproven)
             }
-            let state = opened(handle, key: new)
-            let report = RekeyedWAL(open: state).report(since: beginning)
+            let state = OpenFile(handle: handle, key: new, file: file, profile: profile)
+            var report = RekeyedWAL(open: state).report(since: beginning)
+            if abandonsKeyring { report.abandon(KeyringFile(of: file)) }
             return Outcome(state: state, result: .success(report))
         }
-        guard let handle = try attempt(old) else {
+        guard let handle = try attempt(before.key) else {
             throw RekeyFailure(
                 StoreError(
                     .damaged, "neither the old nor the new key opens \(file.path)",
@@ -217,11 +220,14 @@ struct Rekey: ~Copyable {
         }
         let failure: StoreError
         do throws(StoreError) {
-            failure = try reason(handle, key: old, systemError: systemError)
+            failure = try reason(handle, key: before.key, systemError: systemError)
         } catch {
             throw RekeyFailure(error)
         }
-        return Outcome(state: opened(handle, key: old.copy()), result: .failure(failure))
+        let state = OpenFile(
+            handle: handle, key: before.key.copy(), file: file, profile: profile,
+            keyring: before.keyring)
+        return Outcome(state: state, result: .failure(failure))
     }
 
     /// Opens a fresh connection to the file with this key.
@@ -245,10 +251,6 @@ struct Rekey: ~Copyable {
                     cause: error),
                 .unproven)
         }
-    }
-
-    private func opened(_ handle: Handle, key: consuming RawKey) -> OpenFile {
-        OpenFile(handle: handle, key: key, file: file, profile: profile)
     }
 
     // MARK: Why it failed
@@ -331,7 +333,10 @@ extension Connection {
     ///
     /// The connection is reopened, which ends its prepared statements and temporary tables.
     ///
-    /// - Parameter key: The new key. Must not be empty. The salt is kept.
+    /// - Parameters:
+    ///   - key: The new key. Must not be empty. The salt is kept.
+    ///   - abandonsKeyring: Whether a keyring of the file gets another name, because its slots do
+    ///     not open the file afterwards. `false` refuses a file with a keyring.
     /// - Returns: A report that says whether the main file without its WAL is also under the new
     ///   key. In WAL a read of another connection can delay that until it ends; see
     ///   ``RekeyReport``.
@@ -340,15 +345,17 @@ extension Connection {
     ///   are behind the end of the database; `.damaged` or `.engine` if neither key or both keys
     ///   open the file afterwards; `.io` if the file cannot be read or written; `.readOnly` if the
     ///   file was opened for reading only or has several names (hard links); `.misuse` inside a
-    ///   transaction, with attached files, for a file with a keyring, for an empty key, for the
-    ///   same key or for another salt.
+    ///   transaction, with attached files, for a file with a keyring that is not abandoned, for an
+    ///   empty key, for the same key or for another salt.
     /// - Complexity: O(*pages*) time and disk (the journal grows to the size of the file);
     ///   O(1) memory. It cannot be interrupted.
     /// - Note: SQLCipher: `sqlite3_rekey_v2`, whose result code is meaningless and is ignored.
     @discardableResult
-    public func rekey(to key: borrowing StoreKey) throws -> RekeyReport {
+    public func rekey(
+        to key: borrowing StoreKey, abandonsKeyring: Bool = false
+    ) throws -> RekeyReport {
         do throws(RekeyFailure) {
-            return try changeKey(to: key).report
+            return try changeKey(to: key, abandonsKeyring: abandonsKeyring).report
         } catch {
             throw error.error
         }
@@ -359,12 +366,12 @@ extension Connection {
     /// - Returns: The report, and the file as it is open under the new key.
     /// - Throws: The error of `rekey(to:)`, and which key the file has now.
     func changeKey(
-        to key: borrowing StoreKey
+        to key: borrowing StoreKey, abandonsKeyring: Bool = false
     ) throws(RekeyFailure) -> (report: RekeyReport, file: OpenFile) {
         let open = try RekeyFailure.wrapping { () throws(StoreError) in try requireRekeyable() }
         let rekey = Rekey(
             file: open.file, profile: open.profile, configuration: configuration,
-            cacheByteCount: cacheByteCount)
+            cacheByteCount: cacheByteCount, abandonsKeyring: abandonsKeyring)
         let outcome: Rekey.Outcome
         do throws(RekeyFailure) {
             outcome = try rekey.run(open, to: key) { finalizeStatements() }

@@ -46,6 +46,11 @@ package struct RekeyRehearsal {
     ///
     /// If the file has the new key already, ``isChanged`` is `true`, which is not an error.
     ///
+    /// - Parameters:
+    ///   - path: The path of the file.
+    ///   - key: The current key.
+    ///   - newKey: The key to change to.
+    ///   - abandonsKeyring: Whether the change would rename a keyring, instead of being refused.
     /// - Throws: `StoreError` `.wrongKey` if neither key opens the file, `.misuse` for an empty
     ///   key, for the same key or for another salt, `.busy` if a journal hides which key is valid,
     ///   `.damaged` if the first page is damaged, `.notFound` if there is no file, `.notAStore`,
@@ -53,7 +58,8 @@ package struct RekeyRehearsal {
     ///   `.io` if the file cannot be read.
     /// - Complexity: O(*pages* + *WAL*) time.
     package init(
-        path: String, key: borrowing StoreKey, newKey: borrowing StoreKey
+        path: String, key: borrowing StoreKey, newKey: borrowing StoreKey,
+        abandonsKeyring: Bool = false
     ) throws {
         try key.check()
         try newKey.check()
@@ -63,7 +69,8 @@ package struct RekeyRehearsal {
         guard case .file = try file.status() else {
             throw StoreError(.notFound, "there is no file at \(file.path)")
         }
-        try KeyringFile(of: file).requireAbsent()
+        if !abandonsKeyring { try KeyringFile(of: file).requireAbsent() }
+        let key = try Self.plainKey(key, file)
         // While a journal exists, page 1 is not final, so its key proves nothing.
         guard !file.hasJournal else { throw Self.journal(beside: file) }
         let handle = try Handle(path: file.path, flags: SQLITE_OPEN_READONLY)
@@ -109,6 +116,24 @@ package struct RekeyRehearsal {
         walByteCount = file.companionByteCount("-wal")
         isWritable = access(file.path, W_OK) == 0 && access(file.folder, W_OK) == 0
         hasOneName = (try? file.nameCount()) == 1
+    }
+
+    /// The key of the pages, which a credential gets from the keyring. Tries no epoch but the
+    /// keyring's.
+    ///
+    /// - Throws: `.keyringMissing` and other errors of reading the keyring; `.wrongKey` if no slot
+    ///   is for the credential.
+    private static func plainKey(
+        _ key: borrowing StoreKey, _ file: FileLocation
+    ) throws(StoreError) -> StoreKey {
+        guard let credential = key.credential() else { return key.copy() }
+        let keyring = KeyringFile(of: file)
+        let memoryMax = Configuration().maximumKeyMemoryByteCount
+        guard let unlocked = try keyring.unlocked(by: credential, memoryMax: memoryMax) else {
+            throw StoreError.noKeyring(keyring)
+        }
+        let content = unlocked.area.content
+        return unlocked.root.dataKey(epoch: content.epoch, id: content.id).storeKey()
     }
 
     private static func journal(beside file: FileLocation) -> StoreError {

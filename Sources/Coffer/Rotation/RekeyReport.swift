@@ -23,6 +23,12 @@ public struct RekeyReport: Sendable {
     /// The reason why the WAL could not be moved; `nil` if it was moved, or if a read of another
     /// connection blocked it.
     public let checkpointFailure: StoreError?
+    /// The new path of the keyring that the store had before; `nil` if it had none, or if it could
+    /// not be renamed.
+    public private(set) var abandonedKeyring: String?
+    /// The reason why the keyring could not be renamed. It opens nothing any more, except earlier
+    /// copies of the store.
+    public private(set) var keyringFailure: StoreError?
 
     /// Whether a checkpoint has moved the whole WAL, or there is none. A page of the main file that
     /// is not under the new key is then damaged.
@@ -30,4 +36,13 @@ public struct RekeyReport: Sendable {
 
     /// Whether the main file without its WAL is under the new key.
     public var isWholeFile: Bool { oldPageCount == 0 }
+
+    /// Renames the keyring, and records the outcome.
+    mutating func abandon(_ keyring: KeyringFile) {
+        do throws(StoreError) {
+            abandonedKeyring = try keyring.abandon()
+        } catch {
+            keyringFailure = error
+        }
+    }
 }

@@ -17,7 +17,11 @@ extension Store {
     /// says so. If the file then has the new key, reads and writes throw `.wrongKey` until
     /// ``reopen(with:)``.
     ///
-    /// - Parameter key: The new key. Never empty. The salt is kept.
+    /// - Parameters:
+    ///   - key: The new key. Never empty. The salt is kept.
+    ///   - abandonsKeyring: Whether a keyring of the store gets another name, because its slots do
+    ///     not open the store afterwards. `false` refuses a store with a keyring. The renamed
+    ///     keyring opens earlier copies of the store.
     /// - Returns: A report that says whether the main file without its WAL is under the new key as
     ///   well. In WAL, a read of another process can delay that until the read ends; see
     ///   ``RekeyReport``.
@@ -26,15 +30,17 @@ extension Store {
     ///   fails authentication; `.io` if the file cannot be read or written; `.readOnly` for a store
     ///   that was opened for reading only, or a file with several names (hard links);
     ///   `.unsupported` for a store without a file; `.suspended`, `.closed`; `.misuse` inside a
-    ///   body of this store, for an empty key, for the same key or for another salt;
-    ///   `.wouldDeadlock` in a cycle of waits: running work waits, in a body of another store, for
-    ///   something that waits for `rekey`.
+    ///   body of this store, for a keyring that is not abandoned, for an empty key, for the same
+    ///   key or for another salt; `.wouldDeadlock` in a cycle of waits: running work waits, in a
+    ///   body of another store, for something that waits for `rekey`.
     /// - Complexity: O(*pages*) time and disk (the journal grows to the size of the file);
     ///   O(1) memory.
     @discardableResult
-    public func rekey(to key: borrowing StoreKey) throws -> RekeyReport {
+    public func rekey(
+        to key: borrowing StoreKey, abandonsKeyring: Bool = false
+    ) throws -> RekeyReport {
         do throws(RekeyFailure) {
-            return try core.rekey(to: key)
+            return try core.rekey(to: key, abandonsKeyring: abandonsKeyring)
         } catch {
             throw error.error
         }
@@ -42,13 +48,17 @@ extension Store {
 
     /// Changes the key of every page, in place, without blocking a thread of the cooperative pool.
     ///
-    /// - Parameter key: The new key. Never empty. The salt is kept.
+    /// - Parameters:
+    ///   - key: The new key. Never empty. The salt is kept.
+    ///   - abandonsKeyring: As in the synchronous form.
     /// - Returns: As the synchronous form.
     /// - Throws: As the synchronous form. Cancelling the task does not stop the change.
     @discardableResult
-    public func rekey(to key: borrowing StoreKey) async throws -> RekeyReport {
+    public func rekey(
+        to key: borrowing StoreKey, abandonsKeyring: Bool = false
+    ) async throws -> RekeyReport {
         do throws(RekeyFailure) {
-            return try await changeKey(to: key)
+            return try await changeKey(to: key, abandonsKeyring: abandonsKeyring)
         } catch {
             throw error.error
         }
@@ -57,23 +67,28 @@ extension Store {
     /// Changes the key as `rekey(to:)` does.
     ///
     /// - Throws: The error of `rekey(to:)`, and which key the file has now.
-    package func changeKey(to key: borrowing StoreKey) async throws(RekeyFailure) -> RekeyReport {
+    package func changeKey(
+        to key: borrowing StoreKey, abandonsKeyring: Bool = false
+    ) async throws(RekeyFailure) -> RekeyReport {
         let key = KeyBox(key.copy())
         return try await Self.offPool { [core] () throws(RekeyFailure) in
-            try core.rekey(to: key.key)
+            try core.rekey(to: key.key, abandonsKeyring: abandonsKeyring)
         }
     }
 
     /// Moves the pages that a key change left in the WAL into the main file. Does not stop writers
     /// of other processes.
     ///
+    /// - Parameter abandonsKeyring: Whether a keyring that is left of the change gets another name.
     /// - Returns: The report, whose `oldPageCount` is the number of pages that still have another
     ///   key.
     /// - Throws: `StoreError` `.damaged` if such pages remain although the whole WAL was moved;
     ///   `.busy` and `.unsupported` as `rekey(to:)`; `.suspended`, `.closed`.
     /// - Complexity: O(*pages*).
-    package func finishRekey() async throws -> RekeyReport {
-        try await Self.offPool { [core] () throws(StoreError) in try core.finishRekey() }
+    package func finishRekey(abandonsKeyring: Bool = false) async throws -> RekeyReport {
+        try await Self.offPool { [core] () throws(StoreError) in
+            try core.finishRekey(abandonsKeyring: abandonsKeyring)
+        }
     }
 
     /// The id of the key that the store is open with; after a change of the key, that of the new

@@ -61,13 +61,15 @@ extension StoreCore {
 
     // MARK: Key
 
-    func rekey(to key: borrowing StoreKey) throws(RekeyFailure) -> RekeyReport {
+    func rekey(
+        to key: borrowing StoreKey, abandonsKeyring: Bool = false
+    ) throws(RekeyFailure) -> RekeyReport {
         try RekeyFailure.wrapping { () throws(StoreError) in
             try changeLife { _ throws(StoreError) in
                 guard pool.mode != .readOnly else {
                     throw StoreError(.readOnly, "the store was opened for reading only")
                 }
-                return changeKey(to: key)
+                return changeKey(to: key, abandonsKeyring: abandonsKeyring)
             }
         }.get()
     }
@@ -77,13 +79,15 @@ extension StoreCore {
     ///
     /// - Returns: The report; otherwise the error, and which key is valid.
     private func changeKey(
-        to key: borrowing StoreKey
+        to key: borrowing StoreKey, abandonsKeyring: Bool
     ) -> Result<RekeyReport, RekeyFailure> {
         pool.events.rekeyBegins()
         let beginning = ContinuousClock.now
         let result = Result { () throws(RekeyFailure) in
             try RekeyFailure.wrapping { () throws(StoreError) in
-                try withExclusiveAccess { () throws(StoreError) in pool.rekey(to: key) }
+                try withExclusiveAccess { () throws(StoreError) in
+                    pool.rekey(to: key, abandonsKeyring: abandonsKeyring)
+                }
             }.get()
         }
         switch result {
@@ -106,9 +110,15 @@ extension StoreCore {
     ///
     /// - Throws: As `ConnectionPool.finishRekey()`; `.misuse`, `.busy` and `.wouldDeadlock` as
     ///   `rekey(to:)`; `.suspended`, `.closed`.
-    func finishRekey() throws(StoreError) -> RekeyReport {
+    func finishRekey(abandonsKeyring: Bool = false) throws(StoreError) -> RekeyReport {
         try changeLife { _ throws(StoreError) in
-            try withExclusiveAccess { () throws(StoreError) in try pool.finishRekey() }
+            var report = try withExclusiveAccess { () throws(StoreError) in
+                try pool.finishRekey()
+            }
+            if abandonsKeyring, let file = pool.file {
+                report.abandon(KeyringFile(of: file.location))
+            }
+            return report
         }
     }
 

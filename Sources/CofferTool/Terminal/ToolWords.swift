@@ -29,10 +29,10 @@ enum ToolWords {
                 + "rebuild."
         ),
         (
-            "Change a slot of the keyring instead. For a store with a key of its own, make a copy "
-                + "with that key.",
-            "Change a slot with coffer key change. For a store with a key of its own, make a copy "
-                + "with coffer backup and a --new-… option."
+            "Change a slot of the keyring instead. To give the file a key of its own, pass "
+                + "abandonsKeyring, or make a copy with that key.",
+            "Change a slot with coffer key change. To give the store a key of its own, run coffer "
+                + "rekey with --abandon-keyring."
         ),
         ("Its list of slots has the numbers.", "coffer key list shows the numbers."),
         (

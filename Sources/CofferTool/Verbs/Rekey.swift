@@ -15,6 +15,10 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
             the store, it reports that the key was changed before, and finishes that change. \
             --dry-run asks for both secrets, lists the obstacles, and touches nothing.
 
+            The key of a store with a keyring comes from the keyring: key change changes a \
+            credential, in milliseconds. With --abandon-keyring the store gets a key of its own, \
+            and the keyring the name STORE.keyring.old-1.
+
             EXAMPLES
               coffer rekey notes.db
               coffer rekey notes.db --passphrase-file old --new-passphrase-file new
@@ -35,6 +39,8 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
     @OptionGroup var store: StoreOptions
     @Flag(help: "Report the effect of the change and its obstacles; change nothing.")
     var dryRun = false
+    @Flag(help: "Rename the keyring, and give the store a key of its own.")
+    var abandonKeyring = false
     @OptionGroup(title: "Current secret") var secret: SecretOptions
     @OptionGroup(title: "New secret") var newSecret: NewSecretOptions
     @OptionGroup(title: "Output") var output: OutputOptions
@@ -57,6 +63,8 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         let keyID: String
         let proof: String
         let isWholeFile: Bool
+        /// Where the keyring is that the store had before.
+        let abandonedKeyring: ReportedPath?
         let journalMode: String
         let pageCount: Int
         let oldPageCount: Int
@@ -64,16 +72,18 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         let engine: String
         /// The reason why the WAL could not be moved. It is not in the JSON.
         private(set) var failure: StoreError?
+        /// The reason why the keyring could not be renamed. It is not in the JSON.
+        private(set) var keyringFailure: StoreError?
 
         private enum CodingKeys: CodingKey {
-            case path, isChanged, key, keyID, proof, isWholeFile, journalMode, pageCount,
-                oldPageCount
+            case path, isChanged, key, keyID, proof, isWholeFile, abandonedKeyring, journalMode
+            case pageCount, oldPageCount
             case seconds, engine
         }
 
         init(
             _ store: StoreOptions, _ opened: Store, _ report: RekeyReport, isChanged: Bool,
-            took duration: Duration
+            abandoned keyring: String?, took duration: Duration
         ) {
             path = ReportedPath(store.path)
             self.isChanged = isChanged
@@ -89,6 +99,8 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
             seconds = (duration / .seconds(1) * 100).rounded() / 100
             engine = (try? Engine.capabilities)?.names ?? "unknown"
             failure = report.checkpointFailure
+            abandonedKeyring = keyring.map { ReportedPath($0) }
+            keyringFailure = report.keyringFailure
         }
 
         var lines: [(label: String, value: String)] {
@@ -97,7 +109,7 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
                 ("main file", isWholeFile ? "all of it under the new key" : unfinished),
                 ("journal mode", journalMode), ("key id", keyID), ("proof", proof),
                 ("time", "\(seconds) s"),
-            ]
+            ] + (abandonedKeyring.map { [("old keyring", "\($0)")] } ?? [])
         }
 
         var unfinished: String { "\(oldPageCount) of \(pageCount) pages still have the old key" }
@@ -110,13 +122,20 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
                 .usage, "\(newSource.description) is for a keyring, which rekey does not make",
                 hint: "Name a passphrase or a raw key, or make a copy with coffer backup.")
         }
+        if !abandonKeyring, try Keyring.exists(for: store.path) {
+            throw ToolError(
+                .usage, "the key of \(store.path) comes from its keyring",
+                hint: "coffer key change changes a credential, and coffer backup --new-keyring "
+                    + "makes a copy with a new root. --abandon-keyring gives the store a key of "
+                    + "its own.")
+        }
         guard !dryRun else { return try rehearse(newSource) }
         let typing = try newSource.isPrompt && secret.source().isPrompt ? HiddenTyping() : nil
         let key = try store.key(secret)
         let opened: Store
         do {
             opened = try await store.open(with: key)
-        } catch let error as StoreError where error.code == .wrongKey {
+        } catch let error as StoreError where Self.meansOtherKey.contains(error.code) {
             let newKey = KeyHolder(try SecretReader.new(newSource, for: store.path))
             typing?.end()
             return try tell(try await finish(with: newKey, unless: error))
@@ -146,6 +165,10 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         }
     }
 
+    /// The errors of an opening whose key may have been changed by an earlier run. That run may
+    /// not have renamed the keyring.
+    private static let meansOtherKey: [StoreError.Code] = [.wrongKey, .keyringMismatch]
+
     /// An error that occurred after the change.
     fileprivate static func unfinished(_ error: any Error) -> ToolError {
         ToolError(
@@ -164,7 +187,8 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         let report: RekeyReport
         do {
             Signals.note("one of the two keys opens every row: run the same command again")
-            report = try await opened.changeKey(to: newKey.takeOne())
+            report = try await opened.changeKey(
+                to: newKey.takeOne(), abandonsKeyring: abandonKeyring)
             Signals.note(Self.finishing)
         } catch {
             progress.cancel()
@@ -176,7 +200,7 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         // Counts page by page, instead of trusting the engine's report of moved pages.
         let counted: RekeyReport
         do {
-            counted = try await opened.finishRekey()
+            counted = try await opened.finishRekey(abandonsKeyring: abandonKeyring)
         } catch let error as StoreError where error.code == .damaged {
             throw error
         } catch {
@@ -184,7 +208,9 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
             counted = report
         }
         return Result(
-            store, opened, counted, isChanged: true, took: ContinuousClock.now - start)
+            store, opened, counted, isChanged: true,
+            abandoned: report.abandonedKeyring ?? counted.abandonedKeyring,
+            took: ContinuousClock.now - start)
     }
 
     /// Warns of commits that damage cut off in the WAL. A change of the key ends with an empty WAL,
@@ -209,9 +235,10 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         do {
             Signals.note(Self.finishing)
             return try await store.closing(opened) { opened in
-                let report = try await opened.finishRekey()
+                let report = try await opened.finishRekey(abandonsKeyring: abandonKeyring)
                 return Result(
-                    store, opened, report, isChanged: false, took: report.duration)
+                    store, opened, report, isChanged: false,
+                    abandoned: report.abandonedKeyring, took: report.duration)
             }
         } catch let error as StoreError where error.code == .damaged {
             throw error
@@ -222,6 +249,12 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
 
     private func tell(_ result: Result) throws {
         output.printDone(result)
+        if let failure = result.keyringFailure {
+            Terminal.warn(
+                "the new key holds, but the keyring has its name still: \(failure.message); run "
+                    + "the same command again when the cause is gone")
+            if result.isWholeFile { throw ExitCode(ExitStatus.unfinished.rawValue) }
+        }
         guard !result.isWholeFile else { return }
         let reason = result.failure.map(\.message) ?? "another program is reading"
         Terminal.warn(
@@ -234,7 +267,8 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
     private func rehearse(_ newSource: SecretSource) throws {
         let key = try store.key(secret)
         let newKey = try SecretReader.new(newSource, for: store.path)
-        let rehearsal = try RekeyRehearsal(path: store.path, key: key, newKey: newKey)
+        let rehearsal = try RekeyRehearsal(
+            path: store.path, key: key, newKey: newKey, abandonsKeyring: abandonKeyring)
         let report = RekeyObstacles(rehearsal, LockHolders(of: rehearsal.path))
         try output.print(report)
         if let status = report.exitStatus { throw ExitCode(status.rawValue) }

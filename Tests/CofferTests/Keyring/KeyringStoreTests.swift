@@ -187,6 +187,24 @@ import Testing
         try open(mode: .mustExist).close()
     }
 
+    @Test func `an abandoned keyring opens earlier copies, and the store has a key of its own`()
+        throws
+    {
+        let store = try open()
+        try store.write { tx in try tx.execute("CREATE TABLE t(v)") }
+        let copy = folder.path("copy.db")
+        try store.backup(to: copy)
+        let report = try store.rekey(to: .passphrase("own"), abandonsKeyring: true)
+        #expect(report.abandonedKeyring == path + ".keyring.old-1")
+        #expect(report.keyringFailure == nil)
+        #expect(throws: StoreError.self) { try store.keys.slots }
+        try store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        try store.close()
+        try Store(path: path, key: .passphrase("own")).close()
+        expect(.keyringMissing) { _ = try open(mode: .mustExist) }
+        try Store(path: copy, key: .keyring(.keyFile(Self.file)), mode: .mustExist).close()
+    }
+
     @Test func `the keyring of another file is a mismatch, and says so`() throws {
         try open().close()
         let other = folder.path("other.db")
@@ -196,6 +214,8 @@ import Testing
         let error = #expect(throws: StoreError.self) { _ = try open() }
         #expect(error?.code == .keyringMismatch)
         #expect(error?.message.contains("another file") == true)
+        let stranger = #expect(throws: StoreError.self) { _ = try open(.passphrase("x")) }
+        #expect(stranger?.code == .keyringMismatch && stranger?.message == error?.message)
     }
 
     @Test func `a passphrase that costs too much is refused before it is derived`() throws {

@@ -246,7 +246,8 @@ import Testing
             [try rekey("--dry-run")], describedBy: "`coffer rekey --dry-run`",
             unseen: ["obstacles[]"])
         other.close()
-        try expect([try rekey(), try rekey()], describedBy: "`coffer rekey`")
+        try expect(
+            [try rekey(), try rekey()], describedBy: "`coffer rekey`", unseen: ["abandonedKeyring"])
     }
 
     @Test func `every copy writes the fields that are described`() throws {
@@ -359,8 +360,8 @@ import Testing
             [
                 added, try key("add", "--recipient", path("recipient")),
                 try key("change", "2", "--new-key-file", path("second")),
-                try key("remove", "2"), try key("test"),
-            ], describedBy: "`coffer key add`, `change`, `remove` and `test`")
+                try key("rename", "2", "ops"), try key("remove", "2"), try key("test"),
+            ], describedBy: "`coffer key add`, `change`, `rename`, `remove` and `test`")
         _ = try key("add", "--new-passphrase-file", path("words"))
         try expect([try key("backup", path("copy"))], describedBy: "`coffer key backup`")
         try expect(
@@ -372,6 +373,12 @@ import Testing
                 "key", "rebuild", keyed, "--root-backup-file", path("root"), "--new-key-file",
                 path("file"),
             ])
+        try expect(
+            [
+                try run(
+                    ["key", "restore", path("copy"), keyed, "--dry-run"]
+                        + ["--key-file", path("file")])
+            ], describedBy: "`coffer key restore --dry-run`")
         let restored = try run(
             ["key", "restore", path("copy"), keyed, "--key-file", path("file")])
         try expect(

@@ -61,9 +61,20 @@ struct KeyringFile: Sendable {
         guard !exists else {
             throw StoreError(
                 .misuse, "the key of \(database.path) comes from its keyring",
-                hint: "Change a slot of the keyring instead. For a store with a key of its own, "
-                    + "make a copy with that key.")
+                hint: "Change a slot of the keyring instead. To give the file a key of its own, "
+                    + "pass abandonsKeyring, or make a copy with that key.")
         }
+    }
+
+    /// Gives the keyring another name, after the key of the file has become one of its own.
+    ///
+    /// - Returns: That name; `nil` if there is no keyring.
+    /// - Throws: As `setAside`.
+    func abandon() throws(StoreError) -> String? {
+        guard exists else { return nil }
+        let other = try setAside()
+        location.syncFolder()
+        return other
     }
 
     // MARK: Reading

@@ -323,12 +323,14 @@ final class ConnectionPool: @unchecked Sendable {
     /// Only for a caller that keeps everything else from using the store.
     ///
     /// - Returns: The report; otherwise the error, and which key is valid.
-    func rekey(to newKey: borrowing StoreKey) -> Result<RekeyReport, RekeyFailure> {
+    func rekey(
+        to newKey: borrowing StoreKey, abandonsKeyring: Bool
+    ) -> Result<RekeyReport, RekeyFailure> {
         Result { () throws(RekeyFailure) in
             let writer = try RekeyFailure.wrapping { () throws(StoreError) in
                 try openOnlyWriter()
             }
-            let change = try writer.changeKey(to: newKey)
+            let change = try writer.changeKey(to: newKey, abandonsKeyring: abandonsKeyring)
             file?.rememberKey(of: change.file)
             return change.report
         }
