@@ -38,6 +38,16 @@ extension KeyringContent {
         return slot
     }
 
+    /// Gives a slot another label.
+    ///
+    /// - Throws: `.notFound` if no slot has this number.
+    mutating func rename(_ id: UInt16, to label: SlotLabel) throws(StoreError) -> KeyringSlot {
+        var (index, slot) = try place(of: id)
+        slot.label = label
+        places[index] = .slot(slot)
+        return slot
+    }
+
     private mutating func put(_ slot: KeyringSlot, at index: Int) throws(StoreError) {
         places[index] = .slot(slot)
         guard derivationCount <= Self.maximumDerivationCount else {
@@ -78,23 +88,43 @@ extension KeyringContent {
     private func requireNew(
         _ prepared: borrowing PreparedSlot, except id: UInt16?
     ) throws(StoreError) {
-        for slot in slots where slot.kind == prepared.kind && slot.id != id {
-            guard try !has(slot, prepared) else {
+        if let derivation = prepared.derivation {
+            let derivations = slots.filter { $0.id != id }.compactMap { Derivation(of: $0) }
+            // Deriving the passphrase again under the lock would take too long.
+            guard derivations.allSatisfy({ $0 == derivation || prepared.compared.contains($0) })
+            else {
                 throw StoreError(
-                    .alreadyExists, "slot \(slot.id) is for this credential already",
-                    hint: "Change that slot, or remove it first.")
+                    .busy, "another process has changed a passphrase of the keyring meanwhile",
+                    hint: "Try again. Nothing was changed.")
             }
+        }
+        guard prepared.kind == .recipient else {
+            return try requireNoSlot(
+                of: prepared.derivation, kind: prepared.kind, for: prepared.secret, except: id)
+        }
+        let other = slots.first { $0.kind == .recipient && $0.id != id && $0.blob == prepared.blob }
+        if let other { throw Self.isTaken(other) }
+    }
+
+    /// Refuses a secret that a slot has already.
+    ///
+    /// - Parameters:
+    ///   - derivation: The derivation of the slots to compare; `nil` for slots without one.
+    ///   - id: The slot that may have it.
+    func requireNoSlot(
+        of derivation: Derivation?, kind: KeyringSlot.Kind = .passphrase,
+        for secret: borrowing SecretBytes, except id: UInt16?
+    ) throws(StoreError) {
+        for slot in slots
+        where slot.kind == kind && slot.id != id && Derivation(of: slot) == derivation {
+            guard try slot.root(by: secret, id: self.id) == nil else { throw Self.isTaken(slot) }
         }
     }
 
-    /// Whether the slot, of the same kind, is for the same credential. `false` for a passphrase
-    /// with another salt or cost, which cannot be compared.
-    private func has(
-        _ slot: KeyringSlot, _ prepared: borrowing PreparedSlot
-    ) throws(StoreError) -> Bool {
-        if prepared.kind == .recipient { return slot.blob == prepared.blob }
-        guard Derivation(of: slot) == prepared.derivation else { return false }
-        return try slot.root(by: prepared.secret, id: id) != nil
+    private static func isTaken(_ slot: KeyringSlot) -> StoreError {
+        StoreError(
+            .alreadyExists, "slot \(slot.id) is for this credential already",
+            hint: "Change that slot, or remove it first.")
     }
 
     private func slot(

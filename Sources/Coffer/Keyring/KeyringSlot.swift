@@ -30,7 +30,7 @@ struct KeyringSlot: Hashable, Sendable {
     /// Seconds since 1970.
     let made: Int64
     let changed: Int64
-    let label: SlotLabel
+    var label: SlotLabel
     /// The blob of an external slot, or the public key of a recipient.
     let blob: [UInt8]
 

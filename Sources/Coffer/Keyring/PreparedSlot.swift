@@ -6,16 +6,19 @@ struct PreparedSlot: ~Copyable, Sendable {
     let secret: SecretBytes
     let derivation: Derivation?
     let blob: [UInt8]
+    /// The other derivations of the keyring. None of their slots is for the same passphrase.
+    let compared: Set<Derivation>
 
     private init(
         _ kind: KeyringSlot.Kind, _ label: SlotLabel, _ secret: consuming SecretBytes,
-        derivation: Derivation? = nil, blob: [UInt8] = []
+        derivation: Derivation? = nil, blob: [UInt8] = [], compared: Set<Derivation> = []
     ) {
         self.kind = kind
         self.label = label
         self.secret = secret
         self.derivation = derivation
         self.blob = blob
+        self.compared = compared
     }
 
     /// Derives the passphrase, or calls the service that wraps an external secret.
@@ -25,7 +28,8 @@ struct PreparedSlot: ~Copyable, Sendable {
     ///     that opening derives once.
     ///   - replaced: The number of the slot to replace; `nil` for an additional slot.
     /// - Throws: `.misuse` for a secret of a wrong size, an invalid public key, or a wrapped form
-    ///   that is too long; `.tooCostly`; what `wrap` throws, as the cause of `.io`.
+    ///   that is too long; `.alreadyExists` for a passphrase that a slot of another cost is for;
+    ///   `.tooCostly`; what `wrap` throws, as the cause of `.io`.
     init(
         _ new: borrowing NewSlot, label: SlotLabel, cost: KeyCost, memoryMax: Int,
         for content: KeyringContent, replacing replaced: UInt16? = nil
@@ -39,8 +43,15 @@ struct PreparedSlot: ~Copyable, Sendable {
                 shared.flatMap { Derivation(of: $0) }
                 ?? Derivation(
                     salt: .random(byteCount: KeyringSlot.saltByteCount), cost: cost)
+            let slots = content.slots.filter { $0.id != replaced }
+            let others = Set(slots.compactMap { Derivation(of: $0) }).subtracting([derivation])
+            for other in others where (try? other.cost.check(memoryMax: memoryMax)) != nil {
+                try content.requireNoSlot(
+                    of: other, for: try other.secret(of: new.secret), except: replaced)
+            }
             let secret = try derivation.secret(of: new.secret)
-            self.init(.passphrase, label, secret, derivation: derivation)
+            self.init(
+                .passphrase, label, secret, derivation: derivation, compared: others)
         case .keyFile, .recoveryKey: self.init(new.kind, label, new.secret.copy())
         case .recipient: self.init(.recipient, label, new.secret.copy(), blob: new.publicKey)
         case .external: self.init(.external, label, new.secret.copy(), blob: try new.wrapped())

@@ -18,22 +18,24 @@ extension Keyring {
     ) throws -> String? {
         let opening = try Opening(
             path: path, mode: .readOnly, configuration: configuration, cacheByteCount: 1 << 20)
-        let source = KeyringFile(at: try FileLocation(backup), of: opening.file)
-        // Reading and closing a database that is open here would end its locks.
-        if case .file(_, let identity) = try source.location.status() {
-            try OpenFiles.require(identity, isFreeAt: source.location.path)
-        }
-        let memoryMax = configuration.maximumKeyMemoryByteCount
-        guard let unlocked = try source.unlocked(by: credential, memoryMax: memoryMax) else {
-            throw StoreError(
-                .notFound, "there is no file at \(source.location.path)",
-                hint: "Pass the path of a copy that keys.backUp has made.")
-        }
-        let (open, _) = try opening.openAnyEpoch(of: unlocked.area.content, unlocked.root)
-        open.handle.close()
+        let unlocked = try opening.proven(copy: backup, by: credential)
         let present = KeyringFile(of: opening.file)
         return try present.replace(
             with: try Self.counted(unlocked, on: present), timeout: configuration.waitTimeout)
+    }
+
+    /// Opens the store by a copy of its keyring, and changes nothing.
+    ///
+    /// - Returns: The copy.
+    /// - Throws: As `restore`.
+    package static func rehearseRestore(
+        from backup: String, for path: String, by credential: borrowing KeyCredential,
+        configuration: Configuration = .init()
+    ) throws -> Keyring {
+        let opening = try Opening(
+            path: path, mode: .readOnly, configuration: configuration, cacheByteCount: 1 << 20)
+        _ = try opening.proven(copy: backup, by: credential)
+        return try Keyring(contentsOf: backup)
     }
 
     /// The copy, with what the present keyring counts if it has the same root: root backups that
@@ -147,6 +149,28 @@ extension Keyring {
 }
 
 extension Opening {
+    /// Reads a copy of the keyring, and opens the file by it.
+    ///
+    /// - Throws: As `Keyring.restore`.
+    fileprivate func proven(
+        copy path: String, by credential: borrowing KeyCredential
+    ) throws(StoreError) -> UnlockedKeyring {
+        let source = KeyringFile(at: try FileLocation(path), of: file)
+        // Reading and closing a database that is open here would end its locks.
+        if case .file(_, let identity) = try source.location.status() {
+            try OpenFiles.require(identity, isFreeAt: source.location.path)
+        }
+        let memoryMax = configuration.maximumKeyMemoryByteCount
+        guard let unlocked = try source.unlocked(by: credential, memoryMax: memoryMax) else {
+            throw StoreError(
+                .notFound, "there is no file at \(source.location.path)",
+                hint: "Pass the path of a copy that keys.backUp has made.")
+        }
+        let (open, _) = try openAnyEpoch(of: unlocked.area.content, unlocked.root)
+        open.handle.close()
+        return unlocked
+    }
+
     /// The errors of an attempt with a wrong profile or page size.
     private static let meansOtherProfile: [StoreError.Code] = [
         .keyringMismatch, .misuse, .needsUpgrade,

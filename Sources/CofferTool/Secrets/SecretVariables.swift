@@ -17,6 +17,8 @@ enum SecretVariables {
         func value(_ name: String) -> String? {
             environment[prefix + name].flatMap { $0.isEmpty ? nil : $0 }
         }
+        // A new recipient is named by the public key, never by the private one.
+        func current(_ name: String) -> String? { isNew ? nil : value(name) }
         for name in ["PASSPHRASE", "PASSWORD", "RAW_KEY", "KEY"] where value(name) != nil {
             throw ToolError(
                 .secretSource,
@@ -31,10 +33,7 @@ enum SecretVariables {
             value("RAW_KEY_FILE").map { .rawKey(.file($0)) },
             value("RAW_KEY_COMMAND").map { .rawKey(.command($0)) },
             value("KEY_FILE").map { SecretSource(origin: .file($0), form: .keyFile) },
-            // A new recipient is named by the public key, never by the private one.
-            isNew
-                ? nil
-                : value("IDENTITY_FILE").map { SecretSource(origin: .file($0), form: .identity) },
+            current("IDENTITY_FILE").map { SecretSource(origin: .file($0), form: .identity) },
         ].compactMap { $0 }
         guard named.count <= 1 else {
             throw ToolError(

@@ -96,6 +96,13 @@ struct WrappedSecret {
                     : "the wrap command wrote the secret back as it was",
                 hint: "It must encrypt the 32 bytes of its standard input.")
         }
+        guard blob.count <= KeySlot.maximumBlobByteCount else {
+            throw ToolError(
+                .secretSource,
+                "the wrap command wrote \(blob.count) bytes, and a slot keeps "
+                    + "\(KeySlot.maximumBlobByteCount)",
+                hint: "It must write the wrapped bytes alone, without a text around them.")
+        }
         return blob
     }
 

@@ -66,7 +66,25 @@ enum Examination {
         return [
             permissions("file", status.path, mask: 0o077, "chmod 600"),
             permissions("folder", folder, mask: 0o022, "chmod go-w"),
-        ] + findings(of: status)
+        ] + keyring(of: status.path) + findings(of: status)
+    }
+
+    /// Checks the keyring of a store, if it has one.
+    private static func keyring(of path: String) -> [Check] {
+        guard (try? Keyring.exists(for: path)) == true else { return [] }
+        do {
+            let keyring = try Keyring(of: path)
+            return [
+                keyring.isWhole
+                    ? Check(
+                        name: "keyring", state: .good,
+                        message: keyring.slots.count.counted("slot"))
+                    : Check(name: "keyring", state: .warning, message: KeyringReport.notWhole),
+                permissions("keyring", path + Keyring.fileSuffix, mask: 0o077, "chmod 600"),
+            ]
+        } catch {
+            return [Check(name: "keyring", state: .warning, message: Failure(error).message)]
+        }
     }
 
     /// What needs attention, apart from permissions.

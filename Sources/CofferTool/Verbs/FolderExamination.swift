@@ -120,7 +120,9 @@ struct FolderExamination {
         let path = Self.path(folder, name)
         let main = String(name.dropLast(Keyring.fileSuffix.count))
         do {
-            _ = try Keyring(of: Self.path(folder, main))
+            guard try Keyring(of: Self.path(folder, main)).isWhole else {
+                return [Self.warning("keyring", KeyringReport.notWhole, path)]
+            }
         } catch {
             guard all.contains(main) else { return [] }
             return [Self.warning("keyring", Failure(error).message, path)]

@@ -19,8 +19,9 @@ struct Init: AsyncParsableCommand, ChangingVerb {
 
             EXIT CODES
               0 the store exists, even if the report could not be written; 18 the store exists, \
-            but without the recovery key; 130 interrupted: the \
-            store is complete or absent. Any other: this run made none
+            but without the recovery key, or its keyring is not complete yet; 130 interrupted: the \
+            store is complete or absent, and a keyring without a store may be left. Any other: \
+            this run made none; after 17 a keyring may be left
             """)
 
     enum Journal: String, ExpressibleByArgument, CaseIterable {
@@ -90,7 +91,12 @@ struct Init: AsyncParsableCommand, ChangingVerb {
         let hasRecoveryKey = keyring && !noRecoveryKey
         if hasRecoveryKey { try paper.requirePlace() }
         let key = try SecretReader.new(source, for: store.path, makesKeyring: keyring)
-        let made = try await Store(path: store.path, key: key, configuration: configuration)
+        let made: Store
+        do {
+            made = try await Store(path: store.path, key: key, configuration: configuration)
+        } catch {
+            throw Self.left(error, at: store.path)
+        }
         if hasRecoveryKey { try await addRecoveryKey(to: made) }
         let result = Result(
             path: ReportedPath(store.path), profile: made.profile.description,
@@ -99,6 +105,23 @@ struct Init: AsyncParsableCommand, ChangingVerb {
             slots: keyring ? try made.keys.slots.map { SlotReport($0) } : nil)
         try await made.close()
         output.printDone(result)
+    }
+
+    /// The error of a disk that failed, with what it has left. No other process can have made the
+    /// files: `init` began without them.
+    private static func left(_ error: any Error, at path: String) -> any Error {
+        let failure = Failure(error)
+        guard failure.status == .io, (try? Keyring.exists(for: path)) == true else { return error }
+        guard (try? StoreFileStatus(path: path)) == nil else {
+            return ToolError(
+                .unfinished, failure.message,
+                hint: "The store and its keyring exist. Open the store once, such as with coffer "
+                    + "key test \(ShellWord.of(path)), when the cause is gone.")
+        }
+        return ToolError(
+            .io, failure.message,
+            hint: "No store was made. Remove \(ShellWord.of(path + Keyring.fileSuffix)) before "
+                + "you run the same command again.")
     }
 
     private func addRecoveryKey(to made: Store) async throws {

@@ -267,6 +267,49 @@ import Testing
 
     // MARK: The root
 
+    @Test func `a passphrase is compared with slots of another cost, also those added meanwhile`()
+        throws
+    {
+        let store = try open()
+        let other = KeyCost(log2N: 14, parallelism: 2)
+        try store.keys.add(.passphrase("open sesame"), label: "", cost: other)
+        expect(.alreadyExists) {
+            _ = try store.keys.add(.passphrase("open sesame"), label: "", cost: Self.cheap)
+        }
+        try store.keys.add(.passphrase("another"), label: "", cost: Self.cheap)
+        expect(.alreadyExists) {
+            _ = try store.keys.change(2, to: .passphrase("another"), cost: other)
+        }
+        try store.keys.change(2, to: .passphrase("open sesame"), cost: Self.cheap)
+
+        // One process derives while another one adds the same passphrase.
+        let keyring = try store.keys.open()
+        let before = try keyring.current().content
+        let prepared = try PreparedSlot(
+            .passphrase("third"), label: SlotLabel("late"), cost: other,
+            memoryMax: keyring.memoryMax, for: before)
+        try store.keys.add(.passphrase("third"), label: "", cost: other)
+        let root = try keyring.root()
+        var content = try keyring.current().content
+        let slots = content.slots
+        let error = #expect(throws: StoreError.self) {
+            _ = try content.add(prepared, under: root.key, now: 1)
+        }
+        #expect(error?.code == .busy && content.slots == slots)
+        try store.close()
+    }
+
+    @Test func `a slot gets another label in one change, and its credential stays`() async throws {
+        let store = try open()
+        #expect(try await store.keys.rename(1, to: "laptop").label == "laptop")
+        try await store.keys.rename(1, to: "")
+        #expect(try store.keys.slots.map(\.label) == [""])
+        expect(.notFound) { _ = try store.keys.rename(2, to: "x") }
+        expect(.misuse) { _ = try store.keys.rename(1, to: "a\u{202e}b") }
+        try await store.close()
+        #expect(refusal(.keyFile(Self.file)) == nil)
+    }
+
     @Test func `a root backup is counted before it is shown, and makes the root`() throws {
         let store = try open()
         try store.keys.withRootBackup { letters in

@@ -592,10 +592,9 @@ import Testing
         try await store.keys.addRecoveryKey(label: "safe") { letters in
             try await askBack(letters)
         }
-        try await store.keys.add(.passphrase(second), label: "ops")
+        let ops = try await store.keys.add(.passphrase(second), label: "ops").id
         try await store.keys.add(.recipient(publicKey), label: "billing")
         for slot in try store.keys.slots { print(slot.id, slot.kind, slot.label) }
-        let ops = try #require(try store.keys.slots.first { $0.label == "ops" }).id
         try await store.keys.change(ops, to: .passphrase(new))
         try await store.keys.remove(ops)
         try await store.backup(to: newPath, key: .keyring(.passphrase(new)))
@@ -606,6 +605,30 @@ import Testing
             try Data(letters).write(to: URL(filePath: folder.path("identity")))
         }
         try await openByIdentity(path, folder.path("identity"))
+    }
+
+    @Test func `Life of a key: a lost keyring, and a key of its own`() async throws {
+        let (path, copyPath) = (folder.path("team.db"), folder.path("copy"))
+        let (text, new) = ("open sesame", "new")
+        let store = try await Store(path: path, key: .keyring(.passphrase(text)))
+        try await store.keys.backUp(to: copyPath)
+        let letters = try store.keys.withRootBackup { Array($0) }
+        try await store.close()
+        try FileManager.default.removeItem(atPath: path + ".keyring")
+        do {
+            try await Keyring.restore(from: copyPath, for: path, by: .passphrase(text))
+            try await Keyring.rebuild(
+                for: path, rootBackup: letters, as: .passphrase(new), label: "me")
+        }
+        #expect(try Keyring(of: path).slots.map(\.label) == ["me"])
+        try await leaveKeyring(Store(path: path, key: .keyring(.passphrase(new))))
+    }
+
+    private func leaveKeyring(_ store: Store) async throws {
+        let new = "new"
+        let report = try await store.rekey(to: .passphrase(new), abandonsKeyring: true)
+        #expect(report.abandonedKeyring != nil)
+        try await store.close()
     }
 
     private func openByIdentity(_ path: String, _ identityPath: String) async throws {

@@ -313,8 +313,14 @@ import Testing
         try run(["key", "add", path] + new + first)
         try run(["key", "backup", path, folder.path("copy")] + first)
         try run(["key", "remove", path, "2"] + first)
+        let before = try Data(contentsOf: URL(filePath: path + ".keyring"))
+        let rehearsed = try run(
+            ["key", "restore", folder.path("copy"), path, "--dry-run"] + first)
+        let unchanged = try Data(contentsOf: URL(filePath: path + ".keyring"))
         let output = try run(["key", "restore", folder.path("copy"), path] + first)
         #expect(output.errorText.contains("slot 2 (leaver) opens the store again"))
+        #expect(rehearsed.errorText.contains("slot 2 (leaver) would open the store again"))
+        #expect(unchanged == before)
         #expect(output.text.contains("slot 2: key file") || output.text.contains("key-file"))
         let again = try run(["key", "restore", folder.path("copy"), path] + first)
         #expect(!again.errorText.contains("opens the store again"))
@@ -419,10 +425,120 @@ import Testing
 
     @Test func `rekey refuses a store with a keyring, and makes none`() throws {
         try make()
-        try run(
-            ["rekey", path, "--new-passphrase-file", folder.path("second")] + first, exitCode: 1)
+        let new = ["--new-passphrase-file", folder.path("second")]
+        let refused = try run(["rekey", path] + new + first, exitCode: 2)
+        #expect(refused.errorText.contains("--abandon-keyring"))
         #expect(try opens(first))
         try run(["rekey", path, "--new-keyring"] + first, exitCode: 2)
+    }
+
+    @Test func `rekey abandons a keyring, which opens earlier copies and no longer the store`()
+        throws
+    {
+        try make()
+        try run(["sql", path, "CREATE TABLE t AS SELECT 7 AS v", "--write"] + first)
+        let copy = folder.path("copy.db")
+        try run(["backup", path, copy] + first)
+        let rekey =
+            ["rekey", path, "--abandon-keyring", "--new-passphrase-file", folder.path("second")]
+            + first
+        #expect(try run(rekey + ["--dry-run"]).text.contains("would change the key"))
+        #expect(try opens(first))
+        let old = path + ".keyring.old-1"
+        #expect(try run(rekey).text.contains(old))
+        #expect(try !Keyring.exists(for: path))
+        #expect(try run(["sql", path, "SELECT v FROM t"] + second).text.contains("7"))
+        try run(["status", path, "--test-key"] + first, exitCode: 12)
+        try run(["status", copy, "--test-key"] + first)
+        try run(["key", "restore", old, path] + first, exitCode: 15)
+
+        // A run that was killed before it renamed the keyring.
+        try FileManager.default.moveItem(atPath: old, toPath: path + ".keyring")
+        #expect(try run(rekey).text.contains("changed before"))
+        #expect(try !Keyring.exists(for: path))
+        #expect(try run(rekey).text.contains("changed before"))
+    }
+
+    @Test func `a keyring that cannot be renamed leaves the change of the key unfinished`() throws {
+        try make()
+        let rekey =
+            ["rekey", path, "--abandon-keyring", "--new-passphrase-file", folder.path("second")]
+            + first
+        for number in 1...10_000 {
+            try Data().write(to: URL(filePath: path + ".keyring.old-\(number)"))
+        }
+        let left = try run(rekey, exitCode: 18)
+        #expect(left.errorText.contains("the keyring has its name still"))
+        #expect(try Keyring.exists(for: path))
+        try FileManager.default.removeItem(atPath: path + ".keyring.old-7")
+        #expect(try run(rekey).text.contains(path + ".keyring.old-7"))
+        #expect(try !Keyring.exists(for: path))
+    }
+
+    @Test func `a slot gets another name, and keeps its credential`() throws {
+        try make()
+        try run(["key", "rename", path, "1", "day shift"] + first)
+        #expect(try slots().map(\.label) == ["day shift"])
+        #expect(try opens(first))
+        try run(["key", "rename", path, "9", "x"] + first, exitCode: 10)
+        let long = String(repeating: "x", count: 119)
+        for options in [["rename", path, "1", long], ["add", path, "--label", "a\nb"]] {
+            try run(["key"] + options + first, exitCode: 2)
+        }
+    }
+
+    @Test func `a copy of a keyring is listed`() throws {
+        try make()
+        try run(["key", "backup", path, folder.path("copy")] + first)
+        let listed = try run(["key", "list", folder.path("copy")]).text
+        #expect(listed.contains("passphrase, first"))
+        #expect(try listed.contains(Keyring(of: path).storeID))
+        try run(["key", "list", folder.path("first")], exitCode: 15)
+    }
+
+    @Test func `the keyring of another store is told from a wrong secret`() throws {
+        try make()
+        let other = folder.path("other.db")
+        try run(["init", other, "--keyring", "--no-recovery-key"] + second)
+        try FileManager.default.removeItem(atPath: path + ".keyring")
+        try FileManager.default.copyItem(atPath: other + ".keyring", toPath: path + ".keyring")
+        let output = try run(["status", path, "--test-key"] + first, exitCode: 15)
+        #expect(output.errorText.contains("another file"))
+        try run(["key", "list", path])
+    }
+
+    @Test(arguments: [
+        [
+            "key", "export-root",
+            "ROOT-0123-4567-89AB-CDEF-0123-4567-89AB-CDEF-0123-4567-89AB-CDEF-0123-4567",
+        ],
+        [
+            "kv", "get",
+            "identity-0123-4567-89ab-cdef-0123-4567-89ab-cdef-0123-4567-89ab-cdef-0123-4567",
+        ],
+        ["--", "0123 4567 89AB CDEF 0123 4567 89AB CDEF 0123 4567 89AB CDEF 0123 4567"],
+    ])
+    func `letters of a key among the arguments are refused and not repeated`(
+        arguments: [String]
+    ) throws {
+        let output = try run(arguments, exitCode: 19)
+        #expect(output.errorText.contains("argument \(arguments.count) is refused"))
+        #expect(!(output.text + output.errorText).uppercased().contains("CDEF"))
+    }
+
+    @Test func `doctor looks at the keyring of a store`() throws {
+        try make()
+        #expect(try run(["doctor", path]).text.contains("1 slot\n"))
+        try FileManager.default.setAttributes(
+            [.posixPermissions: 0o644], ofItemAtPath: path + ".keyring")
+        #expect(try run(["doctor", path]).text.contains("open to other users"))
+        let file = try FileHandle(forUpdating: URL(filePath: path + ".keyring"))
+        try file.write(contentsOf: Data([0]))
+        try file.close()
+        #expect(try run(["doctor", path]).text.contains("one of the two copies"))
+        #expect(try run(["doctor", folder.url.path]).text.contains("one of the two copies"))
+        try Data(repeating: 7, count: 32_768).write(to: URL(filePath: path + ".keyring"))
+        #expect(try run(["doctor", path]).text.contains("warning: "))
     }
 
     @Test func `a copy gets a keyring of its own with a new root`() throws {
@@ -438,7 +554,7 @@ import Testing
 
     @Test func `a list needs no secret, and a damaged keyring is exit code 14`() throws {
         try make()
-        #expect(try run(["key", "list", path]).text.contains("slot 1: passphrase, first"))
+        #expect(try run(["key", "list", path]).text.contains("passphrase, first"))
         try Data(repeating: 7, count: 32_768).write(to: URL(filePath: path + ".keyring"))
         try run(["key", "list", path], exitCode: 14)
         let damaged = try run(["sql", path, "SELECT 1"] + first, exitCode: 14).errorText

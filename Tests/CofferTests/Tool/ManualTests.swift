@@ -99,8 +99,9 @@ import Testing
                 let found = text.matches(of: #/getenv\("(\w+)"\)|environment\["(\w+)"\]/#)
                     .compactMap { ($0.1 ?? $0.2).map(String.init) }
                 if name.hasSuffix("SecretVariables.swift") {
-                    for word in text.matches(of: #/"([A-Z][A-Z_]*[A-Z])"/#) {
-                        names.formUnion(["COFFER_\(word.1)", "COFFER_NEW_\(word.1)"])
+                    for word in text.matches(of: #/(current\()?"([A-Z][A-Z_]*[A-Z])"/#) {
+                        names.insert("COFFER_\(word.2)")
+                        if word.1 == nil { names.insert("COFFER_NEW_\(word.2)") }
                     }
                 } else if found.isEmpty {
                     Issue.record("\(name) reads the environment in a new way")

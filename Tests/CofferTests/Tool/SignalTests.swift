@@ -93,6 +93,7 @@ import Testing
         ["kv", "export", "a.db", "b", "--output", "x.jsonl"],
         ["kv", "import", "a.db", "b", "x.jsonl"],
         ["key", "add", "a.db"], ["key", "change", "a.db"], ["key", "remove", "a.db", "2"],
+        ["key", "rename", "a.db", "2", "ops"],
         ["key", "make-file", "a.key"], ["key", "make-identity", "a.id"],
         ["key", "backup", "a.db", "x"], ["key", "restore", "x", "a.db"],
         ["key", "rebuild", "a.db"],

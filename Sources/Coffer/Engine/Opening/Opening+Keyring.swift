@@ -88,9 +88,13 @@ extension Opening {
         _ keyring: KeyringFile, by credential: borrowing KeyCredential
     ) throws(StoreError) -> UnlockedKeyring? {
         let memoryMax = configuration.maximumKeyMemoryByteCount
-        guard let unlocked = try keyring.unlocked(by: credential, memoryMax: memoryMax) else {
-            return nil
+        let found: UnlockedKeyring?
+        do throws(StoreError) {
+            found = try keyring.unlocked(by: credential, memoryMax: memoryMax)
+        } catch  where error.code == .wrongKey {
+            throw otherFile(keyring, error)
         }
+        guard let unlocked = found else { return nil }
         let content = unlocked.area.content
         if case .missing = try file.status(), content.state == .isBeingCreated,
             try content.slot(unlocked.slotID).kind == .recipient
@@ -102,6 +106,28 @@ extension Opening {
                     + "a public key, and would know its root.")
         }
         return unlocked
+    }
+
+    /// The error for a credential without a slot. If the file has another salt than the keyring,
+    /// the keyring is another file's, and its slots say nothing about the credential.
+    private func otherFile(_ keyring: KeyringFile, _ refusal: StoreError) -> StoreError {
+        guard case .file? = try? file.status(), let handle = try? openHandle() else {
+            return refusal
+        }
+        defer { handle.close() }
+        guard let salt = try? readSalt(handle),
+            let id = (try? keyring.areas())?.current.first?.content.id, id != salt
+        else { return refusal }
+        return mismatch(isOtherFile: true, cause: refusal)
+    }
+
+    private func mismatch(isOtherFile: Bool, cause: StoreError) -> StoreError {
+        StoreError(
+            .keyringMismatch,
+            "no key of the keyring opens \(file.path)"
+                + (isOtherFile ? ": the keyring is that of another file" : ""),
+            hint: "Put the file and the keyring back that belong together. With a root backup the "
+                + "keyring can be rebuilt.", cause: cause)
     }
 
     private func newKeyring(
@@ -168,12 +194,7 @@ extension Opening {
                 hint: "Restore the file from a backup.", pages: [1])
         }
         let isOther = evidence.pages.last.map { !$0.starts(with: content.id) } ?? false
-        throw StoreError(
-            .keyringMismatch,
-            "no key of the keyring opens \(file.path)"
-                + (isOther ? ": the keyring is that of another file" : ""),
-            hint: "Put the file and the keyring back that belong together. With a root backup the "
-                + "keyring can be rebuilt.", cause: failure)
+        throw mismatch(isOtherFile: isOther, cause: failure)
     }
 
     private func open(

@@ -43,6 +43,14 @@ public struct KeySlot: Sendable, Hashable, Identifiable {
     /// other kinds.
     public let fingerprint: String?
 
+    /// How many bytes a wrapped secret may have.
+    package static let maximumBlobByteCount = KeyringSlot.maximumExtensionByteCount
+
+    /// Refuses a label that no slot can have.
+    ///
+    /// - Throws: `.misuse` for one that is too long, or has a character that is not shown.
+    package static func require(label: String) throws { _ = try SlotLabel(label) }
+
     init(_ slot: KeyringSlot) {
         id = slot.id
         kind =

@@ -39,6 +39,25 @@ public struct Keyring: Sendable {
         isWhole = areas.areEqual
     }
 
+    /// Reads a copy of a keyring, such as one that `keys.backUp(to:)` has made.
+    ///
+    /// ```swift
+    /// let copy = try Keyring(contentsOf: "notes.keyring.bak")
+    /// print(copy.storeID, copy.slots.count)
+    /// ```
+    ///
+    /// - Parameter path: The path of the copy itself.
+    /// - Throws: `StoreError` `.notFound`; otherwise as ``init(of:)``.
+    /// - Complexity: O(1): 32 KiB are read and hashed.
+    public init(contentsOf path: String) throws {
+        let location = try FileLocation(path)
+        guard let areas = try KeyringFile(at: location, of: location).areas() else {
+            throw StoreError(.notFound, "there is no file at \(location.path)")
+        }
+        content = areas.current[0].content
+        isWhole = areas.areEqual
+    }
+
     /// The slots, in the order of their places in the file.
     public var slots: [KeySlot] { content.slots.map { KeySlot($0) } }
 

@@ -174,6 +174,34 @@ public struct StoreKeys: Sendable {
         return try await Store.offPool { try change(id, to: new.key, label: label, cost: cost) }
     }
 
+    /// Gives a slot another label. Its credential stays.
+    ///
+    /// - Parameters:
+    ///   - id: The number of the slot.
+    ///   - label: As in `add`.
+    /// - Returns: The slot.
+    /// - Throws: `StoreError` `.notFound` if no slot has this number; otherwise as `add`.
+    /// - Complexity: Two writes of 16 KiB, each synced.
+    @discardableResult
+    public func rename(_ id: KeySlot.ID, to label: String) throws -> KeySlot {
+        let label = try SlotLabel(label)
+        return try changeable().change { (content, _) throws(StoreError) in
+            KeySlot(try content.rename(id, to: label))
+        }
+    }
+
+    /// Gives a slot another label. Its credential stays.
+    ///
+    /// - Parameters:
+    ///   - id: The number of the slot.
+    ///   - label: As in `add`.
+    /// - Returns: The slot.
+    /// - Throws: As the synchronous form.
+    @discardableResult
+    public func rename(_ id: KeySlot.ID, to label: String) async throws -> KeySlot {
+        try await Store.offPool { try rename(id, to: label) }
+    }
+
     /// Removes a slot.
     ///
     /// Its credential no longer opens the store. An earlier copy of the keyring still gives access.

@@ -30,6 +30,7 @@ extension Key {
         @OptionGroup(title: "Output") var output: OutputOptions
 
         func validate() throws {
+            try LabelOption.require(label)
             try paper.requireUse(makeRecoveryKey)
             guard !makeRecoveryKey || !new.isNamed else {
                 throw ValidationError("Name one new credential, not 2.")

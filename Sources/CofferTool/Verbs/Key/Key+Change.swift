@@ -22,11 +22,16 @@ extension Key {
         @OptionGroup var store: StoreOptions
         @Argument(help: "The number of the slot.")
         var slot: UInt16?
-        @Option(help: ArgumentHelp("A new name of the slot.", valueName: "text"))
+        @Option(
+            help: ArgumentHelp(
+                "A new name of the slot as well; key rename changes the name alone.",
+                valueName: "text"))
         var label: String?
         @OptionGroup(title: "Current secret") var secret: SecretOptions
         @OptionGroup(title: "New credential") var new: NewSlotOptions
         @OptionGroup(title: "Output") var output: OutputOptions
+
+        func validate() throws { try LabelOption.require(label) }
 
         func run() async throws {
             let choice = try new.choice(apartFrom: secret.source())

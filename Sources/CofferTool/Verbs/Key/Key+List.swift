@@ -10,9 +10,11 @@ extension Key {
             discussion: """
                 It authenticates nothing: a user who may write the keyring can forge the list. key \
                 test authenticates it.
+
+                It also lists a copy of a keyring. The store id tells which store a copy belongs to.
                 """)
 
-        @Argument(help: "The store's file.", completion: .file())
+        @Argument(help: "The store's file, or a copy of a keyring.", completion: .file())
         var path: String
         @OptionGroup(title: "Output") var output: OutputOptions
 
@@ -26,9 +28,18 @@ extension Key {
         }
 
         func run() async throws {
-            let keyring = try Keyring(of: path)
             try output.print(
-                Result(path: ReportedPath(path), keyring: KeyringReport(keyring)))
+                Result(path: ReportedPath(path), keyring: KeyringReport(try keyring())))
+        }
+
+        /// The keyring of the store. A file without one may be a copy of a keyring itself.
+        private func keyring() throws -> Keyring {
+            do {
+                return try Keyring(of: path)
+            } catch let error as StoreError where error.code == .keyringMissing {
+                guard let copy = try? Keyring(contentsOf: path) else { throw error }
+                return copy
+            }
         }
     }
 }

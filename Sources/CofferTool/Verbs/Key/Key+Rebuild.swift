@@ -30,6 +30,7 @@ extension Key {
         @OptionGroup(title: "Output") var output: OutputOptions
 
         func validate() throws {
+            try LabelOption.require(label)
             _ = try rootBackup()
         }
 

@@ -21,34 +21,61 @@ extension Key {
         @Argument(help: "The copy.", completion: .file())
         var backup: String
         @OptionGroup var store: StoreOptions
+        @Flag(help: "Open the store by the copy, and change nothing.")
+        var dryRun = false
         @OptionGroup(title: "Secret of the copy") var secret: SecretOptions
         @OptionGroup(title: "Output") var output: OutputOptions
+
+        var isChanging: Bool { !dryRun }
+
+        /// The report of `key restore --dry-run`.
+        struct Rehearsal: Report {
+            let path: ReportedPath
+            let dryRun = true
+            let slots: [SlotReport]
+
+            private enum CodingKeys: CodingKey { case path, dryRun, slots }
+
+            var lines: [(label: String, value: String)] {
+                [("store", "\(path)"), ("copy", "opens the store; nothing was changed")]
+                    + slots.map { ("slot \($0.id)", $0.text) }
+            }
+        }
 
         func run() async throws {
             let source = try secret.source()
             _ = try StoreFileStatus(path: store.path)
             let before = (try? Keyring(of: store.path))?.slots
+            if dryRun {
+                let copy = try Keyring.rehearseRestore(
+                    from: backup, for: store.path,
+                    by: try SecretReader.credential(source, for: store.path),
+                    configuration: store.configuration)
+                if let before { warn(of: copy.slots, notIn: before, "would open") }
+                return try output.print(
+                    Rehearsal(
+                        path: ReportedPath(store.path), slots: copy.slots.map { SlotReport($0) }))
+            }
             let old = try await Keyring.restore(
                 from: backup, for: store.path,
                 by: try SecretReader.credential(source, for: store.path),
                 configuration: store.configuration)
-            if let before { warn(ofReturned: before) }
+            if let before {
+                let now = (try? Keyring(of: store.path))?.slots ?? []
+                warn(of: now, notIn: before, "opens")
+            }
             output.printDone(ReplacedKeyringResult(store.path, old: old))
         }
 
-        /// Warns of slots that the replaced keyring did not have: they were removed or changed
+        /// Warns of slots that the present keyring does not have: they were removed or changed
         /// after the copy was made.
-        private func warn(ofReturned before: [KeySlot]) {
-            let now = (try? Keyring(of: store.path))?.slots ?? []
-            let returned = now.filter { !before.contains($0) }
-            guard !returned.isEmpty else { return }
-            let names = returned.map { slot in
-                slot.label.isEmpty ? "\(slot.id)" : "\(slot.id) (\(slot.label))"
+        private func warn(of slots: [KeySlot], notIn before: [KeySlot], _ verb: String) {
+            for slot in slots where !before.contains(slot) {
+                let name = slot.label.isEmpty ? "\(slot.id)" : "\(slot.id) (\(slot.label))"
+                Terminal.warn(
+                    "slot \(name) \(verb) the store again, as when the copy was made: coffer key "
+                        + "remove ends that")
             }
-            let (noun, verb) = returned.count == 1 ? ("slot", "opens") : ("slots", "open")
-            Terminal.warn(
-                "\(noun) \(names.joined(separator: ", ")) \(verb) the store again, as when the "
-                    + "copy was made: remove what should not, with coffer key remove")
         }
     }
 }

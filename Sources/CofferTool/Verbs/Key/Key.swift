@@ -27,7 +27,8 @@ struct Key: AsyncParsableCommand {
               coffer key backup notes.db notes.keyring.bak
             """,
         subcommands: [
-            Add.self, Change.self, Remove.self, ListSlots.self, Test.self, MakeFile.self,
-            MakeIdentity.self, BackUp.self, PutBack.self, Rebuild.self, ExportRoot.self,
+            Add.self, Change.self, Rename.self, Remove.self, ListSlots.self, Test.self,
+            MakeFile.self, MakeIdentity.self, BackUp.self, PutBack.self, Rebuild.self,
+            ExportRoot.self,
         ])
 }

@@ -68,6 +68,7 @@ struct KeyringReport: Encodable {
             ? "never shown"
             : "shown \(rootBackupCount.counted("time")), last \(lastRootBackup?.prefix(10) ?? "?")"
         return [
+            ("store id", storeID),
             ("root", "\(rootID), made \(rootMade.prefix(10)), \(shown)"),
             ("epoch", "\(epoch), since \(keyMade.prefix(10))"),
         ] + (isWhole ? [] : [("keyring", Self.notWhole)]) + slots.map { ("slot \($0.id)", $0.text) }
