@@ -21,7 +21,7 @@ sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports 
 	Benchmarks/Package.swift Benchmarks/Sources \
 	Benchmarks/Micro/Package.swift Benchmarks/Micro/Sources Benchmarks/Micro/Benchmarks
 
-.PHONY: help setup mandoc data build install uninstall deb test demo lint format pictures manual session clean tsan proof guards bench bench-quick \
+.PHONY: help setup mandoc data build install uninstall deb test demo lint format pictures manual session clean tsan proof fuzz guards bench bench-quick \
 	bench-check bench-micro bench-micro-check
 
 help: ## this list
@@ -73,6 +73,9 @@ tsan: setup ## run the store's tests under the thread sanitizer, some minutes
 
 proof: setup ## put the store to the proof on both engines; writes Documentation/proof.md
 	@$(if $(filter 1,$(LONG)),COFFER_LONG_TESTS=1) Scripts/proof $(FILTER)
+
+fuzz: setup ## read bytes of libFuzzer's choice as keyrings, for a minute
+	@$(select) Scripts/fuzz
 
 guards: setup ## switch guards off, which proof or tests have to notice; writes Documentation/guards.md
 	@$(select) Scripts/guards $(FILTER)

@@ -111,3 +111,17 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// The fuzzer links a library that only a build with -sanitize=fuzzer has: see Scripts/fuzz.
+if Context.environment["COFFER_FUZZER"] == "1" {
+    package.targets += [
+        .target(name: "CLibFuzzer", path: "Tests/CLibFuzzer"),
+        .executableTarget(
+            name: "KeyringFuzzer",
+            dependencies: [
+                "CLibFuzzer", "Coffer", .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            path: "Tests/KeyringFuzzer"
+        ),
+    ]
+}

@@ -3,7 +3,7 @@
 import PackageDescription
 
 /// The rooms of `Sources/Coffer` that have their own benchmarks.
-let rooms = ["Keys", "Pages", "Engine", "Store", "Records", "Buckets", "Rotation"]
+let rooms = ["Keys", "Keyring", "Pages", "Engine", "Store", "Records", "Buckets", "Rotation"]
 
 // A separate package, so that nothing else fetches or builds the benchmark tools.
 let package = Package(
