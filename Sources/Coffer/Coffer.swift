@@ -25,7 +25,7 @@
 // Verification   VerificationScope  VerificationProgress  VerificationReport  DamagedPage
 //                PageContent  PageRole
 // Copies         CopyProgress  CopyReport  CompactReport
-// Recovery       RestoreReport  SalvageReport
+// Recovery       RestoreReport  SalvageReport  RebuildProgress
 // Rotation       RekeyReport
 // Files          StoreFileStatus  CipherProfile  CipherInformation  CipherLogLevel  Engine  Release
 //

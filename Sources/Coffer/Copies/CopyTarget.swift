@@ -109,7 +109,8 @@ struct CopyTarget: ~Copyable {
         var old: String?
         if let keyring, movesKeyring {
             old = try file.replace(
-                with: keyring, timeout: configuration.waitTimeout, permissions: permissions)
+                timeout: configuration.waitTimeout, permissions: permissions
+            ) { keyring }
         } else if let keyring {
             try file.makeNew(keyring, permissions: permissions)
         }

@@ -21,6 +21,9 @@ struct EpochCandidates: Sequence {
             : Swift.min(Swift.max(highest, hour) + 64, KeyringContent.maximumEpoch)
     }
 
+    /// How many epochs there are.
+    var count: Int { Int(Swift.max(last, epoch, highest + 1)) }
+
     /// The hours since 2020-01-01 00:00 UTC, between 0 and 2^20 - 1.
     static func hour(of secondsSince1970: Int64) -> UInt32 {
         let start: Int64 = 1_577_836_800

@@ -2,6 +2,15 @@ import Crypto
 
 /// The text forms of a recipient's two keys, which `coffer key make-identity` writes.
 extension KeyCredential {
+    /// Whether a text is the letters of a recovery key, a root backup or an identity, without a
+    /// slip.
+    package static func areLetters(_ text: UnsafeRawBufferPointer) -> Bool {
+        [KeyLetters.recoveryKey, .rootBackup, .identity].contains { kind in
+            let secret = try? KeyBox(kind.secret(text))
+            return secret != nil
+        }
+    }
+
     /// The private key of a recipient in letters: `IDENTITY-`, then 56 letters and digits.
     ///
     /// ```swift

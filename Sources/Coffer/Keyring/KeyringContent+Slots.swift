@@ -29,11 +29,14 @@ extension KeyringContent {
     /// - Throws: `.notFound` if no slot has this number; `.alreadyExists` if another slot is for
     ///   the same credential.
     mutating func replace(
-        _ id: UInt16, by prepared: borrowing PreparedSlot, under root: borrowing RootKey, now: Int64
+        _ id: UInt16, by prepared: borrowing PreparedSlot, keepsLabel: Bool = false,
+        under root: borrowing RootKey, now: Int64
     ) throws(StoreError) -> KeyringSlot {
         let (index, old) = try place(of: id)
         try requireNew(prepared, except: id)
-        let slot = try slot(prepared, id, made: old.made, now: now, under: root)
+        var slot = try slot(prepared, id, made: old.made, now: now, under: root)
+        // The label of now: another process may have renamed the slot.
+        if keepsLabel { slot.label = old.label }
         try put(slot, at: index)
         return slot
     }
@@ -89,10 +92,12 @@ extension KeyringContent {
         _ prepared: borrowing PreparedSlot, except id: UInt16?
     ) throws(StoreError) {
         if let derivation = prepared.derivation {
-            let derivations = slots.filter { $0.id != id }.compactMap { Derivation(of: $0) }
             // Deriving the passphrase again under the lock would take too long.
-            guard derivations.allSatisfy({ $0 == derivation || prepared.compared.contains($0) })
-            else {
+            let isCompared = slots.allSatisfy { slot in
+                slot.kind != .passphrase || slot.id == id || Derivation(of: slot) == derivation
+                    || prepared.compared.contains(slot.commitment)
+            }
+            guard isCompared else {
                 throw StoreError(
                     .busy, "another process has changed a passphrase of the keyring meanwhile",
                     hint: "Try again. Nothing was changed.")

@@ -6,12 +6,12 @@ struct PreparedSlot: ~Copyable, Sendable {
     let secret: SecretBytes
     let derivation: Derivation?
     let blob: [UInt8]
-    /// The other derivations of the keyring. None of their slots is for the same passphrase.
-    let compared: Set<Derivation>
+    /// The commitments of slots that the passphrase was compared with, by another derivation.
+    let compared: Set<[UInt8]>
 
     private init(
         _ kind: KeyringSlot.Kind, _ label: SlotLabel, _ secret: consuming SecretBytes,
-        derivation: Derivation? = nil, blob: [UInt8] = [], compared: Set<Derivation> = []
+        derivation: Derivation? = nil, blob: [UInt8] = [], compared: Set<[UInt8]> = []
     ) {
         self.kind = kind
         self.label = label
@@ -50,8 +50,9 @@ struct PreparedSlot: ~Copyable, Sendable {
                     of: other, for: try other.secret(of: new.secret), except: replaced)
             }
             let secret = try derivation.secret(of: new.secret)
+            let compared = Set(slots.map(\.commitment))
             self.init(
-                .passphrase, label, secret, derivation: derivation, compared: others)
+                .passphrase, label, secret, derivation: derivation, compared: compared)
         case .keyFile, .recoveryKey: self.init(new.kind, label, new.secret.copy())
         case .recipient: self.init(.recipient, label, new.secret.copy(), blob: new.publicKey)
         case .external: self.init(.external, label, new.secret.copy(), blob: try new.wrapped())

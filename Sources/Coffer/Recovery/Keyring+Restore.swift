@@ -20,8 +20,9 @@ extension Keyring {
             path: path, mode: .readOnly, configuration: configuration, cacheByteCount: 1 << 20)
         let unlocked = try opening.proven(copy: backup, by: credential)
         let present = KeyringFile(of: opening.file)
-        return try present.replace(
-            with: try Self.counted(unlocked, on: present), timeout: configuration.waitTimeout)
+        return try present.replace(timeout: configuration.waitTimeout) { () throws(StoreError) in
+            try Self.counted(unlocked, on: present)
+        }
     }
 
     /// Opens the store by a copy of its keyring, and changes nothing.
@@ -88,6 +89,7 @@ extension Keyring {
     ///   - label: The name of the slot in lists.
     ///   - cost: The cost of a guess, for a passphrase.
     ///   - configuration: Used to open the store.
+    ///   - progress: Called on the working thread, several times a second while keys are tried.
     /// - Returns: The new path of the replaced keyring; `nil` if the store had none.
     /// - Throws: `StoreError` `.keyringMismatch` if the root backup is another store's; `.misuse`
     ///   for a slip in the letters, or a credential of a wrong size; `.notFound`, `.damaged`,
@@ -97,7 +99,8 @@ extension Keyring {
     @discardableResult
     public static func rebuild(
         for path: String, rootBackup letters: some Collection<UInt8>, as new: borrowing NewSlot,
-        label: String, cost: KeyCost = .standard, configuration: Configuration = .init()
+        label: String, cost: KeyCost = .standard, configuration: Configuration = .init(),
+        progress: ((RebuildProgress) -> Void)? = nil
     ) throws -> String? {
         let text = SecretBytes(letters)
         let root = RootKey(
@@ -106,7 +109,7 @@ extension Keyring {
             })
         let opening = try Opening(
             path: path, mode: .readOnly, configuration: configuration, cacheByteCount: 1 << 20)
-        var content = try opening.newContent(under: root)
+        var content = try opening.newContent(under: root, progress)
         content.rootBackupCount = 1
         let now = configuration.secondsSince1970
         content.lastRootBackup = now
@@ -116,7 +119,7 @@ extension Keyring {
         _ = try content.add(prepared, under: root, now: now)
         let area = try KeyringArea(content, under: root)
         return try KeyringFile(of: opening.file)
-            .replace(with: area, timeout: configuration.waitTimeout)
+            .replace(timeout: configuration.waitTimeout) { area }
     }
 
     /// Rebuilds a lost keyring from a root backup, without blocking a thread of the cooperative
@@ -129,12 +132,14 @@ extension Keyring {
     ///   - label: The name of the slot in lists.
     ///   - cost: The cost of a guess, for a passphrase.
     ///   - configuration: Used to open the store.
+    ///   - progress: As in the synchronous form.
     /// - Returns: As the synchronous form.
     /// - Throws: As the synchronous form.
     @discardableResult
     public static func rebuild(
         for path: String, rootBackup letters: some Collection<UInt8>, as new: borrowing NewSlot,
-        label: String, cost: KeyCost = .standard, configuration: Configuration = .init()
+        label: String, cost: KeyCost = .standard, configuration: Configuration = .init(),
+        progress: (@Sendable (RebuildProgress) -> Void)? = nil
     ) async throws -> String? {
         let new = KeyBox(new.copy())
         let letters = KeyBox(SecretBytes(letters))
@@ -142,10 +147,20 @@ extension Keyring {
             try letters.key.withUnsafeBytes { letters in
                 try rebuild(
                     for: path, rootBackup: letters, as: new.key, label: label, cost: cost,
-                    configuration: configuration)
+                    configuration: configuration, progress: progress)
             }
         }
     }
+}
+
+/// How far the search for the key of a store has come, whose keyring is rebuilt.
+///
+/// The likely keys come first, so most searches end long before the total.
+public struct RebuildProgress: Sendable {
+    /// Keys that were tried.
+    public let count: Int
+    /// Keys that are tried before the root backup is taken for another store's.
+    public let countTotal: Int
 }
 
 extension Opening {
@@ -161,7 +176,13 @@ extension Opening {
             try OpenFiles.require(identity, isFreeAt: source.location.path)
         }
         let memoryMax = configuration.maximumKeyMemoryByteCount
-        guard let unlocked = try source.unlocked(by: credential, memoryMax: memoryMax) else {
+        let found: UnlockedKeyring?
+        do throws(StoreError) {
+            found = try source.unlocked(by: credential, memoryMax: memoryMax)
+        } catch  where error.code == .wrongKey {
+            throw otherFile(source, error)
+        }
+        guard let unlocked = found else {
             throw StoreError(
                 .notFound, "there is no file at \(source.location.path)",
                 hint: "Pass the path of a copy that keys.backUp has made.")
@@ -179,8 +200,9 @@ extension Opening {
     /// The content of a new keyring without a slot, for a file under a key of this root.
     ///
     /// - Throws: `.keyringMismatch` for a file under a key of another root; as opening the file.
-    fileprivate func newContent(under root: borrowing RootKey) throws(StoreError) -> KeyringContent
-    {
+    fileprivate func newContent(
+        under root: borrowing RootKey, _ progress: ((RebuildProgress) -> Void)?
+    ) throws(StoreError) -> KeyringContent {
         let handle = try openHandle()
         let salt = try readSalt(handle)
         handle.close()
@@ -188,13 +210,27 @@ extension Opening {
         let likely = profiles(try Engine.capabilities)
         // Pages of another size than the profile's are rare, and so is a wrong clock.
         let profiles = likely + likely.flatMap { Diagnosis.resized($0).dropFirst() }
+        func content(_ profile: CipherProfile) -> KeyringContent {
+            KeyringContent(new: root, id: salt, profile: profile, state: .isInUse, now: now)
+        }
+        func count(_ searchesAll: Bool) -> Int {
+            EpochCandidates(
+                of: content(likely[0]), hour: EpochCandidates.hour(of: now), isWhole: searchesAll
+            ).count
+        }
+        let countTotal = profiles.count * count(false) + likely.count * count(true)
+        var before = 0
         for (profiles, searchesAll) in [(profiles, false), (likely, true)] {
             for profile in profiles {
-                var content = KeyringContent(
-                    new: root, id: salt, profile: profile, state: .isInUse, now: now)
+                var content = content(profile)
+                let done = before
+                before += count(searchesAll)
                 do throws(StoreError) {
                     let (open, epoch) = try openAnyEpoch(
-                        of: content, root, searchesAll: searchesAll)
+                        of: content, root, searchesAll: searchesAll
+                    ) { tried in
+                        progress?(RebuildProgress(count: done + tried, countTotal: countTotal))
+                    }
                     open.handle.close()
                     content.epoch = epoch
                     content.highestEpoch = epoch

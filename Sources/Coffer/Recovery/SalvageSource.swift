@@ -160,7 +160,8 @@ final class SalvageSource {
             of: file, main: try? handle.rawBytes(at: 0, count: profile.pageByteCount), content,
             seconds: configuration.secondsSince1970)
         let epochs =
-            [content.epoch] + evidence.epochs(under: unlocked.root) + [content.highestEpoch + 1]
+            [content.epoch] + evidence.search(under: unlocked.root).epochs
+            + [content.highestEpoch + 1]
         for isWhole in [false, true] {
             for epoch in epochs {
                 let key = unlocked.root.dataKey(epoch: epoch, id: content.id)

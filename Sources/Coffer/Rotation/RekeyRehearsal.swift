@@ -70,7 +70,7 @@ package struct RekeyRehearsal {
             throw StoreError(.notFound, "there is no file at \(file.path)")
         }
         if !abandonsKeyring { try KeyringFile(of: file).requireAbsent() }
-        let key = try Self.plainKey(key, file)
+        let key = try Self.plainKey(key, file, isRerun: abandonsKeyring)
         // While a journal exists, page 1 is not final, so its key proves nothing.
         guard !file.hasJournal else { throw Self.journal(beside: file) }
         let handle = try Handle(path: file.path, flags: SQLITE_OPEN_READONLY)
@@ -121,19 +121,26 @@ package struct RekeyRehearsal {
     /// The key of the pages, which a credential gets from the keyring. Tries no epoch but the
     /// keyring's.
     ///
+    /// - Parameter isRerun: Whether an earlier run may have changed the key and renamed the
+    ///   keyring. Without a keyring, or a slot, the result is a key that opens nothing.
     /// - Throws: `.keyringMissing` and other errors of reading the keyring; `.wrongKey` if no slot
     ///   is for the credential.
     private static func plainKey(
-        _ key: borrowing StoreKey, _ file: FileLocation
+        _ key: borrowing StoreKey, _ file: FileLocation, isRerun: Bool
     ) throws(StoreError) -> StoreKey {
         guard let credential = key.credential() else { return key.copy() }
         let keyring = KeyringFile(of: file)
         let memoryMax = Configuration().maximumKeyMemoryByteCount
-        guard let unlocked = try keyring.unlocked(by: credential, memoryMax: memoryMax) else {
-            throw StoreError.noKeyring(keyring)
+        do throws(StoreError) {
+            guard let unlocked = try keyring.unlocked(by: credential, memoryMax: memoryMax) else {
+                throw StoreError.noKeyring(keyring)
+            }
+            let content = unlocked.area.content
+            return unlocked.root.dataKey(epoch: content.epoch, id: content.id).storeKey()
+        } catch {
+            guard isRerun, [.keyringMissing, .wrongKey].contains(error.code) else { throw error }
+            return .random()
         }
-        let content = unlocked.area.content
-        return unlocked.root.dataKey(epoch: content.epoch, id: content.id).storeKey()
     }
 
     private static func journal(beside file: FileLocation) -> StoreError {

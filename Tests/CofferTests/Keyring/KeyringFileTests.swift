@@ -190,7 +190,7 @@ import Testing
         var content = KeyringContent.fresh(root)
         content.rootBackupCount = 1
         let area = try KeyringArea(content, under: root)
-        expect(.io) { try file.replace(with: area, timeout: .zero) }
+        expect(.io) { try file.replace(timeout: .zero) { area } }
         #expect(try bytes() == old)
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).count == 1)
     }

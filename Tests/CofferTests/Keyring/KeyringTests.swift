@@ -185,7 +185,7 @@ import Testing
     }
 
     /// The last one is beyond every clock of the test: a minute in a release build.
-    @Test(arguments: [40, 300] + (isLongRun ? [1_100_000] : []) as [UInt32])
+    @Test(arguments: [40, 300, 5000] + (isLongRun ? [1_100_000] : []) as [UInt32])
     func `a keyring is rebuilt for a file of any epoch`(epoch: UInt32) throws {
         let store = try open(path, mode: .createIfMissing)
         let letters = try rootBackup(store)
@@ -202,10 +202,17 @@ import Testing
         // The search by the clock ends at 65.
         configuration.currentDate = { Date(timeIntervalSince1970: 1_577_836_800) }
         configuration.profile = unlocked.area.content.profile
+        var counts: [Int] = []
         try Keyring.rebuild(
             for: path, rootBackup: letters, as: .keyFile(Self.other), label: "new",
-            configuration: configuration)
+            configuration: configuration
+        ) { progress in
+            counts.append(progress.count)
+            #expect(progress.count < progress.countTotal)
+        }
         #expect(try Keyring(of: path).epoch == Int(epoch))
+        #expect(counts.isEmpty == (epoch < 4096))
+        #expect(counts == counts.sorted())
         try open(path, Self.other).close()
     }
 

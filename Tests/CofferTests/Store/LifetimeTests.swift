@@ -344,7 +344,7 @@ import Testing
         let first = Task { try await store.read { _ in hold.stay() } }
         await hold.isEntered()
         let patient = (0..<20).map { _ in
-            Task { try await store.read(timeout: .seconds(60)) { tx in try Self.count(tx) } }
+            Task { try await store.read(timeout: .seconds(3600)) { tx in try Self.count(tx) } }
         }
         try await yieldWhile { store.statistics.waitingReadCount < 20 }
         let hurried = (0..<20).map { number in

@@ -238,14 +238,17 @@ struct KeyringFile: Sendable {
     /// - Parameters:
     ///   - timeout: How long to wait for another process that changes the keyring.
     ///   - permissions: As in `make`.
+    ///   - makeArea: Makes the content of the new file, while nobody can change the old one.
     /// - Returns: The other name, the path with `.old-` and a number; `nil` if there was no
     ///   keyring.
     /// - Throws: `.busy` after `timeout`; as `make`.
     func replace(
-        with area: KeyringArea, timeout: Duration, permissions: mode_t = 0o600
+        timeout: Duration, permissions: mode_t = 0o600,
+        with makeArea: () throws(StoreError) -> KeyringArea
     ) throws(StoreError) -> String? {
         let lock = try lockIfWhole(timeout)
         defer { withExtendedLifetime(lock) {} }
+        let area = try makeArea()
         let new = try NewFile(beside: location)
         let descriptor = try write(area, to: new, permissions: permissions)
         defer { close(descriptor) }

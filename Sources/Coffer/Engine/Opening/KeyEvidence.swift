@@ -27,37 +27,47 @@ struct KeyEvidence {
             of: content, hour: EpochCandidates.hour(of: seconds), isWhole: searchesAll)
     }
 
-    /// The epochs under whose keys the copies are, in the order of the copies. A copy that no
-    /// candidate fits is left out.
+    /// What a trial of all candidates has found.
+    struct Found {
+        /// The epochs under whose keys the copies are, in the order of the copies. A copy that no
+        /// candidate fits is left out.
+        let epochs: [UInt32]
+        /// Whether page 2 is under the key of a candidate. It is looked at only while a copy of
+        /// page 1 has no epoch.
+        let fitsSecond: Bool
+    }
+
+    /// How many candidates there are.
+    var candidateCount: Int { candidates.count }
+
+    /// Tries the candidates until each copy has its epoch.
     ///
+    /// - Parameters:
+    ///   - second: Page 2 of the main file, if it is of interest.
+    ///   - tried: Called with the number of candidates that were tried, after each 4 096.
     /// - Complexity: O(*candidates*), about 30 microseconds for each.
-    func epochs(under root: borrowing RootKey) -> [UInt32] {
-        epochs(of: pages.filter { $0.starts(with: content.id) }, number: 1, under: root)
-    }
-
-    /// Whether a page is under the key of any candidate.
-    func isAuthentic(_ page: [UInt8]?, number: Int, under root: borrowing RootKey) -> Bool {
-        guard let page else { return false }
-        return !epochs(of: [page], number: number, under: root).isEmpty
-    }
-
-    private func epochs(
-        of pages: [[UInt8]], number: Int, under root: borrowing RootKey
-    ) -> [UInt32] {
-        var open = pages
+    func search(
+        _ second: [UInt8]? = nil, under root: borrowing RootKey, tried: ((Int) -> Void)? = nil
+    ) -> Found {
+        let own = pages.filter { $0.starts(with: content.id) }
+        var open = own
         var found: [[UInt8]: UInt32] = [:]
-        guard !open.isEmpty else { return [] }
-        for epoch in candidates {
+        var fitsSecond = false
+        guard !open.isEmpty || second != nil else { return Found(epochs: [], fitsSecond: false) }
+        for (count, epoch) in candidates.enumerated() {
             let authenticator = PageAuthenticator(
                 key: root.dataKey(epoch: epoch, id: content.id), profile: content.profile)
-            for page in open
-            where page.withUnsafeBytes({ authenticator.authenticates($0, number: number) }) {
-                found[page] = epoch
+            func isUnderKey(_ page: [UInt8], _ number: Int) -> Bool {
+                page.withUnsafeBytes { authenticator.authenticates($0, number: number) }
             }
+            for page in open where isUnderKey(page, 1) { found[page] = epoch }
             open.removeAll { found[$0] != nil }
-            if open.isEmpty { break }
+            if open.isEmpty, !own.isEmpty { break }
+            if let second, !fitsSecond { fitsSecond = isUnderKey(second, 2) }
+            if fitsSecond, own.isEmpty { break }
+            if count & 0xfff == 0xfff { tried?(count + 1) }
         }
-        return pages.compactMap { found[$0] }
+        return Found(epochs: own.compactMap { found[$0] }, fitsSecond: fitsSecond)
     }
 
     /// The page 1 of the last commit in the WAL, if the WAL has one.

@@ -109,16 +109,24 @@ extension Opening {
     }
 
     /// The error for a credential without a slot. If the file has another salt than the keyring,
-    /// the keyring is another file's, and its slots say nothing about the credential.
-    private func otherFile(_ keyring: KeyringFile, _ refusal: StoreError) -> StoreError {
-        guard case .file? = try? file.status(), let handle = try? openHandle() else {
-            return refusal
-        }
+    /// the keyring is perhaps another file's, and its slots say nothing about the credential.
+    ///
+    /// After a crash the first page is final only without a WAL and a journal.
+    func otherFile(_ keyring: KeyringFile, _ refusal: StoreError) -> StoreError {
+        guard case .file? = try? file.status(), file.companionByteCount("-wal") == 0,
+            !file.hasJournal, let handle = try? openHandle()
+        else { return refusal }
         defer { handle.close() }
         guard let salt = try? readSalt(handle),
             let id = (try? keyring.areas())?.current.first?.content.id, id != salt
         else { return refusal }
-        return mismatch(isOtherFile: true, cause: refusal)
+        return StoreError(
+            .keyringMismatch,
+            "no slot of the keyring is for this credential, and \(file.path) does not begin as the "
+                + "file of the keyring: the keyring is that of another file, or the first page is "
+                + "damaged",
+            hint: "Put the file and the keyring back that belong together, or try another "
+                + "credential.", cause: refusal)
     }
 
     private func mismatch(isOtherFile: Bool, cause: StoreError) -> StoreError {
@@ -164,9 +172,12 @@ extension Opening {
     /// Opens the file in the epoch of the keyring, or in the one that the file, its WAL and its
     /// journal show.
     ///
-    /// - Parameter searchesAll: Whether epochs are tried that only a wrong clock makes: a minute.
+    /// - Parameters:
+    ///   - searchesAll: Whether epochs are tried that only a wrong clock makes: a minute.
+    ///   - tried: Called with the number of epochs that were tried, after each 4 096.
     func openAnyEpoch(
-        of content: KeyringContent, _ root: borrowing RootKey, searchesAll: Bool = false
+        of content: KeyringContent, _ root: borrowing RootKey, searchesAll: Bool = false,
+        tried: ((Int) -> Void)? = nil
     ) throws(StoreError) -> (OpenFile, epoch: UInt32) {
         let failure: StoreError
         do throws(StoreError) {
@@ -181,14 +192,15 @@ extension Opening {
             seconds: configuration.secondsSince1970, searchesAll: searchesAll)
         let second = try handle.rawBytes(at: byteCount, count: byteCount)
         handle.close()
-        for epoch in evidence.epochs(under: root) {
+        let found = evidence.search(second, under: root, tried: tried)
+        for epoch in found.epochs {
             do throws(StoreError) {
                 return (try open(content, root, epoch), epoch)
             } catch  where error.code == .wrongKey {
                 continue
             }
         }
-        guard !evidence.isAuthentic(second, number: 2, under: root) else {
+        guard !found.fitsSecond else {
             throw StoreError(
                 .damaged, "the keyring is right, but the first page of \(file.path) is damaged",
                 hint: "Restore the file from a backup.", pages: [1])

@@ -47,10 +47,15 @@ public struct Keyring: Sendable {
     /// ```
     ///
     /// - Parameter path: The path of the copy itself.
-    /// - Throws: `StoreError` `.notFound`; otherwise as ``init(of:)``.
+    /// - Throws: `StoreError` `.notFound`; `.alreadyOpen` for the file of a store that is open;
+    ///   otherwise as ``init(of:)``.
     /// - Complexity: O(1): 32 KiB are read and hashed.
     public init(contentsOf path: String) throws {
         let location = try FileLocation(path)
+        // Reading and closing a database that is open here would end its locks.
+        if case .file(_, let identity) = try location.status() {
+            try OpenFiles.require(identity, isFreeAt: location.path)
+        }
         guard let areas = try KeyringFile(at: location, of: location).areas() else {
             throw StoreError(.notFound, "there is no file at \(location.path)")
         }
@@ -73,6 +78,9 @@ public struct Keyring: Sendable {
     /// The public id of the store: the 16 salt bytes of its file, as 32 hex digits. Copies of the
     /// file have the same.
     public var storeID: String { content.id.map { KeyID(bytes: [$0]).description }.joined() }
+
+    /// The number that the next slot gets.
+    package var nextSlotID: KeySlot.ID { content.nextSlotID }
 
     /// The name of a keyring has this after the name of its store.
     package static let fileSuffix = KeyringFile.suffix

@@ -152,7 +152,9 @@ public struct StoreKeys: Sendable {
             memoryMax: keyring.memoryMax, for: content, replacing: id)
         let now = now
         return try keyring.change { (content, root) throws(StoreError) in
-            KeySlot(try content.replace(id, by: prepared, under: root, now: now))
+            KeySlot(
+                try content.replace(
+                    id, by: prepared, keepsLabel: label == nil, under: root, now: now))
         }
     }
 
