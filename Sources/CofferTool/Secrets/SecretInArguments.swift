@@ -1,3 +1,5 @@
+import Coffer
+
 /// Refuses a secret in the argument list and gives the reason, before any message repeats it.
 enum SecretInArguments {
     private static let names: Set<String> = [
@@ -7,7 +9,7 @@ enum SecretInArguments {
 
     /// - Throws: `ToolError` `.secretSource`. The message names the option but not its value.
     static func refuse(_ arguments: [String]) throws {
-        for (index, argument) in arguments.enumerated() where isLetters(argument) {
+        if let index = firstLetters(arguments) {
             throw ToolError(
                 .secretSource,
                 "argument \(index + 1) is refused: it looks like the letters of a key, and an "
@@ -32,17 +34,36 @@ enum SecretInArguments {
         }
     }
 
-    /// Whether the argument has the form of a recovery key, a root backup or an identity: at least
-    /// 52 letters and digits in groups of four, perhaps with the prefix of its kind.
-    private static func isLetters(_ argument: String) -> Bool {
-        var text = argument.uppercased()[...]
-        for prefix in ["ROOT-", "IDENTITY-"] where text.hasPrefix(prefix) {
-            text = text.dropFirst(prefix.count)
+    /// The first argument that has the letters of a key, alone or with those behind it.
+    private static func firstLetters(_ arguments: [String]) -> Int? {
+        arguments.indices.first { index in
+            let text = words(arguments[index])
+            let group = arguments[index...].prefix(groupCount).joined(separator: " ")
+            return areLetters(text) || haveDashes(text) || areLetters(group)
         }
-        let groups = text.split { $0 == "-" || $0 == " " }
-        return groups.count >= 13
+    }
+
+    private static let groupCount = 14
+
+    /// The words of an argument, or of the value that it gives an option behind `=`.
+    private static func words(_ argument: String) -> String {
+        let value =
+            argument.hasPrefix("--") ? argument.drop { $0 != "=" }.dropFirst() : argument[...]
+        return value.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    }
+
+    /// Whether the text is a key in letters, without a slip.
+    private static func areLetters(_ text: String) -> Bool {
+        Array(text.utf8).withUnsafeBytes { KeyCredential.areLetters($0) }
+    }
+
+    /// Whether the text has the dashes of a key in letters, which may have a slip.
+    private static func haveDashes(_ text: String) -> Bool {
+        var groups = text.uppercased().split(separator: "-")
+        if ["ROOT", "IDENTITY"].contains(groups.first) { groups.removeFirst() }
+        return (groupCount - 1...groupCount + 1).contains(groups.count)
             && groups.allSatisfy { group in
-                group.utf8.count <= 4
+                (3...5).contains(group.utf8.count)
                     && group.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
             }
     }

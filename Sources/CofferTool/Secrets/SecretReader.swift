@@ -149,6 +149,7 @@ enum SecretReader {
         case .prompt: return try Prompt.read(prompts, into: bytes)
         case .file(let path): return try readFile(path, source, into: bytes)
         case .descriptor(let number):
+            try requireInherited(number)
             return try readAll(FileDescriptor(rawValue: number), source, into: bytes)
         case .command(let command):
             return try ShellCommand(command, name: source.description).run(
@@ -156,6 +157,17 @@ enum SecretReader {
             ) { output in
                 try readAll(output, source, into: bytes)
             }
+        }
+    }
+
+    /// Refuses a number that the caller of the tool has not opened. A descriptor of the tool itself
+    /// is one that closes when a program is started, and reading it could wait without end.
+    private static func requireInherited(_ number: Int32) throws {
+        let flags = fcntl(number, F_GETFD)
+        guard flags >= 0, flags & FD_CLOEXEC == 0 else {
+            throw ToolError(
+                .secretSource, "descriptor \(number) is not open",
+                hint: "Open it for the command, such as with \(number)< FILE in a shell.")
         }
     }
 

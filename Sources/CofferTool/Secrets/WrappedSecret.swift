@@ -57,11 +57,13 @@ struct WrappedSecret {
     ///
     /// - Parameters:
     ///   - unwrapping: A command that unwraps it again, as a proof before anything is written.
-    ///   - slot: The slot that gets the new secret; `nil` for a new slot.
+    ///   - slot: The slot that gets the new secret; `nil` for a new slot. The commands get the
+    ///     number of the next one then.
     static func slot(
         wrappedBy command: String, unwrapping: String?, for path: String, slot: UInt16?
     ) throws -> NewSlot {
-        let environment = Self.environment(path, try Keyring(of: path), slot: slot)
+        let keyring = try Keyring(of: path)
+        let environment = Self.environment(path, keyring, slot: slot ?? keyring.nextSlotID)
         return .external { secret in
             let blob = try wrapped(secret, by: command, environment)
             if let unwrapping {
@@ -88,7 +90,7 @@ struct WrappedSecret {
             }
             return Array(blob[..<count])
         }
-        guard !blob.isEmpty, !shows(blob, secret) else {
+        guard !blob.isEmpty, !SecretDigits.areShown(of: secret, in: blob) else {
             throw ToolError(
                 .secretSource,
                 blob.isEmpty
@@ -104,32 +106,6 @@ struct WrappedSecret {
                 hint: "It must write the wrapped bytes alone, without a text around them.")
         }
         return blob
-    }
-
-    /// Whether everybody who reads the wrapped form knows the secret: it is in it as it is, or as
-    /// hexadecimal or base64 digits.
-    private static func shows(_ blob: [UInt8], _ secret: UnsafeRawBufferPointer) -> Bool {
-        let digits = StoreKey(isPassphrase: true, maximumByteCount: 128) { digits in
-            SecretDigits.write(secret, to: digits)
-        }
-        return digits.withBytes { digits in
-            let hex = UnsafeRawBufferPointer(rebasing: digits[..<64])
-            // The last base64 digits depend on what comes behind the secret.
-            let base64 = UnsafeRawBufferPointer(rebasing: digits[64..<106])
-            return contains(blob, secret) || contains(blob.map(lowercase), hex)
-                || contains(blob, base64)
-        }
-    }
-
-    private static func lowercase(_ byte: UInt8) -> UInt8 {
-        (0x41...0x5a).contains(byte) ? byte | 0x20 : byte
-    }
-
-    private static func contains(_ blob: [UInt8], _ part: UnsafeRawBufferPointer) -> Bool {
-        guard blob.count >= part.count else { return false }
-        return (0...blob.count - part.count).contains { start in
-            blob[start..<start + part.count].elementsEqual(part)
-        }
     }
 
     /// Unwraps the blob again.
@@ -158,13 +134,12 @@ struct WrappedSecret {
 
     /// The variables of the command, with which it can choose its key.
     private static func environment(
-        _ path: String, _ keyring: Keyring, slot: UInt16?
+        _ path: String, _ keyring: Keyring, slot: UInt16
     ) -> [String] {
-        var variables = [
+        [
             "PATH=\(ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin")",
             "COFFER_PATH=\(path)", "COFFER_STORE_ID=\(keyring.storeID)",
+            "COFFER_SLOT_ID=\(slot)",
         ]
-        if let slot { variables.append("COFFER_SLOT_ID=\(slot)") }
-        return variables
     }
 }

@@ -131,11 +131,10 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         }
         guard !dryRun else { return try rehearse(newSource) }
         let typing = try newSource.isPrompt && secret.source().isPrompt ? HiddenTyping() : nil
-        let key = try store.key(secret)
         let opened: Store
         do {
-            opened = try await store.open(with: key)
-        } catch let error as StoreError where Self.meansOtherKey.contains(error.code) {
+            opened = try await store.open(with: try store.key(secret))
+        } catch let error as StoreError where meansOtherKey.contains(error.code) {
             let newKey = KeyHolder(try SecretReader.new(newSource, for: store.path))
             typing?.end()
             return try tell(try await finish(with: newKey, unless: error))
@@ -165,9 +164,11 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         }
     }
 
-    /// The errors of an opening whose key may have been changed by an earlier run. That run may
-    /// not have renamed the keyring.
-    private static let meansOtherKey: [StoreError.Code] = [.wrongKey, .keyringMismatch]
+    /// The errors of an opening whose key may have been changed by an earlier run, which has
+    /// renamed the keyring or not.
+    private var meansOtherKey: [StoreError.Code] {
+        abandonKeyring ? [.wrongKey, .keyringMismatch, .keyringMissing] : [.wrongKey]
+    }
 
     /// An error that occurred after the change.
     fileprivate static func unfinished(_ error: any Error) -> ToolError {
@@ -230,6 +231,15 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
             opened = try await store.open(with: newKey.takeOne())
         } catch let error as StoreError where error.code == .wrongKey {
             Terminal.note("the new secret does not open it either")
+            throw refusal.code == .keyringMissing || refusal.code == .keyringMismatch
+                ? error : refusal
+        }
+        // Its slots open the store: no earlier run has changed the key.
+        if abandonKeyring, let keyID = (try? Keyring(of: store.path))?.keyID,
+            keyID == (try? opened.keyID())
+        {
+            try? await opened.close()
+            Terminal.note("the new secret is the key that the keyring gives")
             throw refusal
         }
         do {

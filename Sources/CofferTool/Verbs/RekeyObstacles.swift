@@ -19,6 +19,8 @@ struct RekeyObstacles: Report {
     let obstacles: [String]
     /// Facts to know before the change.
     let notes: [String]
+    /// Whether an earlier change left nothing to do. It is not in the JSON.
+    private let isFinished: Bool
     /// The exit code of the change; `nil` for success. It is not in the JSON.
     let exitStatus: ExitStatus?
 
@@ -33,6 +35,7 @@ struct RekeyObstacles: Report {
         isChanged = found.isChanged
         key = found.isChanged ? "new" : "current"
         isWholeFile = found.oldPageCount == 0
+        isFinished = isWholeFile && (try? Keyring.exists(for: found.path)) != true
         profile = found.profile.description
         journalMode = found.journalMode.description
         pageCount = found.pageCount
@@ -93,6 +96,11 @@ struct RekeyObstacles: Report {
                 "process \(reader) is reading: until it ends, the main file without its WAL "
                     + "keeps the old key")
         }
+        if let keyring = try? Keyring(of: found.path) {
+            notes.append(
+                "the keyring is renamed: its \(keyring.slots.count.counted("slot")) then open "
+                    + "earlier copies, and not the store")
+        }
         if let user = locks.user, !found.isChanged {
             notes.append(
                 "process \(user) has the store open, and gets \"wrong key\" after the change")
@@ -122,6 +130,6 @@ struct RekeyObstacles: Report {
 
     private var plan: String {
         if !isChanged { return "it would change the key; nothing was changed" }
-        return isWholeFile ? "nothing is left to do" : "it would finish the earlier change"
+        return isFinished ? "nothing is left to do" : "it would finish the earlier change"
     }
 }

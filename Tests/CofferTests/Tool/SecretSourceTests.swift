@@ -85,12 +85,12 @@ import Testing
             (["--passphrase-file", try file("\n", "newline")], "empty"),
             (["--passphrase-file", folder.url.path], "cannot be read"),
             (["--passphrase-stdin"], "empty"),
-            (["--passphrase-fd", "9"], "cannot be read"),
+            (["--passphrase-fd", "9"], "is not open"),
             (["--passphrase-command", "false"], "exit code 1"),
             (["--passphrase-command", "echo secret; exit 3"], "exit code 3"),
             (["--passphrase-command", "true"], "empty"),
             (["--passphrase-command", "yes"], "longer"),
-            (["--raw-key-fd", "9"], "cannot be read"),
+            (["--raw-key-fd", "9"], "is not open"),
         ]
         for (options, word) in cases {
             let output = try status(options)
@@ -126,6 +126,15 @@ import Testing
             #expect(output.errorText.contains("seen by every user"))
             #expect(!output.errorText.contains("hunter2"))
             #expect(output.stdout.isEmpty)
+        }
+    }
+
+    @Test func `a descriptor that the caller has not opened is refused at once`() throws {
+        for number in 3...24 {
+            let output = try Tool.run(
+                ["status", path, "--test-key", "--passphrase-fd", "\(number)"])
+            #expect(output.exitCode == 19, "\(number): \(output.errorText)")
+            #expect(output.errorText.contains("descriptor \(number) is not open"))
         }
     }
 

@@ -96,6 +96,46 @@ import Testing
         try store.succeed("verify")
     }
 
+    // MARK: Keyrings
+
+    /// Runs `coffer key` once for each list of arguments, all at the same time.
+    private func keyVerbs(_ verbs: [[String]], _ secret: [String]) throws -> [Tool.Output] {
+        let tools = try verbs.map { try Tool.start(["key"] + $0 + secret) }
+        return try tools.map { try $0.finish() }
+    }
+
+    @Test func `tools that change the slots of one keyring at once lose none of the changes`()
+        throws
+    {
+        let keyed = store.folder.path("keyed.db")
+        let files = try (0..<6).map { number in
+            try store.write(Data(repeating: UInt8(number + 1), count: 32), as: "file\(number)")
+        }
+        let secret = ["--key-file", files[0]]
+        #expect(
+            try Tool.run(["init", keyed, "--keyring", "--no-recovery-key"] + secret).exitCode == 0)
+        let added = try keyVerbs(
+            files[1...].map { ["add", keyed, "--new-key-file", $0, "--label", $0] }, secret)
+        #expect(added.map(\.exitCode) == [0, 0, 0, 0, 0], "\(added.map(\.errorText))")
+        #expect(Set(try Keyring(of: keyed).slots.map(\.label)) == Set(["first"] + files[1...]))
+        #expect(Set(try Keyring(of: keyed).slots.map(\.id)) == Set(1...6))
+
+        // One credential gets one slot, and one slot ends once.
+        let new = try store.write(Data(repeating: 9, count: 32), as: "new")
+        let same = try keyVerbs(
+            Array(repeating: ["add", keyed, "--new-key-file", new], count: 3), secret)
+        #expect(same.map(\.exitCode).sorted() == [0, 22, 22])
+        let removed = try keyVerbs(Array(repeating: ["remove", keyed, "3"], count: 3), secret)
+        #expect(removed.map(\.exitCode).sorted() == [0, 10, 10])
+        for file in files.enumerated() {
+            let isRemoved = try !Keyring(of: keyed).slots.contains { slot in
+                slot.label == file.element || file.offset == 0 && slot.id == 1
+            }
+            let tested = try Tool.run(["key", "test", keyed, "--key-file", file.element])
+            #expect(tested.exitCode == (isRemoved ? 12 : 0))
+        }
+    }
+
     // MARK: Any moment
 
     private static let verbs = [

@@ -9,7 +9,8 @@ extension Key {
             discussion: """
                 The new keyring has one slot, for the new credential. Without an option the root \
                 backup is asked for on the terminal. A present keyring gets the name \
-                STORE.keyring.old-1. No program may have the store open.
+                STORE.keyring.old-1. No program may have the store open. With the root backup of \
+                another store the search for its key takes some minutes.
 
                 EXIT CODES
                   0 the new keyring opens the store, even if the report could not be written; 15 \
@@ -61,11 +62,14 @@ extension Key {
         private func rebuild(
             _ letters: borrowing StoreKey, _ slot: borrowing NewSlot
         ) throws -> String? {
+            let reporter = output.reporter("key rebuild", unit: "keys")
+            defer { reporter.finish() }
             do {
                 return try letters.withBytes { letters in
                     try Keyring.rebuild(
                         for: store.path, rootBackup: letters, as: slot, label: label,
-                        configuration: store.configuration)
+                        configuration: store.configuration
+                    ) { reporter.update($0.count, of: $0.countTotal) }
                 }
             } catch let error as StoreError where error.code == .misuse {
                 throw ToolError(.secretSource, error.message, hint: error.hint)

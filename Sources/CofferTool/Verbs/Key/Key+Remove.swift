@@ -23,7 +23,9 @@ extension Key {
 
         func run() async throws {
             let removed = try await store.withKeyring(secret) { opened in
-                let found = try opened.keys.slots.first { $0.id == slot }
+                let slots = try opened.keys.slots
+                let found = slots.first { $0.id == slot }
+                if found != nil { try requireCertain(slots, opened.keys.ownSlotID) }
                 try await opened.keys.remove(slot)
                 return found
             }
@@ -33,6 +35,18 @@ extension Key {
                     store.path, removed,
                     notice: "removed; it takes no access from somebody who kept a copy of the "
                         + "keyring"))
+        }
+
+        /// Refuses to leave external slots alone, unless one of them has just opened the store.
+        private func requireCertain(_ slots: [KeySlot], _ own: KeySlot.ID) throws {
+            let left = slots.filter { $0.id != slot }
+            guard !left.isEmpty, left.allSatisfy({ $0.kind == .external && $0.id != own }) else {
+                return
+            }
+            throw ToolError(
+                .lastSlot, "no slot would be left that is certain to open the store",
+                hint: "Open the store by an external slot that stays, with --unwrap-command, or "
+                    + "keep another slot.")
         }
     }
 }

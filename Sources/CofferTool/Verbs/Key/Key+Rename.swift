@@ -10,7 +10,7 @@ extension Key {
                 EXIT CODES
                   0 the slot has the name, even if the report could not be written; 10 there is no \
                 slot of this number; 130 interrupted: the name is the old one or the new one. Any \
-                other: nothing was changed; after 17 key list shows the name
+                other: nothing was changed, except perhaps after 17: key list shows the name
                 """)
 
         @OptionGroup var store: StoreOptions

@@ -45,13 +45,13 @@ extension Key {
         func run() async throws {
             let source = try secret.source()
             _ = try StoreFileStatus(path: store.path)
-            let before = (try? Keyring(of: store.path))?.slots
+            let before = try? Keyring(of: store.path)
             if dryRun {
                 let copy = try Keyring.rehearseRestore(
                     from: backup, for: store.path,
                     by: try SecretReader.credential(source, for: store.path),
                     configuration: store.configuration)
-                if let before { warn(of: copy.slots, notIn: before, "would open") }
+                warn(of: copy, besides: before, "would open")
                 return try output.print(
                     Rehearsal(
                         path: ReportedPath(store.path), slots: copy.slots.map { SlotReport($0) }))
@@ -60,22 +60,38 @@ extension Key {
                 from: backup, for: store.path,
                 by: try SecretReader.credential(source, for: store.path),
                 configuration: store.configuration)
-            if let before {
-                let now = (try? Keyring(of: store.path))?.slots ?? []
-                warn(of: now, notIn: before, "opens")
-            }
+            if let now = try? Keyring(of: store.path) { warn(of: now, besides: before, "opens") }
             output.printDone(ReplacedKeyringResult(store.path, old: old))
         }
 
-        /// Warns of slots that the present keyring does not have: they were removed or changed
-        /// after the copy was made.
-        private func warn(of slots: [KeySlot], notIn before: [KeySlot], _ verb: String) {
-            for slot in slots where !before.contains(slot) {
-                let name = slot.label.isEmpty ? "\(slot.id)" : "\(slot.id) (\(slot.label))"
-                Terminal.warn(
-                    "slot \(name) \(verb) the store again, as when the copy was made: coffer key "
-                        + "remove ends that")
+        /// Warns of slots that differ from those of the present keyring.
+        private func warn(of copy: Keyring, besides present: Keyring?, _ verb: String) {
+            guard let present, present.rootID == copy.rootID else {
+                return Terminal.warn(
+                    "there is no present keyring of this store to compare: a slot that was removed "
+                        + "after the copy was made \(verb) the store again")
             }
+            for slot in copy.slots {
+                guard let same = present.slots.first(where: { $0.id == slot.id }) else {
+                    Terminal.warn(
+                        "slot \(Self.name(slot)), which was removed, \(verb) the store again: "
+                            + "coffer key remove ends that")
+                    continue
+                }
+                guard same.changed != slot.changed || same.kind != slot.kind else { continue }
+                Terminal.warn(
+                    "slot \(Self.name(slot)) \(verb) the store by its earlier credential: coffer "
+                        + "key change ends that")
+            }
+            for slot in present.slots where !copy.slots.contains(where: { $0.id == slot.id }) {
+                Terminal.warn(
+                    "slot \(Self.name(slot)) is not in the copy: its credential no longer opens "
+                        + "the store")
+            }
+        }
+
+        private static func name(_ slot: KeySlot) -> String {
+            slot.label.isEmpty ? "\(slot.id)" : "\(slot.id) (\(slot.label))"
         }
     }
 }
