@@ -153,7 +153,13 @@ extension Keyring {
     }
 }
 
-/// How far the search for the key of a store has come, whose keyring is rebuilt.
+/// How far `Keyring.rebuild` has come in its search for the key of the store.
+///
+/// ```swift
+/// try Keyring.rebuild(for: path, rootBackup: letters, as: .passphrase(new), label: "me") {
+///     print("\($0.count) of at most \($0.countTotal) keys")
+/// }
+/// ```
 ///
 /// The likely keys come first, so most searches end long before the total.
 public struct RebuildProgress: Sendable {
@@ -170,19 +176,8 @@ extension Opening {
     fileprivate func proven(
         copy path: String, by credential: borrowing KeyCredential
     ) throws(StoreError) -> UnlockedKeyring {
-        let source = KeyringFile(at: try FileLocation(path), of: file)
-        // Reading and closing a database that is open here would end its locks.
-        if case .file(_, let identity) = try source.location.status() {
-            try OpenFiles.require(identity, isFreeAt: source.location.path)
-        }
-        let memoryMax = configuration.maximumKeyMemoryByteCount
-        let found: UnlockedKeyring?
-        do throws(StoreError) {
-            found = try source.unlocked(by: credential, memoryMax: memoryMax)
-        } catch  where error.code == .wrongKey {
-            throw otherFile(source, error)
-        }
-        guard let unlocked = found else {
+        let source = try KeyringFile(copyAt: path, of: file)
+        guard let unlocked = try unlock(source, by: credential) else {
             throw StoreError(
                 .notFound, "there is no file at \(source.location.path)",
                 hint: "Pass the path of a copy that keys.backUp has made.")

@@ -26,8 +26,8 @@ public struct RekeyReport: Sendable {
     /// The new path of the keyring that the store had before; `nil` if it had none, or if it could
     /// not be renamed.
     public private(set) var abandonedKeyring: String?
-    /// The reason why the keyring could not be renamed. It opens nothing any more, except earlier
-    /// copies of the store.
+    /// The reason why the keyring could not be renamed; `nil` if it was, or if there was none. A
+    /// keyring that keeps its name opens earlier copies of the store, and no longer the store.
     public private(set) var keyringFailure: StoreError?
 
     /// Whether a checkpoint has moved the whole WAL, or there is none. A page of the main file that

@@ -54,7 +54,8 @@ enum SecretInArguments {
 
     /// Whether the text is a key in letters, without a slip.
     private static func areLetters(_ text: String) -> Bool {
-        Array(text.utf8).withUnsafeBytes { KeyCredential.areLetters($0) }
+        text.utf8.count >= groupCount * 4
+            && Array(text.utf8).withUnsafeBytes { KeyCredential.areLetters($0) }
     }
 
     /// Whether the text has the dashes of a key in letters, which may have a slip.

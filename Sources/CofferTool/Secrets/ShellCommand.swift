@@ -121,10 +121,24 @@ extension ShellCommand {
         max(0, Int32(((deadline - .now) / .milliseconds(1)).rounded(.up)))
     }
 
+    /// Runs the command on bytes, and reads its whole output.
+    ///
+    /// - Parameter output: Has room for one byte more than the output may have.
+    /// - Returns: The number of bytes of the output.
+    /// - Throws: As `run`; `ToolError` `.secretSource` for an output that does not fit.
+    func answer(
+        to bytes: UnsafeRawBufferPointer, environment: [String],
+        into output: UnsafeMutableRawBufferPointer
+    ) throws -> Int {
+        try run(input: .bytes(bytes, environment: environment)) { file in
+            try Self.readAll(file, name: name, into: output)
+        }
+    }
+
     /// Reads to the end.
     ///
     /// - Throws: `TimeOut`; `ToolError` `.secretSource` for an output that does not fit.
-    static func readAll(
+    private static func readAll(
         _ file: FileDescriptor, name: String, into bytes: UnsafeMutableRawBufferPointer
     ) throws -> Int {
         let deadline = ContinuousClock.now + .seconds(TimeOut.seconds)

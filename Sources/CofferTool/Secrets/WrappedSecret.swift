@@ -37,13 +37,9 @@ struct WrappedSecret {
     func unwrapped(
         by command: String, into bytes: UnsafeMutableRawBufferPointer
     ) throws -> Int {
-        let name = "the unwrap command"
         let count = try blob.withUnsafeBytes { blob in
-            try ShellCommand(command, name: name).run(
-                input: .bytes(blob, environment: environment)
-            ) { output in
-                try ShellCommand.readAll(output, name: name, into: bytes)
-            }
+            try ShellCommand(command, name: "the unwrap command")
+                .answer(to: blob, environment: environment, into: bytes)
         }
         guard count == 32 else {
             throw ToolError(
@@ -80,16 +76,12 @@ struct WrappedSecret {
     private static func wrapped(
         _ secret: UnsafeRawBufferPointer, by command: String, _ environment: [String]
     ) throws -> [UInt8] {
-        let name = "the wrap command"
-        let blob = try ShellCommand(command, name: name).run(
-            input: .bytes(secret, environment: environment)
-        ) { output in
-            var blob = [UInt8](repeating: 0, count: 4096)
-            let count = try blob.withUnsafeMutableBytes {
-                try ShellCommand.readAll(output, name: name, into: $0)
-            }
-            return Array(blob[..<count])
+        var blob = [UInt8](repeating: 0, count: KeySlot.maximumBlobByteCount + 1)
+        let count = try blob.withUnsafeMutableBytes { output in
+            try ShellCommand(command, name: "the wrap command")
+                .answer(to: secret, environment: environment, into: output)
         }
+        blob.removeLast(blob.count - count)
         guard !blob.isEmpty, !SecretDigits.areShown(of: secret, in: blob) else {
             throw ToolError(
                 .secretSource,
@@ -97,13 +89,6 @@ struct WrappedSecret {
                     ? "the wrap command wrote nothing"
                     : "the wrap command wrote the secret back as it was",
                 hint: "It must encrypt the 32 bytes of its standard input.")
-        }
-        guard blob.count <= KeySlot.maximumBlobByteCount else {
-            throw ToolError(
-                .secretSource,
-                "the wrap command wrote \(blob.count) bytes, and a slot keeps "
-                    + "\(KeySlot.maximumBlobByteCount)",
-                hint: "It must write the wrapped bytes alone, without a text around them.")
         }
         return blob
     }
@@ -118,11 +103,8 @@ struct WrappedSecret {
         let name = "the new unwrap command"
         let found = try StoreKey(isPassphrase: true, maximumByteCount: 4096) { bytes in
             try blob.withUnsafeBytes { blob in
-                try ShellCommand(command, name: name).run(
-                    input: .bytes(blob, environment: environment)
-                ) { output in
-                    try ShellCommand.readAll(output, name: name, into: bytes)
-                }
+                try ShellCommand(command, name: name)
+                    .answer(to: blob, environment: environment, into: bytes)
             }
         }
         guard found.withBytes({ $0.elementsEqual(secret) }) else {

@@ -119,10 +119,9 @@ struct FolderExamination {
     private func keyring(_ name: String, in folder: String, among all: Set<String>) -> [Check] {
         let path = Self.path(folder, name)
         let main = String(name.dropLast(Keyring.fileSuffix.count))
+        let keyring: Keyring
         do {
-            guard try Keyring(of: Self.path(folder, main)).isWhole else {
-                return [Self.warning("keyring", KeyringReport.notWhole, path)]
-            }
+            keyring = try Keyring(of: Self.path(folder, main))
         } catch {
             guard all.contains(main) else { return [] }
             return [Self.warning("keyring", Failure(error).message, path)]
@@ -134,7 +133,10 @@ struct FolderExamination {
                     "its store is missing: put both together again, or move it away", path)
             ]
         }
-        return attention([Examination.permissions("file", path, mask: 0o077, "chmod 600")], path)
+        let damage =
+            keyring.isWhole ? [] : [Self.warning("keyring", KeyringReport.notWhole, path)]
+        return damage
+            + attention([Examination.permissions("file", path, mask: 0o077, "chmod 600")], path)
     }
 
     /// The name of the main file, if this is a file that SQLite keeps next to one.

@@ -107,8 +107,8 @@ struct Init: AsyncParsableCommand, ChangingVerb {
         output.printDone(result)
     }
 
-    /// The error of a disk that failed, with what it has left. No other process can have made the
-    /// files: `init` began without them.
+    /// The error of a disk that failed, and what is left of the new store. `init` began without
+    /// either file.
     private static func left(_ error: any Error, at path: String) -> any Error {
         let failure = Failure(error)
         guard failure.status == .io, (try? Keyring.exists(for: path)) == true else { return error }

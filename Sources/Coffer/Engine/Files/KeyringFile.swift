@@ -68,13 +68,10 @@ struct KeyringFile: Sendable {
 
     /// Gives the keyring another name, after the key of the file has become one of its own.
     ///
-    /// - Returns: That name; `nil` if there is no keyring.
+    /// - Returns: The other name; `nil` if the file has no keyring.
     /// - Throws: As `setAside`.
     func abandon() throws(StoreError) -> String? {
-        guard exists else { return nil }
-        let other = try setAside()
-        location.syncFolder()
-        return other
+        exists ? try setAside() : nil
     }
 
     // MARK: Reading

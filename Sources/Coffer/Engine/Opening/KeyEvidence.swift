@@ -27,23 +27,19 @@ struct KeyEvidence {
             of: content, hour: EpochCandidates.hour(of: seconds), isWhole: searchesAll)
     }
 
-    /// What a trial of all candidates has found.
+    /// The result of a search through the candidates.
     struct Found {
         /// The epochs under whose keys the copies are, in the order of the copies. A copy that no
         /// candidate fits is left out.
         let epochs: [UInt32]
-        /// Whether page 2 is under the key of a candidate. It is looked at only while a copy of
-        /// page 1 has no epoch.
+        /// Whether page 2 is under the key of a candidate.
         let fitsSecond: Bool
     }
 
-    /// How many candidates there are.
-    var candidateCount: Int { candidates.count }
-
-    /// Tries the candidates until each copy has its epoch.
+    /// Tries the candidates until each copy, and page 2, has its epoch.
     ///
     /// - Parameters:
-    ///   - second: Page 2 of the main file, if it is of interest.
+    ///   - second: Page 2 of the main file; `nil` if there is none, or its key does not matter.
     ///   - tried: Called with the number of candidates that were tried, after each 4 096.
     /// - Complexity: O(*candidates*), about 30 microseconds for each.
     func search(
@@ -53,8 +49,8 @@ struct KeyEvidence {
         var open = own
         var found: [[UInt8]: UInt32] = [:]
         var fitsSecond = false
-        guard !open.isEmpty || second != nil else { return Found(epochs: [], fitsSecond: false) }
         for (count, epoch) in candidates.enumerated() {
+            if open.isEmpty, fitsSecond || second == nil { break }
             let authenticator = PageAuthenticator(
                 key: root.dataKey(epoch: epoch, id: content.id), profile: content.profile)
             func isUnderKey(_ page: [UInt8], _ number: Int) -> Bool {
@@ -62,9 +58,7 @@ struct KeyEvidence {
             }
             for page in open where isUnderKey(page, 1) { found[page] = epoch }
             open.removeAll { found[$0] != nil }
-            if open.isEmpty, !own.isEmpty { break }
             if let second, !fitsSecond { fitsSecond = isUnderKey(second, 2) }
-            if fitsSecond, own.isEmpty { break }
             if count & 0xfff == 0xfff { tried?(count + 1) }
         }
         return Found(epochs: own.compactMap { found[$0] }, fitsSecond: fitsSecond)

@@ -87,14 +87,7 @@ extension Opening {
     private func existing(
         _ keyring: KeyringFile, by credential: borrowing KeyCredential
     ) throws(StoreError) -> UnlockedKeyring? {
-        let memoryMax = configuration.maximumKeyMemoryByteCount
-        let found: UnlockedKeyring?
-        do throws(StoreError) {
-            found = try keyring.unlocked(by: credential, memoryMax: memoryMax)
-        } catch  where error.code == .wrongKey {
-            throw otherFile(keyring, error)
-        }
-        guard let unlocked = found else { return nil }
+        guard let unlocked = try unlock(keyring, by: credential) else { return nil }
         let content = unlocked.area.content
         if case .missing = try file.status(), content.state == .isBeingCreated,
             try content.slot(unlocked.slotID).kind == .recipient
@@ -108,11 +101,27 @@ extension Opening {
         return unlocked
     }
 
+    /// Reads a keyring, or a copy of one, and unwraps its root.
+    ///
+    /// - Returns: `nil` if the keyring does not exist.
+    /// - Throws: `.keyringMismatch` if no slot is for the credential, and the keyring is perhaps
+    ///   another file's; otherwise as `KeyringFile.unlocked`.
+    func unlock(
+        _ keyring: KeyringFile, by credential: borrowing KeyCredential
+    ) throws(StoreError) -> UnlockedKeyring? {
+        do throws(StoreError) {
+            return try keyring.unlocked(
+                by: credential, memoryMax: configuration.maximumKeyMemoryByteCount)
+        } catch  where error.code == .wrongKey {
+            throw otherFile(keyring, error)
+        }
+    }
+
     /// The error for a credential without a slot. If the file has another salt than the keyring,
     /// the keyring is perhaps another file's, and its slots say nothing about the credential.
     ///
     /// After a crash the first page is final only without a WAL and a journal.
-    func otherFile(_ keyring: KeyringFile, _ refusal: StoreError) -> StoreError {
+    private func otherFile(_ keyring: KeyringFile, _ refusal: StoreError) -> StoreError {
         guard case .file? = try? file.status(), file.companionByteCount("-wal") == 0,
             !file.hasJournal, let handle = try? openHandle()
         else { return refusal }

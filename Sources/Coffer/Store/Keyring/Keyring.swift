@@ -51,13 +51,11 @@ public struct Keyring: Sendable {
     ///   otherwise as ``init(of:)``.
     /// - Complexity: O(1): 32 KiB are read and hashed.
     public init(contentsOf path: String) throws {
-        let location = try FileLocation(path)
-        // Reading and closing a database that is open here would end its locks.
-        if case .file(_, let identity) = try location.status() {
-            try OpenFiles.require(identity, isFreeAt: location.path)
-        }
-        guard let areas = try KeyringFile(at: location, of: location).areas() else {
-            throw StoreError(.notFound, "there is no file at \(location.path)")
+        let file = try KeyringFile(copyAt: path)
+        guard let areas = try file.areas() else {
+            throw StoreError(
+                .notFound, "there is no file at \(file.location.path)",
+                hint: "Pass the path of a copy that keys.backUp has made.")
         }
         content = areas.current[0].content
         isWhole = areas.areEqual

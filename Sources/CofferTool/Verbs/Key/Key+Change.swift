@@ -53,8 +53,7 @@ extension Key {
             guard try !keys.slots.contains(where: { $0.id != id && $0.kind != .external }) else {
                 return
             }
-            throw ToolError(
-                .lastSlot, "no slot would be left that is certain to open the store",
+            throw ToolError.noCertainSlot(
                 hint: "Prove that the wrapped secret can be unwrapped, with "
                     + "--new-unwrap-command, or keep another slot.")
         }

@@ -50,7 +50,7 @@ extension Key {
                 ).close()
             }
             let path = store.path
-            let count = try await store.withKeyring(secret) { opened in
+            let count = try await store.withStore(secret) { opened in
                 try opened.keys.withRootBackup { letters in
                     guard let newPath else {
                         return try PaperLetters.show(letters, title: "Root backup of \(path)")

@@ -55,7 +55,8 @@ extension Key {
             let letters = try SecretReader.rootBackup(source, for: store.path)
             let slot = try NewSlotOptions.read(choice, for: store.path)
             let old = try rebuild(letters, slot)
-            output.printDone(ReplacedKeyringResult(store.path, old: old))
+            output.printDone(
+                ReplacedKeyringResult(store.path, old: old, now: try? Keyring(of: store.path)))
         }
 
         /// - Throws: `ToolError` `.secretSource` for letters that are not a root backup.

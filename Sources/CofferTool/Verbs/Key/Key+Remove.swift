@@ -43,10 +43,18 @@ extension Key {
             guard !left.isEmpty, left.allSatisfy({ $0.kind == .external && $0.id != own }) else {
                 return
             }
-            throw ToolError(
-                .lastSlot, "no slot would be left that is certain to open the store",
+            throw ToolError.noCertainSlot(
                 hint: "Open the store by an external slot that stays, with --unwrap-command, or "
                     + "keep another slot.")
         }
+    }
+}
+
+extension ToolError {
+    /// The refusal of a change after which only external slots would be left: whether a service
+    /// unwraps their secrets is not known.
+    static func noCertainSlot(hint: String) -> ToolError {
+        ToolError(
+            .lastSlot, "no slot would be left that is certain to open the store", hint: hint)
     }
 }

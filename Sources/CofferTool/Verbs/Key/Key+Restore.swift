@@ -46,10 +46,10 @@ extension Key {
             let source = try secret.source()
             _ = try StoreFileStatus(path: store.path)
             let before = try? Keyring(of: store.path)
+            let credential = try SecretReader.credential(source, for: store.path)
             if dryRun {
                 let copy = try Keyring.rehearseRestore(
-                    from: backup, for: store.path,
-                    by: try SecretReader.credential(source, for: store.path),
+                    from: backup, for: store.path, by: credential,
                     configuration: store.configuration)
                 warn(of: copy, besides: before, "would open")
                 return try output.print(
@@ -57,11 +57,11 @@ extension Key {
                         path: ReportedPath(store.path), slots: copy.slots.map { SlotReport($0) }))
             }
             let old = try await Keyring.restore(
-                from: backup, for: store.path,
-                by: try SecretReader.credential(source, for: store.path),
+                from: backup, for: store.path, by: credential,
                 configuration: store.configuration)
-            if let now = try? Keyring(of: store.path) { warn(of: now, besides: before, "opens") }
-            output.printDone(ReplacedKeyringResult(store.path, old: old))
+            let now = try? Keyring(of: store.path)
+            if let now { warn(of: now, besides: before, "opens") }
+            output.printDone(ReplacedKeyringResult(store.path, old: old, now: now))
         }
 
         /// Warns of slots that differ from those of the present keyring.

@@ -101,11 +101,11 @@ struct ReplacedKeyringResult: Report {
     let oldPath: ReportedPath?
     let slots: [SlotReport]
 
-    init(_ path: String, old: String?) {
+    /// - Parameter now: The keyring in its place; `nil` if it could not be read again.
+    init(_ path: String, old: String?, now: Keyring?) {
         self.path = ReportedPath(path)
         oldPath = old.map { ReportedPath($0) }
-        // The keyring is in its place, whatever reading it again says.
-        slots = (try? Keyring(of: path))?.slots.map { SlotReport($0) } ?? []
+        slots = now?.slots.map { SlotReport($0) } ?? []
     }
 
     var lines: [(label: String, value: String)] {
