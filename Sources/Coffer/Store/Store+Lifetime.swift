@@ -127,9 +127,10 @@ extension Store {
     ///
     /// - Parameter key: The key that the file has now.
     /// - Throws: `StoreError` `.wrongKey` and other errors of opening, which leave the store as it
-    ///   was; `.busy` if running work does not end within `waitTimeout`; `.unsupported` for a store
-    ///   without a file; `.closed`; `.misuse` inside a body of this store, or if the cipher
-    ///   settings of the file have changed; `.wouldDeadlock` as for ``rekey(to:)``.
+    ///   was; `.alreadyOpen` if another store of this process has the file; `.busy` if running work
+    ///   does not end within `waitTimeout`; `.unsupported` for a store without a file; `.closed`;
+    ///   `.misuse` inside a body of this store, or if the cipher settings of the file have changed;
+    ///   `.wouldDeadlock` as for ``rekey(to:)``.
     public func reopen(with key: borrowing StoreKey) throws {
         try core.reopen(with: key)
     }
@@ -150,7 +151,8 @@ extension Store {
     /// Use it where the system ends processes that hold a lock in the background. Running reads and
     /// writes may end within `waitTimeout`; after that they are stopped, undone and throw
     /// `.suspended`. Reads and writes that wait in the queue or come later throw `.suspended` as
-    /// well. A second call does nothing. The key stays in memory.
+    /// well. A second call does nothing. The key stays in memory. Another store of this process may
+    /// open the file meanwhile.
     ///
     /// - Throws: `StoreError` `.busy` if a body did not end although it was stopped, because it
     ///   does not use the store: the store then goes on; `.closed`; `.unsupported` for a store
@@ -171,9 +173,10 @@ extension Store {
     /// Opens the file again after ``suspend()``, and admits reads and writes. Does nothing if the
     /// store is not suspended.
     ///
-    /// - Throws: The errors of opening, such as `.notFound` if the file went away, or `.wrongKey`
-    ///   if another process has changed the key in the meantime: the store is then still suspended,
-    ///   see ``reopen(with:)``; `.misuse`, `.busy` and `.wouldDeadlock` as for ``suspend()``.
+    /// - Throws: The errors of opening, such as `.notFound` if the file went away, `.alreadyOpen`
+    ///   while another store of this process has it, or `.wrongKey` if another process has changed
+    ///   the key in the meantime: the store is then still suspended, see ``reopen(with:)``;
+    ///   `.misuse`, `.busy` and `.wouldDeadlock` as for ``suspend()``.
     public func resume() throws {
         try core.resume()
     }

@@ -243,6 +243,6 @@ extension StoreCore {
         queue.gate.close(Self.closed)
         readGate.close(Self.closed)
         pool.closeConnections()
-        pool.file?.release()
+        pool.file?.leaveCacheBudget()
     }
 }

@@ -79,7 +79,7 @@ final class StoreCore: Sendable {
         sweeper.stop()
         checkpointer.stop()
         pool.closeConnections()
-        pool.file?.release()
+        pool.file?.leaveCacheBudget()
     }
 
     /// Fits the cache of each connection that no body uses now to its share, which has become

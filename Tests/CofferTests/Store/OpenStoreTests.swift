@@ -25,6 +25,62 @@ import Testing
         _ = second.path
     }
 
+    @Test func `a store that pauses gives the file free, and resumes when it is free again`()
+        throws
+    {
+        let store = try make()
+        try store.suspend()
+        let second = try Store(path: path, key: .numbered(1))
+        expect(.alreadyOpen) { try store.resume() }
+        expect(.alreadyOpen) { try store.reopen(with: .numbered(1)) }
+        expect(.suspended) { try store.read { _ in } }
+        try second.write { tx in try tx.execute("INSERT INTO t VALUES (7)") }
+        try second.close()
+        try store.resume()
+        #expect(try values(store) == [7])
+        expect(.alreadyOpen) { _ = try Store(path: path, key: .numbered(1)) }
+    }
+
+    @Test(arguments: [true, false])
+    func `a store that opens a new file at its path has that file, and no longer the old one`(
+        pauses: Bool
+    ) throws {
+        let store = try make()
+        try store.backup(to: folder.path("other.db"))
+        if pauses { try store.suspend() }
+        let old = folder.path("old.db")
+        for suffix in ["", "-wal"] where FileManager.default.fileExists(atPath: path + suffix) {
+            try FileManager.default.moveItem(atPath: path + suffix, toPath: old + suffix)
+        }
+        unlinkIfPresent(path + "-shm")
+        try FileManager.default.moveItem(atPath: folder.path("other.db"), toPath: path)
+        try store.reopen(with: .numbered(1))
+        expect(.alreadyOpen) { _ = try Store(path: path, key: .numbered(1)) }
+        try Store(path: old, key: .numbered(1)).close()
+    }
+
+    @Test func `opening a file that another store is closing waits for it`() async throws {
+        let file = try FileLocation(make().path)
+        guard case .file(_, let identity) = try file.status() else {
+            Issue.record("there is no file")
+            return
+        }
+        let closing = try OpenFiles.Claim(identity, path: file.path)
+        expect(.alreadyOpen) { try OpenFiles.require(identity, isFreeAt: file.path) }
+        closing.willEnd()
+        let isOver = Shared(false)
+        let next = Task {
+            let claim = try OpenFiles.Claim(
+                identity, path: file.path, timeout: .seconds(3600))
+            defer { claim.release() }
+            return isOver.value
+        }
+        for _ in 0..<100 { await Task.yield() }
+        isOver.value = true
+        closing.release()
+        #expect(try await next.value)
+    }
+
     @Test func `a store that is let go gives the file free`() throws {
         do { _ = try make() }
         _ = try make()

@@ -234,21 +234,44 @@ final class ConnectionPool: @unchecked Sendable {
         readers.withLock { $0.signals }.count { $0.stop(reason, since: beginning) }
     }
 
-    /// Closes the writer and all idle readers. The key stays in memory.
+    /// Closes the writer and all idle readers, and lets another store of this process open the
+    /// file. The key stays in memory.
+    ///
+    /// Only for a caller that keeps everything else from using the store.
     func closeConnections() {
-        closeReaders()
-        writer.close()
+        func close() {
+            closeReaders()
+            writer.close()
+        }
+        if let file { file.endClaim(close) } else { close() }
     }
 
     /// Opens the writer again with the store's key; readers open on demand.
     ///
     /// - Throws: `.unsupported` for a store without a file, `.notFound` if the file no longer
-    ///   exists; otherwise the errors of opening, such as `.wrongKey`.
+    ///   exists, `.alreadyOpen` if another store of this process has it; otherwise the errors of
+    ///   opening, such as `.wrongKey`.
     func reopenWriter() throws(StoreError) {
         let file = try requireFile("there is nothing to open again")
         let cacheByteCount = file.cache.connectionByteCount
-        try writer.replace(with: file.openWriter(cacheByteCount: cacheByteCount))
+        try replaceWriter(with: file.openWriter(cacheByteCount: cacheByteCount), in: file)
         writer.cacheByteCount = cacheByteCount
+    }
+
+    /// Makes `state` the writer's connection, and claims its file.
+    ///
+    /// - Throws: As `Connection.replace(with:)`, and as `StoreFile.newClaim()`. The writer, and the
+    ///   claim of the store, then stay as they were.
+    private func replaceWriter(with state: OpenFile, in file: StoreFile) throws(StoreError) {
+        let claim: OpenFiles.Claim
+        do throws(StoreError) {
+            claim = try file.newClaim()
+        } catch {
+            state.handle.close()
+            throw error
+        }
+        try writer.replace(with: state)
+        file.keep(claim)
     }
 
     /// Returns the writer, and opens it again if it had to be closed because a rollback failed.
@@ -356,13 +379,14 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// Opens the writer again with another key, closes all readers, and makes that key the store's.
     ///
-    /// - Throws: `.unsupported` for a store without a file; `.wrongKey` and other errors of
-    ///   opening. The old connections and the old key then stay.
+    /// - Throws: `.unsupported` for a store without a file; `.alreadyOpen` if another store of
+    ///   this process has the file; `.wrongKey` and other errors of opening. The old connections
+    ///   and the old key then stay.
     func reopen(with key: borrowing StoreKey) throws(StoreError) {
         let file = try requireFile("its key is random, and nobody knows it")
         let cacheByteCount = file.cache.connectionByteCount
         let state = try file.open(with: key, cacheByteCount: cacheByteCount)
-        try writer.replace(with: state)
+        try replaceWriter(with: state, in: file)
         writer.cacheByteCount = cacheByteCount
         closeReaders()
         file.rememberKey(of: state)

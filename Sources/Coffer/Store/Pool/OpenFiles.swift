@@ -2,48 +2,88 @@ import Synchronization
 
 /// The files that stores of this process have open, by device and inode.
 ///
-/// Two stores on one file would each assume to be its only writer in this process.
+/// Two stores on one file would each assume to be its only writer in this process. A closed file
+/// may be removed, and its inode may be given to another file; so a claim does not outlive the
+/// connections of its store.
 enum OpenFiles {
-    private static let identities = Mutex<Set<FileLocation.Identity>>([])
+    private static let claims = Mutex<[FileLocation.Identity: State]>([:])
+
+    private enum State { case open, closing }
+
+    /// How long to wait for another store to close its connections, which may take a checkpoint.
+    static let closingTimeout: Duration = .seconds(5)
 
     /// One store's exclusive right to its file, until it is released or deinitialised.
     final class Claim: Sendable {
         private let identity: Mutex<FileLocation.Identity?>
 
-        /// Claims the file.
+        /// Claims the file. Waits up to `timeout` for a store that is closing it.
         ///
         /// - Throws: `.alreadyOpen` if a store of this process has the file.
-        init(_ identity: FileLocation.Identity, path: String) throws(StoreError) {
-            guard OpenFiles.identities.withLock({ $0.insert(identity).inserted }) else {
-                throw OpenFiles.alreadyOpen(path)
+        init(
+            _ identity: FileLocation.Identity, path: String, timeout: Duration = closingTimeout
+        ) throws(StoreError) {
+            try OpenFiles.wait(for: identity, at: path, timeout) { claims in
+                claims[identity] = .open
             }
             self.identity = Mutex(identity)
         }
 
         deinit { release() }
 
+        /// Whether this claim is on the file.
+        func isOn(_ identity: FileLocation.Identity) -> Bool {
+            self.identity.withLock { $0 == identity }
+        }
+
+        /// Makes others wait for the end of the claim instead of failing. Its store closes the file
+        /// now.
+        func willEnd() {
+            identity.withLock { identity in
+                if let identity { OpenFiles.claims.withLock { $0[identity] = .closing } }
+            }
+        }
+
         /// Ends the claim, so that another store may have the file. A second call does nothing,
         /// even if a later store has claimed the file in between.
         func release() {
-            let held = identity.withLock { identity in
-                defer { identity = nil }
-                return identity
+            identity.withLock { identity in
+                if let identity { OpenFiles.claims.withLock { $0[identity] = nil } }
+                identity = nil
             }
-            if let held { _ = OpenFiles.identities.withLock { $0.remove(held) } }
         }
     }
 
-    /// Does nothing if no store of this process has the file.
+    /// Does nothing if no store of this process has the file. Waits for a store that is closing it.
     ///
     /// - Throws: `.alreadyOpen` if one has it.
     static func require(_ identity: FileLocation.Identity, isFreeAt path: String) throws(StoreError)
     {
-        if identities.withLock({ $0.contains(identity) }) { throw alreadyOpen(path) }
+        try wait(for: identity, at: path, closingTimeout) { _ in }
     }
 
-    private static func alreadyOpen(_ path: String) -> StoreError {
-        StoreError(
-            .alreadyOpen, "this process has a Store on \(path) already",
-            hint: "Share one Store; it is Sendable and serves any number of tasks.")
+    /// Waits until no store has the file, and runs `body` before another one can claim it.
+    ///
+    /// - Throws: `.alreadyOpen` if a store has the file and is not closing it, or has not closed it
+    ///   within `timeout`.
+    private static func wait(
+        for identity: FileLocation.Identity, at path: String, _ timeout: Duration,
+        _ body: (inout [FileLocation.Identity: State]) -> Void
+    ) throws(StoreError) {
+        let deadline = ContinuousClock.now + timeout
+        while true {
+            let state = claims.withLock { claims in
+                let state = claims[identity]
+                if state == nil { body(&claims) }
+                return state
+            }
+            guard let state else { return }
+            guard state == .closing, ContinuousClock.now < deadline else {
+                throw StoreError(
+                    .alreadyOpen, "this process has a Store on \(path) already",
+                    hint: "Share one Store; it is Sendable and serves any number of tasks.")
+            }
+            sleepBriefly()
+        }
     }
 }

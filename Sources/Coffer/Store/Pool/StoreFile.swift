@@ -6,7 +6,8 @@ final class StoreFile: Sendable {
     private let profile: CipherProfile
     private let mode: OpenMode
     private let configuration: Configuration
-    private let claim: OpenFiles.Claim
+    /// `nil` while the store has no connection.
+    private let claim: Mutex<OpenFiles.Claim?>
     /// The budget for decrypted pages that its connections share.
     let cache: PageCacheBudget.Share
     /// The key of all connections. It changes only while nothing else uses the store.
@@ -34,17 +35,17 @@ final class StoreFile: Sendable {
         profile = opened.profile
         self.mode = mode
         self.configuration = configuration
-        guard case .file(_, let identity) = try location.status() else {
-            throw StoreError(.notFound, "the file \(location.path) was removed")
-        }
-        claim = try OpenFiles.Claim(identity, path: location.path)
+        claim = Mutex(try OpenFiles.Claim(Self.identity(of: location), path: location.path))
         current = Mutex(Key(of: opened))
         cache = configuration.cacheBudget.join(
             byteCount: configuration.maximumCacheByteCount,
             connectionCount: configuration.maximumReaderCount + 1)
     }
 
-    deinit {
+    deinit { leaveCacheBudget() }
+
+    /// Gives the share of the page caches back. A second call does nothing.
+    func leaveCacheBudget() {
         configuration.cacheBudget.leave(cache)
     }
 
@@ -125,10 +126,38 @@ final class StoreFile: Sendable {
         current.withLock { $0 = key }
     }
 
-    /// Lets another store of this process open the file, and gives its share of the page caches
-    /// back.
-    func release() {
-        configuration.cacheBudget.leave(cache)
-        claim.release()
+    // MARK: Claim
+
+    private static func identity(
+        of location: FileLocation
+    ) throws(StoreError) -> FileLocation.Identity {
+        guard case .file(_, let identity) = try location.status() else {
+            throw StoreError(.notFound, "the file \(location.path) was removed")
+        }
+        return identity
+    }
+
+    /// Claims the file that is at the path now, which a new connection has open. The store keeps
+    /// its own claim until `keep(_:)`.
+    ///
+    /// - Returns: The new claim; the store's own one if it is on this file.
+    /// - Throws: `.alreadyOpen` if another store of this process has the file, `.notFound` if the
+    ///   file was removed.
+    func newClaim() throws(StoreError) -> OpenFiles.Claim {
+        let identity = try Self.identity(of: location)
+        if let held = claim.withLock({ $0 }), held.isOn(identity) { return held }
+        return try OpenFiles.Claim(identity, path: location.path)
+    }
+
+    /// Makes this claim the store's, and ends the claim on a file that the path named before.
+    func keep(_ newClaim: OpenFiles.Claim) {
+        claim.withLock { $0 = newClaim }
+    }
+
+    /// Closes all connections by `close`. Then another store of this process may open the file.
+    func endClaim(_ close: () -> Void) {
+        claim.withLock { $0 }?.willEnd()
+        close()
+        claim.withLock { $0.take() }?.release()
     }
 }
