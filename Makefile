@@ -21,7 +21,7 @@ sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports 
 	Benchmarks/Package.swift Benchmarks/Sources \
 	Benchmarks/Micro/Package.swift Benchmarks/Micro/Sources Benchmarks/Micro/Benchmarks
 
-.PHONY: help setup mandoc data build install uninstall deb test demo lint format pictures manual session clean tsan proof fuzz guards bench bench-quick \
+.PHONY: help setup mandoc data python-sqlcipher build install uninstall deb test demo lint format pictures manual session clean tsan proof fuzz guards bench bench-quick \
 	bench-check bench-micro bench-micro-check
 
 help: ## this list
@@ -37,6 +37,9 @@ setup: ## install what is missing of SQLCipher and pkg-config
 
 data: ## fetch the table of flights of a test, the demo and the benchmarks
 	@Scripts/flights
+
+python-sqlcipher: ## fetch the SQLCipher of Python, which a test opens stores with
+	@Scripts/python-sqlcipher
 
 build: setup ## build library, tool and test helpers, for debugging
 	@$(select) swift build $(scratch)
@@ -56,7 +59,7 @@ deb: ## make Debian packages for Debian 12 and 13; LONG=1: install and try each 
 few := --experimental-maximum-parallelization-width 64
 roomy := MALLOC_ARENA_MAX=1 MALLOC_TOP_PAD_=16777216
 
-test: setup data ## build and run the tests
+test: setup data python-sqlcipher ## build and run the tests
 	@$(select) $(if $(filter 1,$(LONG)),COFFER_LONG_TESTS=1) $(roomy) \
 		swift test $(scratch) $(few) $(if $(FILTER),--filter '$(FILTER)')
 

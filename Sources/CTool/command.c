@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,7 +36,8 @@ static int close_others(posix_spawn_file_actions_t *actions, posix_spawnattr_t *
 }
 
 /// - Returns: The number of the process, or an error number, negated.
-static int start(const char *command, int input, char *const *environment, int output) {
+static int start(const char *command, int input, char *const *environment, int closes_others,
+                 int output) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none;
@@ -52,24 +55,56 @@ static int start(const char *command, int input, char *const *environment, int o
     if (!error) error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     if (!error && input >= 0) error = posix_spawn_file_actions_adddup2(&actions, input, 0);
     if (!error) error = posix_spawn_file_actions_adddup2(&actions, output, 1);
-    if (!error && environment) error = close_others(&actions, &attributes);
+    if (!error && closes_others) error = close_others(&actions, &attributes);
     if (!error) {
         char *const arguments[] = {"/bin/sh", "-c", (char *)command, NULL};
-        error = posix_spawn(&process, arguments[0], &actions, &attributes, arguments,
-                            environment ? environment : environ);
+        error = posix_spawn(&process, arguments[0], &actions, &attributes, arguments, environment);
     }
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return error ? -error : process;
 }
 
-int coffer_start_command(const char *command, int input, char *const *environment, int *output) {
+/// Whether a variable has a name that one of the others has.
+static int is_named(const char *variable, char *const *others) {
+    size_t length = strcspn(variable, "=");
+    for (; *others; others++) {
+        if (strncmp(variable, *others, length) == 0 && (*others)[length] == '=') return 1;
+    }
+    return 0;
+}
+
+/// The caller's own variables, and these instead of those of the same name.
+///
+/// - Returns: An array to free, whose texts belong to others; NULL without memory.
+static char **own_and(char *const *variables) {
+    size_t count = 1;
+    for (char **own = environ; own && *own; own++) count++;
+    for (char *const *other = variables; *other; other++) count++;
+    char **all = calloc(count, sizeof(char *));
+    if (!all) return NULL;
+    char **next = all;
+    for (char **own = environ; own && *own; own++) {
+        if (!is_named(*own, variables)) *next++ = *own;
+    }
+    for (char *const *other = variables; *other; other++) *next++ = *other;
+    return all;
+}
+
+int coffer_start_command(const char *command, int input, char *const *variables, int is_apart,
+                         int *output) {
     int ends[2];
-    if (pipe(ends) != 0) return -errno;
+    char **all = is_apart ? NULL : own_and(variables);
+    if (!is_apart && !all) return -ENOMEM;
+    if (pipe(ends) != 0) {
+        free(all);
+        return -errno;
+    }
     // A command that had the reading end itself would never learn that nobody reads.
     fcntl(ends[0], F_SETFD, FD_CLOEXEC);
     fcntl(ends[1], F_SETFD, FD_CLOEXEC);
-    int process = start(command, input, environment, ends[1]);
+    int process = start(command, input, all ? all : variables, is_apart, ends[1]);
+    free(all);
     close(ends[1]);
     if (process > 0) {
         *output = ends[0];

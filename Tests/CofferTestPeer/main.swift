@@ -418,6 +418,8 @@ case "stream":
         if way == "fill" { return try fillPages(store) }
         return try measureStreaming(store, isStored: way == "stored")
     }
+case "keyring-full":
+    report { try useKeyringOnFullDisk() }
 case "spool":
     report { try streamIntoFullDisk() }
 case "upload":

@@ -6,11 +6,13 @@
 /// blocks.
 ///
 /// - Parameter input: The descriptor that becomes its standard input; -1 for the caller's own.
-/// - Parameter environment: Its variables, with NULL after them; NULL for the caller's own. A
-///   command with variables of its own inherits no descriptor but the standard ones.
+/// - Parameter variables: Variables of its environment, with NULL after them.
+/// - Parameter is_apart: Whether it has no other variables, and inherits no descriptor but the
+///   standard ones. Otherwise it also has the variables and the descriptors of the caller.
 /// - Parameter output: Set to a descriptor that reads its standard output, which the caller closes.
 /// - Returns: The number of the process, or an error number, negated.
-int coffer_start_command(const char *command, int input, char *const *environment, int *output);
+int coffer_start_command(const char *command, int input, char *const *variables, int is_apart,
+                         int *output);
 
 /// Waits for the end of a process.
 ///

@@ -2,22 +2,22 @@ extension KeyringContent {
     /// Adds a slot.
     ///
     /// - Returns: The slot, with its new number.
-    /// - Throws: `.misuse` if all places are taken, or for a third cost of passphrases;
+    /// - Throws: `.tooBig` if all places are taken; `.misuse` for a third cost of passphrases;
     ///   `.alreadyExists` if a slot is for the same credential.
     mutating func add(
         _ prepared: borrowing PreparedSlot, under root: borrowing RootKey, now: Int64
     ) throws(StoreError) -> KeyringSlot {
         guard nextSlotID < .max else {
             throw StoreError(
-                .misuse, "the keyring has given all numbers of slots",
+                .tooBig, "the keyring has given all numbers of slots",
                 hint: "Make a copy of the store, which gets a keyring of its own.")
         }
         guard let index = places.firstIndex(of: .free) else {
             throw StoreError(
-                .misuse, "the keyring has \(Self.placeCount) slots, which is the most",
+                .tooBig, "the keyring has \(Self.placeCount) slots, which is the most",
                 hint: "Remove a slot that is not in use.")
         }
-        try requireNew(prepared, except: nil)
+        try requireNew(prepared, replacing: nil)
         let slot = try slot(prepared, nextSlotID, made: now, now: now, under: root)
         try put(slot, at: index)
         nextSlotID += 1
@@ -26,14 +26,14 @@ extension KeyringContent {
 
     /// Gives a slot another credential. It keeps its number.
     ///
-    /// - Throws: `.notFound` if no slot has this number; `.alreadyExists` if another slot is for
-    ///   the same credential.
+    /// - Throws: `.notFound` if no slot has this number; `.alreadyExists` if a slot is for the same
+    ///   credential, whether this one or another.
     mutating func replace(
         _ id: UInt16, by prepared: borrowing PreparedSlot, keepsLabel: Bool = false,
         under root: borrowing RootKey, now: Int64
     ) throws(StoreError) -> KeyringSlot {
         let (index, old) = try place(of: id)
-        try requireNew(prepared, except: id)
+        try requireNew(prepared, replacing: id)
         var slot = try slot(prepared, id, made: old.made, now: now, under: root)
         // The label of now: another process may have renamed the slot.
         if keepsLabel { slot.label = old.label }
@@ -87,9 +87,9 @@ extension KeyringContent {
     }
 
     /// Refuses a credential that a slot has already: removing one of the two slots would leave it
-    /// in.
+    /// in, and a change to the same credential would change nothing.
     private func requireNew(
-        _ prepared: borrowing PreparedSlot, except id: UInt16?
+        _ prepared: borrowing PreparedSlot, replacing id: UInt16?
     ) throws(StoreError) {
         if let derivation = prepared.derivation {
             // Deriving the passphrase again under the lock would take too long.
@@ -105,31 +105,34 @@ extension KeyringContent {
         }
         guard prepared.kind == .recipient else {
             return try requireNoSlot(
-                of: prepared.derivation, kind: prepared.kind, for: prepared.secret, except: id)
+                of: prepared.derivation, kind: prepared.kind, for: prepared.secret, replacing: id)
         }
-        let other = slots.first { $0.kind == .recipient && $0.id != id && $0.blob == prepared.blob }
-        if let other { throw Self.isTaken(other) }
+        let other = slots.first { $0.kind == .recipient && $0.blob == prepared.blob }
+        if let other { throw Self.isTaken(other, replacing: id) }
     }
 
     /// Refuses a secret that a slot has already.
     ///
     /// - Parameters:
     ///   - derivation: The derivation of the slots to compare; `nil` for slots without one.
-    ///   - id: The slot that may have it.
+    ///   - id: The number of the slot that would get the secret; `nil` for a new slot.
     func requireNoSlot(
         of derivation: Derivation?, kind: KeyringSlot.Kind = .passphrase,
-        for secret: borrowing SecretBytes, except id: UInt16?
+        for secret: borrowing SecretBytes, replacing id: UInt16?
     ) throws(StoreError) {
-        for slot in slots
-        where slot.kind == kind && slot.id != id && Derivation(of: slot) == derivation {
-            guard try slot.root(by: secret, id: self.id) == nil else { throw Self.isTaken(slot) }
+        for slot in slots where slot.kind == kind && Derivation(of: slot) == derivation {
+            guard try slot.root(by: secret, id: self.id) == nil else {
+                throw Self.isTaken(slot, replacing: id)
+            }
         }
     }
 
-    private static func isTaken(_ slot: KeyringSlot) -> StoreError {
+    private static func isTaken(_ slot: KeyringSlot, replacing id: UInt16?) -> StoreError {
         StoreError(
             .alreadyExists, "slot \(slot.id) is for this credential already",
-            hint: "Change that slot, or remove it first.")
+            hint: slot.id == id
+                ? "Nothing was changed. Give it another credential."
+                : "Change that slot, or remove it first.")
     }
 
     private func slot(

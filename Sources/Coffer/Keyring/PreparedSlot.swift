@@ -28,8 +28,9 @@ struct PreparedSlot: ~Copyable, Sendable {
     ///     that opening derives once.
     ///   - replaced: The number of the slot to replace; `nil` for an additional slot.
     /// - Throws: `.misuse` for a secret of a wrong size, an invalid public key, or a wrapped form
-    ///   that is too long; `.alreadyExists` for a passphrase that a slot of another cost is for;
-    ///   `.tooCostly`; what `wrap` throws, as the cause of `.io`.
+    ///   that is too long; `.alreadyExists` for a passphrase that a slot of another derivation is
+    ///   for, unless that slot is replaced to get another cost; `.tooCostly`; what `wrap` throws,
+    ///   as the cause of `.io`.
     init(
         _ new: borrowing NewSlot, label: SlotLabel, cost: KeyCost, memoryMax: Int,
         for content: KeyringContent, replacing replaced: UInt16? = nil
@@ -43,11 +44,11 @@ struct PreparedSlot: ~Copyable, Sendable {
                 shared.flatMap { Derivation(of: $0) }
                 ?? Derivation(
                     salt: .random(byteCount: KeyringSlot.saltByteCount), cost: cost)
-            let slots = content.slots.filter { $0.id != replaced }
+            let slots = content.slots.filter { $0.id != replaced || $0.cost == cost }
             let others = Set(slots.compactMap { Derivation(of: $0) }).subtracting([derivation])
             for other in others where (try? other.cost.check(memoryMax: memoryMax)) != nil {
                 try content.requireNoSlot(
-                    of: other, for: try other.secret(of: new.secret), except: replaced)
+                    of: other, for: try other.secret(of: new.secret), replacing: replaced)
             }
             let secret = try derivation.secret(of: new.secret)
             let compared = Set(slots.map(\.commitment))

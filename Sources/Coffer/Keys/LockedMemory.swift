@@ -59,7 +59,7 @@ extension UnsafeMutableRawBufferPointer {
     /// Overwrites the bytes with zeros, in a way that the optimiser cannot remove.
     ///
     /// - Note: C: `memset_s` on Apple's systems, `explicit_bzero` elsewhere.
-    func wipe() {
+    package func wipe() {
         guard let baseAddress else { return }
         #if canImport(Darwin)
         memset_s(baseAddress, count, 0, count)

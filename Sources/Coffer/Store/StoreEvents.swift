@@ -73,6 +73,21 @@ struct StoreEvents: Sendable {
         logger?.error(text, metadata: Self.facts(failure.error))
     }
 
+    // MARK: The keyring
+
+    /// What a verb has done to a slot.
+    enum SlotChange: String { case added, changed, renamed, removed }
+
+    func slotChanged(_ change: SlotChange, _ id: KeySlot.ID, _ kind: KeySlot.Kind) {
+        logger?.notice(
+            "a slot of the keyring was \(change.rawValue)",
+            metadata: ["slot": "\(id)", "kind": "\(kind)"])
+    }
+
+    func rootBackupBegins(count: Int) {
+        logger?.notice("the root key is shown as a root backup", metadata: ["count": "\(count)"])
+    }
+
     // MARK: The file
 
     /// Logs the error if it is `.damaged` or `.wrongKey` and the file of this connection caused it;

@@ -16,7 +16,7 @@ enum PaperLetters {
         var leftCount = tryCount
         while true {
             let typed = try StoreKey(isPassphrase: true, maximumByteCount: 256) { bytes in
-                try Prompt.read(["Type it from the paper: "], into: bytes)
+                try Prompt.read(["Type it from the paper: "], for: .recoveryKey, into: bytes)
             }
             leftCount -= 1
             if leftCount == 0 || isRecoveryKey(typed) { return typed.withBytes { Array($0) } }

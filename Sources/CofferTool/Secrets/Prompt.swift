@@ -13,16 +13,24 @@ import Darwin
 enum Prompt {
     /// Asks once for each prompt; all answers must be the same.
     ///
-    /// - Parameter bytes: Filled from the start with the answer. It also holds the further answers,
-    ///   one after the other, so that they too are locked and wiped.
+    /// - Parameters:
+    ///   - form: The form of the answer, which chooses the options to name without a terminal.
+    ///   - bytes: Filled from the start with the answer. It also holds the further answers, one
+    ///     after the other, so that they too are locked and wiped.
     static func read(
-        _ prompts: [String], into bytes: UnsafeMutableRawBufferPointer
+        _ prompts: [String], for form: SecretSource.Form,
+        into bytes: UnsafeMutableRawBufferPointer
     ) throws -> Int {
-        let terminal = try terminal(
-            toShow: nil,
-            hint: "Name a source: --passphrase-file or another --passphrase-… option, "
-                + "--raw-key-file or another --raw-key-… option (for a new key --new-…), or a "
-                + "variable such as COFFER_PASSPHRASE_FILE.")
+        let hint =
+            switch form {
+            case .rootBackup: "Name its source: --root-backup-file or --root-backup-fd."
+            case .recoveryKey: "Name its source: --recovery-key-fd."
+            default:
+                "Name a source: --passphrase-file or another --passphrase-… option, "
+                    + "--raw-key-file or another --raw-key-… option (for a new key --new-…), or a "
+                    + "variable such as COFFER_PASSPHRASE_FILE."
+            }
+        let terminal = try terminal(toShow: nil, hint: hint)
         defer { try? terminal.close() }
         return try withoutEcho(terminal) {
             let room = bytes.count / prompts.count

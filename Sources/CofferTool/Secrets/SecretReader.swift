@@ -26,7 +26,7 @@ enum SecretReader {
                 try credential(source, for: path), acceptsOlderFile: source.acceptsOlderFile)
         }
         RunFiles.opens(path)
-        return try read(source, prompts: ["Passphrase for \(path): "])
+        return try read(source, for: path, prompts: ["Passphrase for \(path): "])
     }
 
     /// Reads the first or next key of a store, which a person types twice on a terminal.
@@ -37,7 +37,7 @@ enum SecretReader {
         _ source: SecretSource, for path: String, makesKeyring: Bool = false
     ) throws -> StoreKey {
         guard makesKeyring || ![.passphrase, .rawKey].contains(source.form) else {
-            return try read(source, prompts: newPrompts(path))
+            return try read(source, for: path, prompts: newPrompts(path))
         }
         return .keyring(try newCredential(source, for: path))
     }
@@ -76,7 +76,7 @@ enum SecretReader {
                 .secretSource, "a \(source.secretName) is not a credential of a keyring",
                 hint: "Name a passphrase, a key file, an identity or a recovery key.")
         }
-        return try read(source, prompts: prompts).credential(of: kind)
+        return try read(source, for: path, prompts: prompts).credential(of: kind)
     }
 
     /// Runs the command that unwraps the secret of an external slot.
@@ -98,7 +98,7 @@ enum SecretReader {
     /// Reads the letters of a root backup.
     static func rootBackup(_ source: SecretSource, for path: String) throws -> StoreKey {
         RunFiles.opens(path)
-        return try read(source, prompts: ["Root backup of \(path): "])
+        return try read(source, for: path, prompts: ["Root backup of \(path): "])
     }
 
     /// Reads the public key of a recipient, in letters.
@@ -107,7 +107,7 @@ enum SecretReader {
     }
 
     private static func parsedRecipient(_ source: SecretSource) throws -> NewSlot {
-        let letters = try read(source, prompts: [])
+        let letters = try read(source, for: nil, prompts: [])
         return try .recipient(letters: letters.withBytes { Array($0) })
     }
 
@@ -120,11 +120,15 @@ enum SecretReader {
         }
     }
 
-    private static func read(_ source: SecretSource, prompts: [String]) throws -> StoreKey {
+    /// - Parameter path: The store that the secret is for, which a command is told; `nil` for one
+    ///   that is for any store.
+    private static func read(
+        _ source: SecretSource, for path: String?, prompts: [String]
+    ) throws -> StoreKey {
         let key = try StoreKey(
             isPassphrase: source.form != .rawKey, maximumByteCount: maximumByteCount
         ) { bytes in
-            let count = try read(source, prompts, into: bytes)
+            let count = try read(source, for: path, prompts, into: bytes)
             switch source.form {
             case .rawKey, .keyFile:
                 return try RawKeyText.decode(bytes, count: count, source: source)
@@ -143,17 +147,19 @@ enum SecretReader {
     }
 
     private static func read(
-        _ source: SecretSource, _ prompts: [String], into bytes: UnsafeMutableRawBufferPointer
+        _ source: SecretSource, for path: String?, _ prompts: [String],
+        into bytes: UnsafeMutableRawBufferPointer
     ) throws -> Int {
         switch source.origin {
-        case .prompt: return try Prompt.read(prompts, into: bytes)
+        case .prompt: return try Prompt.read(prompts, for: source.form, into: bytes)
         case .file(let path): return try readFile(path, source, into: bytes)
         case .descriptor(let number):
             try requireInherited(number)
             return try readAll(FileDescriptor(rawValue: number), source, into: bytes)
         case .command(let command):
             return try ShellCommand(command, name: source.description).run(
-                input: StandardInput.isClaimed ? .nothing : .own
+                input: StandardInput.isClaimed ? .nothing : .own,
+                variables: path.map(StoreVariables.of) ?? []
             ) { output in
                 try readAll(output, source, into: bytes)
             }

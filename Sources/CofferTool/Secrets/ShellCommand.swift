@@ -1,4 +1,5 @@
 import CTool
+import Foundation
 import SystemPackage
 
 #if canImport(Glibc)
@@ -14,8 +15,8 @@ struct ShellCommand {
         case own
         /// The same without standard input, because the verb reads its data from there.
         case nothing
-        /// These bytes, at most 4 096, and no other environment than these variables.
-        case bytes(UnsafeRawBufferPointer, environment: [String])
+        /// These bytes, at most 4 096, and no environment but `PATH` and the given variables.
+        case bytes(UnsafeRawBufferPointer)
 
         /// Whether the command has to end within `TimeOut.seconds`.
         fileprivate var isLimited: Bool {
@@ -34,17 +35,21 @@ struct ShellCommand {
 
     /// Runs the command to its end.
     ///
-    /// - Parameter read: Reads the output.
+    /// - Parameters:
+    ///   - variables: Variables of its environment, as `NAME=value`.
+    ///   - read: Reads the output.
     /// - Returns: What `read` returns.
     /// - Throws: `ToolError` `.secretSource` if the command fails. The command writes its own error
     ///   to standard error.
-    func run<T>(input: Input, _ read: (FileDescriptor) throws -> T) throws -> T {
+    func run<T>(
+        input: Input, variables: [String], _ read: (FileDescriptor) throws -> T
+    ) throws -> T {
         let source = try Self.descriptor(for: input)
         defer { try? source?.close() }
         let deadline = input.isLimited ? ContinuousClock.now + .seconds(TimeOut.seconds) : nil
         var output: Int32 = -1
         return try Signals.running {
-            let process = start(input, source, &output)
+            let process = start(input, source, variables, &output)
             guard process > 0 else {
                 throw ToolError(
                     .secretSource, "\(name) cannot be run: \(Errno(rawValue: -process))")
@@ -77,14 +82,14 @@ struct ShellCommand {
     }
 
     private func start(
-        _ input: Input, _ source: FileDescriptor?, _ output: inout Int32
+        _ input: Input, _ source: FileDescriptor?, _ variables: [String], _ output: inout Int32
     ) -> Int32 {
-        guard case .bytes(_, let environment) = input else {
-            return coffer_start_command(command, source?.rawValue ?? -1, nil, &output)
-        }
-        var variables: [UnsafeMutablePointer<CChar>?] = environment.map { strdup($0) } + [nil]
-        defer { for variable in variables { free(variable) } }
-        return coffer_start_command(command, source?.rawValue ?? -1, &variables, &output)
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+        var words: [UnsafeMutablePointer<CChar>?] =
+            ((input.isLimited ? ["PATH=\(path)"] : []) + variables).map { strdup($0) } + [nil]
+        defer { for word in words { free(word) } }
+        return coffer_start_command(
+            command, source?.rawValue ?? -1, &words, input.isLimited ? 1 : 0, &output)
     }
 
     /// Opens the standard input of the command. Returns `nil` if it shares that of the tool.
@@ -92,7 +97,7 @@ struct ShellCommand {
         switch input {
         case .own: return nil
         case .nothing: return try FileDescriptor.open("/dev/null", .readOnly)
-        case .bytes(let bytes, _):
+        case .bytes(let bytes):
             let (reading, writing) = try FileDescriptor.pipe()
             _ = fcntl(reading.rawValue, F_SETFD, FD_CLOEXEC)
             _ = fcntl(writing.rawValue, F_SETFD, FD_CLOEXEC)
@@ -127,10 +132,10 @@ extension ShellCommand {
     /// - Returns: The number of bytes of the output.
     /// - Throws: As `run`; `ToolError` `.secretSource` for an output that does not fit.
     func answer(
-        to bytes: UnsafeRawBufferPointer, environment: [String],
+        to bytes: UnsafeRawBufferPointer, variables: [String],
         into output: UnsafeMutableRawBufferPointer
     ) throws -> Int {
-        try run(input: .bytes(bytes, environment: environment)) { file in
+        try run(input: .bytes(bytes), variables: variables) { file in
             try Self.readAll(file, name: name, into: output)
         }
     }

@@ -1,12 +1,11 @@
 import Coffer
-import Foundation
 
 /// The secret of an external slot, which a service such as a KMS wraps and unwraps. The commands
 /// come from the command line only, never from a file.
 struct WrappedSecret {
     let slotID: UInt16
     private let blob: [UInt8]
-    private let environment: [String]
+    private let variables: [String]
 
     /// Finds the slot in the keyring of a store.
     ///
@@ -30,7 +29,7 @@ struct WrappedSecret {
         }
         slotID = slot
         blob = try keyring.blob(of: slot)
-        environment = Self.environment(path, keyring, slot: slot)
+        variables = StoreVariables.of(path, keyring, slot: slot)
     }
 
     /// Runs the command that unwraps the secret: 32 bytes.
@@ -39,7 +38,7 @@ struct WrappedSecret {
     ) throws -> Int {
         let count = try blob.withUnsafeBytes { blob in
             try ShellCommand(command, name: "the unwrap command")
-                .answer(to: blob, environment: environment, into: bytes)
+                .answer(to: blob, variables: variables, into: bytes)
         }
         guard count == 32 else {
             throw ToolError(
@@ -59,11 +58,11 @@ struct WrappedSecret {
         wrappedBy command: String, unwrapping: String?, for path: String, slot: UInt16?
     ) throws -> NewSlot {
         let keyring = try Keyring(of: path)
-        let environment = Self.environment(path, keyring, slot: slot ?? keyring.nextSlotID)
+        let variables = StoreVariables.of(path, keyring, slot: slot ?? keyring.nextSlotID)
         return .external { secret in
-            let blob = try wrapped(secret, by: command, environment)
+            let blob = try wrapped(secret, by: command, variables)
             if let unwrapping {
-                try require(secret, of: blob, by: unwrapping, environment)
+                try require(secret, of: blob, by: unwrapping, variables)
             } else {
                 Terminal.warn(
                     "nothing has unwrapped the new secret yet: try it with coffer key test "
@@ -74,15 +73,16 @@ struct WrappedSecret {
     }
 
     private static func wrapped(
-        _ secret: UnsafeRawBufferPointer, by command: String, _ environment: [String]
+        _ secret: UnsafeRawBufferPointer, by command: String, _ variables: [String]
     ) throws -> [UInt8] {
         var blob = [UInt8](repeating: 0, count: KeySlot.maximumBlobByteCount + 1)
         let count = try blob.withUnsafeMutableBytes { output in
             try ShellCommand(command, name: "the wrap command")
-                .answer(to: secret, environment: environment, into: output)
+                .answer(to: secret, variables: variables, into: output)
         }
         blob.removeLast(blob.count - count)
         guard !blob.isEmpty, !SecretDigits.areShown(of: secret, in: blob) else {
+            blob.withUnsafeMutableBytes { $0.wipe() }
             throw ToolError(
                 .secretSource,
                 blob.isEmpty
@@ -98,13 +98,13 @@ struct WrappedSecret {
     /// - Throws: `ToolError` `.secretSource` if the command does not give the secret back.
     private static func require(
         _ secret: UnsafeRawBufferPointer, of blob: [UInt8], by command: String,
-        _ environment: [String]
+        _ variables: [String]
     ) throws {
         let name = "the new unwrap command"
         let found = try StoreKey(isPassphrase: true, maximumByteCount: 4096) { bytes in
             try blob.withUnsafeBytes { blob in
                 try ShellCommand(command, name: name)
-                    .answer(to: blob, environment: environment, into: bytes)
+                    .answer(to: blob, variables: variables, into: bytes)
             }
         }
         guard found.withBytes({ $0.elementsEqual(secret) }) else {
@@ -112,16 +112,5 @@ struct WrappedSecret {
                 .secretSource, "\(name) does not give back what the wrap command was given",
                 hint: "Nothing was changed. Run both alone, one after the other.")
         }
-    }
-
-    /// The variables of the command, with which it can choose its key.
-    private static func environment(
-        _ path: String, _ keyring: Keyring, slot: UInt16
-    ) -> [String] {
-        [
-            "PATH=\(ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin")",
-            "COFFER_PATH=\(path)", "COFFER_STORE_ID=\(keyring.storeID)",
-            "COFFER_SLOT_ID=\(slot)",
-        ]
     }
 }

@@ -21,6 +21,8 @@ struct CopyOptions: ParsableArguments {
 struct CopyResult: Report {
     let source: ReportedPath
     let copy: ReportedPath
+    /// The keyring of the copy; `nil` for a copy with a key of its own.
+    let keyring: ReportedPath?
     let profile: String?
     let tableCount: Int
     let rowCount: Int
@@ -29,6 +31,7 @@ struct CopyResult: Report {
     init(_ options: CopyOptions, _ report: CopyReport) {
         source = ReportedPath(options.store.path)
         copy = ReportedPath(options.newPath)
+        keyring = ReportedPath(keyringOf: options.newPath)
         profile = report.profile?.description
         tableCount = report.tableCount
         rowCount = report.rowCount
@@ -40,12 +43,20 @@ struct CopyResult: Report {
     }
 
     var lines: [(label: String, value: String)] {
-        [
-            ("source", "\(source), kept as it is"), ("copy", "\(copy)"),
-            ("profile", profile ?? "none: plaintext"),
-            ("content", CopyResult.content(tableCount, rowCount, pageCount)),
-            ("proof", "read back and compared or authenticated, and its structure checked"),
-        ]
+        [("source", "\(source), kept as it is"), ("copy", "\(copy)")]
+            + (keyring.map { [("keyring", "\($0)")] } ?? []) + [
+                ("profile", profile ?? "none: plaintext"),
+                ("content", CopyResult.content(tableCount, rowCount, pageCount)),
+                ("proof", "read back and compared or authenticated, and its structure checked"),
+            ]
+    }
+}
+
+extension ReportedPath {
+    /// The path of a store's keyring; `nil` for a store without one.
+    init?(keyringOf path: String) {
+        guard (try? Keyring.exists(for: path)) == true else { return nil }
+        self.init(path + Keyring.fileSuffix)
     }
 }
 

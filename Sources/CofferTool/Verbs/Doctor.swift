@@ -8,7 +8,7 @@ struct Doctor: AsyncParsableCommand {
         abstract: "Checks the machine, and stores, for conditions that weaken encryption.",
         discussion: """
             Needs no secret. The exit code is 0 even with warnings, and 1 if the engine cannot be \
-            used.
+            used or a keyring is damaged, so that no credential opens its store.
 
             In a folder and all folders below it, it looks at each store: a file whose name ends \
             in .db, .sqlite or .sqlite3, one with a -wal or -journal file, and each plaintext \

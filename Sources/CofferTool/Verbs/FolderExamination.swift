@@ -98,6 +98,10 @@ struct FolderExamination {
                 checks += keyring(name, in: folder, among: all)
                 continue
             }
+            if Examination.isOldKeyring(name) {
+                checks.append(Self.warning("old keyring", Examination.oldKeyringNote, path))
+                continue
+            }
             guard let status = status(of: path, name, among: all, &checks) else { continue }
             if status.format != .empty, status.format != .notAStore { storeCount += 1 }
             checks += attention(
@@ -124,7 +128,9 @@ struct FolderExamination {
             keyring = try Keyring(of: Self.path(folder, main))
         } catch {
             guard all.contains(main) else { return [] }
-            return [Self.warning("keyring", Failure(error).message, path)]
+            var check = Examination.unreadable(keyring: error)
+            check.path = ReportedPath(path)
+            return [check]
         }
         guard all.contains(main) else {
             return [

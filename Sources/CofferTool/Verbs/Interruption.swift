@@ -56,14 +56,14 @@ extension Key.BackUp {
 
 extension Key.PutBack {
     var interruption: String {
-        "the keyring is the old one or the copy: run the same command again"
+        "the keyring is as it was, or the copy: run the same command again"
     }
 }
 
 extension Key.Rebuild {
     var interruption: String {
-        "the keyring is the old one or the new one: look with coffer key list, before you run it "
-            + "again"
+        "the keyring is as it was, or the new one: look with coffer key list "
+            + "\(ShellWord.of(store.path)), before you run it again"
     }
 }
 

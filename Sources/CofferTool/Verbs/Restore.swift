@@ -83,6 +83,8 @@ extension Restore {
 struct RestoreResult: Report {
     let backup: ReportedPath
     let path: ReportedPath
+    /// The keyring of the restored store; `nil` for a store with a key of its own.
+    let keyring: ReportedPath?
     /// Where the store is that was replaced.
     let oldPath: ReportedPath?
     let profile: String?
@@ -93,6 +95,7 @@ struct RestoreResult: Report {
     init(_ options: Restore, _ report: RestoreReport) {
         backup = ReportedPath(options.backup)
         path = ReportedPath(options.store.path)
+        keyring = ReportedPath(keyringOf: options.store.path)
         oldPath = report.oldPath.map { ReportedPath($0) }
         profile = report.copy.profile?.description
         tableCount = report.copy.tableCount
@@ -101,12 +104,18 @@ struct RestoreResult: Report {
     }
 
     var lines: [(label: String, value: String)] {
-        [
-            ("backup", "\(backup), kept as it is"), ("store", "\(path), restored"),
-            ("old store", oldPath.map { "\($0), kept with its own secret" } ?? "there was none"),
-            ("profile", profile ?? "none: plaintext"),
-            ("content", CopyResult.content(tableCount, rowCount, pageCount)),
-            ("proof", "the backup verified, the copy's pages authenticated, its structure checked"),
-        ]
+        [("backup", "\(backup), kept as it is"), ("store", "\(path), restored")]
+            + (keyring.map { [("keyring", "\($0), restored")] } ?? []) + [
+                (
+                    "old store",
+                    oldPath.map { "\($0), kept with its own secret" } ?? "there was none"
+                ),
+                ("profile", profile ?? "none: plaintext"),
+                ("content", CopyResult.content(tableCount, rowCount, pageCount)),
+                (
+                    "proof",
+                    "the backup verified, the copy's pages authenticated, its structure checked"
+                ),
+            ]
     }
 }

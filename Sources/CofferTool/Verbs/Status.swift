@@ -33,7 +33,13 @@ struct Status: AsyncParsableCommand {
         var result = StatusReport(file: file, engine: try Engine.capabilities)
         if try Keyring.exists(for: store.path) {
             do {
-                result.keyring = KeyringReport(try Keyring(of: store.path))
+                let keyring = KeyringReport(try Keyring(of: store.path))
+                if let id = file.storeID, id != keyring.storeID {
+                    Terminal.warn(
+                        "the keyring is another store's: it is for store \(keyring.storeID), and "
+                            + "this is \(id)")
+                }
+                result.keyring = keyring
             } catch {
                 Terminal.warn("the keyring cannot be read: \(Failure(error).message)")
             }
@@ -56,6 +62,7 @@ struct Status: AsyncParsableCommand {
 struct StatusReport: Report {
     let path: ReportedPath
     let format: StoreFileStatus.Format
+    let storeID: String?
     let byteCount: Int
     let walByteCount: Int
     let journalByteCount: Int
@@ -112,6 +119,7 @@ struct StatusReport: Report {
     init(file: StoreFileStatus, engine: Engine.Capabilities) {
         path = ReportedPath(file.path)
         format = file.format
+        storeID = file.storeID
         byteCount = file.byteCount
         walByteCount = file.walByteCount
         journalByteCount = file.journalByteCount
@@ -122,6 +130,9 @@ struct StatusReport: Report {
     var lines: [(label: String, value: String)] {
         var lines = [
             ("file", "\(path)"), ("format", content.map { "store, \($0.profile)" } ?? formatText),
+        ]
+        if let storeID { lines.append(("store id", storeID)) }
+        lines += [
             ("size", "\(byteCount) bytes"), ("WAL", Self.bytes(walByteCount)),
             ("journal", Self.bytes(journalByteCount)),
         ]
@@ -142,7 +153,7 @@ struct StatusReport: Report {
             }
             lines += (content.tables ?? []).map { ("  \($0.name)", $0.rowCount.counted("row")) }
         }
-        lines += keyring?.lines ?? []
+        lines += keyring?.lines(isOf: storeID) ?? []
         lines.append(("engine", engine))
         if let engineNotice { lines.append(("", engineNotice)) }
         return lines

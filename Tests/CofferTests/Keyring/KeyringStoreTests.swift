@@ -300,7 +300,13 @@ import Testing
             let readOnly = try open(mode: .readOnly, journalMode: journalMode)
             try readOnly.close()
             #expect(try Data(contentsOf: URL(filePath: path + ".keyring")) == saved)
-            try open(journalMode: journalMode).close()
+            let log = LogRecorder()
+            for _ in 0..<2 {
+                try open(journalMode: journalMode) { $0.logger = log.logger }.close()
+            }
+            // Once, with what it recorded.
+            let notices = log.events.filter { $0.message.contains("the epoch of the file") }
+            #expect(notices.map { $0.metadata["epoch"] } == ["\(epoch)"])
             let content = try unlocked().area.content
             #expect(content.epoch == epoch && content.highestEpoch == epoch)
             let before = try KeyringAreas(stored: [UInt8](saved)).current[0].content
@@ -356,5 +362,18 @@ import Testing
             try? writer.close()
         }
         reader.close()
+    }
+
+    @Test(.onSmallDisk)
+    func `slots change on a full disk, and what needs room is refused and leaves nothing`() throws {
+        let folder = try TemporaryFolder()
+        let lines = try SmallDisk.run(folder, byteCount: 1 << 20) {
+            ["keyring-full", "\($0)/store.db"]
+        }
+        #expect(
+            lines == [
+                "add done", "change done", "back up full", "copy full", "restore full",
+                "make full", "files before store.db store.db.keyring", "opens 1 3 4",
+            ])
     }
 }

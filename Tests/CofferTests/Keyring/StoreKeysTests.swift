@@ -94,6 +94,12 @@ import Testing
         expect(.alreadyExists) { try store.keys.add(.keyFile(Self.file), label: "") }
         expect(.alreadyExists) { try store.keys.add(.recipient(publicKey), label: "") }
         expect(.alreadyExists) { try store.keys.change(2, to: .keyFile(Self.file)) }
+        let same = expect(.alreadyExists) {
+            try store.keys.change(2, to: .passphrase("a"), cost: Self.cheap)
+        }
+        #expect(same?.hint?.contains("Give it another credential") == true)
+        expect(.alreadyExists) { try store.keys.change(1, to: .keyFile(Self.file)) }
+        expect(.alreadyExists) { try store.keys.change(3, to: .recipient(publicKey)) }
         #expect(try bytes == before)
         try store.close()
     }
@@ -104,10 +110,11 @@ import Testing
             try store.keys.add(
                 .keyFile([UInt8](repeating: 100 + number, count: 32)), label: "\(number)")
         }
-        expect(.misuse) { try store.keys.add(.keyFile(Self.other), label: "") }
+        expect(.tooBig) { try store.keys.add(.keyFile(Self.other), label: "") }
         try store.keys.remove(7)
         #expect(try store.keys.add(.keyFile(Self.other), label: "").id == 16)
-        #expect(try store.keys.slots.count == 15)
+        // The new slot has the place of the removed one, and is the last by its number.
+        #expect(try store.keys.slots.map(\.id) == [1, 2, 3, 4, 5, 6] + Array(8...16))
         try store.close()
         #expect(refusal(.keyFile(Self.other)) == nil)
     }

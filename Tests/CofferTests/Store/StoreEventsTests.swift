@@ -73,6 +73,32 @@ import Testing
         #expect(taken() == ["debug store opened", "debug store closed"])
     }
 
+    @Test func `changes of a keyring are logged, without a label`() throws {
+        var configuration = Configuration.testing()
+        configuration.logger = log.logger
+        let secret = Array("\(Self.canary)-0123456789abcdefghijklmnop".utf8.prefix(32))
+        let store = try Store(
+            path: path, key: .keyring(.keyFile(secret)), configuration: configuration)
+        #expect(taken() == ["debug store opened"])
+        let other = [UInt8](repeating: 2, count: 32)
+        let slot = try store.keys.add(.keyFile(other), label: Self.canary).id
+        #expect(log.events.last?.metadata["slot"] == "2")
+        #expect(log.events.last?.metadata["kind"] == "key file")
+        try store.keys.change(slot, to: .recoveryKey())
+        #expect(log.events.last?.metadata["kind"] == "recovery key")
+        try store.keys.rename(slot, to: "\(Self.canary) 2")
+        try store.keys.remove(slot)
+        expect(.lastSlot) { try store.keys.remove(1) }
+        try store.keys.withRootBackup { _ in }
+        #expect(log.events.last?.metadata["count"] == "1")
+        let verbs = ["added", "changed", "renamed", "removed"]
+        #expect(
+            taken() == verbs.map { "notice a slot of the keyring was \($0)" }
+                + ["notice the root key is shown as a root backup"])
+        try store.close()
+        log.forget()
+    }
+
     @Test func `successful work, and errors of its caller, log nothing`() throws {
         let store = try make()
         _ = taken()

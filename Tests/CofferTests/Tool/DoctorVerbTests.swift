@@ -22,9 +22,9 @@ import Testing
     }
 
     /// Name, state and path of each check about a file or folder below the folder.
-    private func findings(_ options: String...) throws -> [String] {
+    private func findings(_ options: String..., exitCode: Int32 = 0) throws -> [String] {
         let output = try Tool.run(["doctor", folder.url.path, "--json"] + options)
-        #expect(output.exitCode == 0, "\(output.errorText)")
+        #expect(output.exitCode == exitCode, "\(output.errorText)")
         let report = try #require(
             JSONSerialization.jsonObject(with: output.stdout) as? [String: Any])
         let checks = try #require(report["checks"] as? [[String: Any]])
@@ -116,10 +116,13 @@ import Testing
         }
         // Of another program.
         try Data([1]).write(to: URL(filePath: folder.path("login.keyring")))
+        try FileManager.default.copyItem(
+            atPath: folder.path("good.db.keyring"),
+            toPath: folder.path("good.db.keyring.old-1"))
         #expect(
-            try Set(findings()) == [
-                "keyring warning alone.db.keyring", "keyring warning damaged.db.keyring",
-                "file warning open.db.keyring",
+            try Set(findings(exitCode: 1)) == [
+                "keyring warning alone.db.keyring", "keyring bad damaged.db.keyring",
+                "file warning open.db.keyring", "old keyring warning good.db.keyring.old-1",
             ])
     }
 

@@ -215,7 +215,11 @@ import Testing
             [
                 "restore", path("whole.db"), path("other.db"), "--raw-key-fd", "3", "--json",
             ], descriptors: [3: Tool.key(1)])
-        try expect([restored.stdout, again.stdout], describedBy: "`coffer restore`")
+        let keyed = try makeKeyedBackup()
+        let withKeyring = try Tool.run(
+            ["restore", keyed.path, path("third.db"), "--json"] + keyed.secret)
+        try expect(
+            [restored.stdout, again.stdout, withKeyring.stdout], describedBy: "`coffer restore`")
         var reports = [good]
         for page in stride(from: 3, through: count, by: 4) {
             let damaged = path("damaged.db")
@@ -259,8 +263,19 @@ import Testing
                 try Tool.run(
                     ["encrypt", plain, path("c.db"), "--raw-key-fd", "3", "--json"],
                     descriptors: [3: Tool.key(1)]
-                ).stdout,
+                ).stdout, try makeKeyedBackup().output,
             ], describedBy: "`coffer backup`, `upgrade`, `encrypt` and `decrypt`")
+    }
+
+    /// A backup of a store with a keyring, and the options that open it.
+    private func makeKeyedBackup() throws -> (path: String, secret: [String], output: Data) {
+        try Data(repeating: 9, count: 32).write(to: URL(filePath: path("file-of-keyed")))
+        let secret = ["--key-file", path("file-of-keyed")]
+        let (original, copy) = (path("original.db"), path("copy-of-keyed.db"))
+        let made = try Tool.run(["init", original, "--keyring", "--no-recovery-key"] + secret)
+        let output = try Tool.run(["backup", original, copy, "--json"] + secret)
+        #expect(made.exitCode == 0 && output.exitCode == 0, "\(output.errorText)")
+        return (copy, secret, output.stdout)
     }
 
     @Test func `the verbs of content write the fields that are described`() throws {

@@ -182,6 +182,25 @@ import Testing
         #expect(try opens(second))
         #expect(try !opens(words))
         #expect(try Data(contentsOf: URL(filePath: path)) == before)
+        try write("new words\n", "same")
+        let same = try run(
+            ["key", "change", path, "--new-passphrase-file", folder.path("same")] + second,
+            exitCode: 22)
+        #expect(same.errorText.contains("slot 1 is for this credential already"))
+    }
+
+    @Test func `the command for a passphrase is told the store`() throws {
+        try make(by: words)
+        // Those of the caller give way to those of this store, and others stay.
+        let command = "env > '\(folder.path("seen"))'; cat '\(folder.path("words"))'"
+        try run(["status", path, "--test-key", "--passphrase-command", command])
+        let lines = try text("seen").split(separator: "\n").map(String.init)
+        #expect(lines.contains("COFFER_PATH=\(path)"))
+        #expect(try lines.contains("COFFER_STORE_ID=\(Keyring(of: path).storeID)"))
+        #expect(lines.contains { $0.hasPrefix("HOME=") })
+        try run(
+            ["status", path, "--test-key", "--passphrase-command", "cat \"$COFFER_PATH\""],
+            exitCode: 12)
     }
 
     @Test func `a recipient is added by the public key, and opens by the identity`() throws {
@@ -190,6 +209,9 @@ import Testing
         try write(try run(["key", "make-identity", identity]).text, "recipient")
         try run(["key", "add", path, "--recipient", folder.path("recipient")] + first)
         #expect(try opens(["--identity-file", identity]))
+        let shown = try run(["key", "make-identity", identity, "--show"])
+        #expect(try shown.text == text("recipient"))
+        try run(["key", "make-identity", folder.path("recipient"), "--show"], exitCode: 19)
         #expect(try text("identity").hasPrefix("IDENTITY-"))
         #expect(try text("recipient").hasPrefix("RECIPIENT-"))
     }
@@ -379,6 +401,10 @@ import Testing
         try FileManager.default.removeItem(atPath: path + ".keyring")
         try run(["key", "list", path], exitCode: 15)
         try run(["status", path, "--key-file", folder.path("copy")], exitCode: 19)
+        let swapped = try run(["key", "restore", path, folder.path("copy")] + first, exitCode: 2)
+        #expect(swapped.errorText.contains("Name the copy first"))
+        let asked = try run(["key", "rebuild", path], exitCode: 19)
+        #expect(asked.errorText.contains("--root-backup-file"))
 
         try run(["key", "restore", folder.path("copy"), path] + second, exitCode: 12)
         try run(["key", "restore", folder.path("copy"), path] + first)
@@ -548,7 +574,20 @@ import Testing
         let listed = try run(["key", "list", folder.path("copy")]).text
         #expect(listed.contains("key-file, first"))
         #expect(try listed.contains(Keyring(of: path).storeID))
+        #expect(listed.hasPrefix("copy of a keyring:"))
         try run(["key", "list", folder.path("first")], exitCode: 15)
+        try Data(repeating: 7, count: 32_768).write(to: URL(filePath: folder.path("copy")))
+        let damaged = try run(["key", "list", folder.path("copy")], exitCode: 15)
+        #expect(damaged.errorText.contains("is not a whole copy of one"))
+    }
+
+    @Test func `a copy and a restored store name their keyrings`() throws {
+        try make()
+        let copy = folder.path("copy.db")
+        let copied = try run(["backup", path, copy] + first)
+        #expect(copied.text.contains("keyring: \(copy).keyring\n"))
+        let restored = try run(["restore", copy, path] + first)
+        #expect(restored.text.contains("\(path).keyring, restored\n"))
     }
 
     @Test func `the keyring of another store is told from a wrong secret`() throws {
@@ -560,6 +599,10 @@ import Testing
         let output = try run(["status", path, "--test-key"] + first, exitCode: 15)
         #expect(output.errorText.contains("another file"))
         try run(["key", "list", path])
+        let status = try run(["status", path])
+        #expect(status.errorText.contains("the keyring is another store's"))
+        #expect(try status.text.contains(#require(StoreFileStatus(path: path).storeID)))
+        #expect(try status.text.contains(Keyring(of: path).storeID))
     }
 
     private static let letters: String = {
@@ -606,7 +649,11 @@ import Testing
         #expect(try run(["doctor", path]).text.contains("one of the two copies"))
         #expect(try run(["doctor", folder.url.path]).text.contains("one of the two copies"))
         try Data(repeating: 7, count: 32_768).write(to: URL(filePath: path + ".keyring"))
-        #expect(try run(["doctor", path]).text.contains("warning: "))
+        #expect(try run(["doctor", path], exitCode: 1).text.contains("bad: "))
+        try FileManager.default.moveItem(
+            atPath: path + ".keyring", toPath: path + ".keyring.old-1")
+        #expect(
+            try run(["doctor", path]).text.contains(".keyring.old-1: its slots open the store"))
     }
 
     @Test func `a copy gets a keyring of its own with a new root`() throws {
@@ -629,6 +676,35 @@ import Testing
         #expect(damaged.contains("coffer key restore COPY \(path)"))
         #expect(!damaged.contains("coffer salvage"))
         #expect(try run(["status", path]).errorText.contains("keyring cannot be read"))
+    }
+
+    /// The SQLCipher of Python, which `Scripts/python-sqlcipher` puts there.
+    private static let python = Repository.root.appending(path: ".build-data/python").path
+
+    @Test(
+        .enabled(
+            if: Repository.isCI || FileManager.default.fileExists(atPath: python),
+            "Scripts/python-sqlcipher fetches it"))
+    func `Python's SQLCipher reads and writes the file by the key that shell-key prints`() throws {
+        try make()
+        try run(["sql", path, "CREATE TABLE t AS SELECT 1 AS v", "--write"] + first)
+        let pragmas = try run(["shell-key", path, "--reveal"] + first).text
+        let program = """
+            import sys
+            from sqlcipher3 import dbapi2
+            connection = dbapi2.connect(sys.argv[1])
+            for pragma in sys.stdin.read().splitlines(): connection.execute(pragma)
+            connection.execute("INSERT INTO t SELECT v + 1 FROM t")
+            connection.commit()
+            print(connection.execute("SELECT group_concat(v) FROM t").fetchone()[0])
+            """
+        let output = try Tool.runProgram(
+            ["python3", "-c", program, path], input: Data(pragmas.utf8),
+            environment: ["PYTHONPATH": Self.python])
+        #expect(output.text == "1,2\n", "\(output.errorText)")
+        let query = ["sql", path, "SELECT sum(v) AS sum FROM t", "--json"]
+        #expect(try run(query + first).text.contains("\"sum\":3"))
+        try run(["verify", path] + first)
     }
 
     @Test func `the stock shell opens the file by the key that shell-key prints`() throws {

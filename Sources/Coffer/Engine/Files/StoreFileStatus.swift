@@ -30,6 +30,9 @@ public struct StoreFileStatus: Sendable, Equatable {
     public let path: String
     /// The format that the first bytes indicate.
     public let format: Format
+    /// The public id of an encrypted file, as ``Keyring/storeID`` of its keyring: its 16 salt bytes
+    /// as 32 hex digits. Copies of the file have the same. `nil` for every other format.
+    public let storeID: String?
     /// Byte count of the main file.
     public let byteCount: Int
     /// Byte count of the WAL next to the file, 0 if there is none.
@@ -62,14 +65,19 @@ public struct StoreFileStatus: Sendable, Equatable {
         walByteCount = file.companionByteCount("-wal")
         journalByteCount = file.companionByteCount("-journal")
         nameCount = try file.nameCount()
-        format = try Self.format(of: file, byteCount: byteCount)
+        let start = try Self.start(of: file, byteCount: byteCount)
+        format = byteCount == 0 ? .empty : start.map(Self.format) ?? .notAStore
+        storeID =
+            format == .encrypted
+            ? start.map { KeyID(bytes: Array($0.prefix(RawKey.saltByteCount))).description }
+            : nil
     }
 
-    private static func format(
+    /// The first bytes; `nil` for a file that is shorter.
+    private static func start(
         of file: FileLocation, byteCount: Int
-    ) throws(StoreError) -> Format {
-        guard byteCount > 0 else { return .empty }
-        guard byteCount >= FirstBytes.count else { return .notAStore }
+    ) throws(StoreError) -> [UInt8]? {
+        guard byteCount >= FirstBytes.count else { return nil }
         let handle: Handle
         do throws(StoreError) {
             handle = try Handle(path: file.path, flags: SQLITE_OPEN_READONLY)
@@ -77,9 +85,10 @@ public struct StoreFileStatus: Sendable, Equatable {
             try file.requireReadable()
             throw error
         }
-        guard let start = try handle.rawBytes(at: 0, count: FirstBytes.count) else {
-            return .notAStore
-        }
+        return try handle.rawBytes(at: 0, count: FirstBytes.count)
+    }
+
+    private static func format(_ start: [UInt8]) -> Format {
         if FirstBytes.hasPlaintextHeader(start) { return .plaintextHeader }
         if FirstBytes.isPlaintext(start) { return .plaintext }
         if FirstBytes.isBlank(start) { return .blank }

@@ -229,6 +229,10 @@ public struct Configuration: Sendable {
     /// | notice | the key was changed | `duration` |
     /// | warning | the main file has the old key until a checkpoint | `pages`, `code` |
     /// | notice | store reopened with another key | |
+    /// | notice | a slot of the keyring was added, changed, renamed or removed | `slot`, `kind` |
+    /// | notice | the root key is shown as a root backup | `count` so far |
+    /// | notice | the keyring did not have the epoch of the file, and was mended | `epoch` |
+    /// | warning | the keyring could not be brought up to date | `code` |
     /// | notice | SQLCipher 3 is old, once in a process | |
     /// | warning | memory of keys is not locked, once in a process | |
     /// | warning | the file has several names, when it is opened | `count` |

@@ -237,22 +237,25 @@ extension Opening {
         guard role == .writer else { return }
         let now = configuration.secondsSince1970
         do throws(StoreError) {
-            try keyring.change(timeout: .zero) { (content, root) throws(StoreError) in
+            let isNew = try keyring.change(timeout: .zero) {
+                (content, root) throws(StoreError) -> Bool in
                 content.state = .isInUse
-                guard content.epoch != epoch else { return }
+                guard content.epoch != epoch else { return false }
                 content.epoch = epoch
                 content.epochMade = now
                 content.highestEpoch = max(content.highestEpoch, epoch)
                 content.keyID = root.dataKey(epoch: epoch, id: content.id).id().bytes
-                configuration.logger?.notice(
-                    "the keyring did not have the epoch of the file",
-                    metadata: ["path": "\(file.path)", "epoch": "\(epoch)"])
+                return true
             }
+            guard isNew else { return }
+            configuration.logger?.notice(
+                "the keyring did not have the epoch of the file",
+                metadata: ["path": "\(file.path)", "epoch": "\(epoch)"])
         } catch {
             guard !mustSucceed || error.code == .busy else { throw error }
             configuration.logger?.warning(
                 "the keyring could not be brought up to date",
-                metadata: ["path": "\(file.path)", "error": "\(error.message)"])
+                metadata: ["path": "\(file.path)", "code": "\(error.code)"])
         }
     }
 }

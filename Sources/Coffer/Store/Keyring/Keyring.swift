@@ -61,8 +61,8 @@ public struct Keyring: Sendable {
         isWhole = areas.areEqual
     }
 
-    /// The slots, in the order of their places in the file.
-    public var slots: [KeySlot] { content.slots.map { KeySlot($0) } }
+    /// The slots, in the order of their numbers: the oldest comes first.
+    public var slots: [KeySlot] { content.slots.map { KeySlot($0) }.sorted { $0.id < $1.id } }
 
     /// The number of the store's data key, which is 1 for a new store.
     public var epoch: Int { Int(content.epoch) }
@@ -82,6 +82,9 @@ public struct Keyring: Sendable {
 
     /// The name of a keyring has this after the name of its store.
     package static let fileSuffix = KeyringFile.suffix
+
+    /// The size of a keyring, and of every copy of one.
+    package static let fileByteCount = KeyringFile.byteCount
 
     /// Whether something has the name of the store's keyring.
     ///

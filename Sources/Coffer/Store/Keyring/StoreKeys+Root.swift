@@ -55,10 +55,12 @@ extension StoreKeys {
 
     private func countRootBackup() throws {
         let now = now
-        try changeable().change { (content, _) throws(StoreError) in
+        let count = try changeable().change { (content, _) throws(StoreError) in
             content.rootBackupCount = max(content.rootBackupCount, content.rootBackupCount &+ 1)
             content.lastRootBackup = now
+            return content.rootBackupCount
         }
+        core.pool.events.rootBackupBegins(count: Int(count))
     }
 
     /// Writes a copy of the keyring to a new file. The content comes from memory if the store

@@ -54,11 +54,11 @@ public struct StoreKeys: Sendable {
     ///   - cost: The cost of a guess, for a passphrase.
     /// - Returns: The slot, with its number.
     /// - Throws: `StoreError` `.alreadyExists` if a slot is for this credential; `.misuse` for a
-    ///   secret of a wrong size, a label that cannot be shown, a sixteenth slot, a store without a
-    ///   keyring, or while the root is not kept; `.tooCostly`; `.busy` if another process changes
-    ///   the keyring for longer than `waitTimeout`; `.keyringMissing`, `.keyringMismatch`,
-    ///   `.keyringDamaged`; `.full`, `.io`, `.readOnly`. After `.full` and `.io` the keyring is
-    ///   either as it was or has the slot; otherwise nothing was written.
+    ///   secret of a wrong size, a label that cannot be shown, a store without a keyring, or while
+    ///   the root is not kept; `.tooBig` for a sixteenth slot; `.tooCostly`; `.busy` if another
+    ///   process changes the keyring for longer than `waitTimeout`; `.keyringMissing`,
+    ///   `.keyringMismatch`, `.keyringDamaged`; `.full`, `.io`, `.readOnly`. After `.full` and
+    ///   `.io` the keyring is either as it was or has the slot; otherwise nothing was written.
     /// - Complexity: Two writes of 16 KiB, each synced; for a passphrase one derivation.
     @discardableResult
     public func add(
@@ -133,12 +133,14 @@ public struct StoreKeys: Sendable {
     ///
     /// - Parameters:
     ///   - id: The number of the slot, which it keeps.
-    ///   - new: The new credential, of any kind.
+    ///   - new: The new credential, of any kind. A slot can have the passphrase that it has only
+    ///     with another cost.
     ///   - label: The new label; `nil` keeps the old one.
     ///   - cost: The cost of a guess, for a passphrase.
     /// - Returns: The slot.
-    /// - Throws: `StoreError` `.notFound` if no slot has this number; otherwise as `add`.
-    /// - Complexity: Two writes of 16 KiB, each synced; for a passphrase one derivation.
+    /// - Throws: `StoreError` `.notFound` if no slot has this number; `.alreadyExists` if a slot,
+    ///   this one or another, is for the credential already; otherwise as `add`.
+    /// - Complexity: Two writes of 16 KiB, each synced; for a passphrase at most two derivations.
     @discardableResult
     public func change(
         _ id: KeySlot.ID, to new: borrowing NewSlot, label: String? = nil,
@@ -151,11 +153,13 @@ public struct StoreKeys: Sendable {
             new, label: try label.map { try SlotLabel($0) } ?? old, cost: cost,
             memoryMax: keyring.memoryMax, for: content, replacing: id)
         let now = now
-        return try keyring.change { (content, root) throws(StoreError) in
+        let slot = try keyring.change { (content, root) throws(StoreError) in
             KeySlot(
                 try content.replace(
                     id, by: prepared, keepsLabel: label == nil, under: root, now: now))
         }
+        core.pool.events.slotChanged(.changed, slot.id, slot.kind)
+        return slot
     }
 
     /// Gives a slot another credential, in one write. At each moment exactly one of both opens it.
@@ -187,9 +191,11 @@ public struct StoreKeys: Sendable {
     @discardableResult
     public func rename(_ id: KeySlot.ID, to label: String) throws -> KeySlot {
         let label = try SlotLabel(label)
-        return try changeable().change { (content, _) throws(StoreError) in
+        let slot = try changeable().change { (content, _) throws(StoreError) in
             KeySlot(try content.rename(id, to: label))
         }
+        core.pool.events.slotChanged(.renamed, id, slot.kind)
+        return slot
     }
 
     /// Gives a slot another label. Its credential stays.
@@ -211,7 +217,12 @@ public struct StoreKeys: Sendable {
     /// - Throws: `StoreError` `.notFound` if no slot has this number; `.lastSlot` if it is the only
     ///   slot; otherwise as `add`.
     public func remove(_ id: KeySlot.ID) throws {
-        try changeable().change { (content, _) throws(StoreError) in try content.remove(id) }
+        let slot = try changeable().change { (content, _) throws(StoreError) -> KeySlot in
+            let slot = KeySlot(try content.slot(id))
+            try content.remove(id)
+            return slot
+        }
+        core.pool.events.slotChanged(.removed, id, slot.kind)
     }
 
     /// Removes a slot.
@@ -234,9 +245,11 @@ public struct StoreKeys: Sendable {
 
     private func add(_ prepared: borrowing PreparedSlot) throws -> KeySlot {
         let now = now
-        return try changeable().change { (content, root) throws(StoreError) in
+        let slot = try changeable().change { (content, root) throws(StoreError) in
             KeySlot(try content.add(prepared, under: root, now: now))
         }
+        core.pool.events.slotChanged(.added, slot.id, slot.kind)
+        return slot
     }
 
     var now: Int64 { core.configuration.secondsSince1970 }

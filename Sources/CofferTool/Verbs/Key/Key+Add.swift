@@ -14,7 +14,8 @@ extension Key {
 
                 EXIT CODES
                   0 the slot exists, even if the report could not be written; 22 a slot is for \
-                this credential already; 130 interrupted: the slot exists or not, and key list \
+                this credential already; 25 the keyring has 15 slots, which is the most; 130 \
+                interrupted: the slot exists or not, and key list \
                 shows which. Any other: nothing was changed; after 17 key list shows whether the \
                 slot exists
                 """)

@@ -15,7 +15,8 @@ extension Key {
                 EXIT CODES
                   0 the new credential opens the slot, even if the report could not be written; 10 \
                 there is no slot of this number; 13 a wrapped secret that was not tried would be \
-                the only one left; 130 interrupted: exactly one of both credentials opens the \
+                the only one left; 22 a slot is for the new credential already; 130 interrupted: \
+                exactly one of both credentials opens the \
                 slot. Any other: the old credential opens it; after 17 one of both
                 """)
 

@@ -20,25 +20,34 @@ extension Key {
 
         struct Result: Report {
             let path: ReportedPath
+            /// Whether the file is a copy of a keyring, and not a store.
+            let isCopy: Bool
             let keyring: KeyringReport
 
             var lines: [(label: String, value: String)] {
-                [("store", "\(path)")] + keyring.lines
+                [(isCopy ? "copy of a keyring" : "store", "\(path)")] + keyring.lines()
             }
         }
 
         func run() async throws {
+            let (keyring, isCopy) = try keyring()
             try output.print(
-                Result(path: ReportedPath(path), keyring: KeyringReport(try keyring())))
+                Result(
+                    path: ReportedPath(path), isCopy: isCopy, keyring: KeyringReport(keyring)))
         }
 
         /// The keyring of the store. A file without one may be a copy of a keyring itself.
-        private func keyring() throws -> Keyring {
+        private func keyring() throws -> (keyring: Keyring, isCopy: Bool) {
             do {
-                return try Keyring(of: path)
+                return (try Keyring(of: path), false)
             } catch let error as StoreError where error.code == .keyringMissing {
-                guard let copy = try? Keyring(contentsOf: path) else { throw error }
-                return copy
+                if let copy = try? Keyring(contentsOf: path) { return (copy, true) }
+                guard try StoreFileStatus(path: path).byteCount == Keyring.fileByteCount else {
+                    throw error
+                }
+                throw ToolError(
+                    .keyring, error.message + ", and \(path) is not a whole copy of one",
+                    hint: error.hint.flatMap(ToolWords.hint))
             }
         }
     }

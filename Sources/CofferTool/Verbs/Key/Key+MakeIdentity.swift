@@ -9,7 +9,8 @@ extension Key {
             discussion: """
                 The identity is a private key, in a new file that only its owner may read. The \
                 public key is one line on standard output. key add --recipient gives it a slot, \
-                and needs nothing secret of the recipient.
+                and needs nothing secret of the recipient. --show prints that of an identity that \
+                exists.
 
                 EXIT CODES
                   0 the file exists, even if the public key could not be written; 22 a file has \
@@ -18,6 +19,8 @@ extension Key {
 
         @Argument(help: "The new file.", completion: .file())
         var path: String
+        @Flag(help: "Print the public key of the identity in the file, and make nothing.")
+        var show = false
         @OptionGroup(title: "Output") var output: OutputOptions
 
         struct Result: Encodable {
@@ -25,24 +28,34 @@ extension Key {
             let recipient: String
         }
 
+        var isChanging: Bool { !show }
+
         func validate() throws { try SecretFile.requirePath(path) }
 
         func run() async throws {
+            if show {
+                let source = SecretSource(origin: .file(path), form: .identity)
+                return try write(try SecretReader.credential(source, for: path).recipientText())
+            }
             Signals.workBegins()
             let identity = KeyCredential.newIdentity()
             let recipient = try identity.recipientText()
             try identity.withIdentityLetters { letters in try PaperLetters.write(letters, to: path)
             }
-            var standardOutput = StandardOutput()
             do {
-                let result = Result(path: ReportedPath(path), recipient: recipient)
-                try standardOutput.writeLine(output.json ? JSON.object(result) : recipient)
-                try standardOutput.flush()
+                try write(recipient)
             } catch {
                 Terminal.warn(
                     "this was done, but its report is lost: \(Failure(error).message); the public "
                         + "key is \(recipient)")
             }
+        }
+
+        private func write(_ recipient: String) throws {
+            var standardOutput = StandardOutput()
+            let result = Result(path: ReportedPath(path), recipient: recipient)
+            try standardOutput.writeLine(output.json ? JSON.object(result) : recipient)
+            try standardOutput.flush()
         }
     }
 }

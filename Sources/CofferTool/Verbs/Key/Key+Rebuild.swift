@@ -14,7 +14,7 @@ extension Key {
 
                 EXIT CODES
                   0 the new keyring opens the store, even if the report could not be written; 15 \
-                the root backup is another store's; 130 interrupted: the keyring is the old one or \
+                the root backup is another store's; 130 interrupted: the keyring is as it was, or \
                 the new one. Any other: nothing was changed
                 """)
 

@@ -15,7 +15,7 @@ extension Key {
                 EXIT CODES
                   0 the copy is the keyring now, even if the report could not be written; 12 no \
                 slot of the copy is for the secret; 15 the copy does not open this store; 130 \
-                interrupted: the keyring is the old one or the copy. Any other: nothing was changed
+                interrupted: the keyring is as it was, or the copy. Any other: nothing was changed
                 """)
 
         @Argument(help: "The copy.", completion: .file())
@@ -45,6 +45,7 @@ extension Key {
         func run() async throws {
             let source = try secret.source()
             _ = try StoreFileStatus(path: store.path)
+            try requireOrder()
             let before = try? Keyring(of: store.path)
             let credential = try SecretReader.credential(source, for: store.path)
             if dryRun {
@@ -62,6 +63,16 @@ extension Key {
             let now = try? Keyring(of: store.path)
             if let now { warn(of: now, besides: before, "opens") }
             output.printDone(ReplacedKeyringResult(store.path, old: old, now: now))
+        }
+
+        /// Refuses a store in the place of the copy, which would be called damaged.
+        private func requireOrder() throws {
+            guard (try? Keyring(contentsOf: backup)) == nil,
+                (try? Keyring(contentsOf: store.path)) != nil
+            else { return }
+            throw ToolError(
+                .usage, "\(store.path) is a copy of a keyring, and \(backup) is not",
+                hint: "Name the copy first, then the store.")
         }
 
         /// Warns of slots that differ from those of the present keyring.

@@ -62,13 +62,13 @@ struct KeyringReport: Encodable {
         slots = keyring.slots.map { SlotReport($0) }
     }
 
-    var lines: [(label: String, value: String)] {
+    /// - Parameter known: The store id that the report has already; it is not repeated.
+    func lines(isOf known: String? = nil) -> [(label: String, value: String)] {
         let shown =
             rootBackupCount == 0
             ? "never shown"
             : "shown \(rootBackupCount.counted("time")), last \(lastRootBackup?.prefix(10) ?? "?")"
-        return [
-            ("store id", storeID),
+        return (known == storeID ? [] : [("store id", storeID)]) + [
             ("root", "\(rootID), made \(rootMade.prefix(10)), \(shown)"),
             ("epoch", "\(epoch), since \(keyMade.prefix(10))"),
         ] + (isWhole ? [] : [("keyring", Self.notWhole)]) + slots.map { ("slot \($0.id)", $0.text) }
