@@ -420,6 +420,10 @@ case "stream":
     }
 case "keyring-full":
     report { try useKeyringOnFullDisk() }
+#if os(Linux)
+case "memory-of-keyring":
+    report { try lookForSecretsOfKeyring() }
+#endif
 case "spool":
     report { try streamIntoFullDisk() }
 case "upload":

@@ -95,6 +95,19 @@ import Testing
         }
     }
 
+    #if os(Linux)
+    @Test func `no secret of a keyring is in the memory of a process that has closed its store`()
+        throws
+    {
+        let folder = try TemporaryFolder()
+        let lines = try Peer.run(["memory-of-keyring", folder.path()])
+        try #require(lines.count == 2, "\(lines)")
+        // While it is open, the root key and the key of the file are there: the search finds them.
+        #expect(lines[0].contains(/open root [1-9]\d*, key [1-9]/), "\(lines[0])")
+        #expect(lines[1] == "closed root 0, key 0, digits 0, derived 0, letters 0")
+    }
+    #endif
+
     @Test func `no key appears in the log`() throws {
         let folder = try TemporaryFolder()
         let log = LogRecorder()
