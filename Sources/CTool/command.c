@@ -65,16 +65,16 @@ static int start(const char *command, int input, char *const *environment, int c
     return error ? -error : process;
 }
 
-/// Whether a variable has a name that one of the others has.
-static int is_named(const char *variable, char *const *others) {
-    size_t length = strcspn(variable, "=");
-    for (; *others; others++) {
-        if (strncmp(variable, *others, length) == 0 && (*others)[length] == '=') return 1;
+/// Whether a variable tells a command of which store or slot its caller was.
+static int is_of_caller(const char *variable) {
+    static const char *const names[] = {"COFFER_PATH=", "COFFER_STORE_ID=", "COFFER_SLOT_ID="};
+    for (size_t index = 0; index < sizeof names / sizeof *names; index++) {
+        if (strncmp(variable, names[index], strlen(names[index])) == 0) return 1;
     }
     return 0;
 }
 
-/// The caller's own variables, and these instead of those of the same name.
+/// The caller's own variables, but those of its store and slot, and these.
 ///
 /// - Returns: An array to free, whose texts belong to others; NULL without memory.
 static char **own_and(char *const *variables) {
@@ -85,7 +85,7 @@ static char **own_and(char *const *variables) {
     if (!all) return NULL;
     char **next = all;
     for (char **own = environ; own && *own; own++) {
-        if (!is_named(*own, variables)) *next++ = *own;
+        if (!is_of_caller(*own)) *next++ = *own;
     }
     for (char *const *other = variables; *other; other++) *next++ = *other;
     return all;

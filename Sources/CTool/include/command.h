@@ -8,7 +8,8 @@
 /// - Parameter input: The descriptor that becomes its standard input; -1 for the caller's own.
 /// - Parameter variables: Variables of its environment, with NULL after them.
 /// - Parameter is_apart: Whether it has no other variables, and inherits no descriptor but the
-///   standard ones. Otherwise it also has the variables and the descriptors of the caller.
+///   standard ones. Otherwise it also has the descriptors of the caller, and its variables but
+///   `COFFER_PATH`, `COFFER_STORE_ID` and `COFFER_SLOT_ID`, which are of another store.
 /// - Parameter output: Set to a descriptor that reads its standard output, which the caller closes.
 /// - Returns: The number of the process, or an error number, negated.
 int coffer_start_command(const char *command, int input, char *const *variables, int is_apart,

@@ -26,13 +26,16 @@ extension KeyringContent {
 
     /// Gives a slot another credential. It keeps its number.
     ///
-    /// - Throws: `.notFound` if no slot has this number; `.alreadyExists` if a slot is for the same
+    /// - Throws: `.notFound` if no slot has this number; `.busy` if its credential is not the one
+    ///   that it had when the new one was prepared; `.alreadyExists` if a slot is for the same
     ///   credential, whether this one or another.
     mutating func replace(
         _ id: UInt16, by prepared: borrowing PreparedSlot, keepsLabel: Bool = false,
         under root: borrowing RootKey, now: Int64
     ) throws(StoreError) -> KeyringSlot {
         let (index, old) = try place(of: id)
+        // The other change has returned by now, and must not be undone.
+        guard old.wrapped == prepared.replaced else { throw Self.changedMeanwhile }
         try requireNew(prepared, replacing: id)
         var slot = try slot(prepared, id, made: old.made, now: now, under: root)
         // The label of now: another process may have renamed the slot.
@@ -97,15 +100,12 @@ extension KeyringContent {
                 slot.kind != .passphrase || slot.id == id || Derivation(of: slot) == derivation
                     || prepared.compared.contains(slot.commitment)
             }
-            guard isCompared else {
-                throw StoreError(
-                    .busy, "another process has changed a passphrase of the keyring meanwhile",
-                    hint: "Try again. Nothing was changed.")
-            }
+            guard isCompared else { throw Self.changedMeanwhile }
         }
         guard prepared.kind == .recipient else {
             return try requireNoSlot(
-                of: prepared.derivation, kind: prepared.kind, for: prepared.secret, replacing: id)
+                of: prepared.derivation, kind: prepared.kind, for: prepared.secret, replacing: id,
+                cost: prepared.derivation?.cost)
         }
         let other = slots.first { $0.kind == .recipient && $0.blob == prepared.blob }
         if let other { throw Self.isTaken(other, replacing: id) }
@@ -116,15 +116,25 @@ extension KeyringContent {
     /// - Parameters:
     ///   - derivation: The derivation of the slots to compare; `nil` for slots without one.
     ///   - id: The number of the slot that would get the secret; `nil` for a new slot.
+    ///   - cost: The cost that it would get. The slot may have the secret with another cost.
     func requireNoSlot(
         of derivation: Derivation?, kind: KeyringSlot.Kind = .passphrase,
-        for secret: borrowing SecretBytes, replacing id: UInt16?
+        for secret: borrowing SecretBytes, replacing id: UInt16?, cost: KeyCost?
     ) throws(StoreError) {
-        for slot in slots where slot.kind == kind && Derivation(of: slot) == derivation {
+        for slot in slots
+        where slot.kind == kind && Derivation(of: slot) == derivation
+            && (slot.id != id || slot.cost == cost)
+        {
             guard try slot.root(by: secret, id: self.id) == nil else {
                 throw Self.isTaken(slot, replacing: id)
             }
         }
+    }
+
+    private static var changedMeanwhile: StoreError {
+        StoreError(
+            .busy, "another process has changed a slot of the keyring meanwhile",
+            hint: "Try again. Nothing was changed.")
     }
 
     private static func isTaken(_ slot: KeyringSlot, replacing id: UInt16?) -> StoreError {

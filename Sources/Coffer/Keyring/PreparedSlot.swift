@@ -6,13 +6,17 @@ struct PreparedSlot: ~Copyable, Sendable {
     let secret: SecretBytes
     let derivation: Derivation?
     let blob: [UInt8]
+    /// The wrapped root of the slot to replace, as it was; `nil` for an additional slot.
+    let replaced: [UInt8]?
     /// The commitments of slots that the passphrase was compared with, by another derivation.
     let compared: Set<[UInt8]>
 
     private init(
         _ kind: KeyringSlot.Kind, _ label: SlotLabel, _ secret: consuming SecretBytes,
-        derivation: Derivation? = nil, blob: [UInt8] = [], compared: Set<[UInt8]> = []
+        replacing replaced: KeyringSlot?, derivation: Derivation? = nil, blob: [UInt8] = [],
+        compared: Set<[UInt8]> = []
     ) {
+        self.replaced = replaced?.wrapped
         self.kind = kind
         self.label = label
         self.secret = secret
@@ -36,6 +40,7 @@ struct PreparedSlot: ~Copyable, Sendable {
         for content: KeyringContent, replacing replaced: UInt16? = nil
     ) throws(StoreError) {
         try new.check()
+        let old = content.slots.first { $0.id == replaced }
         switch new.kind {
         case .passphrase:
             try cost.check(memoryMax: memoryMax)
@@ -48,15 +53,22 @@ struct PreparedSlot: ~Copyable, Sendable {
             let others = Set(slots.compactMap { Derivation(of: $0) }).subtracting([derivation])
             for other in others where (try? other.cost.check(memoryMax: memoryMax)) != nil {
                 try content.requireNoSlot(
-                    of: other, for: try other.secret(of: new.secret), replacing: replaced)
+                    of: other, for: try other.secret(of: new.secret), replacing: replaced,
+                    cost: cost)
             }
             let secret = try derivation.secret(of: new.secret)
             let compared = Set(slots.map(\.commitment))
             self.init(
-                .passphrase, label, secret, derivation: derivation, compared: compared)
-        case .keyFile, .recoveryKey: self.init(new.kind, label, new.secret.copy())
-        case .recipient: self.init(.recipient, label, new.secret.copy(), blob: new.publicKey)
-        case .external: self.init(.external, label, new.secret.copy(), blob: try new.wrapped())
+                .passphrase, label, secret, replacing: old, derivation: derivation,
+                compared: compared)
+        case .keyFile, .recoveryKey:
+            self.init(new.kind, label, new.secret.copy(), replacing: old)
+        case .recipient:
+            self.init(
+                .recipient, label, new.secret.copy(), replacing: old, blob: new.publicKey)
+        case .external:
+            self.init(
+                .external, label, new.secret.copy(), replacing: old, blob: try new.wrapped())
         }
     }
 }

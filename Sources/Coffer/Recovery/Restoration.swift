@@ -37,14 +37,16 @@ struct Restoration {
         try keyring.recordEpoch()
         guard lock != nil else {
             try target.target.adopt(movesKeyring: keyring.movesOld)
-            return RestoreReport(copy: report, oldPath: nil)
+            return RestoreReport(
+                copy: report, oldPath: nil, keepsKeyring: keyring.kept != nil)
         }
         let oldPath = try target.target.replace(movesKeyring: keyring.movesOld, willRename)
         if let kept = keyring.kept {
             // Without this copy the store is restored all the same, and the keyring is there.
             _ = try? KeyringFile(of: FileLocation(resolved: oldPath)).make(kept)
         }
-        return RestoreReport(copy: report, oldPath: oldPath)
+        return RestoreReport(
+            copy: report, oldPath: oldPath, keepsKeyring: keyring.kept != nil)
     }
 
     private func verify(_ source: Store, _ backup: FileLocation) throws {

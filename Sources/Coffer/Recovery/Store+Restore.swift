@@ -4,6 +4,9 @@ public struct RestoreReport: Sendable, Equatable {
     public let copy: CopyReport
     /// The path of the store that was replaced, with its WAL next to it; `nil` if there was none.
     public let oldPath: String?
+    /// Whether the store keeps the keyring that it had, because it has the root of the backup. Its
+    /// slots are the newer ones: a credential that was removed after the backup stays out.
+    public let keepsKeyring: Bool
 }
 
 extension Store {

@@ -85,6 +85,8 @@ struct RestoreResult: Report {
     let path: ReportedPath
     /// The keyring of the restored store; `nil` for a store with a key of its own.
     let keyring: ReportedPath?
+    /// Whether that is the keyring which was there; `nil` without one.
+    let keepsKeyring: Bool?
     /// Where the store is that was replaced.
     let oldPath: ReportedPath?
     let profile: String?
@@ -96,6 +98,7 @@ struct RestoreResult: Report {
         backup = ReportedPath(options.backup)
         path = ReportedPath(options.store.path)
         keyring = ReportedPath(keyringOf: options.store.path)
+        keepsKeyring = keyring == nil ? nil : report.keepsKeyring
         oldPath = report.oldPath.map { ReportedPath($0) }
         profile = report.copy.profile?.description
         tableCount = report.copy.tableCount
@@ -105,7 +108,7 @@ struct RestoreResult: Report {
 
     var lines: [(label: String, value: String)] {
         [("backup", "\(backup), kept as it is"), ("store", "\(path), restored")]
-            + (keyring.map { [("keyring", "\($0), restored")] } ?? []) + [
+            + (keyring.map { [("keyring", "\($0), \(Self.fate(keepsKeyring))")] } ?? []) + [
                 (
                     "old store",
                     oldPath.map { "\($0), kept with its own secret" } ?? "there was none"
@@ -117,5 +120,10 @@ struct RestoreResult: Report {
                     "the backup verified, the copy's pages authenticated, its structure checked"
                 ),
             ]
+    }
+
+    private static func fate(_ keepsKeyring: Bool?) -> String {
+        keepsKeyring == true
+            ? "kept: its slots are the store's, not those of the backup" : "that of the backup"
     }
 }

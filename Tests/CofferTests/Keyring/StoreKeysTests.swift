@@ -303,6 +303,17 @@ import Testing
             _ = try content.add(prepared, under: root.key, now: 1)
         }
         #expect(error?.code == .busy && content.slots == slots)
+
+        // One process derives while another one takes the slot from its passphrase.
+        let late = try PreparedSlot(
+            .passphrase("open sesame"), label: SlotLabel("late"), cost: other,
+            memoryMax: keyring.memoryMax, for: keyring.current().content, replacing: 2)
+        try store.keys.change(2, to: .passphrase("fourth"), cost: Self.cheap)
+        content = try keyring.current().content
+        let refusal = #expect(throws: StoreError.self) {
+            _ = try content.replace(2, by: late, under: root.key, now: 1)
+        }
+        #expect(refusal?.code == .busy)
         try store.close()
     }
 

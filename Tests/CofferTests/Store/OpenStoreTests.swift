@@ -41,6 +41,19 @@ import Testing
         expect(.alreadyOpen) { _ = try Store(path: path, key: .numbered(1)) }
     }
 
+    @Test(arguments: journalModes)
+    func `a store that may not resume leaves the mode of the other store`(
+        mode: Configuration.JournalMode
+    ) throws {
+        let store = try make(.testing(mode))
+        try store.suspend()
+        let other: Configuration.JournalMode = mode == .wal ? .delete : .wal
+        let second = try Store(path: path, key: .numbered(1), configuration: .testing(other))
+        expect(.alreadyOpen) { try store.resume() }
+        expect(.alreadyOpen) { try store.reopen(with: .numbered(1)) }
+        #expect(try second.core.pool.writer.current().journalMode() == other)
+    }
+
     @Test(arguments: [true, false])
     func `a store that opens a new file at its path has that file, and no longer the old one`(
         pauses: Bool

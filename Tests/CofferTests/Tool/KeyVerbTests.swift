@@ -191,13 +191,22 @@ import Testing
 
     @Test func `the command for a passphrase is told the store`() throws {
         try make(by: words)
-        // Those of the caller give way to those of this store, and others stay.
         let command = "env > '\(folder.path("seen"))'; cat '\(folder.path("words"))'"
         try run(["status", path, "--test-key", "--passphrase-command", command])
         let lines = try text("seen").split(separator: "\n").map(String.init)
         #expect(lines.contains("COFFER_PATH=\(path)"))
         #expect(try lines.contains("COFFER_STORE_ID=\(Keyring(of: path).storeID)"))
         #expect(lines.contains { $0.hasPrefix("HOME=") })
+        // Those of the caller are about another store.
+        let new = folder.path("new.db")
+        let made = try Tool.runProgram(
+            [Tool.executable.path, "init", new, "--passphrase-command", command],
+            environment: ["COFFER_STORE_ID": "7", "COFFER_SLOT_ID": "7", "COFFER_PATH": "7"])
+        #expect(made.exitCode == 0, "\(made.errorText)")
+        let names = try text("seen").split(separator: "\n").filter {
+            $0.hasPrefix("COFFER_") && !$0.hasPrefix("COFFER_TEST_")
+        }
+        #expect(names == ["COFFER_PATH=\(new)"])
         try run(
             ["status", path, "--test-key", "--passphrase-command", "cat \"$COFFER_PATH\""],
             exitCode: 12)
@@ -587,7 +596,10 @@ import Testing
         let copied = try run(["backup", path, copy] + first)
         #expect(copied.text.contains("keyring: \(copy).keyring\n"))
         let restored = try run(["restore", copy, path] + first)
-        #expect(restored.text.contains("\(path).keyring, restored\n"))
+        #expect(restored.text.contains("\(path).keyring, kept: its slots are the store's"))
+        let elsewhere = folder.path("elsewhere.db")
+        let made = try run(["restore", copy, elsewhere, "--json"] + first)
+        #expect(made.text.contains("\"keepsKeyring\":false"))
     }
 
     @Test func `the keyring of another store is told from a wrong secret`() throws {

@@ -140,7 +140,8 @@ public struct StoreKeys: Sendable {
     /// - Returns: The slot.
     /// - Throws: `StoreError` `.notFound` if no slot has this number; `.alreadyExists` if a slot,
     ///   this one or another, is for the credential already; otherwise as `add`.
-    /// - Complexity: Two writes of 16 KiB, each synced; for a passphrase at most two derivations.
+    /// - Complexity: Two writes of 16 KiB, each synced; for a passphrase one derivation for each
+    ///   cost and salt in the keyring, to compare it, and one for a salt that is new.
     @discardableResult
     public func change(
         _ id: KeySlot.ID, to new: borrowing NewSlot, label: String? = nil,

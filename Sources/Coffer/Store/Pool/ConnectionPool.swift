@@ -253,25 +253,40 @@ final class ConnectionPool: @unchecked Sendable {
     ///   opening, such as `.wrongKey`.
     func reopenWriter() throws(StoreError) {
         let file = try requireFile("there is nothing to open again")
-        let cacheByteCount = file.cache.connectionByteCount
-        try replaceWriter(with: file.openWriter(cacheByteCount: cacheByteCount), in: file)
-        writer.cacheByteCount = cacheByteCount
+        try replaceWriter(in: file) { (cacheByteCount) throws(StoreError) in
+            try file.openWriter(cacheByteCount: cacheByteCount)
+        }
     }
 
-    /// Makes `state` the writer's connection, and claims its file.
+    /// Claims the file at the path, opens it, and makes that connection the writer.
     ///
-    /// - Throws: As `Connection.replace(with:)`, and as `StoreFile.newClaim()`. The writer, and the
-    ///   claim of the store, then stay as they were.
-    private func replaceWriter(with state: OpenFile, in file: StoreFile) throws(StoreError) {
-        let claim: OpenFiles.Claim
-        do throws(StoreError) {
-            claim = try file.newClaim()
-        } catch {
-            state.handle.close()
-            throw error
+    /// The claim comes first: opening may change the journal mode, and another store of this
+    /// process may have the file.
+    ///
+    /// - Throws: What `open` throws; `.alreadyOpen` and `.notFound` as `StoreFile.newClaim()`;
+    ///   `.busy` if other files take the path again and again; as `Connection.replace(with:)`. The
+    ///   writer, and the claim of the store, then stay as they were.
+    @discardableResult
+    private func replaceWriter(
+        in file: StoreFile, open: (_ cacheByteCount: Int) throws(StoreError) -> OpenFile
+    ) throws(StoreError) -> OpenFile {
+        let cacheByteCount = file.cache.connectionByteCount
+        for _ in 0..<StoreError.replacementTryCount {
+            let claim = try file.newClaim()
+            let state = try open(cacheByteCount)
+            guard try file.isAtPath(claim) else {
+                state.handle.close()
+                continue
+            }
+            if !file.holds(claim) { closeReaders() }
+            try writer.replace(with: state)
+            writer.cacheByteCount = cacheByteCount
+            file.keep(claim)
+            return state
         }
-        try writer.replace(with: state)
-        file.keep(claim)
+        throw StoreError(
+            .busy, "other files take the place of \(file.location.path) again and again",
+            hint: "Try again when the program that replaces it has ended.")
     }
 
     /// Returns the writer, and opens it again if it had to be closed because a rollback failed.
@@ -384,10 +399,9 @@ final class ConnectionPool: @unchecked Sendable {
     ///   and the old key then stay.
     func reopen(with key: borrowing StoreKey) throws(StoreError) {
         let file = try requireFile("its key is random, and nobody knows it")
-        let cacheByteCount = file.cache.connectionByteCount
-        let state = try file.open(with: key, cacheByteCount: cacheByteCount)
-        try replaceWriter(with: state, in: file)
-        writer.cacheByteCount = cacheByteCount
+        let state = try replaceWriter(in: file) { (cacheByteCount) throws(StoreError) in
+            try file.open(with: key, cacheByteCount: cacheByteCount)
+        }
         closeReaders()
         file.rememberKey(of: state)
     }

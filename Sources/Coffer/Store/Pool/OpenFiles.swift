@@ -78,10 +78,15 @@ enum OpenFiles {
                 return state
             }
             guard let state else { return }
-            guard state == .closing, ContinuousClock.now < deadline else {
+            guard state == .closing else {
                 throw StoreError(
                     .alreadyOpen, "this process has a Store on \(path) already",
                     hint: "Share one Store; it is Sendable and serves any number of tasks.")
+            }
+            guard ContinuousClock.now < deadline else {
+                throw StoreError(
+                    .alreadyOpen, "another Store of this process is still closing \(path)",
+                    hint: "Try again when close() has returned.")
             }
             sleepBriefly()
         }

@@ -132,13 +132,14 @@ final class StoreFile: Sendable {
         of location: FileLocation
     ) throws(StoreError) -> FileLocation.Identity {
         guard case .file(_, let identity) = try location.status() else {
-            throw StoreError(.notFound, "the file \(location.path) was removed")
+            throw StoreError(
+                .notFound, "the file at \(location.path) no longer exists",
+                hint: "Put it back, or close the store.")
         }
         return identity
     }
 
-    /// Claims the file that is at the path now, which a new connection has open. The store keeps
-    /// its own claim until `keep(_:)`.
+    /// Claims the file that is at the path now. The store keeps its own claim until `keep(_:)`.
     ///
     /// - Returns: The new claim; the store's own one if it is on this file.
     /// - Throws: `.alreadyOpen` if another store of this process has the file, `.notFound` if the
@@ -148,6 +149,16 @@ final class StoreFile: Sendable {
         if let held = claim.withLock({ $0 }), held.isOn(identity) { return held }
         return try OpenFiles.Claim(identity, path: location.path)
     }
+
+    /// Whether the claim is on the file that is at the path now.
+    ///
+    /// - Throws: `.notFound` if the file was removed.
+    func isAtPath(_ claim: OpenFiles.Claim) throws(StoreError) -> Bool {
+        claim.isOn(try Self.identity(of: location))
+    }
+
+    /// Whether the claim is the store's own.
+    func holds(_ other: OpenFiles.Claim) -> Bool { claim.withLock { $0 === other } }
 
     /// Makes this claim the store's, and ends the claim on a file that the path named before.
     func keep(_ newClaim: OpenFiles.Claim) {
