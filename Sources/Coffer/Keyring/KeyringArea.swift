@@ -54,7 +54,7 @@ struct KeyringArea: Hashable, Sendable {
     // MARK: The bytes
 
     /// Not a text in any encoding, and changed by every transfer that changes line ends.
-    private static let magic: [UInt8] = [0x93, 0x43, 0x46, 0x52, 0x0d, 0x0a, 0x1a, 0x0a]
+    static let magic: [UInt8] = [0x93, 0x43, 0x46, 0x52, 0x0d, 0x0a, 0x1a, 0x0a]
     private static let majorVersion: UInt16 = 1
     private static let profiles: [UInt8: CipherProfile] = [
         1: .sqlcipher3, 2: .portable, 3: .sqlcipher4,

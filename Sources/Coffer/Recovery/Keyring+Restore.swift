@@ -80,7 +80,8 @@ extension Keyring {
 
     /// Rebuilds a lost keyring from a root backup, with one slot.
     ///
-    /// The slots of the lost keyring are not restored. The new keyring counts one root backup.
+    /// The slots of the present keyring are not restored. The new one counts one root backup, or as
+    /// many as the present keyring if that has the same root.
     ///
     /// - Parameters:
     ///   - path: The path of the store. No program may have it open.
@@ -117,9 +118,15 @@ extension Keyring {
             new, label: SlotLabel(label), cost: cost,
             memoryMax: configuration.maximumKeyMemoryByteCount, for: content)
         _ = try content.add(prepared, under: root, now: now)
-        let area = try KeyringArea(content, under: root)
-        return try KeyringFile(of: opening.file)
-            .replace(timeout: configuration.waitTimeout) { area }
+        let present = KeyringFile(of: opening.file)
+        return try present.replace(timeout: configuration.waitTimeout) { () throws(StoreError) in
+            var content = content
+            if let counted = (try? present.areas())?.authentic(under: root)?.content {
+                content.rootMade = counted.rootMade
+                content.rootBackupCount = max(1, counted.rootBackupCount)
+            }
+            return try KeyringArea(content, under: root)
+        }
     }
 
     /// Rebuilds a lost keyring from a root backup, without blocking a thread of the cooperative

@@ -21,16 +21,20 @@ enum Prompt {
         _ prompts: [String], for form: SecretSource.Form,
         into bytes: UnsafeMutableRawBufferPointer
     ) throws -> Int {
-        let hint =
+        let (secret, hint) =
             switch form {
-            case .rootBackup: "Name its source: --root-backup-file or --root-backup-fd."
-            case .recoveryKey: "Name its source: --recovery-key-fd."
+            case .rootBackup:
+                ("root backup", "Name its source: --root-backup-file or --root-backup-fd.")
+            case .recoveryKey: ("recovery key", "Name its source: --recovery-key-fd.")
             default:
-                "Name a source: --passphrase-file or another --passphrase-… option, "
-                    + "--raw-key-file or another --raw-key-… option (for a new key --new-…), or a "
-                    + "variable such as COFFER_PASSPHRASE_FILE."
+                (
+                    prompts.count > 1 ? "new passphrase" : "passphrase",
+                    "Name a source: --passphrase-file or another --passphrase-… option, "
+                        + "--raw-key-file or another --raw-key-… option, --key-file (for a new "
+                        + "secret --new-…), or a variable such as COFFER_PASSPHRASE_FILE."
+                )
             }
-        let terminal = try terminal(toShow: nil, hint: hint)
+        let terminal = try terminal("to ask for the \(secret)", hint: hint)
         defer { try? terminal.close() }
         return try withoutEcho(terminal) {
             let room = bytes.count / prompts.count
@@ -50,12 +54,15 @@ enum Prompt {
 
     /// Opens the terminal.
     ///
-    /// - Parameter shown: What it is to show; `nil` for a question.
-    static func terminal(toShow shown: String?, hint: String) throws -> FileDescriptor {
+    /// - Parameter shown: What it is to show.
+    static func terminal(toShow shown: String, hint: String) throws -> FileDescriptor {
+        try terminal("to show \(shown)", hint: hint)
+    }
+
+    private static func terminal(_ use: String, hint: String) throws -> FileDescriptor {
         do {
             return try FileDescriptor.open("/dev/tty", .readWrite, options: [.closeOnExec])
         } catch {
-            let use = shown.map { "to show \($0)" } ?? "to ask for the passphrase"
             throw ToolError(
                 .secretSource, "there is no terminal on which \(use)", hint: hint)
         }

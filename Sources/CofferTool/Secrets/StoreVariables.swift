@@ -7,13 +7,14 @@ enum StoreVariables {
     /// does not exist yet.
     static func of(_ path: String) -> [String] {
         let id = (try? StoreFileStatus(path: path))?.storeID
-        return ["COFFER_PATH=\(path)"] + (id.map { ["COFFER_STORE_ID=\($0)"] } ?? [])
+        return ["COFFER_PATH=\(ReportedPath(path).absolute)"]
+            + (id.map { ["COFFER_STORE_ID=\($0)"] } ?? [])
     }
 
     /// The variables of a command that wraps or unwraps the secret of a slot.
     static func of(_ path: String, _ keyring: Keyring, slot: UInt16) -> [String] {
         [
-            "COFFER_PATH=\(path)", "COFFER_STORE_ID=\(keyring.storeID)",
+            "COFFER_PATH=\(ReportedPath(path).absolute)", "COFFER_STORE_ID=\(keyring.storeID)",
             "COFFER_SLOT_ID=\(slot)",
         ]
     }

@@ -48,7 +48,7 @@ struct ReportedPath: Encodable, CustomStringConvertible {
         try container.encode(absolute)
     }
 
-    private var absolute: String {
+    var absolute: String {
         guard !description.hasPrefix("/") else { return description }
         var rest = description[...]
         while rest.hasPrefix("./") { rest = rest.dropFirst(2).drop { $0 == "/" } }

@@ -66,56 +66,8 @@ enum Examination {
         return [
             permissions("file", status.path, mask: 0o077, "chmod 600"),
             permissions("folder", folder, mask: 0o022, "chmod go-w"),
-        ] + keyring(of: status.path) + oldKeyrings(of: status.path) + findings(of: status)
+        ] + KeyringExamination(of: status.path).checks.map(\.check) + findings(of: status)
     }
-
-    /// Checks the keyring of a store, if it has one.
-    private static func keyring(of path: String) -> [Check] {
-        guard (try? Keyring.exists(for: path)) == true else { return [] }
-        do {
-            let keyring = try Keyring(of: path)
-            return [
-                keyring.isWhole
-                    ? Check(
-                        name: "keyring", state: .good,
-                        message: keyring.slots.count.counted("slot"))
-                    : Check(name: "keyring", state: .warning, message: KeyringReport.notWhole),
-                permissions("keyring", path + Keyring.fileSuffix, mask: 0o077, "chmod 600"),
-            ]
-        } catch {
-            return [unreadable(keyring: error)]
-        }
-    }
-
-    /// A keyring that no credential opens is bad; one that this user or this version cannot read
-    /// may be good.
-    static func unreadable(keyring error: any Error) -> Check {
-        let failure = Failure(error)
-        return Check(
-            name: "keyring", state: failure.status == .damaged ? .bad : .warning,
-            message: failure.message)
-    }
-
-    /// The keyrings of a store that a verb has replaced or abandoned, and kept.
-    private static func oldKeyrings(of path: String) -> [Check] {
-        let url = URL(filePath: path)
-        let names = FolderEntries(of: url.deletingLastPathComponent().path)?.names ?? []
-        return names.filter {
-            isOldKeyring($0) && $0.hasPrefix(url.lastPathComponent + Keyring.fileSuffix)
-        }.map { name in
-            Check(name: "old keyring", state: .warning, message: name + ": " + oldKeyringNote)
-        }
-    }
-
-    /// Whether a file of this name is a keyring that a verb has replaced or abandoned.
-    static func isOldKeyring(_ name: String) -> Bool {
-        name.range(
-            of: #"\.keyring\.old-[0-9]+$"#, options: .regularExpression) != nil
-    }
-
-    static let oldKeyringNote =
-        "its slots open the store, or earlier copies of it: delete it when you do not need it any "
-        + "more"
 
     /// What needs attention, apart from permissions.
     static func findings(of status: StoreFileStatus) -> [Check] {
@@ -153,6 +105,7 @@ enum Examination {
         case .blank: "blank, which is damage: " + Remedy.ofDamage(to: status.path)
         case .empty: "empty, so it is not a store: " + Remedy.ofDamage(to: status.path)
         case .notAStore: "named as a database, and not one: it may be a piece of a store"
+        case .keyring: "a keyring, or a copy of one, with the name of a store"
         case .encrypted: nil
         }
     }

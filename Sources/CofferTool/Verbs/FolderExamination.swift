@@ -80,6 +80,8 @@ struct FolderExamination {
     ) -> [Check] {
         let all = Set(names)
         var checks: [Check] = []
+        // Those whose keyrings were looked at.
+        var stores: Set<String> = []
         for name in names.sorted() {
             let path = Self.path(folder, name)
             let companion = ["-wal", "-journal", "-shm", "-lock"].first(where: name.hasSuffix)
@@ -94,12 +96,10 @@ struct FolderExamination {
                         "its main file is missing: put both together again, or move it away", path))
                 continue
             }
-            if name.hasSuffix(Keyring.fileSuffix) {
-                checks += keyring(name, in: folder, among: all)
-                continue
-            }
-            if Examination.isOldKeyring(name) {
-                checks.append(Self.warning("old keyring", Examination.oldKeyringNote, path))
+            if let main = Self.store(ofKeyring: name) {
+                guard !stores.contains(main) else { continue }
+                stores.insert(main)
+                checks += keyrings(of: main, name, in: folder, among: all)
                 continue
             }
             guard let status = status(of: path, name, among: all, &checks) else { continue }
@@ -118,31 +118,32 @@ struct FolderExamination {
         return checks
     }
 
-    /// Checks a file that has the name of a keyring. Passes over one of another program, which is
+    /// The name of the store, if this is the name of its keyring or of an old one.
+    private static func store(ofKeyring name: String) -> String? {
+        if let store = KeyringExamination.store(ofOld: name) { return store }
+        return name.hasSuffix(Keyring.fileSuffix)
+            ? String(name.dropLast(Keyring.fileSuffix.count)) : nil
+    }
+
+    /// Checks the keyring of a store, and old ones. Passes over a file of another program, which is
     /// neither a keyring nor next to a store.
-    private func keyring(_ name: String, in folder: String, among all: Set<String>) -> [Check] {
+    ///
+    /// - Parameter name: The name of one of them.
+    private func keyrings(
+        of main: String, _ name: String, in folder: String, among all: Set<String>
+    ) -> [Check] {
         let path = Self.path(folder, name)
-        let main = String(name.dropLast(Keyring.fileSuffix.count))
-        let keyring: Keyring
-        do {
-            keyring = try Keyring(of: Self.path(folder, main))
-        } catch {
-            guard all.contains(main) else { return [] }
-            var check = Examination.unreadable(keyring: error)
-            check.path = ReportedPath(path)
-            return [check]
-        }
         guard all.contains(main) else {
+            guard (try? Keyring(contentsOf: path)) != nil else { return [] }
             return [
                 Self.warning(
                     "keyring",
                     "its store is missing: put both together again, or move it away", path)
             ]
         }
-        let damage =
-            keyring.isWhole ? [] : [Self.warning("keyring", KeyringReport.notWhole, path)]
-        return damage
-            + attention([Examination.permissions("file", path, mask: 0o077, "chmod 600")], path)
+        return KeyringExamination(of: Self.path(folder, main)).checks.flatMap {
+            attention([$0.check], $0.path)
+        }
     }
 
     /// The name of the main file, if this is a file that SQLite keeps next to one.
@@ -172,7 +173,7 @@ struct FolderExamination {
         let hasJournal = ["-wal", "-journal"].contains { all.contains(name + $0) }
         switch status.format {
         case .plaintext, .plaintextHeader: return status
-        case .encrypted, .blank: return isNamed || hasJournal ? status : nil
+        case .keyring, .encrypted, .blank: return isNamed || hasJournal ? status : nil
         case .empty: return isNamed || hasJournal ? status : nil
         case .notAStore: return isNamed ? status : nil
         }

@@ -1,4 +1,5 @@
 import Coffer
+import Foundation
 
 #if canImport(Glibc)
 import Glibc
@@ -17,6 +18,19 @@ enum NewFile {
                 .alreadyExists, "\(path) exists already",
                 hint: "An existing file is never overwritten. Name another file or move that one "
                     + "away.")
+        }
+    }
+
+    /// Checks that the folder of a new file exists.
+    static func requireFolder(_ path: String) throws {
+        let folder = URL(filePath: path).deletingLastPathComponent().path
+        var isFolder: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder),
+            isFolder.boolValue
+        else {
+            throw ToolError(
+                .notFound, "the folder of \(path) does not exist",
+                hint: "Create the folder first.")
         }
     }
 

@@ -36,8 +36,8 @@ struct Status: AsyncParsableCommand {
                 let keyring = KeyringReport(try Keyring(of: store.path))
                 if let id = file.storeID, id != keyring.storeID {
                     Terminal.warn(
-                        "the keyring is another store's: it is for store \(keyring.storeID), and "
-                            + "this is \(id)")
+                        KeyringReport.otherStore(keyring.storeID, path: store.path)
+                            + "; this store is \(id)")
                 }
                 result.keyring = keyring
             } catch {
@@ -170,6 +170,9 @@ struct StatusReport: Report {
         case .plaintext: "plaintext SQLite database: not encrypted"
         case .plaintextHeader:
             "encrypted by SQLCipher 4 behind a plaintext header: no verb opens it"
+        case .keyring:
+            "a keyring, or a copy of one: coffer key list \(ShellWord.of("\(path)")) shows its "
+                + "slots"
         case .encrypted: "encrypted, or noise: only the key tells"
         }
     }

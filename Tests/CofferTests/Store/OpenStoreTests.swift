@@ -51,6 +51,8 @@ import Testing
         let second = try Store(path: path, key: .numbered(1), configuration: .testing(other))
         expect(.alreadyOpen) { try store.resume() }
         expect(.alreadyOpen) { try store.reopen(with: .numbered(1)) }
+        // A connection asks the file for its mode when it reads.
+        try second.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
         #expect(try second.core.pool.writer.current().journalMode() == other)
     }
 

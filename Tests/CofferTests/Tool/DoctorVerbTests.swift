@@ -122,7 +122,7 @@ import Testing
         #expect(
             try Set(findings(exitCode: 1)) == [
                 "keyring warning alone.db.keyring", "keyring bad damaged.db.keyring",
-                "file warning open.db.keyring", "old keyring warning good.db.keyring.old-1",
+                "keyring warning open.db.keyring", "old keyring warning good.db.keyring.old-1",
             ])
     }
 

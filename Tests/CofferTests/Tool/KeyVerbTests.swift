@@ -426,6 +426,9 @@ import Testing
                 folder.path("second"), "--json",
             ], input: letters)
         #expect(rebuilt.text.contains(".keyring.old-1"))
+        #expect(rebuilt.errorText.contains("slot 1 (first) no longer opens the store"))
+        #expect(
+            try Keyring(of: path).rootMade == Keyring(contentsOf: path + ".keyring.old-1").rootMade)
         #expect(try opens(second))
         #expect(try !opens(first))
     }
@@ -612,7 +615,7 @@ import Testing
         #expect(output.errorText.contains("another file"))
         try run(["key", "list", path])
         let status = try run(["status", path])
-        #expect(status.errorText.contains("the keyring is another store's"))
+        #expect(status.errorText.contains("the keyring is that of another store"))
         #expect(try status.text.contains(#require(StoreFileStatus(path: path).storeID)))
         #expect(try status.text.contains(Keyring(of: path).storeID))
     }
@@ -661,11 +664,52 @@ import Testing
         #expect(try run(["doctor", path]).text.contains("one of the two copies"))
         #expect(try run(["doctor", folder.url.path]).text.contains("one of the two copies"))
         try Data(repeating: 7, count: 32_768).write(to: URL(filePath: path + ".keyring"))
-        #expect(try run(["doctor", path], exitCode: 1).text.contains("bad: "))
-        try FileManager.default.moveItem(
-            atPath: path + ".keyring", toPath: path + ".keyring.old-1")
+        let bad = try run(["doctor", path], exitCode: 1).text
+        #expect(bad.contains("bad: ") && bad.contains("coffer key restore COPY \(path)"))
+    }
+
+    @Test func `doctor tells a lost and a foreign keyring, and which old ones are needed`() throws {
+        try make()
+        let (keyring, old) = (path + ".keyring", path + ".keyring.old-1")
+        try FileManager.default.copyItem(atPath: keyring, toPath: old)
+        let delete = "\(old): its slots open the store, or earlier copies of it: delete it"
+        #expect(try run(["doctor", path]).text.contains(delete))
+        try FileManager.default.removeItem(atPath: keyring)
+        for place in [path, folder.url.path] {
+            let missing = try run(["doctor", place]).text
+            #expect(missing.contains("coffer key restore \(old) \(path)"))
+            #expect(!missing.contains("delete it"))
+        }
+        let other = folder.path("other.db")
+        try run(["init", other, "--keyring", "--no-recovery-key"] + first)
+        try FileManager.default.copyItem(atPath: other + ".keyring", toPath: keyring)
+        for place in [path, folder.url.path] {
+            let foreign = try run(["doctor", place], exitCode: 1).text
+            #expect(try foreign.contains("another store, \(Keyring(of: other).storeID)"))
+            #expect(!foreign.contains("delete it"))
+        }
+        #expect(try run(["key", "list", path]).errorText.contains("another store"))
+        try FileManager.default.moveItem(atPath: keyring, toPath: path + ".keyring.old-2")
+        #expect(try run(["doctor", path]).text.contains("old-2: for another store"))
+    }
+
+    @Test func `a file that is no copy of a keyring is not called a damaged store`() throws {
+        try make()
+        let copy = folder.path("copy")
+        let store = try run(["key", "restore", path, path] + first, exitCode: 25)
+        #expect(store.errorText.contains("Name the keyring next to it, \(path).keyring."))
+        try run(["key", "restore", folder.path("first"), path] + first, exitCode: 25)
+        try run(["key", "backup", path, copy] + first)
+        let refused = try run(["key", "restore", copy, path] + second, exitCode: 12)
+        #expect(refused.errorText.contains("no slot of the copy \(copy)"))
+        try Data(repeating: 7, count: 32_768).write(to: URL(filePath: copy))
+        let damaged = try run(["key", "restore", copy, path] + first, exitCode: 14)
+        #expect(damaged.errorText.contains("Name another copy"))
         #expect(
-            try run(["doctor", path]).text.contains(".keyring.old-1: its slots open the store"))
+            try run(["status", path + ".keyring"]).text.contains("a keyring, or a copy of one"))
+        try run(["key", "backup", path, "-"] + first, exitCode: 2)
+        try run(["key", "export-root", path, "--out", folder.path("no/x")] + first, exitCode: 10)
+        #expect(try Keyring(of: path).rootBackups.count == 0)
     }
 
     @Test func `a copy gets a keyring of its own with a new root`() throws {

@@ -22,6 +22,8 @@ public struct StoreFileStatus: Sendable, Equatable {
         /// An encrypted database of SQLCipher 4 whose header is plaintext
         /// (`cipher_plaintext_header_size`): Coffer does not open it.
         case plaintextHeader
+        /// The keyring of a store, or a copy of one: not a store itself.
+        case keyring
         /// Bytes that look random: a store, or noise. Only a key can distinguish them.
         case encrypted
     }
@@ -91,6 +93,7 @@ public struct StoreFileStatus: Sendable, Equatable {
     private static func format(_ start: [UInt8]) -> Format {
         if FirstBytes.hasPlaintextHeader(start) { return .plaintextHeader }
         if FirstBytes.isPlaintext(start) { return .plaintext }
+        if start.starts(with: KeyringArea.magic) { return .keyring }
         if FirstBytes.isBlank(start) { return .blank }
         return FirstBytes.isText(start) ? .notAStore : .encrypted
     }

@@ -31,6 +31,13 @@ extension Key {
             }
         }
 
+        func validate() throws {
+            guard newPath != "-" else {
+                throw ValidationError(
+                    "A copy of a keyring is written to a file; ./- is one of that name.")
+            }
+        }
+
         func run() async throws {
             try NewFile.requireFree(newPath)
             try await store.withKeyring(secret, mode: .readOnly, hardLinks: .told) { opened in

@@ -41,7 +41,11 @@ extension Key {
         }
 
         func run() async throws {
-            if let newPath { try NewFile.requireFree(newPath) }
+            // What fails after the count looks like letters that somebody has.
+            if let newPath {
+                try NewFile.requireFree(newPath)
+                try NewFile.requireFolder(newPath)
+            }
             try store.requireKeyring(secret)
             // Shown letters that nobody can see would be counted.
             if newPath == nil {

@@ -31,9 +31,22 @@ extension Key {
 
         func run() async throws {
             let (keyring, isCopy) = try keyring()
+            if !isCopy { warn(of: keyring) }
             try output.print(
                 Result(
                     path: ReportedPath(path), isCopy: isCopy, keyring: KeyringReport(keyring)))
+        }
+
+        /// Warns if the store is missing, or is another one than that of the keyring.
+        private func warn(of keyring: Keyring) {
+            do {
+                guard let id = try StoreFileStatus(path: path).storeID, id != keyring.storeID
+                else { return }
+                Terminal.warn(
+                    KeyringReport.otherStore(keyring.storeID, path: path) + "; this store is \(id)")
+            } catch {
+                Terminal.warn("the store cannot be looked at: \(Failure(error).message)")
+            }
         }
 
         /// The keyring of the store. A file without one may be a copy of a keyring itself.

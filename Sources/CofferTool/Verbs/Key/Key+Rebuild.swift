@@ -54,9 +54,15 @@ extension Key {
             _ = try StoreFileStatus(path: store.path)
             let letters = try SecretReader.rootBackup(source, for: store.path)
             let slot = try NewSlotOptions.read(choice, for: store.path)
+            let before = try? Keyring(of: store.path)
             let old = try rebuild(letters, slot)
-            output.printDone(
-                ReplacedKeyringResult(store.path, old: old, now: try? Keyring(of: store.path)))
+            let now = try? Keyring(of: store.path)
+            if let before, before.rootID == now?.rootID {
+                for slot in before.slots {
+                    Terminal.warn("\(slot.named) no longer opens the store: add it again")
+                }
+            }
+            output.printDone(ReplacedKeyringResult(store.path, old: old, now: now))
         }
 
         /// - Throws: `ToolError` `.secretSource` for letters that are not a root backup.

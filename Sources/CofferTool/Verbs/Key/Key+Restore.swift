@@ -45,34 +45,66 @@ extension Key {
         func run() async throws {
             let source = try secret.source()
             _ = try StoreFileStatus(path: store.path)
-            try requireOrder()
+            try requireCopy()
             let before = try? Keyring(of: store.path)
             let credential = try SecretReader.credential(source, for: store.path)
             if dryRun {
-                let copy = try Keyring.rehearseRestore(
-                    from: backup, for: store.path, by: credential,
-                    configuration: store.configuration)
+                let copy = try namingCopy {
+                    try Keyring.rehearseRestore(
+                        from: backup, for: store.path, by: credential,
+                        configuration: store.configuration)
+                }
                 warn(of: copy, besides: before, "would open")
                 return try output.print(
                     Rehearsal(
                         path: ReportedPath(store.path), slots: copy.slots.map { SlotReport($0) }))
             }
-            let old = try await Keyring.restore(
-                from: backup, for: store.path, by: credential,
-                configuration: store.configuration)
+            let old = try namingCopy {
+                try Keyring.restore(
+                    from: backup, for: store.path, by: credential,
+                    configuration: store.configuration)
+            }
             let now = try? Keyring(of: store.path)
             if let now { warn(of: now, besides: before, "opens") }
             output.printDone(ReplacedKeyringResult(store.path, old: old, now: now))
         }
 
-        /// Refuses a store in the place of the copy, which would be called damaged.
-        private func requireOrder() throws {
-            guard (try? Keyring(contentsOf: backup)) == nil,
-                (try? Keyring(contentsOf: store.path)) != nil
-            else { return }
+        /// Names the copy in the error of a credential that opens none of its slots.
+        private func namingCopy<T>(_ work: () throws -> T) throws -> T {
+            do {
+                return try work()
+            } catch let error as StoreError where error.code == .wrongKey {
+                throw ToolError(
+                    .wrongKey, "no slot of the copy \(backup) is for this credential",
+                    hint: "coffer key list \(ShellWord.of(backup)) shows which kinds open it.")
+            }
+        }
+
+        /// Refuses a file that is no copy of a keyring, before a secret is asked for.
+        private func requireCopy() throws {
+            let failure: StoreError
+            do {
+                _ = try Keyring(contentsOf: backup)
+                return
+            } catch let error as StoreError where error.code == .keyringDamaged {
+                failure = error
+            }
+            if (try? Keyring(contentsOf: store.path)) != nil {
+                throw ToolError(
+                    .usage, "\(store.path) is a copy of a keyring, and \(backup) is not",
+                    hint: "Name the copy first, then the store.")
+            }
+            let status = try StoreFileStatus(path: backup)
+            guard status.format == .keyring || status.byteCount == Keyring.fileByteCount else {
+                throw ToolError(
+                    .badInput, "\(backup) is not a copy of a keyring",
+                    hint: (try? Keyring.exists(for: backup)) == true
+                        ? "Name the keyring next to it, \(backup)\(Keyring.fileSuffix)."
+                        : "Name a file that coffer key backup has made.")
+            }
             throw ToolError(
-                .usage, "\(store.path) is a copy of a keyring, and \(backup) is not",
-                hint: "Name the copy first, then the store.")
+                .damaged, "the copy \(backup) is damaged: \(failure.message)",
+                hint: "Name another copy. The present keyring was not changed.")
         }
 
         /// Warns of slots that differ from those of the present keyring.
@@ -85,24 +117,20 @@ extension Key {
             for slot in copy.slots {
                 guard let same = present.slots.first(where: { $0.id == slot.id }) else {
                     Terminal.warn(
-                        "slot \(Self.name(slot)), which was removed, \(verb) the store again: "
+                        "\(slot.named), which was removed, \(verb) the store again: "
                             + "coffer key remove ends that")
                     continue
                 }
                 guard same.changed != slot.changed || same.kind != slot.kind else { continue }
                 Terminal.warn(
-                    "slot \(Self.name(slot)) \(verb) the store by its earlier credential: coffer "
+                    "\(slot.named) \(verb) the store by its earlier credential: coffer "
                         + "key change ends that")
             }
             for slot in present.slots where !copy.slots.contains(where: { $0.id == slot.id }) {
                 Terminal.warn(
-                    "slot \(Self.name(slot)) is not in the copy: its credential no longer opens "
+                    "\(slot.named) is not in the copy: its credential no longer opens "
                         + "the store")
             }
-        }
-
-        private static func name(_ slot: KeySlot) -> String {
-            slot.label.isEmpty ? "\(slot.id)" : "\(slot.id) (\(slot.label))"
         }
     }
 }

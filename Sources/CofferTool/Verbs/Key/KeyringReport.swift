@@ -49,6 +49,14 @@ struct KeyringReport: Encodable {
     static let notWhole =
         "one of the two copies in the keyring is damaged: the next change of a slot mends it"
 
+    /// What to say of a keyring that is for another store: part of a sentence.
+    ///
+    /// - Parameter path: The path of the store that it is next to.
+    static func otherStore(_ id: String, path: String) -> String {
+        "the keyring is that of another store, \(id): put this store's back with coffer key "
+            + "restore COPY \(ShellWord.of(path))"
+    }
+
     init(_ keyring: Keyring) {
         storeID = keyring.storeID
         rootID = keyring.rootID
@@ -62,13 +70,14 @@ struct KeyringReport: Encodable {
         slots = keyring.slots.map { SlotReport($0) }
     }
 
-    /// - Parameter known: The store id that the report has already; it is not repeated.
+    /// - Parameter known: The id of the store, if the report has it already. It is not repeated.
     func lines(isOf known: String? = nil) -> [(label: String, value: String)] {
+        let idLabel = known == nil ? "store id" : "keyring of store"
         let shown =
             rootBackupCount == 0
             ? "never shown"
             : "shown \(rootBackupCount.counted("time")), last \(lastRootBackup?.prefix(10) ?? "?")"
-        return (known == storeID ? [] : [("store id", storeID)]) + [
+        return (known == storeID ? [] : [(idLabel, storeID)]) + [
             ("root", "\(rootID), made \(rootMade.prefix(10)), \(shown)"),
             ("epoch", "\(epoch), since \(keyMade.prefix(10))"),
         ] + (isWhole ? [] : [("keyring", Self.notWhole)]) + slots.map { ("slot \($0.id)", $0.text) }
@@ -114,4 +123,9 @@ struct ReplacedKeyringResult: Report {
             ("old keyring", oldPath.map { "\($0)" } ?? "none"),
         ] + slots.map { ("slot \($0.id)", $0.text) }
     }
+}
+
+extension KeySlot {
+    /// The number and the name of the slot, in a message.
+    var named: String { label.isEmpty ? "slot \(id)" : "slot \(id) (\(label))" }
 }
