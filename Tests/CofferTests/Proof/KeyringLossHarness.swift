@@ -215,7 +215,7 @@ final class KeyringLossHarness {
                 _ = try content.add(prepared, under: root, now: 0)
             }
         case .replace(let slotID, let secret):
-            let prepared = try prepared(secret, content)
+            let prepared = try prepared(secret, content, replacing: slotID)
             _ = try lock.change(under: root) { (content) throws(StoreError) in
                 _ = try content.replace(slotID, by: prepared, under: root, now: 0)
             }
@@ -228,10 +228,12 @@ final class KeyringLossHarness {
         }
     }
 
-    private func prepared(_ secret: Secret, _ content: KeyringContent) throws -> PreparedSlot {
+    private func prepared(
+        _ secret: Secret, _ content: KeyringContent, replacing slotID: UInt16? = nil
+    ) throws -> PreparedSlot {
         try PreparedSlot(
             Self.newSlot(secret), label: SlotLabel("a"), cost: .standard,
-            memoryMax: KeyringFixture.memoryMax, for: content)
+            memoryMax: KeyringFixture.memoryMax, for: content, replacing: slotID)
     }
 
     private static func newSlot(_ secret: Secret) throws -> NewSlot {
