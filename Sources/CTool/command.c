@@ -65,8 +65,9 @@ static int start(const char *command, int input, char *const *environment, int c
     return error ? -error : process;
 }
 
-/// Whether a variable tells a command of which store or slot its caller was.
-static int is_of_caller(const char *variable) {
+/// Whether a variable is one of the three that name a store or a slot. A command does not inherit
+/// them, because they may name another store than the one it runs for.
+static int names_store(const char *variable) {
     static const char *const names[] = {"COFFER_PATH=", "COFFER_STORE_ID=", "COFFER_SLOT_ID="};
     for (size_t index = 0; index < sizeof names / sizeof *names; index++) {
         if (strncmp(variable, names[index], strlen(names[index])) == 0) return 1;
@@ -74,7 +75,8 @@ static int is_of_caller(const char *variable) {
     return 0;
 }
 
-/// The caller's own variables, but those of its store and slot, and these.
+/// Joins the variables of this process, without those that name a store or a slot, and the given
+/// ones.
 ///
 /// - Returns: An array to free, whose texts belong to others; NULL without memory.
 static char **own_and(char *const *variables) {
@@ -85,7 +87,7 @@ static char **own_and(char *const *variables) {
     if (!all) return NULL;
     char **next = all;
     for (char **own = environ; own && *own; own++) {
-        if (!is_of_caller(*own)) *next++ = *own;
+        if (!names_store(*own)) *next++ = *own;
     }
     for (char *const *other = variables; *other; other++) *next++ = *other;
     return all;

@@ -65,15 +65,18 @@ extension KeyringContent {
 
     /// Removes a slot.
     ///
+    /// - Returns: The removed slot.
     /// - Throws: `.notFound` if no slot has this number; `.lastSlot` if it is the only slot.
-    mutating func remove(_ id: UInt16) throws(StoreError) {
-        let (index, _) = try place(of: id)
+    @discardableResult
+    mutating func remove(_ id: UInt16) throws(StoreError) -> KeyringSlot {
+        let (index, slot) = try place(of: id)
         guard slots.count > 1 else {
             throw StoreError(
                 .lastSlot, "slot \(id) is the only one: nothing would open the store without it",
                 hint: "Add another slot first.")
         }
         places[index] = .free
+        return slot
     }
 
     /// The slot of a number.

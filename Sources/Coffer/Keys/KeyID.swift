@@ -20,8 +20,13 @@ public struct KeyID: Sendable, Hashable, CustomStringConvertible {
     public let bytes: [UInt8]
 
     /// 16 hex digits, in lower case.
-    public var description: String {
-        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    public var description: String { bytes.hexDigits }
+}
+
+extension [UInt8] {
+    /// Two hex digits for each byte, in lower case.
+    var hexDigits: String {
+        map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 }
 

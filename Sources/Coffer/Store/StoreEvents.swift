@@ -75,7 +75,7 @@ struct StoreEvents: Sendable {
 
     // MARK: The keyring
 
-    /// What a verb has done to a slot.
+    /// The changes of a slot that are logged.
     enum SlotChange: String { case added, changed, renamed, removed }
 
     func slotChanged(_ change: SlotChange, _ id: KeySlot.ID, _ kind: KeySlot.Kind) {

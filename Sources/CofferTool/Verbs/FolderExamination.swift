@@ -80,7 +80,8 @@ struct FolderExamination {
     ) -> [Check] {
         let all = Set(names)
         var checks: [Check] = []
-        // Those whose keyrings were looked at.
+        let old = KeyringExamination.oldNames(among: names)
+        // The stores whose keyrings this loop has checked already.
         var stores: Set<String> = []
         for name in names.sorted() {
             let path = Self.path(folder, name)
@@ -96,10 +97,9 @@ struct FolderExamination {
                         "its main file is missing: put both together again, or move it away", path))
                 continue
             }
-            if let main = Self.store(ofKeyring: name) {
-                guard !stores.contains(main) else { continue }
-                stores.insert(main)
-                checks += keyrings(of: main, name, in: folder, among: all)
+            if let main = KeyringExamination.owner(of: name)?.store {
+                guard stores.insert(main).inserted else { continue }
+                checks += keyrings(of: main, name, old[main] ?? [], in: folder, among: all)
                 continue
             }
             guard let status = status(of: path, name, among: all, &checks) else { continue }
@@ -118,19 +118,15 @@ struct FolderExamination {
         return checks
     }
 
-    /// The name of the store, if this is the name of its keyring or of an old one.
-    private static func store(ofKeyring name: String) -> String? {
-        if let store = KeyringExamination.store(ofOld: name) { return store }
-        return name.hasSuffix(Keyring.fileSuffix)
-            ? String(name.dropLast(Keyring.fileSuffix.count)) : nil
-    }
-
     /// Checks the keyring of a store, and old ones. Passes over a file of another program, which is
     /// neither a keyring nor next to a store.
     ///
-    /// - Parameter name: The name of one of them.
+    /// - Parameters:
+    ///   - name: The name of one of them.
+    ///   - old: The names of the old ones.
     private func keyrings(
-        of main: String, _ name: String, in folder: String, among all: Set<String>
+        of main: String, _ name: String, _ old: [String], in folder: String,
+        among all: Set<String>
     ) -> [Check] {
         let path = Self.path(folder, name)
         guard all.contains(main) else {
@@ -141,7 +137,7 @@ struct FolderExamination {
                     "its store is missing: put both together again, or move it away", path)
             ]
         }
-        return KeyringExamination(of: Self.path(folder, main)).checks.flatMap {
+        return KeyringExamination(of: Self.path(folder, main), old: old).checks.flatMap {
             attention([$0.check], $0.path)
         }
     }

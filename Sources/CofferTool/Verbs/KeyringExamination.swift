@@ -11,21 +11,39 @@ struct KeyringExamination {
     /// The paths of the kept ones, in the order of their numbers.
     private let old: [String]
 
-    /// - Parameter path: The path of the store.
-    init(of path: String) {
+    /// - Parameters:
+    ///   - path: The path of the store.
+    ///   - old: The names of its old keyrings, as `oldNames(among:)` finds them in its folder.
+    init(of path: String, old names: [String]) {
         self.path = path
         storeID = (try? StoreFileStatus(path: path))?.storeID
-        let name = URL(filePath: path).lastPathComponent
-        let folder = path.dropLast(name.count)
-        let names = FolderEntries(of: folder.isEmpty ? "." : String(folder))?.names ?? []
-        old = names.filter { Self.store(ofOld: $0) == name }.sorted {
-            $0.localizedStandardCompare($1) == .orderedAscending
-        }.map { folder + $0 }
+        let folder = path.dropLast(URL(filePath: path).lastPathComponent.count)
+        old = names.map { folder + $0 }
     }
 
-    /// The name of the store whose old keyring has this name; `nil` for every other file.
-    static func store(ofOld name: String) -> String? {
-        name.wholeMatch(of: #/(.+)\.keyring\.old-[0-9]+/#).map { String($0.1) }
+    /// Looks for the old keyrings in the folder of the store.
+    ///
+    /// - Complexity: O(*names in the folder*).
+    init(of path: String) {
+        let url = URL(filePath: path)
+        let names = FolderEntries(of: url.deletingLastPathComponent().path)?.names ?? []
+        self.init(of: path, old: Self.oldNames(among: names)[url.lastPathComponent] ?? [])
+    }
+
+    /// The names of old keyrings, in the order of their numbers, by the name of their store.
+    static func oldNames(among names: [String]) -> [String: [String]] {
+        let old = names.filter { owner(of: $0)?.isOld == true }.sorted {
+            $0.localizedStandardCompare($1) == .orderedAscending
+        }
+        return Dictionary(grouping: old) { owner(of: $0)?.store ?? "" }
+    }
+
+    /// The store to which a keyring of this name belongs, and whether a verb has kept it as an old
+    /// one. `nil` for a name that no keyring has.
+    static func owner(of name: String) -> (store: String, isOld: Bool)? {
+        let stem = name.replacing(#/\.old-[0-9]+$/#, with: "")
+        guard stem.hasSuffix(Keyring.fileSuffix) else { return nil }
+        return (String(stem.dropLast(Keyring.fileSuffix.count)), stem != name)
     }
 
     /// Each check, and the path of the file that it is about. None for a store that never had a
@@ -48,7 +66,7 @@ struct KeyringExamination {
         do {
             let keyring = try Keyring(of: path)
             if let storeID, storeID != keyring.storeID {
-                return check(.bad, KeyringReport.otherStore(keyring.storeID, path: path))
+                return check(.bad, KeyringReport(keyring).otherStore(path: path))
             }
             return keyring.isWhole
                 ? check(.good, keyring.slots.count.counted("slot"))

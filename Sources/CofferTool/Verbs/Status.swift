@@ -34,11 +34,7 @@ struct Status: AsyncParsableCommand {
         if try Keyring.exists(for: store.path) {
             do {
                 let keyring = KeyringReport(try Keyring(of: store.path))
-                if let id = file.storeID, id != keyring.storeID {
-                    Terminal.warn(
-                        KeyringReport.otherStore(keyring.storeID, path: store.path)
-                            + "; this store is \(id)")
-                }
+                keyring.warn(ifNotOf: file, path: store.path)
                 result.keyring = keyring
             } catch {
                 Terminal.warn("the keyring cannot be read: \(Failure(error).message)")

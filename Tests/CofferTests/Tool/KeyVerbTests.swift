@@ -197,7 +197,7 @@ import Testing
         #expect(lines.contains("COFFER_PATH=\(path)"))
         #expect(try lines.contains("COFFER_STORE_ID=\(Keyring(of: path).storeID)"))
         #expect(lines.contains { $0.hasPrefix("HOME=") })
-        // Those of the caller are about another store.
+        // The variables of the caller name another store, so the command does not inherit them.
         let new = folder.path("new.db")
         let made = try Tool.runProgram(
             [Tool.executable.path, "init", new, "--passphrase-command", command],

@@ -32,8 +32,9 @@ public struct StoreFileStatus: Sendable, Equatable {
     public let path: String
     /// The format that the first bytes indicate.
     public let format: Format
-    /// The public id of an encrypted file, as ``Keyring/storeID`` of its keyring: its 16 salt bytes
-    /// as 32 hex digits. Copies of the file have the same. `nil` for every other format.
+    /// The public id of an encrypted file: its 16 salt bytes as 32 hex digits. A copy of the file
+    /// has the same id. A keyring belongs to the file if its ``Keyring/storeID`` is this id. `nil`
+    /// unless ``format`` is ``Format/encrypted``.
     public let storeID: String?
     /// Byte count of the main file.
     public let byteCount: Int
@@ -71,7 +72,7 @@ public struct StoreFileStatus: Sendable, Equatable {
         format = byteCount == 0 ? .empty : start.map(Self.format) ?? .notAStore
         storeID =
             format == .encrypted
-            ? start.map { KeyID(bytes: Array($0.prefix(RawKey.saltByteCount))).description }
+            ? start.map { Array($0.prefix(RawKey.saltByteCount)).hexDigits }
             : nil
     }
 

@@ -71,11 +71,11 @@ public struct Keyring: Sendable {
     public var keyID: KeyID { KeyID(bytes: content.keyID) }
 
     /// The public id of the root key, 32 hex digits. Keyrings with the same root have the same id.
-    public var rootID: String { content.rootID.map { KeyID(bytes: [$0]).description }.joined() }
+    public var rootID: String { content.rootID.hexDigits }
 
     /// The public id of the store: the 16 salt bytes of its file, as 32 hex digits. Copies of the
     /// file have the same.
-    public var storeID: String { content.id.map { KeyID(bytes: [$0]).description }.joined() }
+    public var storeID: String { content.id.hexDigits }
 
     /// The number that the next slot gets.
     package var nextSlotID: KeySlot.ID { content.nextSlotID }

@@ -218,10 +218,8 @@ public struct StoreKeys: Sendable {
     /// - Throws: `StoreError` `.notFound` if no slot has this number; `.lastSlot` if it is the only
     ///   slot; otherwise as `add`.
     public func remove(_ id: KeySlot.ID) throws {
-        let slot = try changeable().change { (content, _) throws(StoreError) -> KeySlot in
-            let slot = KeySlot(try content.slot(id))
-            try content.remove(id)
-            return slot
+        let slot = try changeable().change { (content, _) throws(StoreError) in
+            KeySlot(try content.remove(id))
         }
         core.pool.events.slotChanged(.removed, id, slot.kind)
     }

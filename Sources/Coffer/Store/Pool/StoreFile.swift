@@ -70,12 +70,8 @@ final class StoreFile: Sendable {
     private func open(
         _ role: PhysicalOpen.Role, _ cacheByteCount: Int
     ) throws(StoreError) -> OpenFile {
-        // The engine would say only that the file cannot be opened.
-        guard case .file = try location.status() else {
-            throw StoreError(
-                .notFound, "the file at \(location.path) no longer exists",
-                hint: "Put it back, or close the store.")
-        }
+        // Without a file the engine would say only that it cannot be opened.
+        _ = try Self.identity(of: location)
         let cipher = cipher
         let physical = PhysicalOpen(
             file: location, profile: profile, configuration: configuration, role: role,
@@ -128,6 +124,7 @@ final class StoreFile: Sendable {
 
     // MARK: Claim
 
+    /// - Throws: `.notFound` if the file no longer exists.
     private static func identity(
         of location: FileLocation
     ) throws(StoreError) -> FileLocation.Identity {

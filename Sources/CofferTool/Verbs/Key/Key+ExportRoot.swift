@@ -41,7 +41,8 @@ extension Key {
         }
 
         func run() async throws {
-            // What fails after the count looks like letters that somebody has.
+            // The keyring counts a backup before the letters are written. A wrong path is refused
+            // before the count, so that nobody has to look for letters that never existed.
             if let newPath {
                 try NewFile.requireFree(newPath)
                 try NewFile.requireFolder(newPath)

@@ -30,20 +30,17 @@ extension Key {
         }
 
         func run() async throws {
-            let (keyring, isCopy) = try keyring()
+            let (found, isCopy) = try keyring()
+            let keyring = KeyringReport(found)
             if !isCopy { warn(of: keyring) }
             try output.print(
-                Result(
-                    path: ReportedPath(path), isCopy: isCopy, keyring: KeyringReport(keyring)))
+                Result(path: ReportedPath(path), isCopy: isCopy, keyring: keyring))
         }
 
         /// Warns if the store is missing, or is another one than that of the keyring.
-        private func warn(of keyring: Keyring) {
+        private func warn(of keyring: KeyringReport) {
             do {
-                guard let id = try StoreFileStatus(path: path).storeID, id != keyring.storeID
-                else { return }
-                Terminal.warn(
-                    KeyringReport.otherStore(keyring.storeID, path: path) + "; this store is \(id)")
+                keyring.warn(ifNotOf: try StoreFileStatus(path: path), path: path)
             } catch {
                 Terminal.warn("the store cannot be looked at: \(Failure(error).message)")
             }

@@ -69,7 +69,7 @@ extension Key {
             output.printDone(ReplacedKeyringResult(store.path, old: old, now: now))
         }
 
-        /// Names the copy in the error of a credential that opens none of its slots.
+        /// Replaces the error for a wrong credential by one that names the copy.
         private func namingCopy<T>(_ work: () throws -> T) throws -> T {
             do {
                 return try work()
@@ -80,7 +80,8 @@ extension Key {
             }
         }
 
-        /// Refuses a file that is no copy of a keyring, before a secret is asked for.
+        /// Checks that the first argument is a whole copy of a keyring, before the user types a
+        /// secret.
         private func requireCopy() throws {
             let failure: StoreError
             do {

@@ -49,12 +49,19 @@ struct KeyringReport: Encodable {
     static let notWhole =
         "one of the two copies in the keyring is damaged: the next change of a slot mends it"
 
-    /// What to say of a keyring that is for another store: part of a sentence.
+    /// The message about a keyring that lies next to a store and belongs to another one. It ends
+    /// without a full stop.
     ///
-    /// - Parameter path: The path of the store that it is next to.
-    static func otherStore(_ id: String, path: String) -> String {
-        "the keyring is that of another store, \(id): put this store's back with coffer key "
+    /// - Parameter path: The path of the store that the keyring lies next to.
+    func otherStore(path: String) -> String {
+        "the keyring is that of another store, \(storeID): put this store's back with coffer key "
             + "restore COPY \(ShellWord.of(path))"
+    }
+
+    /// Warns if the keyring belongs to another store than the file it lies next to.
+    func warn(ifNotOf file: StoreFileStatus, path: String) {
+        guard let id = file.storeID, id != storeID else { return }
+        Terminal.warn(otherStore(path: path) + "; this store is \(id)")
     }
 
     init(_ keyring: Keyring) {
