@@ -13,19 +13,23 @@
 
 extern char **environ;
 
-/// Closes every descriptor but the standard ones: a secret may be behind one of them.
+#if defined(__APPLE__)
+static const short apart_flags = POSIX_SPAWN_SETSID | POSIX_SPAWN_CLOEXEC_DEFAULT;
+#else
+static const short apart_flags = POSIX_SPAWN_SETSID;
+#endif
+
+/// Closes every descriptor but the standard ones: a secret may be behind one of them. On Apple's
+/// systems `apart_flags` does that.
 ///
 /// - Returns: 0, or an error number.
-static int close_others(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes) {
+static int close_others(posix_spawn_file_actions_t *actions) {
 #if defined(__APPLE__)
     (void)actions;
-    return posix_spawnattr_setflags(
-        attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_CLOEXEC_DEFAULT);
+    return 0;
 #elif defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
-    (void)attributes;
     return posix_spawn_file_actions_addclosefrom_np(actions, 3);
 #else
-    (void)attributes;
     // Closing what is not open is not an error of the action.
     for (int descriptor = 3; descriptor < 256; descriptor++) {
         int error = posix_spawn_file_actions_addclose(actions, descriptor);
@@ -36,7 +40,7 @@ static int close_others(posix_spawn_file_actions_t *actions, posix_spawnattr_t *
 }
 
 /// - Returns: The number of the process, or an error number, negated.
-static int start(const char *command, int input, char *const *environment, int closes_others,
+static int start(const char *command, int input, char *const *environment, int is_apart,
                  int output) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -52,10 +56,13 @@ static int start(const char *command, int input, char *const *environment, int c
     }
     sigemptyset(&none);
     if (!error) error = posix_spawnattr_setsigmask(&attributes, &none);
-    if (!error) error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    if (!error) {
+        short flags = POSIX_SPAWN_SETSIGMASK | (is_apart ? apart_flags : 0);
+        error = posix_spawnattr_setflags(&attributes, flags);
+    }
     if (!error && input >= 0) error = posix_spawn_file_actions_adddup2(&actions, input, 0);
     if (!error) error = posix_spawn_file_actions_adddup2(&actions, output, 1);
-    if (!error && closes_others) error = close_others(&actions, &attributes);
+    if (!error && is_apart) error = close_others(&actions);
     if (!error) {
         char *const arguments[] = {"/bin/sh", "-c", (char *)command, NULL};
         error = posix_spawn(&process, arguments[0], &actions, &attributes, arguments, environment);
@@ -116,7 +123,12 @@ int coffer_start_command(const char *command, int input, char *const *variables,
     return process;
 }
 
-int coffer_wait_for_command(int process, int milliseconds) {
+void coffer_signal_command(int process, int is_apart, int number) {
+    // kill(2) takes a negative number as that of a process group, which a session begins with.
+    kill(is_apart ? -process : process, number);
+}
+
+int coffer_wait_for_command(int process, int is_apart, int milliseconds) {
     int status = 0;
     int step = 1;
     while (1) {
@@ -125,7 +137,7 @@ int coffer_wait_for_command(int process, int milliseconds) {
         if (ended < 0 && errno != EINTR) return -errno;
         if (ended < 0 || milliseconds < 0) continue;
         if (milliseconds == 0) {
-            kill(process, SIGKILL);
+            coffer_signal_command(process, is_apart, SIGKILL);
             milliseconds = -1;
             continue;
         }

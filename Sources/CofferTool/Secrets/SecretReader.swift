@@ -62,7 +62,7 @@ enum SecretReader {
     private static func credential(
         _ source: SecretSource, for path: String, prompts: [String]
     ) throws -> KeyCredential {
-        try refused { try parsed(source, for: path, prompts: prompts) }
+        try refused(source) { try parsed(source, for: path, prompts: prompts) }
     }
 
     private static func parsed(
@@ -103,7 +103,7 @@ enum SecretReader {
 
     /// Reads the public key of a recipient, in letters.
     static func recipient(_ source: SecretSource) throws -> NewSlot {
-        try refused { try parsedRecipient(source) }
+        try refused(source) { try parsedRecipient(source) }
     }
 
     private static func parsedRecipient(_ source: SecretSource) throws -> NewSlot {
@@ -111,12 +111,15 @@ enum SecretReader {
         return try .recipient(letters: letters.withBytes { Array($0) })
     }
 
-    /// Turns the library's `.misuse` into `.secretSource`: the bytes came from a file or a person.
-    private static func refused<T: ~Copyable>(_ read: () throws -> T) throws -> T {
+    /// Turns the library's `.misuse` into `.secretSource`, which names the source.
+    private static func refused<T: ~Copyable>(
+        _ source: SecretSource, _ read: () throws -> T
+    ) throws -> T {
         do {
             return try read()
         } catch let error as StoreError where error.code == .misuse {
-            throw ToolError(.secretSource, error.message, hint: error.hint)
+            throw ToolError(
+                .secretSource, "\(source.description): \(error.message)", hint: error.hint)
         }
     }
 

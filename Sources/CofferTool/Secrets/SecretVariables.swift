@@ -17,8 +17,14 @@ enum SecretVariables {
         func value(_ name: String) -> String? {
             environment[prefix + name].flatMap { $0.isEmpty ? nil : $0 }
         }
+        typealias Named = (name: String, source: SecretSource)
+        func named(_ name: String, _ source: (String) -> SecretSource) -> Named? {
+            value(name).map { (prefix + name, source($0)) }
+        }
         // A new recipient is named by the public key, never by the private one.
-        func current(_ name: String) -> String? { isNew ? nil : value(name) }
+        func current(_ name: String, _ source: (String) -> SecretSource) -> Named? {
+            isNew ? nil : named(name, source)
+        }
         for name in ["PASSPHRASE", "PASSWORD", "RAW_KEY", "KEY"] where value(name) != nil {
             throw ToolError(
                 .secretSource,
@@ -27,19 +33,20 @@ enum SecretVariables {
                     + "\(prefix)RAW_KEY_FILE, or a command in \(prefix)PASSPHRASE_COMMAND or "
                     + "\(prefix)RAW_KEY_COMMAND.")
         }
-        let named: [SecretSource] = [
-            value("PASSPHRASE_FILE").map { .passphrase(.file($0)) },
-            value("PASSPHRASE_COMMAND").map { .passphrase(.command($0)) },
-            value("RAW_KEY_FILE").map { .rawKey(.file($0)) },
-            value("RAW_KEY_COMMAND").map { .rawKey(.command($0)) },
-            value("KEY_FILE").map { SecretSource(origin: .file($0), form: .keyFile) },
-            current("IDENTITY_FILE").map { SecretSource(origin: .file($0), form: .identity) },
+        let sources = [
+            named("PASSPHRASE_FILE") { .passphrase(.file($0)) },
+            named("PASSPHRASE_COMMAND") { .passphrase(.command($0)) },
+            named("RAW_KEY_FILE") { .rawKey(.file($0)) },
+            named("RAW_KEY_COMMAND") { .rawKey(.command($0)) },
+            named("KEY_FILE") { SecretSource(origin: .file($0), form: .keyFile) },
+            current("IDENTITY_FILE") { SecretSource(origin: .file($0), form: .identity) },
         ].compactMap { $0 }
-        guard named.count <= 1 else {
+        guard sources.count <= 1 else {
+            let names = sources.map(\.name).joined(separator: " and ")
             throw ToolError(
-                .usage, "\(named.count) variables \(prefix)… name the source of one secret",
+                .usage, "\(names) name the source of one secret",
                 hint: "Set one of them, or name the source by an option, which counts instead.")
         }
-        return named.first
+        return sources.first?.source
     }
 }

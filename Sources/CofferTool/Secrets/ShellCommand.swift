@@ -15,11 +15,12 @@ struct ShellCommand {
         case own
         /// The same without standard input, because the verb reads its data from there.
         case nothing
-        /// These bytes, at most 4 096, and no environment but `PATH` and the given variables.
+        /// These bytes, at most 4 096, without a terminal, and with no environment but `PATH` and
+        /// the given variables.
         case bytes(UnsafeRawBufferPointer)
 
-        /// Whether the command has to end within `TimeOut.seconds`.
-        fileprivate var isLimited: Bool {
+        /// Whether the command has its own session, and has to end within `TimeOut.seconds`.
+        fileprivate var isApart: Bool {
             if case .bytes = self { true } else { false }
         }
     }
@@ -46,9 +47,9 @@ struct ShellCommand {
     ) throws -> T {
         let source = try Self.descriptor(for: input)
         defer { try? source?.close() }
-        let deadline = input.isLimited ? ContinuousClock.now + .seconds(TimeOut.seconds) : nil
+        let deadline = input.isApart ? ContinuousClock.now + .seconds(TimeOut.seconds) : nil
         var output: Int32 = -1
-        return try Signals.running {
+        return try Signals.running(isApart: input.isApart) {
             let process = start(input, source, variables, &output)
             guard process > 0 else {
                 throw ToolError(
@@ -65,7 +66,7 @@ struct ShellCommand {
                 // One whose output was refused has nothing more to do.
                 left = if case .failure = result { 0 } else { Self.milliseconds(until: deadline) }
             }
-            let end = coffer_wait_for_command(process, left)
+            let end = coffer_wait_for_command(process, input.isApart ? 1 : 0, left)
             if case .failure(let error) = result {
                 throw error is TimeOut ? TimeOut.error(name) : error
             }
@@ -86,10 +87,10 @@ struct ShellCommand {
     ) -> Int32 {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
         var words: [UnsafeMutablePointer<CChar>?] =
-            ((input.isLimited ? ["PATH=\(path)"] : []) + variables).map { strdup($0) } + [nil]
+            ((input.isApart ? ["PATH=\(path)"] : []) + variables).map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
         return coffer_start_command(
-            command, source?.rawValue ?? -1, &words, input.isLimited ? 1 : 0, &output)
+            command, source?.rawValue ?? -1, &words, input.isApart ? 1 : 0, &output)
     }
 
     /// Opens the standard input of the command. Returns `nil` if it shares that of the tool.

@@ -23,7 +23,7 @@ enum Signals {
         /// Restore the terminal before the process ends, the last one first.
         var restores: [@Sendable () -> Void] = []
         /// The process of a command that is waited for.
-        var commandID: Int32?
+        var command: (id: Int32, isApart: Bool)?
         /// Whether a signal is ending the process.
         var isEnding = false
         /// What the end of the process leaves, and the next step.
@@ -144,19 +144,21 @@ enum Signals {
     /// Starts the process of a command, and runs work that waits for it. If a signal ends this
     /// process, the command gets SIGTERM: nobody takes its output any more.
     ///
-    /// - Parameter start: Returns the number of the process. A signal that comes meanwhile is
-    ///   handled after it.
+    /// - Parameters:
+    ///   - isApart: Whether the command gets its own session.
+    ///   - start: Returns the number of the process. A signal that comes meanwhile is handled after
+    ///     it.
     static func running<T>(
-        _ start: () throws -> Int32, _ work: (_ commandID: Int32) throws -> T
+        isApart: Bool, _ start: () throws -> Int32, _ work: (_ commandID: Int32) throws -> T
     ) throws -> T {
         let commandID = try state.withLock { state in
             let commandID = try start()
-            state.commandID = commandID
+            state.command = (commandID, isApart)
             return commandID
         }
         defer {
             let isEnding = state.withLock { state in
-                state.commandID = nil
+                state.command = nil
                 return state.isEnding
             }
             // Must not return, because the caller would report that the command failed. The thread
@@ -184,7 +186,7 @@ enum Signals {
         let (cancel, restores, note, isFirst) = state.withLock { state in
             defer { (state.cancel, state.count) = (nil, state.count + 1) }
             // Ends at once while a command fetches the secret, because nothing is half done yet.
-            state.isEnding = state.isEnding || state.cancel == nil || state.commandID != nil
+            state.isEnding = state.isEnding || state.cancel == nil || state.command != nil
             let cancel = state.isEnding ? nil : state.cancel
             return (cancel, state.restores, state.note, state.count == 0)
         }
@@ -200,7 +202,9 @@ enum Signals {
         }
         for restore in restores.reversed() { restore() }
         state.withLock { state in
-            if let commandID = state.commandID { kill(commandID, SIGTERM) }
+            if let command = state.command {
+                coffer_signal_command(command.id, command.isApart ? 1 : 0, SIGTERM)
+            }
         }
         let end = "interrupted; \(note)"
         if !Terminal.isJSON { Terminal.note(end) }

@@ -391,6 +391,38 @@ import Testing
         #expect(try opens(unwrap + ["--unwrap-slot", "3"]))
     }
 
+    // What holds the tool's standard error would keep both from ending before the time limit.
+    @Test(arguments: [("kill -TERM $PPID; wait", 130), ("wait", 19)])
+    func `an unwrap command ends with the programs that it has started`(
+        rest: String, exitCode: Int
+    ) throws {
+        try make()
+        try run(["key", "add", path, "--wrap-command", Self.wrap] + first)
+        try run(
+            ["key", "test", path, "--unwrap-command", "sleep 1000 & \(rest)"],
+            exitCode: Int32(exitCode))
+    }
+
+    @Test(arguments: [["--key-file", "first"], ["--passphrase-file", "words"]])
+    func `a keyring is not taken for a store`(secret: [String]) throws {
+        try make()
+        let output = try run(
+            ["verify", path + ".keyring", secret[0], folder.path(secret[1])], exitCode: 16)
+        #expect(output.errorText.contains("\(path).keyring is a keyring"))
+        #expect(!output.errorText.contains("keyring.keyring"))
+    }
+
+    @Test func `letters of another kind are refused with the name of their file`() throws {
+        try make()
+        let (identity, recipient) = (folder.path("identity"), folder.path("recipient"))
+        try Data(try run(["key", "make-identity", identity]).text.utf8)
+            .write(to: URL(filePath: recipient))
+        let output = try run(["key", "add", path, "--recipient", identity] + first, exitCode: 19)
+        #expect(output.errorText.contains("\(identity): the public key of a recipient begins"))
+        try run(["key", "add", path, "--recipient", recipient] + first)
+        try run(["key", "test", path, "--identity-file", recipient], exitCode: 19)
+    }
+
     @Test func `a credential from the same file as the current secret is refused`() throws {
         try make()
         try run(

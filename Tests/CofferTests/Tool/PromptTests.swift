@@ -73,6 +73,20 @@ import Testing
         return output.text
     }
 
+    @Test func `an unwrap command has no terminal`() throws {
+        let key = folder.path("key")
+        try #require(try Tool.run(["key", "make-file", key]).exitCode == 0)
+        let first = ["--key-file", key]
+        try #require(
+            try Tool.run(["init", path, "--keyring", "--no-recovery-key"] + first).exitCode == 0)
+        let add = ["key", "add", path, "--wrap-command", "tr '\\000-\\377' '\\001-\\377\\000'"]
+        try #require(try Tool.run(add + first).exitCode == 0)
+        let shown = try play(
+            ["key", "test", path, "--unwrap-command", "(exec 3< /dev/tty) && exit 3; exit 4"],
+            answers: "")
+        #expect(shown.contains("failed with exit code 4"), "\(shown)")
+    }
+
     @Test func `a new passphrase is asked for twice, and nothing typed is shown`() throws {
         let shown = try play(
             ["init", path, "--profile", "sqlcipher3"], answers: "open sesame|open sesame")

@@ -215,11 +215,16 @@ struct FileLocation: Sendable {
         return found.st_mode & 0o777
     }
 
+    /// Sets the permissions of the file, and of no other file that somebody has put a link to in
+    /// its place.
+    ///
     /// - Parameter descriptor: The open file, if this process has it open.
     func setPermissions(
         _ permissions: mode_t, _ descriptor: Int32? = nil
     ) throws(StoreError) {
-        let result = descriptor.map { fchmod($0, permissions) } ?? chmod(path, permissions)
+        let result =
+            descriptor.map { fchmod($0, permissions) }
+            ?? fchmodat(AT_FDCWD, path, permissions, AT_SYMLINK_NOFOLLOW)
         guard result == 0 else {
             throw StoreError(
                 .io, "cannot set the permissions of \(path): \(systemErrorText(errno))")

@@ -352,9 +352,19 @@ struct KeyringFile: Sendable {
 
 extension StoreError {
     static func noKeyring(_ file: KeyringFile) -> StoreError {
-        StoreError(
+        if let status = try? StoreFileStatus(file.database), status.format == .keyring {
+            return isKeyring(file.database)
+        }
+        return StoreError(
             .keyringMissing, "there is no keyring at \(file.location.path)",
             hint: "Put it back from a backup, or rebuild it from a root backup.")
+    }
+
+    /// The error for a path that names a keyring instead of a store.
+    static func isKeyring(_ file: FileLocation) -> StoreError {
+        StoreError(
+            .notAStore, "\(file.path) is a keyring, or a copy of one, and not a store",
+            hint: "Pass the path of the store, which has the same name without .keyring.")
     }
 
     static func otherRoot(_ file: KeyringFile) -> StoreError {

@@ -248,8 +248,8 @@ struct Opening {
 
     /// The salt, which is the first 16 bytes of the file, after the checks that need no key.
     ///
-    /// - Throws: `.truncated` for an empty file; `.notAStore` for one of fewer than 512 bytes;
-    ///   `.unsupported` for a plaintext header; `.notEncrypted` for a plaintext database.
+    /// - Throws: `.truncated` for an empty file; `.notAStore` for one of fewer than 512 bytes, or a
+    ///   keyring; `.unsupported` for a plaintext header; `.notEncrypted` for a plaintext database.
     func readSalt(_ handle: Handle) throws(StoreError) -> [UInt8] {
         let countedByteCount = try handle.rawByteCount()
         // SQLite takes a file of one byte for an empty one.
@@ -269,6 +269,7 @@ struct Opening {
         guard !FirstBytes.hasPlaintextHeader(start) else {
             throw FirstBytes.plaintextHeader(of: file)
         }
+        guard !start.starts(with: KeyringArea.magic) else { throw StoreError.isKeyring(file) }
         guard !FirstBytes.isPlaintext(start) else {
             throw StoreError(
                 .notEncrypted, "\(file.path) is a plaintext SQLite database",

@@ -50,7 +50,9 @@ extension Key {
         private func keyring() throws -> (keyring: Keyring, isCopy: Bool) {
             do {
                 return (try Keyring(of: path), false)
-            } catch let error as StoreError where error.code == .keyringMissing {
+            } catch let error as StoreError
+                where [.keyringMissing, .notAStore].contains(error.code)
+            {
                 if let copy = try? Keyring(contentsOf: path) { return (copy, true) }
                 guard try StoreFileStatus(path: path).byteCount == Keyring.fileByteCount else {
                     throw error
