@@ -7,6 +7,15 @@ let commit = Context.environment["COFFER_COMMIT"]?.filter {
     $0.isHexDigit || "+changes".contains($0)
 }
 
+/// The thread sanitizer runs the suites of Store, Observation and Proof only. The others would take
+/// as long to compile as all of these to run.
+let excludedTests =
+    Context.environment["COFFER_TSAN"] == "1"
+    ? [
+        "Behaviours", "Buckets", "Copies", "Engine", "Faults", "Interop", "Keys", "Pages",
+        "Project", "Records", "Recovery", "Rekey", "Rotation", "Tool", "Verification",
+    ] : []
+
 let package = Package(
     name: "coffer",
     platforms: [.macOS(.v15), .iOS(.v18)],
@@ -106,7 +115,8 @@ let package = Package(
                 "CFaultVFS", "CFileRecorder", "Coffer", "CSQLCipher", "CofferTestPeer",
                 "CofferTool", "DownloadsProgram", "ReadmeProgram", "Workload",
                 .product(name: "Logging", package: "swift-log"),
-            ]
+            ],
+            exclude: excludedTests
         ),
     ],
     swiftLanguageModes: [.v6]

@@ -29,11 +29,13 @@ struct KeyringVerbHarness {
 
     // MARK: Kills and power losses
 
-    /// Replays the verb up to each change of a file, and checks the state there.
+    /// Replays the verb up to changes of a file, and checks the state there.
     ///
-    /// - Parameter lossCount: The number of power losses after each change, besides one kill. The
-    ///   seed chooses what each loses.
-    func run(lossCount: Int, seed: UInt64) throws -> Tally {
+    /// - Parameters:
+    ///   - step: Every how many changes; the seed chooses the first one.
+    ///   - lossCount: The number of power losses after each of them, besides one kill. The seed
+    ///     chooses what each loses.
+    func run(step: Int, lossCount: Int, seed: UInt64) throws -> Tally {
         let original = try original()
         let (disk, said, _) = try record(in: original)
         guard said.last == "done", let end = disk.number(ofMark: "done"), end > 3 else {
@@ -41,7 +43,8 @@ struct KeyringVerbHarness {
         }
         var random = SeededGenerator(seed: seed)
         var tally = Tally()
-        for count in 0...disk.changes.count {
+        let first = Int.random(in: 0..<step, using: &random)
+        for count in stride(from: first, through: disk.changes.count, by: step) {
             for loss in 0...lossCount {
                 var generator = loss == 0 ? nil : SeededGenerator(seed: random.next())
                 let folder = try TemporaryFolder()

@@ -4,8 +4,8 @@ import Workload
 
 @testable import Coffer
 
-/// Verbs that write a keyring, ended at every change of a file: by a kill, by power losses (20 at
-/// each change in a long run), or by an error of the disk.
+/// Verbs that write a keyring, ended at changes of a file: by a kill, by power losses, or by an
+/// error of the disk. Every fourth change by default; every one, with 20 losses, in a long run.
 @Suite(.againstHanging, .enabled(if: recorder_is_available())) struct KeyringVerbTests {
     /// Only these verbs write the database.
     private static let cases: [(KeyringVerb, Configuration.JournalMode)] =
@@ -17,7 +17,7 @@ import Workload
         verb: KeyringVerb, mode: Configuration.JournalMode
     ) throws {
         try KeyringVerbHarness(verb: verb, journalMode: mode)
-            .run(lossCount: tryCount(1, long: 20), seed: testSeed())
+            .run(step: isLongRun ? 1 : 4, lossCount: tryCount(1, long: 20), seed: testSeed())
             .expectNothingLost("kills and power losses of a keyring's verbs")
     }
 
@@ -26,14 +26,14 @@ import Workload
         verb: KeyringVerb, mode: Configuration.JournalMode
     ) throws {
         try KeyringVerbHarness(verb: verb, journalMode: mode)
-            .runFailures(step: isLongRun ? 1 : 6, seed: testSeed())
+            .runFailures(step: isLongRun ? 1 : 12, seed: testSeed())
             .expectNothingLost("errors of the disk at a keyring's verbs")
     }
 
     @Test(arguments: [KeyringVerb.initialize, .change, .restore])
     func `the harness fails on a disk that does not sync`(verb: KeyringVerb) throws {
         let harness = KeyringVerbHarness(verb: verb, journalMode: .wal, ignoresSyncs: true)
-        let tally = try harness.run(lossCount: 5, seed: testSeed())
+        let tally = try harness.run(step: 2, lossCount: 3, seed: testSeed())
         #expect(tally.lostCount > 0)
     }
 }
