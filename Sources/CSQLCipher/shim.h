@@ -467,29 +467,46 @@ static inline int coffer_rename_exclusively(const char *from, const char *to) {
 #endif
 }
 
-/// Locks the first byte of an open file, without waiting. The lock belongs to the open file
-/// description, so two holders in one process exclude each other. It ends when the file is closed.
+#if defined(F_OFD_SETLK)
+enum { coffer_set_lock = F_OFD_SETLK, coffer_get_lock = F_OFD_GETLK };
+#elif defined(__linux__)
+// The header hides them without _GNU_SOURCE.
+enum { coffer_set_lock = 37, coffer_get_lock = 36 };
+#endif
+
+/// Locks one byte of an open file, without waiting. The lock belongs to the open file description,
+/// so two holders in one process exclude each other. It ends when the file is closed.
 /// See <https://man7.org/linux/man-pages/man2/fcntl_locking.2.html>, "Open file description locks".
 ///
-/// A system without such locks locks the whole file instead.
+/// A system without such locks locks the whole file instead of byte 0, and no other byte.
 ///
 /// - Returns: 0, or an error number: EAGAIN if another descriptor has the lock.
-static inline int coffer_lock_first_byte(int descriptor) {
+static inline int coffer_lock_byte(int descriptor, int64_t offset) {
 #if defined(F_OFD_SETLK) || defined(__linux__)
     struct flock lock = {0};
     lock.l_type = F_WRLCK;
     lock.l_whence = SEEK_SET;
+    lock.l_start = offset;
     lock.l_len = 1;
-#ifdef F_OFD_SETLK
-    const int command = F_OFD_SETLK;
-#else
-    // The header hides it without _GNU_SOURCE.
-    const int command = 37;
-#endif
-    if (fcntl(descriptor, command, &lock) == 0) return 0;
+    if (fcntl(descriptor, coffer_set_lock, &lock) == 0) return 0;
     if (errno != EINVAL) return errno == EACCES ? EAGAIN : errno;
 #endif
+    if (offset != 0) return 0;
     return flock(descriptor, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+}
+
+/// Whether another descriptor has the lock of `coffer_lock_byte`. Takes no lock.
+static inline int coffer_is_byte_locked(int descriptor, int64_t offset) {
+#if defined(F_OFD_SETLK) || defined(__linux__)
+    struct flock lock = {0};
+    lock.l_type = F_RDLCK;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = offset;
+    lock.l_len = 1;
+    return fcntl(descriptor, coffer_get_lock, &lock) == 0 && lock.l_type != F_UNLCK;
+#else
+    return 0;
+#endif
 }
 
 /// Writes the path under /proc that leads to an open descriptor.

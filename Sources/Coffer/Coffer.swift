@@ -26,7 +26,8 @@
 //                PageContent  PageRole
 // Copies         CopyProgress  CopyReport  CompactReport
 // Recovery       RestoreReport  SalvageReport  RebuildProgress
-// Rotation       RekeyReport
+// Rotation       RotationReport  RotationProgress
+// Rekey          RekeyReport
 // Files          StoreFileStatus  CipherProfile  CipherInformation  CipherLogLevel  Engine  Release
 //
 // ── SQL, one floor down ────────────────────────────────────────────────────────────────────────

@@ -41,7 +41,10 @@ struct CofferTool: AsyncParsableCommand {
                     JournalMode.self,
                 ]),
             CommandGroup(
-                name: "Keys:", subcommands: [Key.self, Rekey.self, KeyGen.self, ShellKey.self]),
+                name: "Keys:",
+                subcommands: [
+                    Key.self, Rotate.self, Rekey.self, KeyGen.self, ShellKey.self,
+                ]),
             CommandGroup(
                 name: "Copies:",
                 subcommands: [

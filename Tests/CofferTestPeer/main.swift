@@ -42,6 +42,15 @@ func report(_ work: () throws -> String) {
     }
 }
 
+/// Prints the error that ends the work, in one line.
+func sayError(_ work: () throws -> Void) {
+    do {
+        try work()
+    } catch {
+        say("\(error)".replacingOccurrences(of: "\n", with: " "))
+    }
+}
+
 func connection(_ journalMode: String) throws -> Connection {
     let path = next()
     return try Connection(path: path, key: nextKey(), configuration: configuration(journalMode))
@@ -219,6 +228,12 @@ case "bucket-verbs":
         }
         return "released"
     }
+case "rotation-writer":
+    sayError { try writeWhileRotated() }
+case "rotation-reader":
+    sayError { try readWhileRotated() }
+case "rotation":
+    sayError { try rotateWithoutEnd() }
 case "hold-write":
     hold(.immediate, "SELECT 1")
 case "hold-read":

@@ -38,8 +38,10 @@ struct CopyKey {
     /// - Throws: `.tooManyFiles`, `.needsNewerProgram` if the keyring cannot be read; `.misuse` if
     ///   the file was opened in another epoch than its keyring's, and the root is not kept.
     init(of file: StoreFile) throws(StoreError) {
-        cipher = file.cipher
-        guard let open = file.keyring else {
+        // Another process may rotate the key meanwhile.
+        let (cipher, open) = file.keyOfKeyring
+        self.cipher = cipher
+        guard let open else {
             keyring = nil
             return
         }

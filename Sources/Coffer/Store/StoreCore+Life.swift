@@ -44,7 +44,7 @@ extension StoreCore {
     /// - Throws: What `work` throws; `.misuse` inside a body of this store; `.busy` if another
     ///   change does not end within `waitTimeout`; `.wouldDeadlock` if the wait for that change
     ///   would close a cycle of waits.
-    private func changeLife<T>(
+    func changeLife<T>(
         _ work: (inout Life) throws(StoreError) -> T
     ) throws(StoreError) -> T {
         try requireOutside()

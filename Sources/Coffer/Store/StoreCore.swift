@@ -232,15 +232,17 @@ final class StoreCore: Sendable {
         if let reason = cancellation?.reason { throw reason }
         let beginning = pool.metrics.didWait(since: beginning)
         defer { pool.metrics.didRead(since: beginning) }
-        return try pool.withReader { connection, stop in
+        return try pool.withRead(cancellation) { connection, stop in
             let scope = TransactionScope(connection, stop: stop, cancellation: cancellation)
             defer { scope.end() }
             do {
-                return try connection.storeTransaction(.deferred) {
+                let result = try connection.member(isFirst: true) {
                     cancellation?.aim(at: connection.interruptHandle)
                     defer { cancellation?.release() }
                     return try run(body, in: scope, at: pool.hasReaders ? readGate : queue.gate)
                 }
+                try connection.commitShared()
+                return result
             } catch {
                 pool.events.failed(error, on: connection)
                 throw scope.explained(error)

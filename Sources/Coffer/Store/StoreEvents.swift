@@ -73,6 +73,31 @@ struct StoreEvents: Sendable {
         logger?.error(text, metadata: Self.facts(failure.error))
     }
 
+    // MARK: Rotation
+
+    func rotationWillPause(_ estimate: Duration) {
+        logger?.notice(
+            "writes will wait while the key is rotated", metadata: ["estimate": "\(estimate)"])
+    }
+
+    func rotated(from old: UInt32, to new: UInt32, pause: Duration) {
+        logger?.notice(
+            "the key was rotated",
+            metadata: ["from": "\(old)", "to": "\(new)", "pause": "\(pause)"])
+    }
+
+    /// Logs that the keyring does not have the epoch of the file yet.
+    func rotationIsUnrecorded(_ error: StoreError) {
+        logger?.warning(
+            "the new epoch could not be recorded in the keyring", metadata: Self.facts(error))
+    }
+
+    func followedRotation(epoch: UInt32) {
+        logger?.notice(
+            "another process has rotated the key, and the store goes on under the new one",
+            metadata: ["epoch": "\(epoch)"])
+    }
+
     // MARK: The keyring
 
     /// The changes of a slot that are logged.

@@ -10,6 +10,11 @@ final class StoreMetrics: Sendable {
     let derivation: Timer
     /// How long changes of the key took, with their checkpoints.
     let rekey: Timer
+    /// How long rotations of the key took, and how long writes waited for them.
+    let rotation: Timer
+    let rotationPause: Timer
+    /// How often the store went on under a key that another process had rotated.
+    let heals: Counter
     /// How many writes waited in the queue when a commit ended.
     let queueDepth: Gauge
     /// Pages that were found decrypted in memory, and pages that were not.
@@ -41,6 +46,9 @@ final class StoreMetrics: Sendable {
         isOn = !(MetricsSystem.factory is NOOPMetricsHandler)
         derivation = Timer(label: "coffer.key.derivation", dimensions: store)
         rekey = Timer(label: "coffer.rekey", dimensions: store)
+        rotation = Timer(label: "coffer.rotation", dimensions: store)
+        rotationPause = Timer(label: "coffer.rotation.pause", dimensions: store)
+        heals = Counter(label: "coffer.key.heals", dimensions: store)
         queueDepth = Gauge(label: "coffer.write.depth", dimensions: store)
         cacheHits = Counter(label: "coffer.cache.hits", dimensions: store)
         cacheMisses = Counter(label: "coffer.cache.misses", dimensions: store)

@@ -139,6 +139,13 @@ extension Rekey {
     var interruption: String { Interruption.nothingChanged }
 }
 
+extension Rotate {
+    var interruption: String {
+        "the key is the old one or the new one, and every credential opens the store: run the same "
+            + "command again"
+    }
+}
+
 extension Compact {
     var interruption: String {
         "the store has the same rows, in the old pages or in the new ones: run the same command "

@@ -597,6 +597,8 @@ import Testing
         for slot in try store.keys.slots { print(slot.id, slot.kind, slot.label) }
         try await store.keys.change(ops, to: .passphrase(new))
         try await store.keys.remove(ops)
+        let rotated = try await store.rotate()
+        print("key \(rotated.keyID), writes waited \(rotated.pause)")
         try await store.backup(to: newPath, key: .keyring(.passphrase(new)))
         #expect(try store.keys.slots.map(\.label) == ["first", "safe", "billing"])
         #expect(try Keyring(of: newPath).slots.count == 1)

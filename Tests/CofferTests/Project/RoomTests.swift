@@ -10,13 +10,14 @@ import Testing
         "Pages": ["Keys"],
         "Engine": ["Keys", "Keyring", "Pages"],
         "SQL": ["Keys", "Engine"],
-        "Rotation": ["Keys", "Pages", "Engine"],
-        "Store": ["Keys", "Keyring", "Pages", "Engine", "SQL", "Rotation"],
+        "Rekey": ["Keys", "Pages", "Engine"],
+        "Store": ["Keys", "Keyring", "Pages", "Engine", "SQL", "Rekey"],
         "Records": ["Engine", "SQL", "Store"],
         "Buckets": ["Engine", "SQL", "Store"],
         // It asks a record type and a bucket for the name of the table.
         "Observation": ["Engine", "SQL", "Store", "Records", "Buckets"],
         "Verification": ["Keys", "Pages", "Engine", "Store"],
+        "Rotation": ["Keys", "Keyring", "Engine", "Rekey", "Store", "Verification"],
         "Copies": ["Keys", "Keyring", "Pages", "Engine", "SQL", "Store"],
         "Recovery": [
             "Keys", "Keyring", "Pages", "Engine", "SQL", "Store", "Verification", "Copies",
@@ -39,8 +40,8 @@ import Testing
         "Copies/PlaintextFile.swift": "opens the plaintext side",
         "Copies/RowTransfer.swift": "reports and cancels within a statement",
         "Recovery/SalvagedTable.swift": "binds and compares values as the file stores them",
-        "Rotation/Rekey.swift": "sqlite3_rekey",
-        "Rotation/RekeyedWAL.swift": "syncs the main file between two checkpoints",
+        "Rekey/Rekey.swift": "sqlite3_rekey",
+        "Rekey/RekeyedWAL.swift": "syncs the main file between two checkpoints",
         "Store/Transactions/SpoolFile.swift": "opens a file without a name",
     ]
 
@@ -142,7 +143,7 @@ import Testing
         ("Keys", "SQL", "Tokenizer"), ("Pages", "Engine", "Handle"),
         ("Engine", "Store", "WriteQueue"), ("Store", "Records", "Record"),
         ("Store", "Observation", "StoreObservation"), ("Records", "Buckets", "Bucket"),
-        ("Rotation", "Verification", "WALCheck"),
+        ("Rekey", "Verification", "WALCheck"), ("Store", "Rotation", "KeyRotation"),
     ])
     func `a new arrow back is found`(from: String, to: String, name: String) throws {
         let arrow = Source("\(from)/New.swift", "func use(_ it: \(name)) { print(\"\\(it)\") }")

@@ -146,6 +146,8 @@ import Testing
                 verb: ["key", "add", keyed, "--recipient", secrets.path("identity")],
                 options: first, exitCode: 19),
             Run(verb: ["key", "add", keyed, "--wrap-command", wrap], options: first),
+            Run(verb: ["rotate", keyed], options: first),
+            Run(verb: ["rotate", keyed], options: ["--key-file", secrets.path("file")]),
             Run(verb: ["key", "rename", keyed, "4", "kms"], options: first),
             Run(verb: ["key", "remove", keyed, "4"], options: first),
             Run(verb: ["key", "list", keyed]),

@@ -380,6 +380,9 @@ import Testing
         _ = try key("add", "--new-passphrase-file", path("words"))
         try expect([try key("backup", path("copy"))], describedBy: "`coffer key backup`")
         try expect(
+            [try run(["rotate", keyed, "--key-file", path("file")])],
+            describedBy: "`coffer rotate`")
+        try expect(
             [try key("export-root", "--out", path("root"))],
             describedBy: "`coffer key export-root`")
         try expect([try run(["key", "list", keyed])], describedBy: "`coffer key list`")

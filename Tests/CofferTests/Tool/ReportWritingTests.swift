@@ -153,6 +153,7 @@ import Testing
                 ["key", "change"], [keyed, "2", "--new-key-file", out("third")] + file,
                 { try slots() == 2 }
             ),
+            (["rotate"], [keyed] + file, { try Keyring(of: keyed).epoch > 1 }),
             (["key", "rename"], [keyed, "2", "ops"] + file, { try slots() == 2 }),
             (["key", "backup"], [keyed, out("copy")] + file, { isThere("copy") }),
             (["key", "remove"], [keyed, "2"] + file, { try slots() == 1 }),

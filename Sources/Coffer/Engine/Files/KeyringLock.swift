@@ -8,12 +8,17 @@ import Glibc
 import Musl
 #endif
 
-/// The lock under which a keyring is written: one byte of its file.
+/// A lock on one byte of a keyring's file.
 ///
 /// Each operation opens its own descriptor, so two operations of one process exclude each other.
 /// The lock ends with the value, or with the process.
-struct KeyringLock: ~Copyable {
-    private let file: KeyringFile
+struct KeyringByteLock: ~Copyable {
+    /// What the holder of the lock does.
+    enum Byte: Int64 {
+        case writesKeyring = 0
+        case rotates = 1
+    }
+
     let descriptor: Int32
 
     /// Opens the keyring and takes the lock. If another file has taken the name meanwhile, opens
@@ -23,19 +28,18 @@ struct KeyringLock: ~Copyable {
     /// - Throws: `.busy` if another process holds the lock for longer than `timeout`;
     ///   `.keyringMissing` if the file does not exist; `.readOnly` if this user may not write it;
     ///   `.keyringDamaged` if it is not a regular file of 32 KiB.
-    init(_ file: KeyringFile, timeout: Duration) throws(StoreError) {
+    init(_ file: KeyringFile, _ byte: Byte, timeout: Duration) throws(StoreError) {
         let deadline = ContinuousClock.now + timeout
         while true {
             guard let descriptor = try file.open(O_RDWR) else { throw StoreError.noKeyring(file) }
             do throws(StoreError) {
-                try file.willStep(.lock, descriptor)
+                if byte == .writesKeyring { try file.willStep(.lock, descriptor) }
             } catch {
                 close(descriptor)
                 throw error
             }
-            let error = coffer_lock_first_byte(descriptor)
+            let error = coffer_lock_byte(descriptor, byte.rawValue)
             if error == 0, Self.isNamed(file, descriptor) {
-                self.file = file
                 self.descriptor = descriptor
                 return
             }
@@ -43,16 +47,28 @@ struct KeyringLock: ~Copyable {
             guard error == 0 || error == EAGAIN else {
                 throw StoreError.notWritten("cannot lock the keyring \(file.location.path)", error)
             }
-            guard ContinuousClock.now < deadline else {
-                throw StoreError(
-                    .busy, "another process is changing the keyring \(file.location.path)",
-                    hint: "Try again. Nothing was changed.")
-            }
+            guard ContinuousClock.now < deadline else { throw Self.busy(file, byte) }
             sleepBriefly()
         }
     }
 
     deinit { close(descriptor) }
+
+    /// Gives the lock back.
+    consuming func release() {}
+
+    private static func busy(_ file: KeyringFile, _ byte: Byte) -> StoreError {
+        switch byte {
+        case .writesKeyring:
+            StoreError(
+                .busy, "another process is changing the keyring \(file.location.path)",
+                hint: "Try again. Nothing was changed.")
+        case .rotates:
+            StoreError(
+                .busy, "another process is rotating the key of \(file.database.path)",
+                hint: "Try again when it has ended. Nothing was changed.")
+        }
+    }
 
     /// Whether the open file still has the name. Another process may have replaced it.
     private static func isNamed(_ file: KeyringFile, _ descriptor: Int32) -> Bool {
@@ -60,6 +76,33 @@ struct KeyringLock: ~Copyable {
         return fstat(descriptor, &own) == 0 && lstat(file.location.path, &named) == 0
             && (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino)
     }
+
+    /// Whether somebody holds the lock; `false` also for a keyring that cannot be opened.
+    ///
+    /// - Complexity: O(1): two calls of the system more than the question itself, to open and close
+    ///   the file.
+    static func isHeld(_ byte: Byte, of file: KeyringFile) -> Bool {
+        guard let descriptor = try? file.open(O_RDONLY) else { return false }
+        defer { close(descriptor) }
+        return coffer_is_byte_locked(descriptor, byte.rawValue) != 0
+    }
+}
+
+/// The lock under which a keyring is written.
+struct KeyringLock: ~Copyable {
+    private let file: KeyringFile
+    private let lock: KeyringByteLock
+
+    /// Opens the keyring and takes the lock.
+    ///
+    /// - Parameter timeout: How long to try.
+    /// - Throws: As `KeyringByteLock`.
+    init(_ file: KeyringFile, timeout: Duration) throws(StoreError) {
+        self.file = file
+        lock = try KeyringByteLock(file, .writesKeyring, timeout: timeout)
+    }
+
+    var descriptor: Int32 { lock.descriptor }
 
     /// Changes the content of the keyring.
     ///

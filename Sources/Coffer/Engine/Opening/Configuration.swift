@@ -122,6 +122,16 @@ public struct Configuration: Sendable {
     /// before `.busy`.
     public var waitTimeout: Duration = .seconds(30)
 
+    /// How long a rotation waits for the writers of other processes, and work of this store for a
+    /// rotation by another process, before `.busy`.
+    ///
+    /// A rotation holds up writes for about 25 s per gigabyte, longer than most values of
+    /// ``busyTimeout``.
+    public var rotationTimeout: Duration = .seconds(600)
+
+    /// The longest pause of writes that a rotation may cause, by its estimate, before `.tooBig`.
+    public var maximumRotationPause: Duration = .seconds(30)
+
     /// The number of pages in the WAL at which a store begins to move them into the main file,
     /// concurrently with writes. It does so again whenever as many are new. At least 1.
     ///
@@ -229,6 +239,10 @@ public struct Configuration: Sendable {
     /// | notice | the key was changed | `duration` |
     /// | warning | the main file has the old key until a checkpoint | `pages`, `code` |
     /// | notice | store reopened with another key | |
+    /// | notice | writes will wait while the key is rotated | `estimate` |
+    /// | notice | the key was rotated | `from`, `to`, `pause` |
+    /// | warning | the new epoch could not be recorded in the keyring | `code` |
+    /// | notice | another process has rotated the key, and the store goes on | `epoch` |
     /// | notice | a slot of the keyring was added, changed, renamed or removed | `slot`, `kind` |
     /// | notice | the root key is shown as a root backup | `count` so far |
     /// | notice | the keyring did not have the epoch of the file, and was mended | `epoch` |
@@ -259,6 +273,8 @@ public struct Configuration: Sendable {
     /// |---|---|
     /// | `coffer.key.derivation` | how long deriving the key took |
     /// | `coffer.rekey` | how long changing the key took |
+    /// | `coffer.rotation`, `coffer.rotation.pause` | how long rotations took, writes waited |
+    /// | `coffer.key.heals` | how often another process's rotation was followed |
     /// | `coffer.read`, `coffer.read.wait` | how long reads took, and waited before |
     /// | `coffer.write.wait`, `coffer.write.depth` | how long writes waited, how many do |
     /// | `coffer.write.undone` | bodies that were rolled back |

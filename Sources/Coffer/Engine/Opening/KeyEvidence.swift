@@ -27,6 +27,9 @@ struct KeyEvidence {
             of: content, hour: EpochCandidates.hour(of: seconds), isWhole: searchesAll)
     }
 
+    /// How many candidates are likely.
+    private static let likelyCount = 4096
+
     /// The result of a search through the candidates.
     struct Found {
         /// The epochs under whose keys the copies are, in the order of the copies. A copy that no
@@ -36,21 +39,28 @@ struct KeyEvidence {
         let fitsSecond: Bool
     }
 
-    /// Tries the candidates until each copy, and page 2, has its epoch.
+    /// Tries the candidates until each copy has its epoch. Without a copy, until page 2 has one.
+    ///
+    /// Once the first copy has its epoch, only the likely candidates are tried for the others:
+    /// another process may be writing one of them.
     ///
     /// - Parameters:
     ///   - second: Page 2 of the main file; `nil` if there is none, or its key does not matter.
+    ///   - isShort: Whether only the likely candidates are tried in any case.
     ///   - tried: Called with the number of candidates that were tried, after each 4 096.
     /// - Complexity: O(*candidates*), about 30 microseconds for each.
     func search(
-        _ second: [UInt8]? = nil, under root: borrowing RootKey, tried: ((Int) -> Void)? = nil
+        _ second: [UInt8]? = nil, under root: borrowing RootKey, isShort: Bool = false,
+        tried: ((Int) -> Void)? = nil
     ) -> Found {
         let own = pages.filter { $0.starts(with: content.id) }
         var open = own
         var found: [[UInt8]: UInt32] = [:]
         var fitsSecond = false
         for (count, epoch) in candidates.enumerated() {
-            if open.isEmpty, fitsSecond || second == nil { break }
+            if open.isEmpty, !own.isEmpty || fitsSecond || second == nil { break }
+            let isFirstFound = own.first.map { found[$0] != nil } ?? false
+            if count >= Self.likelyCount, isShort || isFirstFound { break }
             let authenticator = PageAuthenticator(
                 key: root.dataKey(epoch: epoch, id: content.id), profile: content.profile)
             func isUnderKey(_ page: [UInt8], _ number: Int) -> Bool {

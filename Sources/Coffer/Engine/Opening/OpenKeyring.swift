@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The keyring of an open store: its file, and its root while the store keeps it.
+/// The keyring of an open store in one epoch: its file, and its root while the store keeps it.
 final class OpenKeyring: Sendable {
     private struct State {
         /// `nil` while the root is not kept.
@@ -9,16 +9,23 @@ final class OpenKeyring: Sendable {
         var area: KeyringArea
     }
 
+    /// What stays the same object when the epoch changes.
+    private final class Shared: Sendable {
+        let state: Mutex<State>
+
+        init(_ state: consuming State) { self.state = Mutex(state) }
+    }
+
     let file: KeyringFile
     /// The slot that opened the store.
     let slotID: UInt16
-    /// The epoch of the file when it was opened.
+    /// The epoch of the file under the store's key.
     let epoch: UInt32
     /// How long to wait for another process that changes the keyring.
     let timeout: Duration
     /// The most memory that a derivation may take, in bytes.
     let memoryMax: Int
-    private let state: Mutex<State>
+    private let shared: Shared
 
     init(
         _ file: KeyringFile, area: KeyringArea, slotID: UInt16, epoch: UInt32,
@@ -30,14 +37,23 @@ final class OpenKeyring: Sendable {
         self.epoch = epoch
         timeout = configuration.waitTimeout
         memoryMax = configuration.maximumKeyMemoryByteCount
-        state = Mutex(State(root: root, area: area))
+        shared = Shared(State(root: root, area: area))
     }
+
+    private init(_ other: OpenKeyring, epoch: UInt32) {
+        (file, slotID, timeout) = (other.file, other.slotID, other.timeout)
+        (memoryMax, shared) = (other.memoryMax, other.shared)
+        self.epoch = epoch
+    }
+
+    /// The same keyring, for the store under the key of another epoch. Both share the root.
+    func inEpoch(_ epoch: UInt32) -> OpenKeyring { OpenKeyring(self, epoch: epoch) }
 
     /// The root, for as long as the caller holds the box.
     ///
     /// - Throws: `.misuse` while it is not kept.
     func root() throws(StoreError) -> KeyBox<RootKey> {
-        guard let root = state.withLock({ $0.root }) else {
+        guard let root = shared.state.withLock({ $0.root }) else {
             throw StoreError(
                 .misuse, "the store does not keep the root key of its keyring",
                 hint: "Call keys.unlock with a credential, and keys.lock afterwards.")
@@ -60,12 +76,12 @@ final class OpenKeyring: Sendable {
         guard let area = areas.authentic(under: root.key) else {
             throw StoreError.otherRoot(file)
         }
-        state.withLock { $0.area = area }
+        shared.state.withLock { $0.area = area }
         return (area, areas.areEqual)
     }
 
     /// The content that this store has read or written last.
-    private var known: KeyringArea { state.withLock { $0.area } }
+    private var known: KeyringArea { shared.state.withLock { $0.area } }
 
     /// The content of the file. Falls back to the content that this store has read or written last,
     /// if it cannot read or authenticate the file.
@@ -76,6 +92,20 @@ final class OpenKeyring: Sendable {
             return try current()
         } catch  where Self.replaceable.contains(error.code) {
             return known
+        }
+    }
+
+    /// The root, and the content to look for the epoch of a file that another process has rotated.
+    /// Without a readable keyring, that is the content that this store has read or written last.
+    ///
+    /// - Throws: `.keyringMismatch` for a keyring with another root; `.misuse` while the root is not
+    ///   kept; `.tooManyFiles`, `.needsNewerProgram`.
+    func forFollowing() throws(StoreError) -> (root: KeyBox<RootKey>, content: KeyringContent) {
+        let root = try root()
+        do throws(StoreError) {
+            return (root, try current().content)
+        } catch  where [.keyringMissing, .keyringDamaged, .io].contains(error.code) {
+            return (root, known.content)
         }
     }
 
@@ -95,7 +125,7 @@ final class OpenKeyring: Sendable {
         let (area, result) = try lock.change(under: root.key) { (content) throws(StoreError) in
             try change(&content, root.key)
         }
-        state.withLock { $0.area = area }
+        shared.state.withLock { $0.area = area }
         return result
     }
 
@@ -112,7 +142,7 @@ final class OpenKeyring: Sendable {
             throw StoreError.otherRoot(file)
         }
         let root = KeyBox(unlocked.root.copy())
-        state.withLock { state in
+        shared.state.withLock { state in
             state.root = root
             state.area = area
         }
@@ -120,6 +150,6 @@ final class OpenKeyring: Sendable {
 
     /// Wipes the root as soon as no operation uses it.
     func forgetRoot() {
-        state.withLock { $0.root = nil }
+        shared.state.withLock { $0.root = nil }
     }
 }

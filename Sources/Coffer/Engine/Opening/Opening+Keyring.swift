@@ -61,7 +61,9 @@ extension Opening {
         defer { derived.add(start.duration(to: .now)) }
         if let unlocked = try existing(keyring, by: credential) { return unlocked }
         guard case .missing = try file.status() else {
-            throw StoreError.noKeyring(keyring).with(
+            let error = StoreError.noKeyring(keyring)
+            guard error.code == .keyringMissing else { throw error }
+            throw error.with(
                 hint: "Put it back from a backup, or rebuild it from a root backup. A store "
                     + "that never had one is opened with its passphrase or raw key.")
         }
@@ -181,18 +183,76 @@ extension Opening {
     /// Opens the file in the epoch of the keyring, or in the one that the file, its WAL and its
     /// journal show.
     ///
+    /// Another process may rotate the key, or move the pages of a rotation out of the WAL. So the
+    /// file is looked at again while the lock of rotations is held, and a few times if it shows keys
+    /// of the root that do not open it.
+    ///
     /// - Parameters:
     ///   - searchesAll: Whether epochs are tried that only a wrong clock makes: a minute.
     ///   - tried: Called with the number of epochs that were tried, after each 4 096.
+    /// - Throws: `.keyringMismatch` if no key of the root is the file's; `.damaged`; `.busy`;
+    ///   otherwise as opening the file.
     func openAnyEpoch(
         of content: KeyringContent, _ root: borrowing RootKey, searchesAll: Bool = false,
         tried: ((Int) -> Void)? = nil
     ) throws(StoreError) -> (OpenFile, epoch: UInt32) {
-        let failure: StoreError
+        let keyring = KeyringFile(of: file)
+        var content = content
+        let deadline = ContinuousClock.now + configuration.rotationTimeout
+        var refusalCount = 0
+        while true {
+            let wasRotated = KeyringByteLock.isHeld(.rotates, of: keyring)
+            let refusal: Refusal
+            switch try openNow(content, root, searchesAll: searchesAll, tried: tried) {
+            case .success(let (opened, epoch)): return (opened, epoch)
+            case .failure(let failure): refusal = failure
+            }
+            if refusal.error.code != .busy { refusalCount += 1 }
+            let mayPass =
+                wasRotated || KeyringByteLock.isHeld(.rotates, of: keyring)
+                ? refusalCount < Self.maximumRefusalCount
+                : refusal.showsOwnKeys && refusalCount < Self.calmRefusalCount
+            guard mayPass, ContinuousClock.now < deadline else { throw refusal.error }
+            sleepBriefly()
+            if let newer = (try? keyring.areas())?.authentic(under: root)?.content {
+                content = newer
+            }
+        }
+    }
+
+    /// How often a file may refuse all keys while somebody rotates, and while nobody does.
+    private static let maximumRefusalCount = 100
+    private static let calmRefusalCount = 5
+
+    /// The file did not open under a key of the root.
+    private struct Refusal: Error {
+        let error: StoreError
+        /// Whether a copy of page 1 is under a key of the root all the same.
+        let showsOwnKeys: Bool
+    }
+
+    /// The errors of a key that is not the newest one of the file, or of a file whose first page
+    /// gets another key meanwhile: page 1 is read several times, and a raw key fits the formats of
+    /// SQLCipher 2 and 3 alike.
+    private static let meansOtherEpoch: [StoreError.Code] = [
+        .wrongKey, .damaged, .busy, .needsUpgrade,
+    ]
+
+    /// Opens the file in the epoch of the keyring, or in one that the file shows now.
+    ///
+    /// - Throws: Errors that say nothing about the key.
+    private func openNow(
+        _ content: KeyringContent, _ root: borrowing RootKey, searchesAll: Bool,
+        tried: ((Int) -> Void)?
+    ) throws(StoreError) -> Result<(OpenFile, UInt32), Refusal> {
+        var failure: StoreError
         do throws(StoreError) {
-            return (try open(content, root, content.epoch), content.epoch)
-        } catch  where error.code == .wrongKey {
+            return .success((try open(content, root, content.epoch), content.epoch))
+        } catch  where Self.meansOtherEpoch.contains(error.code) {
             failure = error
+        }
+        guard failure.code != .busy else {
+            return .failure(Refusal(error: failure, showsOwnKeys: false))
         }
         let handle = try openHandle()
         let byteCount = content.profile.pageByteCount
@@ -201,21 +261,30 @@ extension Opening {
             seconds: configuration.secondsSince1970, searchesAll: searchesAll)
         let second = try handle.rawBytes(at: byteCount, count: byteCount)
         handle.close()
-        let found = evidence.search(second, under: root, tried: tried)
-        for epoch in found.epochs {
+        // If the key fits another page, few epochs are worth a trial.
+        let found = evidence.search(
+            second, under: root, isShort: failure.code == .damaged, tried: tried)
+        for epoch in found.epochs where epoch != content.epoch {
             do throws(StoreError) {
-                return (try open(content, root, epoch), epoch)
-            } catch  where error.code == .wrongKey {
-                continue
+                return .success((try open(content, root, epoch), epoch))
+            } catch  where Self.meansOtherEpoch.contains(error.code) {
+                failure = error
             }
         }
-        guard !found.fitsSecond else {
-            throw StoreError(
+        let showsOwnKeys = !found.epochs.isEmpty
+        if failure.code != .wrongKey {
+            return .failure(Refusal(error: failure, showsOwnKeys: showsOwnKeys))
+        }
+        guard !found.fitsSecond || showsOwnKeys else {
+            let error = StoreError(
                 .damaged, "the keyring is right, but the first page of \(file.path) is damaged",
                 hint: "Restore the file from a backup.", pages: [1])
+            return .failure(Refusal(error: error, showsOwnKeys: false))
         }
         let isOther = evidence.pages.last.map { !$0.starts(with: content.id) } ?? false
-        throw mismatch(isOtherFile: isOther, cause: failure)
+        return .failure(
+            Refusal(
+                error: mismatch(isOtherFile: isOther, cause: failure), showsOwnKeys: showsOwnKeys))
     }
 
     private func open(

@@ -87,6 +87,7 @@ final class Checkpointer: Sendable {
         /// - Throws: The errors of opening.
         mutating func connection(_ pool: ConnectionPool) throws(StoreError) -> Connection? {
             guard !isStopped else { return nil }
+            if let reader, !pool.hasCurrentKey(reader) { close() }
             if reader == nil { reader = try pool.openReader(isCounted: false) }
             return reader?.connection
         }

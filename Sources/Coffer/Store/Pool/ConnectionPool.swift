@@ -20,6 +20,9 @@ final class ConnectionPool: @unchecked Sendable {
     let metrics: StoreMetrics
     private let readers = Mutex(Readers())
     private let preparations = Preparations()
+    /// The generation of the writer's key. Only the holder of the write gate uses it.
+    private var writerKeyGeneration = 0
+    let rotations = ForeignRotations()
 
     private struct Readers {
         var idle: [Reader] = []
@@ -36,6 +39,8 @@ final class ConnectionPool: @unchecked Sendable {
     struct Reader: @unchecked Sendable {
         // @unchecked: the caller that takes it out of the idle list is its only user.
         let connection: Connection
+        /// The generation of its key: see `StoreFile.keyGeneration`.
+        let keyGeneration: Int
         let stop = StopSignal()
     }
 
@@ -88,15 +93,126 @@ final class ConnectionPool: @unchecked Sendable {
 
     // MARK: Readers
 
-    /// Runs `body` with a reader and its stop signal, or with the writer if the pool has no
-    /// readers. Gives the reader back when `body` has ended.
+    /// Begins a read transaction on a reader, or on the writer if the pool has no readers, and runs
+    /// `body` with the connection and its stop signal. `body` ends the transaction.
     ///
-    /// - Throws: What `body` throws; the errors of opening the connection.
-    func withReader<T>(_ body: (Connection, StopSignal) throws -> T) throws -> T {
-        guard hasReaders else { return try body(openWriter(), writerStop) }
-        let reader = try takeReader()
+    /// A store with a keyring reads the schema first, which shows whether another process has
+    /// rotated the key: `body` then gets a connection under the new key. No body runs twice.
+    ///
+    /// - Throws: What `body` throws; the errors of opening the connection and of beginning.
+    func withRead<T>(
+        _ cancellation: Cancellation?, _ body: (Connection, StopSignal) throws -> T
+    ) throws -> T {
+        guard hasReaders else {
+            let writer = try withCurrentKey(cancellation) { () throws(StoreError) in
+                let writer = try openWriter()
+                try beginRead(on: writer)
+                return writer
+            }
+            return try body(writer, writerStop)
+        }
+        let reader = try takeReading(cancellation)
         defer { giveBack(reader) }
         return try body(reader.connection, reader.stop)
+    }
+
+    /// Takes a reader and begins a transaction on it.
+    private func takeReading(_ cancellation: Cancellation?) throws(StoreError) -> Reader {
+        guard file?.keyring != nil else {
+            let reader = try takeReader()
+            do throws(StoreError) {
+                try reader.connection.beginShared(.deferred)
+            } catch {
+                giveBack(reader)
+                throw error
+            }
+            return reader
+        }
+        return try withCurrentKey(cancellation) { () throws(StoreError) in
+            let reader = try takeReader()
+            do throws(StoreError) {
+                try reader.connection.beginSnapshot()
+            } catch {
+                giveBack(reader)
+                throw error
+            }
+            return reader
+        }
+    }
+
+    private func beginRead(on connection: Connection) throws(StoreError) {
+        if file?.keyring == nil {
+            try connection.beginShared(.deferred)
+        } else {
+            try connection.beginSnapshot()
+        }
+    }
+
+    /// Begins a transaction on the writer, under the key that the file has now.
+    ///
+    /// Only for the holder of the write gate.
+    ///
+    /// - Throws: As `openWriter()` and `Connection.beginShared`.
+    func beginWrite(
+        _ mode: TransactionMode, pausesForeignKeys: Bool, _ cancellation: Cancellation?
+    ) throws(StoreError) {
+        if let keyring = file?.keyring { rotations.standBack(for: keyring) }
+        try withCurrentKey(cancellation) { () throws(StoreError) in
+            let writer = try openWriter()
+            try writer.beginShared(mode, pausesForeignKeys: pausesForeignKeys)
+        }
+    }
+
+    /// Runs `work`, which begins something on a connection. In a store with a keyring, runs it again
+    /// if another process has rotated the key, or while one does.
+    ///
+    /// - Throws: What `work` throws; as `StoreFile.followRotation`.
+    func withCurrentKey<T>(
+        _ cancellation: Cancellation? = nil, _ work: () throws(StoreError) -> T
+    ) throws(StoreError) -> T {
+        guard let file, let keyring = file.keyring else { return try work() }
+        let deadline = ContinuousClock.now + configuration.rotationTimeout
+        var followCount = 0
+        while true {
+            let generation = file.keyGeneration
+            do throws(StoreError) {
+                return try work()
+            } catch {
+                if let reason = cancellation?.reason { throw reason }
+                guard ContinuousClock.now < deadline else { throw error }
+                switch error.code {
+                case .busy where KeyringByteLock.isHeld(.rotates, of: keyring.file):
+                    sleepBriefly()
+                case .wrongKey where followCount < Self.maximumFollowCount,
+                    .damaged
+                where followCount < Self.maximumFollowCount && file.isRotated(since: generation):
+                    // A process that rotates again and again may be faster.
+                    if followCount > 0 { sleepBriefly() }
+                    followCount += 1
+                    try follow(file, since: generation, after: error)
+                default: throw error
+                }
+            }
+        }
+    }
+
+    /// How many rotations one read or write follows.
+    private static let maximumFollowCount = 100
+
+    private func follow(
+        _ file: StoreFile, since generation: Int, after refusal: StoreError
+    ) throws(StoreError) {
+        do throws(StoreError) {
+            guard let epoch = try file.followRotation(since: generation, after: refusal) else {
+                return
+            }
+            rotations.didFollow()
+            metrics.heals.increment()
+            events.followedRotation(epoch: epoch)
+        } catch {
+            events.failed(error)
+            throw error
+        }
     }
 
     /// Takes an idle reader, or opens a new one with the store's key, which is not derived again.
@@ -109,16 +225,24 @@ final class ConnectionPool: @unchecked Sendable {
     ///   `.wrongKey`.
     func takeReader() throws(StoreError) -> Reader {
         while let reader = readers.withLock({ $0.idle.popLast() }) {
-            if !reader.connection.isOutdated, isPrepared(reader) { return reader }
+            if !reader.connection.isOutdated, hasCurrentKey(reader), isPrepared(reader) {
+                return reader
+            }
             reader.connection.close()
             readers.withLock { $0.forget(reader) }
         }
         do throws(StoreError) {
             return try openReader()
         } catch {
-            events.failed(error)
+            // A key that another process has rotated is followed.
+            if file?.keyring == nil || error.code != .wrongKey { events.failed(error) }
             throw error
         }
+    }
+
+    /// Whether the reader has the key that the store knows as that of the file.
+    func hasCurrentKey(_ reader: Reader) -> Bool {
+        file.map { $0.keyGeneration == reader.keyGeneration } ?? true
     }
 
     /// Opens a new reader with the store's key.
@@ -129,13 +253,18 @@ final class ConnectionPool: @unchecked Sendable {
     func openReader(isCounted: Bool = true) throws(StoreError) -> Reader {
         let file = try requireFile("there is no second connection to it")
         let cacheByteCount = file.cache.connectionByteCount
+        // Before the key is read, so that it is never too new.
+        let keyGeneration = file.keyGeneration
+        let opened = try withCurrentKey { () throws(StoreError) in
+            try file.openReader(cacheByteCount: cacheByteCount)
+        }
         let connection = Connection(
-            pooling: try file.openReader(cacheByteCount: cacheByteCount), mode: .readOnly,
+            pooling: opened, mode: .readOnly,
             configuration: configuration, cacheByteCount: cacheByteCount)
         try connection.prepareHandle()
         // One that is not counted only makes checkpoints.
         if isCounted { try preparations.apply(to: connection) }
-        let reader = Reader(connection: connection)
+        let reader = Reader(connection: connection, keyGeneration: keyGeneration)
         if isCounted { readers.withLock { $0.signals.append(reader.stop) } }
         return reader
     }
@@ -186,6 +315,7 @@ final class ConnectionPool: @unchecked Sendable {
     }
 
     func giveBack(_ reader: Reader) {
+        if !hasCurrentKey(reader) { reader.connection.close() }
         let isOpen = reader.connection.isOpen
         let cache = reader.connection.takeCacheCounts()
         metrics.add(cache)
@@ -253,8 +383,10 @@ final class ConnectionPool: @unchecked Sendable {
     ///   opening, such as `.wrongKey`.
     func reopenWriter() throws(StoreError) {
         let file = try requireFile("there is nothing to open again")
-        try replaceWriter(in: file) { (cacheByteCount) throws(StoreError) in
-            try file.openWriter(cacheByteCount: cacheByteCount)
+        try withCurrentKey { () throws(StoreError) in
+            _ = try replaceWriter(in: file) { (cacheByteCount) throws(StoreError) in
+                try file.openWriter(cacheByteCount: cacheByteCount)
+            }
         }
     }
 
@@ -273,6 +405,7 @@ final class ConnectionPool: @unchecked Sendable {
         let cacheByteCount = file.cache.connectionByteCount
         for _ in 0..<StoreError.replacementTryCount {
             let claim = try file.newClaim()
+            let keyGeneration = file.keyGeneration
             let state = try open(cacheByteCount)
             guard try file.isAtPath(claim) else {
                 state.handle.close()
@@ -280,6 +413,7 @@ final class ConnectionPool: @unchecked Sendable {
             }
             if !file.holds(claim) { closeReaders() }
             try writer.replace(with: state)
+            writerKeyGeneration = keyGeneration
             writer.cacheByteCount = cacheByteCount
             file.keep(claim)
             return state
@@ -297,7 +431,9 @@ final class ConnectionPool: @unchecked Sendable {
     ///   otherwise the errors of `reopenWriter()`.
     func openWriter() throws(StoreError) -> Connection {
         if let loss { throw loss }
-        if !writer.isOpen { try reopenWriter() }
+        if !writer.isOpen || (file.map { $0.keyGeneration != writerKeyGeneration } ?? false) {
+            try reopenWriter()
+        }
         return writer
     }
 
@@ -368,10 +504,41 @@ final class ConnectionPool: @unchecked Sendable {
             let writer = try RekeyFailure.wrapping { () throws(StoreError) in
                 try openOnlyWriter()
             }
-            let change = try writer.changeKey(to: newKey, abandonsKeyring: abandonsKeyring)
+            let change = try writer.changeKey(to: newKey, abandonsKeyring ? .abandon : .refuse)
             file?.rememberKey(of: change.file)
+            writerKeyGeneration = file?.keyGeneration ?? 0
             return change.report
         }
+    }
+
+    /// Changes the key of the file to that of another epoch. Running reads go on under the old key,
+    /// and their connections close when they end.
+    ///
+    /// Only for the holder of the write gate, while no checkpoint of this store runs.
+    ///
+    /// - Parameter epoch: Higher than every epoch that the store has had.
+    /// - Returns: The report, before the WAL is moved; otherwise the error, and which key is valid.
+    func rotate(
+        to epoch: UInt32, of keyring: OpenKeyring, under root: borrowing RootKey
+    ) throws(RekeyFailure) -> RekeyReport {
+        let file = try RekeyFailure.wrapping { () throws(StoreError) in
+            try requireFile("it has no keyring")
+        }
+        let writer = try RekeyFailure.wrapping { () throws(StoreError) in
+            try withCurrentKey { () throws(StoreError) in
+                let writer = try openWriter()
+                try writer.beginSnapshot()
+                writer.undoShared()
+                return writer
+            }
+        }
+        let key = root.dataKey(epoch: epoch, id: file.cipher.key.salt).storeKey()
+        let report = try file.rotate(to: epoch, of: keyring) { () throws(RekeyFailure) in
+            try writer.changeKey(to: key, .keep)
+        }
+        writerKeyGeneration = file.keyGeneration
+        closeReaders()
+        return report
     }
 
     /// Closes all readers, and does what `Connection.finishRekey()` does on the writer: moves the
@@ -404,5 +571,6 @@ final class ConnectionPool: @unchecked Sendable {
         }
         closeReaders()
         file.rememberKey(of: state)
+        writerKeyGeneration = file.keyGeneration
     }
 }

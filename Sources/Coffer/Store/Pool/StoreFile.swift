@@ -10,17 +10,24 @@ final class StoreFile: Sendable {
     private let claim: Mutex<OpenFiles.Claim?>
     /// The budget for decrypted pages that its connections share.
     let cache: PageCacheBudget.Share
-    /// The key of all connections. It changes only while nothing else uses the store.
+    /// The key of new connections. Without a keyring it changes only while nothing else uses the
+    /// store.
     private let current: Mutex<Key>
+    /// Held while the key changes: by a rotation of this store, or to follow that of another
+    /// process.
+    private let keyChange = Mutex(())
 
     /// The key, and the keyring that gave it; `nil` for a key of its own.
     private struct Key: Sendable {
         let cipher: FileCipher
         let keyring: OpenKeyring?
+        /// How many keys the store had before this one.
+        let generation: Int
 
-        init(of state: OpenFile) {
+        init(of state: OpenFile, keyring: OpenKeyring?, generation: Int) {
             cipher = FileCipher(key: state.key.copy(), profile: state.profile)
-            keyring = state.keyring
+            self.keyring = keyring
+            self.generation = generation
         }
     }
 
@@ -36,7 +43,7 @@ final class StoreFile: Sendable {
         self.mode = mode
         self.configuration = configuration
         claim = Mutex(try OpenFiles.Claim(Self.identity(of: location), path: location.path))
-        current = Mutex(Key(of: opened))
+        current = Mutex(Key(of: opened, keyring: opened.keyring, generation: 0))
         cache = configuration.cacheBudget.join(
             byteCount: configuration.maximumCacheByteCount,
             connectionCount: configuration.maximumReaderCount + 1)
@@ -54,6 +61,15 @@ final class StoreFile: Sendable {
 
     /// The keyring that gave the key; `nil` for a key of its own.
     var keyring: OpenKeyring? { current.withLock { $0.keyring } }
+
+    /// The key with its keyring, of one moment.
+    var keyOfKeyring: (cipher: FileCipher, keyring: OpenKeyring?) {
+        current.withLock { ($0.cipher, $0.keyring) }
+    }
+
+    /// How many keys the store had before the present one. A connection that was opened in an
+    /// earlier generation has an earlier key.
+    var keyGeneration: Int { current.withLock { $0.generation } }
 
     /// Opens one more connection for reading, with the store's key, which is not derived again.
     ///
@@ -118,8 +134,68 @@ final class StoreFile: Sendable {
 
     /// Makes the key of this open file the key of the store, for connections that open from now on.
     func rememberKey(of state: OpenFile) {
-        let key = Key(of: state)
-        current.withLock { $0 = key }
+        rememberKey(of: state, keyring: state.keyring)
+    }
+
+    private func rememberKey(of state: OpenFile, keyring: OpenKeyring?) {
+        current.withLock { current in
+            current = Key(of: state, keyring: keyring, generation: current.generation + 1)
+        }
+    }
+
+    // MARK: Rotation
+
+    /// Changes the key of the file to that of another epoch by `change`, and makes it the store's.
+    /// A read that meets the new key meanwhile waits for the end.
+    ///
+    /// - Throws: What `change` throws; the key of the store then stays.
+    func rotate(
+        to epoch: UInt32, of keyring: OpenKeyring,
+        _ change: () throws(RekeyFailure) -> (report: RekeyReport, file: OpenFile)
+    ) throws(RekeyFailure) -> RekeyReport {
+        try keyChange.withLock { _ throws(RekeyFailure) in
+            let (report, state) = try change()
+            rememberKey(of: state, keyring: keyring.inEpoch(epoch))
+            return report
+        }
+    }
+
+    /// Whether another process rotates the key, or has done so, perhaps unknown to this store.
+    func isRotated(since generation: Int) -> Bool {
+        guard let keyring, keyGeneration == generation else { return true }
+        return KeyringByteLock.isHeld(.rotates, of: keyring.file)
+            || (try? keyring.current())?.content.epoch != keyring.epoch
+    }
+
+    /// Finds the key that another process has given the file by a rotation, and makes it the
+    /// store's. Does nothing if the store has another key by now than in `generation`.
+    ///
+    /// - Parameter refusal: The error of the key that does not fit any more.
+    /// - Returns: The new epoch; `nil` if nothing was to do.
+    /// - Throws: `refusal`, with a hint, if no key of the root opens the file, or if the root is not
+    ///   kept; otherwise as opening the file.
+    /// - Complexity: Mostly one opening; at worst O(*hours since 2020*), a few seconds.
+    func followRotation(
+        since generation: Int, after refusal: StoreError
+    ) throws(StoreError) -> UInt32? {
+        try keyChange.withLock { _ throws(StoreError) in
+            let (keyring, isSame) = current.withLock { ($0.keyring, $0.generation == generation) }
+            guard isSame, let keyring else { return nil }
+            do throws(StoreError) {
+                let (root, content) = try keyring.forFollowing()
+                let opening = try Opening(
+                    path: location.path, mode: mode == .readOnly ? .readOnly : .mustExist,
+                    configuration: configuration, cacheByteCount: 1 << 20)
+                let (state, epoch) = try opening.openAnyEpoch(of: content, root.key)
+                rememberKey(of: state, keyring: keyring.inEpoch(epoch))
+                state.handle.close()
+                return epoch
+            } catch  where [.keyringMismatch, .misuse].contains(error.code) {
+                throw refusal.with(
+                    hint: "Another process has replaced the root of the keyring, or the store "
+                        + "does not keep its own: reopen it with a credential.")
+            }
+        }
     }
 
     // MARK: Claim

@@ -203,7 +203,7 @@ final class WriteQueue: Sendable {
             pool.writer, stop: pool.writerStop, cancellation: cancellation)
         defer { scope.end() }
         do {
-            let isFirst = try begin(request)
+            let isFirst = try begin(request, cancellation)
             // An interrupt may roll back the whole transaction, so only the first body is a target.
             if isFirst { cancellation?.aim(at: pool.writer.interruptHandle) }
             try pool.writer.member(isFirst: isFirst) {
@@ -226,11 +226,13 @@ final class WriteQueue: Sendable {
     ///
     /// - Returns: Whether the body is the first of its group.
     /// - Throws: The errors of opening the writer and of BEGIN, such as `.busy`.
-    private func begin(_ request: Request) throws(StoreError) -> Bool {
+    private func begin(
+        _ request: Request, _ cancellation: Cancellation?
+    ) throws(StoreError) -> Bool {
         let isFirst = !pool.writer.isInTransaction
         if isFirst {
-            try pool.openWriter().beginShared(
-                request.mode, pausesForeignKeys: request.pausesForeignKeys)
+            try pool.beginWrite(
+                request.mode, pausesForeignKeys: request.pausesForeignKeys, cancellation)
             recording = observers.begin(pool.writer)
             try requireTransaction()
             let beginning = ContinuousClock.now

@@ -198,23 +198,28 @@ extension StoreCore {
     ///   was stopped meanwhile.
     private func takeSnapshot() throws(StoreError) -> StoreSnapshot {
         do throws(StoreError) {
-            let reader = try pool.takeReader()
-            // Before the transaction, so that a read that keeps the WAL is known from its first
-            // moment.
-            reader.stop.begin(reader.connection.interruptHandle)
-            do throws(StoreError) {
-                try reader.connection.beginSnapshot()
-            } catch {
-                let reason = reader.stop.reason
-                reader.stop.end()
-                pool.giveBack(reader)
-                throw reason ?? error
-            }
+            let reader = try pool.withCurrentKey { () throws(StoreError) in try takeReading() }
             return StoreSnapshot(core: self, reader: reader)
         } catch {
             readGate.leave()
             throw error
         }
+    }
+
+    /// Takes a reader and begins a snapshot on it.
+    private func takeReading() throws(StoreError) -> ConnectionPool.Reader {
+        let reader = try pool.takeReader()
+        // Before the transaction, so that a read that keeps the WAL is known from its first moment.
+        reader.stop.begin(reader.connection.interruptHandle)
+        do throws(StoreError) {
+            try reader.connection.beginSnapshot()
+        } catch {
+            let reason = reader.stop.reason
+            reader.stop.end()
+            pool.giveBack(reader)
+            throw reason ?? error
+        }
+        return reader
     }
 
     fileprivate func endSnapshot(_ reader: ConnectionPool.Reader) {

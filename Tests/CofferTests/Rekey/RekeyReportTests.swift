@@ -210,7 +210,7 @@ import Testing
             disk.arm(.changing, skip: skip)
             var holding = [UInt8(2)]
             do throws(RekeyFailure) {
-                let report = try connection.changeKey(to: .numbered(2)).report
+                let report = try connection.changeKey(to: .numbered(2), .refuse).report
                 disk.disarm()
                 changedCount += 1
                 let mainFile = try? keysOfMainFile()

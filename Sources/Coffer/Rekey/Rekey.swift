@@ -13,7 +13,8 @@ import CSQLCipher
 /// 4. Close the connection, whatever happened, without running anything else on it.
 /// 5. Prove the change: a fresh connection must open with the new key, and one with the old key
 ///    must fail. If not, the old key must still open, and the error says why the change failed.
-/// 6. Move the WAL into the main file, which has the old key until then (`RekeyedWAL`).
+/// 6. Move the WAL into the main file, which has the old key until then (`RekeyedWAL`). A rotation
+///    does that later, when writers go on already.
 ///
 /// The salt is kept: when processes were killed during a change of key *and* salt, 35 to 56 of 60
 /// files opened with neither key.
@@ -22,8 +23,17 @@ struct Rekey: ~Copyable {
     let profile: CipherProfile
     let configuration: Configuration
     let cacheByteCount: Int
-    /// Whether a keyring of the file gets another name after the change, instead of preventing it.
-    let abandonsKeyring: Bool
+    let keyring: KeyringPolicy
+
+    /// What a keyring of the file means for the change.
+    enum KeyringPolicy {
+        /// It prevents the change: no slot of it would open the store.
+        case refuse
+        /// It gets another name after the change.
+        case abandon
+        /// It stays, because the new key is one of its keys. The caller moves the WAL.
+        case keep
+    }
 
     /// The state after the attempt: an open connection, under the new key or the old one.
     struct Outcome {
@@ -68,7 +78,7 @@ struct Rekey: ~Copyable {
     ) throws(RekeyFailure) -> RawKey {
         try RekeyFailure.wrapping { () throws(StoreError) in
             try file.requireOneName()
-            if !abandonsKeyring { try KeyringFile(of: file).requireAbsent() }
+            if keyring == .refuse { try KeyringFile(of: file).requireAbsent() }
             let key = try Self.derive(newKey, from: state.key, profile: profile)
             try requireRoom(state.handle)
             try begin(state.handle, key: state.key)
@@ -207,8 +217,11 @@ struct Rekey: ~Copyable {
                     .unproven)
             }
             let state = OpenFile(handle: handle, key: new, file: file, profile: profile)
-            var report = RekeyedWAL(open: state).report(since: beginning)
-            if abandonsKeyring { report.abandon(KeyringFile(of: file)) }
+            let wal = RekeyedWAL(open: state)
+            var report =
+                keyring == .keep
+                ? wal.unmovedReport(since: beginning) : wal.report(since: beginning)
+            if keyring == .abandon { report.abandon(KeyringFile(of: file)) }
             return Outcome(state: state, result: .success(report))
         }
         guard let handle = try attempt(before.key) else {
@@ -355,7 +368,7 @@ extension Connection {
         to key: borrowing StoreKey, abandonsKeyring: Bool = false
     ) throws -> RekeyReport {
         do throws(RekeyFailure) {
-            return try changeKey(to: key, abandonsKeyring: abandonsKeyring).report
+            return try changeKey(to: key, abandonsKeyring ? .abandon : .refuse).report
         } catch {
             throw error.error
         }
@@ -366,12 +379,12 @@ extension Connection {
     /// - Returns: The report, and the file as it is open under the new key.
     /// - Throws: The error of `rekey(to:)`, and which key the file has now.
     func changeKey(
-        to key: borrowing StoreKey, abandonsKeyring: Bool = false
+        to key: borrowing StoreKey, _ keyring: Rekey.KeyringPolicy
     ) throws(RekeyFailure) -> (report: RekeyReport, file: OpenFile) {
         let open = try RekeyFailure.wrapping { () throws(StoreError) in try requireRekeyable() }
         let rekey = Rekey(
             file: open.file, profile: open.profile, configuration: configuration,
-            cacheByteCount: cacheByteCount, abandonsKeyring: abandonsKeyring)
+            cacheByteCount: cacheByteCount, keyring: keyring)
         let outcome: Rekey.Outcome
         do throws(RekeyFailure) {
             outcome = try rekey.run(open, to: key) { finalizeStatements() }

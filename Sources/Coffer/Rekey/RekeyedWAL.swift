@@ -39,6 +39,15 @@ struct RekeyedWAL {
             checkpointFailure: oldCount == 0 ? nil : failure, isWALMoved: isMoved)
     }
 
+    /// The report before the WAL is moved: the whole main file counts as old if there is a WAL.
+    func unmovedReport(since beginning: ContinuousClock.Instant) -> RekeyReport {
+        let count = open.handle.databasePageCount ?? 0
+        let hasWAL = open.file.companionByteCount("-wal") > 0
+        return RekeyReport(
+            pageCount: count, oldPageCount: hasWAL ? max(count, 1) : 0,
+            duration: beginning.duration(to: .now), checkpointFailure: nil, isWALMoved: !hasWAL)
+    }
+
     /// Moves the WAL into the main file by checkpoints that wait for nobody, and truncates it if
     /// nobody reads it.
     ///

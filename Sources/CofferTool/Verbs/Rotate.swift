@@ -1,0 +1,149 @@
+import ArgumentParser
+import Coffer
+
+/// `coffer rotate`
+struct Rotate: AsyncParsableCommand, ChangingVerb {
+    static let configuration = CommandConfiguration(
+        abstract: "Gives every page a new key, from the root of the store's keyring.",
+        discussion: """
+            Programs that opened the store by its keyring go on: in WAL their reads too, while \
+            their writes wait. Every page is authenticated before and after, and success is \
+            reported only after a new connection has opened the store with the new key and failed \
+            with the old one. A rotation that is killed leaves one of both keys, and every \
+            credential opens both. The write-ahead log needs as much room as the file.
+
+            A rotation ends the use of one AES key. It takes access from nobody who ever had the \
+            root key, a root backup or a credential: coffer backup --new-keyring makes a copy with \
+            a new root.
+
+            EXAMPLES
+              coffer rotate notes.db --key-file ops.key
+              coffer rotate notes.db --identity-file cron.identity --pause-max 300 --json
+
+            EXIT CODES
+              0 the store has the new key, even if the report could not be written; 18 it has the \
+            new key, but a program that reads keeps the old one in the main file, or the keyring \
+            does not have the new epoch: coffer checkpoint finishes both; 11 another program \
+            rotates the key, or writes without a pause; 15 there is no keyring; 25 writes would \
+            wait for longer than --pause-max; 130 interrupted: the key is the old one or the new \
+            one, and every credential opens the store. Any other: nothing was changed, unless the \
+            message says otherwise
+            """)
+
+    @OptionGroup var store: StoreOptions
+    @Option(
+        help: ArgumentHelp(
+            "The longest time that writes may wait, by estimate.", valueName: "seconds"))
+    var pauseMax: Double?
+    @OptionGroup(title: "Secret") var secret: SecretOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
+
+    func validate() throws {
+        if let pauseMax, !(pauseMax > 0 && pauseMax <= 86_400) {
+            throw ValidationError("--pause-max must be above 0 and at most 86400 seconds.")
+        }
+    }
+
+    struct Result: Report {
+        let path: ReportedPath
+        let oldEpoch: Int
+        let epoch: Int
+        let oldKeyID: String
+        let keyID: String
+        let rootID: String
+        let pageCount: Int
+        let oldPageCount: Int
+        let isWholeFile: Bool
+        let isRecorded: Bool
+        /// How long writes waited.
+        let pause: Double
+        let seconds: Double
+        let proof =
+            "a new connection opens with the new key and fails with the old one; every page is "
+            + "authentic"
+        let engine: String
+
+        init(_ path: String, _ report: RotationReport) {
+            self.path = ReportedPath(path)
+            oldEpoch = report.oldEpoch
+            epoch = report.epoch
+            oldKeyID = report.oldKeyID.description
+            keyID = report.keyID.description
+            rootID = report.rootID
+            pageCount = report.pageCount
+            oldPageCount = report.oldPageCount
+            isWholeFile = report.isWholeFile
+            isRecorded = report.isRecorded
+            pause = Self.seconds(report.pause)
+            seconds = Self.seconds(report.duration)
+            engine = (try? Engine.capabilities)?.names ?? "unknown"
+        }
+
+        private static func seconds(_ duration: Duration) -> Double {
+            (duration / .seconds(1) * 100).rounded() / 100
+        }
+
+        var lines: [(label: String, value: String)] {
+            [
+                ("store", "\(path)"), ("pages", "\(pageCount) under the new key"),
+                ("epoch", "\(epoch), after \(oldEpoch)"),
+                ("key id", "\(keyID), after \(oldKeyID)"), ("root id", rootID),
+                (
+                    "main file",
+                    isWholeFile
+                        ? "all of it under the new key"
+                        : "\(oldPageCount) of \(pageCount) pages still have the old key"
+                ),
+                ("keyring", isRecorded ? "has the new epoch" : "has the old epoch"),
+                ("proof", proof), ("pause", "\(pause) s"), ("time", "\(seconds) s"),
+            ]
+        }
+    }
+
+    func run() async throws {
+        let report = try await store.withKeyring(secret) { opened in
+            try await rotate(opened)
+        }
+        output.printDone(Result(store.path, report))
+        if let failure = report.recordFailure {
+            Terminal.warn(
+                "the keyring does not have the new epoch yet: \(failure.message); coffer "
+                    + "checkpoint records it")
+        }
+        if !report.isWholeFile {
+            let reason = report.checkpointFailure.map(\.message) ?? "another program is reading"
+            Terminal.warn(
+                "the main file without its WAL still has the old key: \(reason); run coffer "
+                    + "checkpoint when the cause is gone")
+        }
+        Terminal.note(
+            "a rotation takes access from nobody who had the root key, a root backup or a "
+                + "credential")
+        if !report.isFinished { throw ExitCode(ExitStatus.unfinished.rawValue) }
+    }
+
+    private func rotate(_ opened: Store) async throws -> RotationReport {
+        let maximumPause = pauseMax.map { Duration.seconds($0) }
+        let reporters = RotationProgress.Phase.allCases.map { phase in
+            (phase, output.reporter(Self.name(of: phase), unit: "bytes"))
+        }
+        return try await Signals.cancelling {
+            defer { for (_, reporter) in reporters { reporter.finish() } }
+            return try await opened.rotate(maximumPause: maximumPause) { progress in
+                for (phase, reporter) in reporters where phase == progress.phase {
+                    guard progress.byteCountTotal > 0 else { continue }
+                    reporter.update(progress.byteCount, of: progress.byteCountTotal)
+                }
+            }
+        }
+    }
+
+    private static func name(of phase: RotationProgress.Phase) -> String {
+        switch phase {
+        case .verifying: "rotate: check"
+        case .rotating: "rotate"
+        case .movingWAL: "rotate: move the WAL"
+        case .verifyingAgain: "rotate: check again"
+        }
+    }
+}

@@ -1,0 +1,99 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+
+/// `coffer rotate`, from a shell.
+@Suite(.againstHanging) struct RotateVerbTests {
+    private let folder: TemporaryFolder
+    private let path: String
+    private let secret: [String]
+
+    init() throws {
+        folder = try TemporaryFolder()
+        path = folder.path()
+        secret = ["--key-file", folder.path("file")]
+        try Data(repeating: 42, count: 32).write(to: URL(filePath: folder.path("file")))
+        try FileManager.default.setAttributes(
+            [.posixPermissions: 0o600], ofItemAtPath: folder.path("file"))
+    }
+
+    private func open() throws -> Store {
+        try Store(
+            path: path, key: .keyring(.keyFile([UInt8](repeating: 42, count: 32))),
+            configuration: .testing())
+    }
+
+    private func make() throws -> Store {
+        let store = try open()
+        try store.write { tx in
+            try tx.execute("CREATE TABLE t(v)")
+            try tx.execute("INSERT INTO t VALUES (randomblob(9000))")
+        }
+        return store
+    }
+
+    private func rotate(_ options: [String] = [], exitCode: Int32 = 0) throws -> Tool.Output {
+        let output = try Tool.run(["rotate", path] + secret + options)
+        #expect(output.exitCode == exitCode, "\(output.errorText)")
+        return output
+    }
+
+    @Test func `it tells both epochs, and whom it locks out`() throws {
+        try make().close()
+        let output = try rotate()
+        let epoch = try Keyring(of: path).epoch
+        #expect(epoch > 1)
+        #expect(output.text.contains("\(epoch), after 1"))
+        #expect(output.text.contains("all of it under the new key"))
+        #expect(output.errorText.contains("takes access from nobody who had the root key"))
+        let store = try open()
+        #expect(try store.read { tx in try tx.rows("SELECT v FROM t").count } == 1)
+        try store.close()
+    }
+
+    @Test func `a store of this process goes on beside it`() throws {
+        let store = try make()
+        for count in 1...2 {
+            _ = try rotate()
+            #expect(try store.read { tx in try tx.rows("SELECT v FROM t").count } == count)
+            try store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        }
+        #expect(try store.verify().isGood)
+        try store.close()
+    }
+
+    @Test func `a read that keeps the old pages makes it 18, and a checkpoint finishes`() throws {
+        let store = try make()
+        let snapshot = try store.snapshot()
+        let output = try rotate(exitCode: 18)
+        #expect(output.errorText.contains("still has the old key"))
+        #expect(output.errorText.contains("coffer checkpoint"))
+        try snapshot.close()
+        try store.close()
+        let checkpoint = try Tool.run(["checkpoint", path] + secret)
+        #expect(checkpoint.exitCode == 0, "\(checkpoint.errorText)")
+        let again = try open()
+        #expect(try again.opensWithoutWAL())
+        try again.close()
+    }
+
+    @Test func `a pause that is too long is 25, and nothing is changed`() throws {
+        try make().close()
+        let output = try rotate(["--pause-max", "0.000001"], exitCode: 25)
+        #expect(output.errorText.contains("would wait"))
+        #expect(try Keyring(of: path).epoch == 1)
+        #expect(try Tool.run(["rotate", path, "--pause-max", "0"] + secret).exitCode == 2)
+    }
+
+    @Test func `a store without keyring is 15, and another rotation is 11`() throws {
+        try make().close()
+        let keyring = KeyringFile(of: try FileLocation(path))
+        let lock = try KeyringByteLock(keyring, .rotates, timeout: .zero)
+        let busy = try rotate(["--busy-timeout", "0"], exitCode: 11)
+        #expect(busy.errorText.contains("rotating"))
+        lock.release()
+        try FileManager.default.removeItem(atPath: path + ".keyring")
+        _ = try rotate(exitCode: 15)
+    }
+}
