@@ -17,7 +17,8 @@ private func keyringStore() throws -> Store {
         configuration: configuration)
 }
 
-/// Writes to a ledger as one worker, without end, and prints the number of each write that returned.
+/// Writes to a ledger as one worker, without end, and prints the number of each write that
+/// returned.
 func writeWhileRotated() throws {
     let worker = Int(next()) ?? 0
     let store = try keyringStore()

@@ -7,8 +7,9 @@ import Dispatch
 /// 2. *Alone.* The run takes the lock of rotations in the keyring's file, and the new epoch: the
 ///    hours since 2020, or one more than the highest epoch ever.
 /// 3. *The pause.* With the turn of a write, and no checkpoint running, `Rekey` writes every page
-///    and proves the result. Readers of this store go on: each connection closes when its read ends.
-///    While writers of other processes hold the file, the turn is given back between two tries.
+///    and proves the result. Readers of this store go on: each connection closes when its read
+///    ends. While writers of other processes hold the file, the turn is given back between two
+///    tries.
 /// 4. *After.* Checkpoints that wait for nobody move the WAL, and the keyring records the epoch. If
 ///    either fails the rotation still holds: the WAL is moved later, and an opening finds the epoch
 ///    by trial.

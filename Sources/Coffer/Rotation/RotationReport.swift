@@ -9,11 +9,13 @@
 /// failed with the old one. Every page of the store was authenticated before and after. Two things
 /// may be left to do, and happen later by themselves: see ``isWholeFile`` and ``isRecorded``.
 public struct RotationReport: Sendable {
-    /// The number of the data key before, and now.
+    /// The number of the data key before.
     public let oldEpoch: Int
+    /// The number of the data key now.
     public let epoch: Int
-    /// The public id of the data key before, and now.
+    /// The public id of the data key before.
     public let oldKeyID: KeyID
+    /// The public id of the data key now.
     public let keyID: KeyID
     /// The public id of the root key, 32 hex digits. A rotation keeps the root.
     public let rootID: String
@@ -35,8 +37,8 @@ public struct RotationReport: Sendable {
     /// connection keeps the WAL: a later checkpoint moves it.
     public var isWholeFile: Bool { oldPageCount == 0 }
 
-    /// Whether the keyring has the new epoch. If not, the next opening finds the epoch by trial, and
-    /// records it.
+    /// Whether the keyring has the new epoch. If not, the next opening finds the epoch by trial,
+    /// and records it.
     public var isRecorded: Bool { recordFailure == nil }
 
     /// Whether nothing is left to do.

@@ -11,25 +11,25 @@ extension Store {
     /// key, a root backup or a credential**, because all data keys come from the root. It locks out
     /// whoever has one raw data key only.
     ///
-    /// In WAL reads go on, and writes wait while the pages are written; without WAL both wait. Other
-    /// processes that opened the store by its keyring go on by themselves. Programs that opened it
-    /// by its raw data key end with `.wrongKey`. A crash leaves the old key or the new one, and
-    /// every credential opens both.
+    /// In WAL reads go on, and writes wait while the pages are written; without WAL both wait.
+    /// Other processes that opened the store by its keyring go on by themselves. Programs that
+    /// opened it by its raw data key end with `.wrongKey`. A crash leaves the old key or the new
+    /// one, and every credential opens both.
     ///
     /// - Parameters:
     ///   - maximumPause: The longest pause of writes that the estimate may have; `nil` for
     ///     `Configuration.maximumRotationPause`.
-    ///   - progress: Called on Coffer's threads, several times a second. Reports ``RotationProgress``
-    ///     with the estimated pause right before writes begin to wait.
+    ///   - progress: Called on Coffer's threads, several times a second. Reports
+    ///     ``RotationProgress`` with the estimated pause right before writes begin to wait.
     /// - Returns: What was changed, and what is left to do.
     /// - Throws: `StoreError` `.misuse` for a store without a keyring, while the root is not kept,
     ///   and inside a body of this store; `.tooBig` if writes would wait for longer than allowed;
     ///   `.busy` if another process rotates the key, or if writers of other processes leave no
     ///   gap within `rotationTimeout`; `.damaged` for a page that fails authentication; `.full` if
-    ///   there is no room for the journal or the WAL; `.io`; `.readOnly` for a store that was opened
-    ///   for reading only, or a file with several names; `.keyringMissing`, `.keyringMismatch`,
-    ///   `.keyringDamaged`; `.suspended`, `.closed`; `.wouldDeadlock` in a cycle of waits. The key
-    ///   was not changed then, unless the error says so.
+    ///   there is no room for the journal or the WAL; `.io`; `.readOnly` for a store that was
+    ///   opened for reading only, or a file with several names; `.keyringMissing`,
+    ///   `.keyringMismatch`, `.keyringDamaged`; `.suspended`, `.closed`; `.wouldDeadlock` in a
+    ///   cycle of waits. The key was not changed then, unless the error says so.
     /// - Complexity: O(*pages*) time and disk (the journal or WAL grows to the size of the file);
     ///   8 bytes of memory for each page.
     @discardableResult

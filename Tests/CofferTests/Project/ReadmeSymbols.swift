@@ -28,6 +28,8 @@ private enum ReadmeSymbols {
         _ = try await store.snapshot()
         // `suspend`
         try await store.suspend()
+        // `rotate`
+        _ = try await store.rotate()
         // `rekey`, `StoreKey`, `rekey(to:)`, `raw`
         _ = try await store.rekey(to: StoreKey.raw([UInt8](repeating: 1, count: 32)))
         // `verify`

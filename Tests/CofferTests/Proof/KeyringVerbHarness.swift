@@ -35,7 +35,10 @@ struct KeyringVerbHarness {
     ///   - step: Every how many changes; the seed chooses the first one.
     ///   - lossCount: The number of power losses after each of them, besides one kill. The seed
     ///     chooses what each loses.
-    func run(step: Int, lossCount: Int, seed: UInt64) throws -> Tally {
+    ///   - endsWithLoss: Whether the first try that lost something is the last one.
+    func run(
+        step: Int, lossCount: Int, endsWithLoss: Bool = false, seed: UInt64
+    ) throws -> Tally {
         let original = try original()
         let (disk, said, _) = try record(in: original)
         guard said.last == "done", let end = disk.number(ofMark: "done"), end > 3 else {
@@ -55,6 +58,7 @@ struct KeyringVerbHarness {
                         isShown: disk.number(ofMark: "shown").map { count > $0 } ?? false),
                     "\(verb.rawValue), \(journalMode), \(loss == 0 ? "killed" : "power off") after "
                         + "\(count) of \(disk.changes.count) changes, seed \(seed)")
+                if endsWithLoss, tally.lostCount > 0 { return tally }
             }
         }
         return tally

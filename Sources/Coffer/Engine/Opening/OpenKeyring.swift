@@ -98,8 +98,8 @@ final class OpenKeyring: Sendable {
     /// The root, and the content to look for the epoch of a file that another process has rotated.
     /// Without a readable keyring, that is the content that this store has read or written last.
     ///
-    /// - Throws: `.keyringMismatch` for a keyring with another root; `.misuse` while the root is not
-    ///   kept; `.tooManyFiles`, `.needsNewerProgram`.
+    /// - Throws: `.keyringMismatch` for a keyring with another root; `.misuse` while the root is
+    ///   not kept; `.tooManyFiles`, `.needsNewerProgram`.
     func forFollowing() throws(StoreError) -> (root: KeyBox<RootKey>, content: KeyringContent) {
         let root = try root()
         do throws(StoreError) {

@@ -184,8 +184,8 @@ extension Opening {
     /// journal show.
     ///
     /// Another process may rotate the key, or move the pages of a rotation out of the WAL. So the
-    /// file is looked at again while the lock of rotations is held, and a few times if it shows keys
-    /// of the root that do not open it.
+    /// file is looked at again while the lock of rotations is held, and a few times if it shows
+    /// keys of the root that do not open it.
     ///
     /// - Parameters:
     ///   - searchesAll: Whether epochs are tried that only a wrong clock makes: a minute.

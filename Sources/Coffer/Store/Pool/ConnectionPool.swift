@@ -163,8 +163,8 @@ final class ConnectionPool: @unchecked Sendable {
         }
     }
 
-    /// Runs `work`, which begins something on a connection. In a store with a keyring, runs it again
-    /// if another process has rotated the key, or while one does.
+    /// Runs `work`, which begins something on a connection. In a store with a keyring, runs it
+    /// again if another process has rotated the key, or while one does.
     ///
     /// - Throws: What `work` throws; as `StoreFile.followRotation`.
     func withCurrentKey<T>(

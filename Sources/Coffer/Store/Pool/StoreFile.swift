@@ -172,8 +172,8 @@ final class StoreFile: Sendable {
     ///
     /// - Parameter refusal: The error of the key that does not fit any more.
     /// - Returns: The new epoch; `nil` if nothing was to do.
-    /// - Throws: `refusal`, with a hint, if no key of the root opens the file, or if the root is not
-    ///   kept; otherwise as opening the file.
+    /// - Throws: `refusal`, with a hint, if no key of the root opens the file, or if the root is
+    ///   not kept; otherwise as opening the file.
     /// - Complexity: Mostly one opening; at worst O(*hours since 2020*), a few seconds.
     func followRotation(
         since generation: Int, after refusal: StoreError
