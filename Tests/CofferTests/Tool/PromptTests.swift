@@ -16,7 +16,7 @@ import Testing
     /// what the terminal showed, then whether it echoes again, then the exit code.
     private static let player = """
         import os, pty, select, sys, termios, time
-        answers = sys.argv[1].split('|')
+        answers = sys.argv[1].split('|') if sys.argv[1] else []
         child, terminal = pty.fork()
         if child == 0:
             os.execv(sys.argv[2], sys.argv[2:])
