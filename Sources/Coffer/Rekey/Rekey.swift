@@ -25,7 +25,7 @@ struct Rekey: ~Copyable {
     let cacheByteCount: Int
     let keyring: KeyringPolicy
 
-    /// What a keyring of the file means for the change.
+    /// The effect of a keyring next to the file on the change.
     enum KeyringPolicy {
         /// It prevents the change: no slot of it would open the store.
         case refuse

@@ -25,7 +25,7 @@ struct KeyRotation {
     /// Of the caller's task; `nil` if nobody can cancel the run.
     var cancellation: Cancellation?
 
-    /// What writing one gigabyte takes at least, by measurements of both engines.
+    /// The shortest time that either engine took to write one gigabyte.
     private static let pausePerGigabyte = Duration.seconds(25)
 
     /// The pause of writes took this, and how far the change came.

@@ -26,7 +26,7 @@ extension Store {
     ///   and inside a body of this store; `.tooBig` if writes would wait for longer than allowed;
     ///   `.busy` if another process rotates the key, or if writers of other processes leave no
     ///   gap within `rotationTimeout`; `.damaged` for a page that fails authentication; `.full` if
-    ///   there is no room for the journal or the WAL; `.io`; `.readOnly` for a store that was
+    ///   the disk has no room for the journal or the WAL; `.io`; `.readOnly` for a store that was
     ///   opened for reading only, or a file with several names; `.keyringMissing`,
     ///   `.keyringMismatch`, `.keyringDamaged`; `.suspended`, `.closed`; `.wouldDeadlock` in a
     ///   cycle of waits. The key was not changed then, unless the error says so.

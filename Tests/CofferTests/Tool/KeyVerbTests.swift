@@ -391,7 +391,7 @@ import Testing
         #expect(try opens(unwrap + ["--unwrap-slot", "3"]))
     }
 
-    // What holds the tool's standard error would keep both from ending before the time limit.
+    // The test reads standard error to its end. A program that is left would keep it open.
     @Test(arguments: [("kill -TERM $PPID; wait", 130), ("wait", 19)])
     func `an unwrap command ends with the programs that it has started`(
         rest: String, exitCode: Int

@@ -13,7 +13,7 @@ import Musl
 /// Each operation opens its own descriptor, so two operations of one process exclude each other.
 /// The lock ends with the value, or with the process.
 struct KeyringByteLock: ~Copyable {
-    /// What the holder of the lock does.
+    /// The two bytes that are locked, each for one kind of work.
     enum Byte: Int64 {
         case writesKeyring = 0
         case rotates = 1

@@ -9,7 +9,7 @@ final class OpenKeyring: Sendable {
         var area: KeyringArea
     }
 
-    /// What stays the same object when the epoch changes.
+    /// The state that the keyrings of all epochs of one open store have in common.
     private final class Shared: Sendable {
         let state: Mutex<State>
 
