@@ -56,6 +56,7 @@ deb: ## make Debian packages for Debian 12 and 13; LONG=1: install and try each 
 
 # Foundation's Process reads behind the list of descriptors if a program has more than 1 300 of them,
 # and crashes where no memory follows. So few tests run at once, in one heap with room at its end.
+# Few at once also wait less for each other.
 few := --experimental-maximum-parallelization-width 64
 roomy := MALLOC_ARENA_MAX=1 MALLOC_TOP_PAD_=16777216
 
@@ -74,7 +75,7 @@ demo: setup data ## run the example programs, built for release
 	@$(select) swift run --quiet $(demo) Sessions
 
 tsan: setup ## run the store's tests under the thread sanitizer, some minutes
-	@$(select) $(if $(FILTER),,COFFER_TSAN=1) swift test --sanitize=thread -Xswiftc -DCOFFER_TSAN $(quick) \
+	@$(select) $(if $(FILTER),,COFFER_TSAN=1) swift test --sanitize=thread -Xswiftc -DCOFFER_TSAN $(quick) $(few) \
 		--scratch-path .build-tsan$(suffix) --filter '$(or $(FILTER),$(tsan_suites))'
 
 proof: setup ## put the store to the proof on both engines; writes Documentation/proof.md

@@ -101,7 +101,7 @@ import Testing
     @Test func `a task that waits for a snapshot is cancelled at once`() async throws {
         var configuration = Configuration.testing()
         configuration.maximumReaderCount = 1
-        configuration.waitTimeout = .seconds(10)
+        configuration.waitTimeout = .seconds(600)
         let store = try make(configuration)
         let held = try await store.snapshot()
         let waiting = Task { try await store.snapshot() }
