@@ -8,6 +8,9 @@ struct EpochCandidates: Sequence {
     private let highest: UInt32
     /// The last epoch that is tried.
     private let last: UInt32
+    /// The last two days, in hours since 2020. A rotation that has not been recorded mostly took
+    /// one of them.
+    private let recent: Range<UInt32>
 
     /// - Parameters:
     ///   - hour: Hours since 2020, because a rotation takes the hour as its epoch.
@@ -19,6 +22,7 @@ struct EpochCandidates: Sequence {
             isWhole
             ? KeyringContent.maximumEpoch
             : Swift.min(Swift.max(highest, hour) + 64, KeyringContent.maximumEpoch)
+        recent = hour == 0 ? 0..<0 : (hour > 48 ? hour - 48 : 1)..<hour + 2
     }
 
     /// How many epochs there are.
@@ -30,11 +34,12 @@ struct EpochCandidates: Sequence {
         return UInt32(Swift.min((Swift.max(secondsSince1970, start) - start) / 3600, 1 << 20 - 1))
     }
 
-    /// Without repetition: the keyring's epoch, the one after the highest, and then outwards from
-    /// the keyring's epoch to 1 and to the last.
+    /// Without repetition: the keyring's epoch, the one after the highest, the last hours from the
+    /// newest on, and then outwards from the keyring's epoch to 1 and to the last.
     func makeIterator() -> AnyIterator<UInt32> {
-        let next = highest + 1
-        var first = [epoch, next].makeIterator()
+        let (next, recent) = (highest + 1, recent)
+        let hours = recent.reversed().filter { $0 != epoch && $0 != next }
+        var first = ([epoch, next] + hours).makeIterator()
         var distance: UInt32 = 0
         var isUp = true
         return AnyIterator {
@@ -45,8 +50,10 @@ struct EpochCandidates: Sequence {
                 let down = distance < epoch ? epoch - distance : 0
                 let up = epoch + distance
                 if down == 0, up > last { return nil }
-                if isUp, up <= last, up != next { return up }
-                if !isUp, down > 0, down != next { return down }
+                let other = isUp ? up : down
+                if other == next || recent.contains(other) { continue }
+                if isUp, up <= last { return up }
+                if !isUp, down > 0 { return down }
             }
         }
     }

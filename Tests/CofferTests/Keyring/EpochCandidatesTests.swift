@@ -19,7 +19,14 @@ import Testing
         #expect(tried.prefix(8) == [3, 10, 2, 4, 1, 5, 6, 7])
     }
 
-    @Test(arguments: [(1, 1, 0), (3, 9, 0), (60_000, 60_010, 60_500), (7, 7, 300)])
+    @Test func `the last hours come before the epochs near that of the keyring`() throws {
+        let tried = try candidates(1, highest: 1, hour: 60_000)
+        #expect(tried.prefix(4) == [1, 2, 60_001, 60_000])
+        #expect(tried.firstIndex(of: 59_952) == 51)
+        #expect(tried[52] == 3)
+    }
+
+    @Test(arguments: [(1, 1, 0), (1, 1, 2), (1, 1, 48), (59_990, 60_000, 60_000), (3, 9, 0), (60_000, 60_010, 60_500), (7, 7, 300)])
     func `each epoch to the last is tried once`(
         epoch: UInt32, highest: UInt32, hour: UInt32
     ) throws {

@@ -16,7 +16,7 @@ import Testing
 
     /// A store with a keyring, and a table of 200 rows.
     private func make(
-        _ journalMode: Configuration.JournalMode = .wal, keepsRoot: Bool = true,
+        _ journalMode: Configuration.JournalMode = .wal,
         _ change: (inout Configuration) -> Void = { _ in }
     ) throws -> Store {
         let store = try open(journalMode, mode: .createIfMissing, change)

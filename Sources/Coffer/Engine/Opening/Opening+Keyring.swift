@@ -185,7 +185,8 @@ extension Opening {
     ///
     /// Another process may rotate the key, or move the pages of a rotation out of the WAL. So the
     /// file is looked at again while the lock of rotations is held, and a few times if it shows
-    /// keys of the root that do not open it.
+    /// keys of the root that do not open it. While somebody rotates, only the likely epochs are
+    /// tried, but for the last time: the others take seconds, and the file changes meanwhile.
     ///
     /// - Parameters:
     ///   - searchesAll: Whether epochs are tried that only a wrong clock makes: a minute.
@@ -202,8 +203,11 @@ extension Opening {
         var refusalCount = 0
         while true {
             let wasRotated = KeyringByteLock.isHeld(.rotates, of: keyring)
+            let isShort = wasRotated && refusalCount + 1 < Self.maximumRefusalCount
             let refusal: Refusal
-            switch try openNow(content, root, searchesAll: searchesAll, tried: tried) {
+            switch try openNow(
+                content, root, searchesAll: searchesAll, isShort: isShort, tried: tried)
+            {
             case .success(let (opened, epoch)): return (opened, epoch)
             case .failure(let failure): refusal = failure
             }
@@ -240,9 +244,10 @@ extension Opening {
 
     /// Opens the file in the epoch of the keyring, or in one that the file shows now.
     ///
+    /// - Parameter isShort: Whether only the likely epochs are tried.
     /// - Throws: Errors that say nothing about the key.
     private func openNow(
-        _ content: KeyringContent, _ root: borrowing RootKey, searchesAll: Bool,
+        _ content: KeyringContent, _ root: borrowing RootKey, searchesAll: Bool, isShort: Bool,
         tried: ((Int) -> Void)?
     ) throws(StoreError) -> Result<(OpenFile, UInt32), Refusal> {
         var failure: StoreError
@@ -263,7 +268,7 @@ extension Opening {
         handle.close()
         // If the key fits another page, few epochs are worth a trial.
         let found = evidence.search(
-            second, under: root, isShort: failure.code == .damaged, tried: tried)
+            second, under: root, isShort: isShort || failure.code == .damaged, tried: tried)
         for epoch in found.epochs where epoch != content.epoch {
             do throws(StoreError) {
                 return .success((try open(content, root, epoch), epoch))

@@ -118,20 +118,10 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// Takes a reader and begins a transaction on it.
     private func takeReading(_ cancellation: Cancellation?) throws(StoreError) -> Reader {
-        guard file?.keyring != nil else {
+        try withCurrentKey(cancellation) { () throws(StoreError) in
             let reader = try takeReader()
             do throws(StoreError) {
-                try reader.connection.beginShared(.deferred)
-            } catch {
-                giveBack(reader)
-                throw error
-            }
-            return reader
-        }
-        return try withCurrentKey(cancellation) { () throws(StoreError) in
-            let reader = try takeReader()
-            do throws(StoreError) {
-                try reader.connection.beginSnapshot()
+                try beginRead(on: reader.connection)
             } catch {
                 giveBack(reader)
                 throw error
@@ -140,6 +130,7 @@ final class ConnectionPool: @unchecked Sendable {
         }
     }
 
+    /// Begins a transaction, whose first page is read at once if the key may have been rotated.
     private func beginRead(on connection: Connection) throws(StoreError) {
         if file?.keyring == nil {
             try connection.beginShared(.deferred)

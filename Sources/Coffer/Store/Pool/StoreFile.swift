@@ -13,6 +13,9 @@ final class StoreFile: Sendable {
     /// The key of new connections. Without a keyring it changes only while nothing else uses the
     /// store.
     private let current: Mutex<Key>
+    /// What every read and write asks of `current`, without its mutex.
+    private let generation = Atomic(0)
+    private let isOfKeyring: Atomic<Bool>
     /// Held while the key changes: by a rotation of this store, or to follow that of another
     /// process.
     private let keyChange = Mutex(())
@@ -44,6 +47,7 @@ final class StoreFile: Sendable {
         self.configuration = configuration
         claim = Mutex(try OpenFiles.Claim(Self.identity(of: location), path: location.path))
         current = Mutex(Key(of: opened, keyring: opened.keyring, generation: 0))
+        isOfKeyring = Atomic(opened.keyring != nil)
         cache = configuration.cacheBudget.join(
             byteCount: configuration.maximumCacheByteCount,
             connectionCount: configuration.maximumReaderCount + 1)
@@ -60,7 +64,10 @@ final class StoreFile: Sendable {
     var cipher: FileCipher { current.withLock { $0.cipher } }
 
     /// The keyring that gave the key; `nil` for a key of its own.
-    var keyring: OpenKeyring? { current.withLock { $0.keyring } }
+    var keyring: OpenKeyring? {
+        guard isOfKeyring.load(ordering: .acquiring) else { return nil }
+        return current.withLock { $0.keyring }
+    }
 
     /// The key with its keyring, of one moment.
     var keyOfKeyring: (cipher: FileCipher, keyring: OpenKeyring?) {
@@ -69,7 +76,7 @@ final class StoreFile: Sendable {
 
     /// How many keys the store had before the present one. A connection that was opened in an
     /// earlier generation has an earlier key.
-    var keyGeneration: Int { current.withLock { $0.generation } }
+    var keyGeneration: Int { generation.load(ordering: .acquiring) }
 
     /// Opens one more connection for reading, with the store's key, which is not derived again.
     ///
@@ -140,6 +147,9 @@ final class StoreFile: Sendable {
     private func rememberKey(of state: OpenFile, keyring: OpenKeyring?) {
         current.withLock { current in
             current = Key(of: state, keyring: keyring, generation: current.generation + 1)
+            isOfKeyring.store(keyring != nil, ordering: .releasing)
+            // Last, so that nobody takes an earlier key for one of this generation.
+            generation.store(current.generation, ordering: .releasing)
         }
     }
 
