@@ -26,7 +26,10 @@ import Testing
         #expect(tried[52] == 3)
     }
 
-    @Test(arguments: [(1, 1, 0), (1, 1, 2), (1, 1, 48), (59_990, 60_000, 60_000), (3, 9, 0), (60_000, 60_010, 60_500), (7, 7, 300)])
+    @Test(arguments: [
+        (1, 1, 0), (1, 1, 2), (1, 1, 48), (59_990, 60_000, 60_000), (3, 9, 0),
+        (60_000, 60_010, 60_500), (7, 7, 300),
+    ])
     func `each epoch to the last is tried once`(
         epoch: UInt32, highest: UInt32, hour: UInt32
     ) throws {

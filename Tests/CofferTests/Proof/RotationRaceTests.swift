@@ -3,14 +3,14 @@ import Testing
 @testable import Coffer
 
 /// Processes that write, read and rotate the key of one store, one of which is killed again and
-/// again. Only in a long run: once of five runs a process waited for minutes.
-@Suite(.againstHanging, .enabled(if: isLongRun)) struct RotationRaceTests {
+/// again.
+@Suite(.againstHanging) struct RotationRaceTests {
     @Test(arguments: journalModes)
     func `writers, a reader and two rotators go on while one of them is killed`(
         mode: Configuration.JournalMode
     ) throws {
         let tally = try RotationRaceHarness(mode, seed: testSeed())
-            .run(killCount: tryCount(10, long: 5000))
+            .run(killCount: tryCount(20, long: 5000))
         try tally.expectNothingLost("races of a rotation")
     }
 }
