@@ -26,7 +26,7 @@
 //                PageContent  PageRole
 // Copies         CopyProgress  CopyReport  CompactReport
 // Recovery       RestoreReport  SalvageReport  RebuildProgress
-// Rotation       RotationReport  RotationProgress
+// Rotation       RotationReport  RotationProgress  RootKeyPlan
 // Rekey          RekeyReport
 // Files          StoreFileStatus  CipherProfile  CipherInformation  CipherLogLevel  Engine  Release
 //

@@ -58,3 +58,17 @@ func rotateWithoutEnd() throws {
         }
     }
 }
+
+/// Replaces the root of the keyring. Drops the slots whose numbers follow, and keeps each slot of a
+/// passphrase by "open sesame". Prints the id of the new root.
+func replaceRoot() throws {
+    let store = try keyringStore()
+    let dropped = next().split(separator: ",").compactMap { KeySlot.ID($0) }
+    let report = try store.replaceRootKey(dropping: dropped) { plan in
+        for slot in plan.slots where slot.kind == .passphrase && !dropped.contains(slot.id) {
+            try plan.keep(slot.id, .passphrase("open sesame"))
+        }
+    }
+    say(report.rootID)
+    try store.close()
+}

@@ -234,6 +234,8 @@ case "rotation-reader":
     sayError { try readWhileRotated() }
 case "rotation":
     sayError { try rotateWithoutEnd() }
+case "replace-root":
+    sayError { try replaceRoot() }
 case "hold-write":
     hold(.immediate, "SELECT 1")
 case "hold-read":

@@ -26,7 +26,7 @@ struct Compaction {
     /// - Throws: As `Store.compact(progress:)`.
     func run() throws(StoreError) -> CompactReport {
         let file = try pool.requireFile("nothing on a disk could become smaller")
-        let writer = try pool.openWriter()
+        let writer = try pool.currentWriter()
         // Frees the space of the WAL, unless somebody reads it, and that of killed compactions.
         _ = try? writer.cutWAL()
         for left in UnfinishedFile.all(of: file.location) { left.removeIfLeft() }

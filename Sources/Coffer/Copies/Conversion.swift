@@ -54,7 +54,9 @@ struct Conversion {
         let target = try CopyTarget(
             at: location, of: core.pool.file?.location, key: nil, configuration: configuration)
         let content = try core.read(cancellation: monitor.cancellation) { tx in
-            try fill(target, from: tx.connection().current(), cipher: core.pool.file?.cipher)
+            let connection = try tx.connection()
+            return try fill(
+                target, from: connection.current(), cipher: core.pool.cipher(of: connection))
         }
         return try finish(target, content, profile: nil)
     }
@@ -79,7 +81,8 @@ struct Conversion {
         }
         let newKey = other
         let target = try core.read(cancellation: monitor.cancellation) { tx in
-            let source = try tx.connection().current()
+            let connection = try tx.connection()
+            let source = try connection.current()
             let file = core.pool.file
             let copyKey = try Self.copyKey(newKey, of: file)
             let target = CopyTargetBox(
@@ -90,7 +93,7 @@ struct Conversion {
             _ = try source.firstText(Probe.sql)
             let handle = try target.target.openEmpty()
             defer { handle.close() }
-            try namingPages(of: source, file?.cipher) { () throws(StoreError) in
+            try namingPages(of: source, core.pool.cipher(of: connection)) { () throws(StoreError) in
                 try PageCopy(source: source, target: handle, monitor: monitor).run()
             }
             return target

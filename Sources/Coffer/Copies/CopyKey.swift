@@ -35,7 +35,8 @@ struct CopyKey {
     /// The slots come from the keyring's file. If the store cannot read or authenticate the file,
     /// they are the slots that it authenticated last.
     ///
-    /// - Throws: `.tooManyFiles`, `.needsNewerProgram` if the keyring cannot be read; `.misuse` if
+    /// - Throws: `.tooManyFiles`, `.needsNewerProgram` if the keyring cannot be read; `.busy` if
+    ///   another process has replaced the root, which this store has not met yet; `.misuse` if
     ///   the file was opened in another epoch than its keyring's, and the root is not kept.
     init(of file: StoreFile) throws(StoreError) {
         // Another process may rotate the key meanwhile.
@@ -46,7 +47,14 @@ struct CopyKey {
             return
         }
         let area = try open.newest()
-        guard area.content.epoch != open.epoch else {
+        let isOfRoot = area.content.rootID == open.rootID
+        guard isOfRoot || area.content.formerEpoch == open.epoch else {
+            throw StoreError(
+                .busy, "another process is replacing the root key of \(file.location.path)",
+                hint: "Try again.")
+        }
+        guard isOfRoot, area.content.epoch != open.epoch else {
+            // A keyring with the former root opens a copy that is under it.
             keyring = area
             return
         }

@@ -25,6 +25,12 @@ struct EpochCandidates: Sequence {
         recent = hour == 0 ? 0..<0 : (hour > 48 ? hour - 48 : 1)..<hour + 2
     }
 
+    /// The epochs that a rotation would take now, or would have taken an hour ago.
+    var newest: [UInt32] {
+        let hour = recent.isEmpty ? 0 : recent.upperBound - 2
+        return [highest + 1, hour, hour &- 1].filter { $0 > highest && $0 <= last }
+    }
+
     /// How many epochs there are.
     var count: Int { Int(Swift.max(last, epoch, highest + 1)) }
 

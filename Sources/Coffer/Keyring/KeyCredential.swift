@@ -138,11 +138,12 @@ public struct KeyCredential: ~Copyable, Sendable {
     }
 }
 
-/// The root key of a keyring, and the number of the slot that was opened.
+/// The root key of a keyring, the number of the slot that was opened, and the slot's secret.
 struct UnlockedKeyring: ~Copyable {
     let area: KeyringArea
     let root: RootKey
     let slotID: UInt16
+    let secret: SlotSecret
 }
 
 extension KeyringAreas {
@@ -176,7 +177,15 @@ extension KeyringArea {
         by credential: borrowing KeyCredential, memoryMax: Int
     ) throws(StoreError) -> UnlockedKeyring {
         try credential.check()
-        let found = try unwrapped(by: credential, memoryMax)
+        return try authenticated(try unwrapped(by: credential, memoryMax))
+    }
+
+    /// Authenticates the whole area with the root of an opened slot.
+    ///
+    /// - Throws: `.keyringDamaged` if something was changed without the root.
+    func authenticated(
+        _ found: consuming UnlockedKeyring
+    ) throws(StoreError) -> UnlockedKeyring {
         guard isAuthentic(under: found.root) else {
             throw Self.damaged("somebody without its root key has changed it")
         }
@@ -205,7 +214,9 @@ extension KeyringArea {
             for slot in content.slots
             where slot.kind == credential.kind && [slot.id, nil].contains(credential.slotID) {
                 if let root = try slot.root(by: credential.secret, id: content.id) {
-                    return UnlockedKeyring(area: self, root: root, slotID: slot.id)
+                    return UnlockedKeyring(
+                        area: self, root: root, slotID: slot.id,
+                        secret: SlotSecret(slot.kind, of: slot.id, credential.secret.copy()))
                 }
             }
             throw noSlot
@@ -226,7 +237,9 @@ extension KeyringArea {
             let secret = try derivation.secret(of: text)
             for slot in slots where Derivation(of: slot) == derivation {
                 if let root = try slot.root(by: secret, id: content.id) {
-                    return UnlockedKeyring(area: self, root: root, slotID: slot.id)
+                    return UnlockedKeyring(
+                        area: self, root: root, slotID: slot.id,
+                        secret: SlotSecret(.passphrase, of: slot.id, secret.copy()))
                 }
             }
         }
@@ -242,10 +255,11 @@ extension KeyringArea {
             let slot = content.slots.first(where: { $0.kind == .recipient && $0.blob == publicKey })
         else { throw noSlot }
         return UnlockedKeyring(
-            area: self, root: try slot.root(by: identity, id: content.id), slotID: slot.id)
+            area: self, root: try slot.root(by: identity, id: content.id), slotID: slot.id,
+            secret: SlotSecret(.recipient, of: slot.id, credential.secret.copy()))
     }
 
-    private var noSlot: StoreError {
+    var noSlot: StoreError {
         StoreError(
             .wrongKey, "no slot of the keyring is for this credential",
             hint: "The keyring's list of slots tells which kinds of credentials open it.")

@@ -77,4 +77,12 @@ extension KeyringContent {
             rootMade: now, epochMade: now, rootID: root.id(for: id),
             keyID: root.dataKey(epoch: 1, id: id).id().bytes)
     }
+
+    /// Names the data key of an epoch as that of the file.
+    mutating func name(_ epoch: UInt32, under root: borrowing RootKey, now: Int64) {
+        self.epoch = epoch
+        highestEpoch = max(highestEpoch, epoch)
+        epochMade = now
+        keyID = root.dataKey(epoch: epoch, id: id).id().bytes
+    }
 }

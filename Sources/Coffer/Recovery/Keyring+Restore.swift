@@ -189,8 +189,7 @@ extension Opening {
                 .notFound, "there is no file at \(source.location.path)",
                 hint: "Pass the path of a copy that keys.backUp has made.")
         }
-        let (open, _) = try openAnyEpoch(of: unlocked.area.content, unlocked.root)
-        open.handle.close()
+        try openAnyEpoch(of: unlocked.area.content, unlocked.root).file.handle.close()
         return unlocked
     }
 
@@ -228,15 +227,15 @@ extension Opening {
                 let done = before
                 before += count(searchesAll)
                 do throws(StoreError) {
-                    let (open, epoch) = try openAnyEpoch(
+                    let found = try openAnyEpoch(
                         of: content, root, searchesAll: searchesAll
                     ) { tried in
                         progress?(RebuildProgress(count: done + tried, countTotal: countTotal))
                     }
-                    open.handle.close()
-                    content.epoch = epoch
-                    content.highestEpoch = epoch
-                    content.keyID = root.dataKey(epoch: epoch, id: salt).id().bytes
+                    found.file.handle.close()
+                    content.epoch = found.epoch
+                    content.highestEpoch = found.epoch
+                    content.keyID = root.dataKey(epoch: found.epoch, id: salt).id().bytes
                     return content
                 } catch  where Self.meansOtherProfile.contains(error.code) {
                     continue

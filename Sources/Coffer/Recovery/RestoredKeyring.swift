@@ -32,7 +32,9 @@ struct RestoredKeyring {
             return
         }
         let areas = try Self.areas(of: old)
-        let current = areas?.authentic(under: try keyring.root().key)
+        var current = areas?.authentic(under: try keyring.root().key)
+        // A backup that is still under the former root needs a keyring that has it.
+        if current?.content.rootID != keyring.rootID { current = nil }
         (area, movesOld, kept) = (current == nil ? own : nil, current == nil, current)
     }
 

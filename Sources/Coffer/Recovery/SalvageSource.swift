@@ -155,25 +155,43 @@ final class SalvageSource {
             throw StoreError.noKeyring(keyring)
         }
         let content = unlocked.area.content
+        if let former = try? content.formerRoot(under: unlocked.root),
+            let found = try cipher(
+                of: handle, file, content.underFormerRoot, former, configuration, monitor)
+        {
+            return found
+        }
+        if let found = try cipher(
+            of: handle, file, content, unlocked.root, configuration, monitor)
+        {
+            return found
+        }
+        throw StoreError(
+            .keyringMismatch, "the keyring opens none of the pages of \(file.path)",
+            hint: "Put the file and the keyring back that belong together.")
+    }
+
+    /// Finds the epoch of a root in which any page is authentic; `nil` if there is none.
+    private static func cipher(
+        of handle: Handle, _ file: FileLocation, _ content: KeyringContent,
+        _ root: borrowing RootKey, _ configuration: Configuration, _ monitor: CopyMonitor
+    ) throws(StoreError) -> FileCipher? {
         let profile = content.profile
         let evidence = KeyEvidence(
             of: file, main: try? handle.rawBytes(at: 0, count: profile.pageByteCount), content,
             seconds: configuration.secondsSince1970)
         let epochs =
-            [content.epoch] + evidence.search(under: unlocked.root).epochs
-            + [content.highestEpoch + 1]
+            [content.epoch] + evidence.search(under: root).epochs + [content.highestEpoch + 1]
         for isWhole in [false, true] {
             for epoch in epochs {
-                let key = unlocked.root.dataKey(epoch: epoch, id: content.id)
+                let key = root.dataKey(epoch: epoch, id: content.id)
                 let pages = RawPages(handle, key: key, profile: profile)
                 if try hasAuthenticPage(pages, isWhole: isWhole, monitor) {
                     return FileCipher(key: key.copy(), profile: profile)
                 }
             }
         }
-        throw StoreError(
-            .keyringMismatch, "the keyring opens none of the pages of \(file.path)",
-            hint: "Put the file and the keyring back that belong together.")
+        return nil
     }
 
     /// - Parameter isWhole: Whether all pages are tried, or some from all parts of the file.

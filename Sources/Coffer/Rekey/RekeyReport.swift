@@ -37,6 +37,13 @@ public struct RekeyReport: Sendable {
     /// Whether the main file without its WAL is under the new key.
     public var isWholeFile: Bool { oldPageCount == 0 }
 
+    /// The report, if the WAL could not be moved for this reason.
+    func failed(_ failure: StoreError) -> RekeyReport {
+        RekeyReport(
+            pageCount: pageCount, oldPageCount: oldPageCount, duration: duration,
+            checkpointFailure: failure, isWALMoved: false)
+    }
+
     /// Renames the keyring, and records the outcome.
     mutating func abandon(_ keyring: KeyringFile) {
         do throws(StoreError) {

@@ -17,10 +17,15 @@ import Dispatch
 ///
 /// The new key is durable before the keyring names it, so a crash at any moment leaves a file that
 /// the keyring opens.
+///
+/// A replacement of the root is the same, except that the keyring gets the new root and the former
+/// one before the pause, and loses the former one afterwards. In between both open the file.
 struct KeyRotation {
     let core: StoreCore
     /// The longest pause of writes that the estimate may have.
     let maximumPause: Duration
+    /// The slots that a new root is wrapped for; `nil` to keep the root.
+    var plan: RootKeyPlan?
     let progress: (@Sendable (RotationProgress) -> Void)?
     /// Of the caller's task; `nil` if nobody can cancel the run.
     var cancellation: Cancellation?
@@ -32,16 +37,22 @@ struct KeyRotation {
     private struct Change {
         let report: RekeyReport
         let pause: Duration
-        let oldEpoch: UInt32
+        let old: FileKey
         let epoch: UInt32
         let root: KeyBox<RootKey>
-        let keyring: OpenKeyring
+    }
+
+    /// The key that the file has before the rotation.
+    private struct FileKey {
+        let epoch: UInt32
+        let id: KeyID
+        let rootID: [UInt8]
     }
 
     func run() throws -> RotationReport {
         let beginning = ContinuousClock.now
         try core.requireOutside()
-        _ = try StoreKeys(core).changeable().root()
+        try requireRoot()
         try moveWAL()
         let estimate = try estimatedPause()
         guard estimate <= maximumPause else {
@@ -54,23 +65,35 @@ struct KeyRotation {
         if let reason = cancellation?.reason { throw reason }
         core.pool.events.rotationWillPause(estimate)
         tell(.rotating, 0, of: 0, estimate)
-        let (change, moved, recordFailure) = try core.changeLife { _ throws(StoreError) in
-            try core.pool.rotations.duringOwn { () throws(StoreError) in
+        let (change, moved, recordFailure) = try core.changeLife { life throws(StoreError) in
+            guard life == .open else {
+                throw StoreError(
+                    life == .closed ? .closed : .suspended, "the store was closed or suspended",
+                    hint: "Nothing was changed.")
+            }
+            return try core.pool.rotations.duringOwn { () throws(StoreError) in
                 try rotate(estimate)
             }
         }
-        try verify(.verifyingAgain, estimate)
+        let verificationFailure = try verifyAgain(estimate, isWholeFile: moved.isWholeFile)
         let duration = beginning.duration(to: .now)
         core.pool.metrics.rotation.recordNanoseconds(duration.nanoseconds)
-        func id(_ epoch: UInt32) -> KeyID {
-            change.root.key.dataKey(epoch: epoch, id: keyringID).id()
-        }
         return RotationReport(
-            oldEpoch: Int(change.oldEpoch), epoch: Int(change.epoch), oldKeyID: id(change.oldEpoch),
-            keyID: id(change.epoch), rootID: change.root.key.id(for: keyringID).hexDigits,
+            oldEpoch: Int(change.old.epoch), epoch: Int(change.epoch), oldKeyID: change.old.id,
+            keyID: change.root.key.dataKey(epoch: change.epoch, id: keyringID).id(),
+            oldRootID: change.old.rootID.hexDigits,
+            rootID: change.root.key.id(for: keyringID).hexDigits,
             pageCount: change.report.pageCount, pause: change.pause, duration: duration,
             oldPageCount: moved.oldPageCount, checkpointFailure: moved.checkpointFailure,
-            recordFailure: recordFailure)
+            recordFailure: recordFailure, verificationFailure: verificationFailure)
+    }
+
+    /// Checks what needs no time: the root, and a secret for each slot that stays.
+    private func requireRoot() throws(StoreError) {
+        let open = try StoreKeys(core).changeable()
+        var content = try open.current().content
+        _ = try open.root()
+        try plan?.wrap(.random(), in: &content)
     }
 
     /// The salt of the file, which never changes.
@@ -84,6 +107,11 @@ struct KeyRotation {
     ///   follow it, and the WAL would grow with each rotation.
     private func moveWAL() throws(StoreError) {
         guard core.pool.journalMode == .wal else { return }
+        // A store that is suspended or closed opens no connection.
+        try core.readGate.waitUnlessDeadlocked(
+            timeout: core.configuration.waitTimeout, for: "a free connection",
+            cancellation: cancellation)
+        defer { core.readGate.leave() }
         let reader = try core.pool.openReader(isCounted: false)
         defer { reader.connection.close() }
         guard let result = try reader.connection.moveWAL() else { return }
@@ -113,25 +141,61 @@ struct KeyRotation {
         let open = try StoreKeys(core).changeable()
         let lock = try KeyringByteLock(
             open.file, .rotates, timeout: core.configuration.busyTimeout)
-        let root = try open.root()
-        let oldEpoch = try fileEpoch(open)
-        let epoch = try nextEpoch(after: try open.current().content, oldEpoch)
-        let change = try pause(estimate, from: oldEpoch, to: epoch, open, root)
-        core.pool.events.rotated(
-            from: change.oldEpoch, to: change.epoch, pause: change.pause)
+        let old = try fileKey()
+        let content = try open.current().content
+        let (root, epoch) = try newKey(old, content, of: open)
+        let change: Change
+        do throws(StoreError) {
+            change = try pause(estimate, from: old, to: epoch, open, root)
+        } catch {
+            guard root.key.id(for: keyringID) != old.rootID else { throw error }
+            throw error.adding(
+                "the keyring has the new root and the former one, and opens the store: rotate "
+                    + "finishes the replacement")
+        }
+        core.pool.events.rotated(from: old.epoch, to: epoch, pause: change.pause)
         core.pool.metrics.rotationPause.recordNanoseconds(change.pause.nanoseconds)
         tell(.movingWAL, 0, of: 0, estimate)
         let moved = finishWAL(change.report)
-        let recordFailure = record(change)
+        let recordFailure = record(change, in: open, isWholeFile: moved.isWholeFile)
         lock.release()
         return (change, moved, recordFailure)
     }
 
-    /// The epoch that the file has. An earlier rotation may have ended before it was recorded.
-    private func fileEpoch(_ open: OpenKeyring) throws(StoreError) -> UInt32 {
+    /// The key that the file has. An earlier rotation may have ended before it was recorded.
+    private func fileKey() throws(StoreError) -> FileKey {
         // Follows a rotation that this store does not know of.
         try core.pool.openReader(isCounted: false).connection.close()
-        return core.pool.file?.keyring?.epoch ?? open.epoch
+        guard let (cipher, keyring) = core.pool.file?.keyOfKeyring, let keyring else {
+            throw StoreError(.misuse, "the store has no keyring")
+        }
+        return FileKey(epoch: keyring.epoch, id: cipher.key.id(), rootID: keyring.rootID)
+    }
+
+    /// The root and the epoch of the key that the file gets.
+    ///
+    /// Gives the keyring the new root, if there is a plan. A file under the former root gets the
+    /// key that the keyring names already: an earlier replacement is finished.
+    private func newKey(
+        _ old: FileKey, _ content: KeyringContent, of open: OpenKeyring
+    ) throws(StoreError) -> (KeyBox<RootKey>, UInt32) {
+        guard old.rootID == content.rootID else {
+            guard content.hasFormerRoot else { throw StoreError.otherRoot(open.file) }
+            return (try open.root(), content.epoch)
+        }
+        let epoch = try nextEpoch(after: content, old.epoch)
+        guard let plan else { return (try open.root(), epoch) }
+        let new = KeyBox(RootKey.random())
+        let now = core.configuration.secondsSince1970
+        _ = try open.replaceRoot(by: new.key) { (content, former) throws(StoreError) in
+            try plan.wrap(new.key, in: &content)
+            try content.keep(former: former, epoch: old.epoch, under: new.key)
+            content.rootMade = now
+            content.rootID = new.key.id(for: content.id)
+            (content.rootBackupCount, content.lastRootBackup) = (0, 0)
+            content.name(epoch, under: new.key, now: now)
+        }
+        return (new, epoch)
     }
 
     /// The hours since 2020, so that a restored copy does not come back to a key that its lineage
@@ -151,32 +215,58 @@ struct KeyRotation {
 
     /// Writes every page while no other write runs.
     private func pause(
-        _ estimate: Duration, from oldEpoch: UInt32, to epoch: UInt32, _ open: OpenKeyring,
+        _ estimate: Duration, from old: FileKey, to epoch: UInt32, _ open: OpenKeyring,
         _ root: KeyBox<RootKey>
     ) throws(StoreError) -> Change {
         let deadline = ContinuousClock.now + core.configuration.rotationTimeout
+        var pause = Duration.zero
         while true {
             if let reason = cancellation?.reason { throw reason }
             let timeout = max(deadline - .now, .zero)
             try core.queue.gate.waitUnlessDeadlocked(
-                timeout: timeout, for: "running writes to end", holding: [core.lifeGate])
+                timeout: timeout, for: "running writes to end", holding: [core.lifeGate],
+                cancellation: cancellation)
             let beginning = ContinuousClock.now
             let result = watching(estimate) { writePages(epoch, open, root.key) }
             core.queue.gate.leave()
+            pause += beginning.duration(to: .now)
             switch result {
             case .success(let report):
                 return Change(
-                    report: report, pause: beginning.duration(to: .now), oldEpoch: oldEpoch,
-                    epoch: epoch, root: root, keyring: open)
+                    report: report, pause: pause, old: old, epoch: epoch, root: root)
             case .failure(let failure):
+                if failure.key != .old, let report = changed(to: epoch, root, since: beginning) {
+                    core.pool.events.rekeyFailed(failure)
+                    return Change(
+                        report: report, pause: pause, old: old, epoch: epoch, root: root)
+                }
                 let isForeignWriter = failure.error.code == .busy && failure.key == .old
                 guard isForeignWriter, ContinuousClock.now < deadline else {
                     core.pool.events.rekeyFailed(failure)
-                    throw failure.error
+                    guard failure.key != .old else { throw failure.error }
+                    throw failure.error.with(
+                        hint: "Every slot opens the store, whichever key it has: call rotate "
+                            + "again.")
                 }
                 sleepBriefly()
             }
         }
+    }
+
+    /// The report of a change that is committed, and whose proof did not come to its end: the file
+    /// opens with the new key.
+    ///
+    /// - Returns: `nil` if it does not.
+    private func changed(
+        to epoch: UInt32, _ root: KeyBox<RootKey>, since beginning: ContinuousClock.Instant
+    ) -> RekeyReport? {
+        guard let key = try? fileKey(), key.epoch == epoch,
+            key.rootID == root.key.id(for: keyringID),
+            let reader = try? core.pool.openReader(isCounted: false)
+        else { return nil }
+        defer { reader.connection.close() }
+        guard let open = try? reader.connection.fileState() else { return nil }
+        return RekeyedWAL(open: open).unmovedReport(since: beginning)
     }
 
     private func writePages(
@@ -197,7 +287,8 @@ struct KeyRotation {
     private func watching<T>(_ estimate: Duration, _ work: () -> T) -> T {
         guard progress != nil, let file = core.pool.file?.location else { return work() }
         let (main, rotation) = (file.companionByteCount(""), self)
-        let timer = DispatchSource.makeTimerSource(queue: .global())
+        let queue = DispatchQueue(label: "coffer.rotation")
+        let timer = DispatchSource.makeTimerSource(queue: queue)
         timer.schedule(deadline: .now() + 0.2, repeating: 0.2)
         timer.setEventHandler {
             let count = max(
@@ -205,7 +296,11 @@ struct KeyRotation {
             rotation.tell(.rotating, min(count, main), of: main, estimate)
         }
         timer.activate()
-        defer { timer.cancel() }
+        defer {
+            timer.cancel()
+            // A report that has begun ends before that of the next step.
+            queue.sync {}
+        }
         return work()
     }
 
@@ -226,21 +321,22 @@ struct KeyRotation {
         } catch {
             core.checkpointer.owe()
             core.pool.events.checkpointFailed(error)
-            return report
+            return report.failed(error)
         }
     }
 
-    /// Records the epoch in the keyring.
+    /// Records the epoch in the keyring. Ends a replacement of the root, unless pages of the main
+    /// file are still under the former one.
     ///
     /// - Returns: Why it could not; `nil` if it did.
-    private func record(_ change: Change) -> StoreError? {
+    private func record(
+        _ change: Change, in open: OpenKeyring, isWholeFile: Bool
+    ) -> StoreError? {
         let (epoch, now) = (change.epoch, core.configuration.secondsSince1970)
         do throws(StoreError) {
-            try change.keyring.change { (content, root) throws(StoreError) in
-                content.epoch = epoch
-                content.highestEpoch = max(content.highestEpoch, epoch)
-                content.epochMade = now
-                content.keyID = root.dataKey(epoch: epoch, id: content.id).id().bytes
+            try open.change { (content, root) throws(StoreError) in
+                content.name(epoch, under: root, now: now)
+                if isWholeFile { content.forgetFormerRoot() }
             }
             return nil
         } catch {
@@ -251,14 +347,30 @@ struct KeyRotation {
 
     // MARK: Checks
 
+    /// Authenticates every page under the new key. While a read keeps the new pages in the WAL,
+    /// works without the write lock: the whole file would be checked under it.
+    ///
+    /// - Returns: Why it could not; `nil` if it did.
+    /// - Throws: `.damaged` for pages that fail.
+    private func verifyAgain(_ estimate: Duration, isWholeFile: Bool) throws -> StoreError? {
+        do {
+            try verify(.verifyingAgain, estimate, locksWriters: isWholeFile)
+            return nil
+        } catch let error as StoreError where error.code != .damaged {
+            return error
+        }
+    }
+
     /// Authenticates every page.
     ///
     /// - Returns: The number of pages.
     /// - Throws: `.damaged` for pages that fail; otherwise as `Store.verify`.
     @discardableResult
-    private func verify(_ phase: RotationProgress.Phase, _ estimate: Duration?) throws -> Int {
+    private func verify(
+        _ phase: RotationProgress.Phase, _ estimate: Duration?, locksWriters: Bool = true
+    ) throws -> Int {
         let pageByteCount = core.pool.profile.pageByteCount
-        let report = try Verification(
+        var verification = Verification(
             core: core, scope: .part(1, of: 1),
             progress: progress.map { _ in
                 {
@@ -266,8 +378,9 @@ struct KeyRotation {
                         phase, $0.pageCount * pageByteCount, of: $0.pageCountTotal * pageByteCount,
                         estimate)
                 }
-            }, cancellation: phase == .verifying ? cancellation : nil
-        ).run()
+            }, cancellation: phase == .verifying ? cancellation : nil)
+        verification.locksWriters = locksWriters
+        let report = try verification.run()
         guard report.isGood else {
             let pages = report.damagedPages + report.damagedFramePages
             throw StoreError(

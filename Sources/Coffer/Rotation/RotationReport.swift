@@ -6,8 +6,9 @@
 /// ```
 ///
 /// The report tells what is proven. A fresh connection has opened the store with the new key, and
-/// failed with the old one. Every page of the store was authenticated before and after. Two things
-/// may be left to do, and happen later by themselves: see ``isWholeFile`` and ``isRecorded``.
+/// failed with the old one. Every page of the store was authenticated before and, unless
+/// ``verificationFailure`` says why not, after. Two things may be left to do, and happen later by
+/// themselves: see ``isWholeFile`` and ``isRecorded``.
 public struct RotationReport: Sendable {
     /// The number of the data key before.
     public let oldEpoch: Int
@@ -17,11 +18,14 @@ public struct RotationReport: Sendable {
     public let oldKeyID: KeyID
     /// The public id of the data key now.
     public let keyID: KeyID
-    /// The public id of the root key, 32 hex digits. A rotation keeps the root.
+    /// The public id of the root key before, 32 hex digits.
+    public let oldRootID: String
+    /// The public id of the root key now, 32 hex digits. `rotate` keeps the root, unless it
+    /// finishes a replacement.
     public let rootID: String
     /// Pages of the store, all of them under the new key.
     public let pageCount: Int
-    /// How long writes waited. Without WAL reads waited too.
+    /// How long this store held up writes, in all tries together. Without WAL reads waited too.
     public let pause: Duration
     /// How long the whole rotation took, with both checks of all pages.
     public let duration: Duration
@@ -32,6 +36,9 @@ public struct RotationReport: Sendable {
     public let checkpointFailure: StoreError?
     /// The reason why the keyring does not have the new epoch; `nil` if it has.
     public let recordFailure: StoreError?
+    /// The reason why the pages could not be authenticated again after the change; `nil` if they
+    /// were. Damage is thrown instead.
+    public let verificationFailure: StoreError?
 
     /// Whether the main file without its WAL is under the new key. If not, a read of another
     /// connection keeps the WAL: a later checkpoint moves it.
@@ -41,8 +48,13 @@ public struct RotationReport: Sendable {
     /// and records it.
     public var isRecorded: Bool { recordFailure == nil }
 
+    /// Whether the store has another root key than before.
+    public var isNewRoot: Bool { rootID != oldRootID }
+
     /// Whether nothing is left to do.
-    public var isFinished: Bool { isWholeFile && isRecorded }
+    public var isFinished: Bool {
+        isWholeFile && isRecorded && verificationFailure == nil
+    }
 }
 
 /// How far a rotation has come.

@@ -42,6 +42,6 @@ extension StoreCore {
         try waitForWriter(cancellation)
         defer { queue.gate.leave() }
         // Its connection would be in the way of a checkpoint that truncates.
-        return try checkpointer.pausing { try pool.openWriter().checkpoint(mode) }
+        return try checkpointer.pausing { try pool.currentWriter().checkpoint(mode) }
     }
 }

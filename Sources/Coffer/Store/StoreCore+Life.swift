@@ -160,6 +160,7 @@ extension StoreCore {
             ) { () throws(StoreError) in try drain(reason) }
             checkpointer.stop()
             pool.closeConnections()
+            pool.rotations.allowWaiting()
             life = .suspended
             pool.events.suspended()
         }
@@ -188,6 +189,7 @@ extension StoreCore {
             // Repeatedly, because an admitted body may not have begun at the previous call.
             pool.writerStop.stop(reason)
             pool.stopReaders(reason)
+            pool.rotations.stopWaiting(reason)
             if isEmpty(within: min(.milliseconds(50), timeout)) { return }
         } while ContinuousClock.now < deadline
         throw StoreError(
@@ -216,6 +218,7 @@ extension StoreCore {
 
     private func admit() {
         checkpointer.allow()
+        pool.rotations.allowWaiting()
         queue.gate.open()
         readGate.open()
         // Nobody checked for foreign commits in the meantime.

@@ -177,6 +177,8 @@ final class StoreCore: Sendable {
         guard (try? queue.gate.wait(timeout: .zero, for: "the writer")) != nil else { return }
         defer { queue.gate.leave() }
         commitObservers.noticeForeignCommits(pool.writer)
+        // Otherwise no later commit would be noticed until this store writes.
+        if pool.writer.isUnreadable, pool.file?.keyring != nil { _ = try? pool.currentWriter() }
     }
 
     // MARK: Reading

@@ -16,6 +16,9 @@ struct Verification {
     let progress: ((VerificationProgress) -> Void)?
     /// Of the caller's task; `nil` if nobody can cancel the run.
     var cancellation: Cancellation?
+    /// Whether the run takes the write lock in WAL. Without it, it works as in a store that is open
+    /// for reading only.
+    var locksWriters = true
 
     private static let pagesPerStep = 256
 
@@ -41,7 +44,7 @@ struct Verification {
         let suspects = try core.read(cancellation: cancellation) { tx in
             try checkMainFile(try tx.connection(), &report)
         }
-        if core.pool.journalMode == .wal, core.pool.mode != .readOnly {
+        if locksWriters, core.pool.journalMode == .wal, core.pool.mode != .readOnly {
             var request = WriteQueue.Request.unshared
             request.timeout = core.configuration.waitTimeout
             try core.write(request, cancellation: cancellation) { tx in

@@ -609,6 +609,18 @@ import Testing
         try await openByIdentity(path, folder.path("identity"))
     }
 
+    @Test func `Life of a key: somebody leaves`() async throws {
+        let (path, new) = (folder.path("team.db"), "new")
+        let store = try await Store(path: path, key: .keyring(.passphrase("open sesame")))
+        let ops = try await store.keys.add(.passphrase(new), label: "ops").id
+        let leaver = try await store.keys.add(.passphrase("theirs"), label: "leaver").id
+        try await store.replaceRootKey(dropping: [leaver]) { plan in
+            try plan.keep(ops, .passphrase(new))
+        }
+        #expect(try store.keys.slots.map(\.label) == ["first", "ops"])
+        try await store.close()
+    }
+
     @Test func `Life of a key: a lost keyring, and a key of its own`() async throws {
         let (path, copyPath) = (folder.path("team.db"), folder.path("copy"))
         let (text, new) = ("open sesame", "new")

@@ -374,6 +374,91 @@ import Testing
         try store.close()
     }
 
+    @Test func `a deferred write, a compaction and a closure for connections go on too`() throws {
+        let store = try make()
+        try rotateElsewhere(from: 1, to: 2, .wal)
+        let seen = try store.write(mode: .deferred) { tx in try tx.rows("SELECT v FROM t").count }
+        #expect(seen == 200)
+        try rotateElsewhere(from: 2, to: 3, .wal)
+        try store.compact()
+        try rotateElsewhere(from: 3, to: 4, .wal)
+        try store.prepareConnections { connection in
+            _ = try connection.rows("SELECT count(*) FROM t")
+        }
+        try rotateElsewhere(from: 4, to: 5, .wal)
+        _ = try store.checkpoint(.passive)
+        #expect(try count(store) == 200)
+        try store.close()
+    }
+
+    @Test func `observers hear of commits that come after a rotation by another process`()
+        async throws
+    {
+        let store = try make { $0.foreignCommitInterval = .milliseconds(5) }
+        let values = store.observe { tx in
+            try tx.scalar("SELECT count(*) FROM t", as: Int.self)
+        }
+        let loop = values.makeAsyncIterator()
+        #expect(try await loop.next() == 200)
+        try rotateElsewhere(from: 1, to: 2, .wal)
+        for count in 201...203 {
+            let other = try Connection(
+                path: path, key: try dataKey(2), mode: .mustExist, configuration: .testing(.wal))
+            try other.execute("INSERT INTO t VALUES (1)")
+            other.close()
+            var value = try await loop.next()
+            // The rotation itself is told as well.
+            while value == count - 1 { value = try await loop.next() }
+            #expect(value == count)
+        }
+        try await store.close()
+    }
+
+    @Test func `a store that cannot be checked again is rotated all the same`() throws {
+        let store = try make { $0.busyTimeout = .milliseconds(1) }
+        nonisolated(unsafe) var other: Connection?
+        let (path, key) = (path, try KeyBox(unlocked().root.copy()))
+        let id = try unlocked().area.content.id
+        let hour = EpochCandidates.hour(of: store.core.configuration.secondsSince1970)
+        let report = try store.rotate { progress in
+            guard progress.phase == .verifyingAgain, other == nil else { return }
+            other = try? Connection(
+                path: path, key: key.key.dataKey(epoch: hour, id: id).storeKey(),
+                mode: .mustExist, configuration: .testing(.wal))
+            _ = try? other?.execute("BEGIN IMMEDIATE")
+        }
+        #expect(report.verificationFailure?.code == .busy)
+        #expect(report.isRecorded && report.isWholeFile && !report.isFinished)
+        #expect(try store.keys.keyring.epoch == Int(hour))
+        other?.close()
+        #expect(try store.verify().isGood)
+        try store.close()
+    }
+
+    @Test func `a suspended store does not rotate, and opens no connection`() throws {
+        let store = try make()
+        try store.suspend()
+        expect(.suspended) { try store.rotate() }
+        #expect(try Keyring(of: path).epoch == 1)
+        try store.resume()
+        #expect(try store.rotate().isFinished)
+        try store.close()
+    }
+
+    @Test func `damage in a store without its keyring is told as damage`() throws {
+        let made = try make(.delete)
+        let pageByteCount = made.profile.pageByteCount
+        try made.close()
+        let store = try open(.delete, keepsRoot: false)
+        try FileManager.default.removeItem(atPath: path + ".keyring")
+        try Damage.flip(path, at: pageByteCount * 5 + 100)
+        let error = expect(.damaged) {
+            try store.read { tx in try tx.rows("SELECT v FROM t").count }
+        }
+        #expect(error?.hint?.contains("reopen") != true)
+        try store.close()
+    }
+
     // MARK: Refusals
 
     @Test func `a pause beyond the limit is refused with the estimate, and nothing is changed`()

@@ -94,6 +94,14 @@ extension Connection {
     ///   transaction is then open.
     func beginSnapshot() throws(StoreError) {
         try beginShared(.deferred)
+        try requireSchema()
+    }
+
+    /// Reads the schema in the transaction that has just begun, and ends the transaction if that
+    /// fails.
+    ///
+    /// - Throws: `.wrongKey`, `.damaged`, `.busy` and other errors of reading the schema.
+    func requireSchema() throws(StoreError) {
         let handle = try current()
         if let failure = handle.schemaReadFailure() {
             undoShared(handle)

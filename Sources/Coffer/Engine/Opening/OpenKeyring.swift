@@ -1,10 +1,15 @@
 import Synchronization
 
 /// The keyring of an open store in one epoch: its file, and its root while the store keeps it.
+///
+/// Another process may replace the root. While the store keeps the root, it also keeps the secret
+/// of its slot, and finds the new root by it.
 final class OpenKeyring: Sendable {
     private struct State {
         /// `nil` while the root is not kept.
         var root: KeyBox<RootKey>?
+        /// The secret of the slot that opened the store; `nil` while the root is not kept.
+        var secret: KeyBox<SlotSecret>?
         /// The newest content that this store has read or written.
         var area: KeyringArea
     }
@@ -13,7 +18,9 @@ final class OpenKeyring: Sendable {
     private final class Shared: Sendable {
         let state: Mutex<State>
 
-        init(_ state: consuming State) { self.state = Mutex(state) }
+        init(_ state: consuming State) {
+            self.state = Mutex(state)
+        }
     }
 
     let file: KeyringFile
@@ -21,47 +28,58 @@ final class OpenKeyring: Sendable {
     let slotID: UInt16
     /// The epoch of the file under the store's key.
     let epoch: UInt32
+    /// The id of the root that the store's key comes from. The keyring may have another root by
+    /// now.
+    let rootID: [UInt8]
     /// How long to wait for another process that changes the keyring.
     let timeout: Duration
     /// The most memory that a derivation may take, in bytes.
     let memoryMax: Int
     private let shared: Shared
 
+    /// - Parameter rootID: The id of the root that the key of the file comes from.
     init(
-        _ file: KeyringFile, area: KeyringArea, slotID: UInt16, epoch: UInt32,
-        root: KeyBox<RootKey>?,
+        _ file: KeyringFile, _ unlocked: borrowing UnlockedKeyring, epoch: UInt32, rootID: [UInt8],
         _ configuration: Configuration
     ) {
         self.file = file
-        self.slotID = slotID
-        self.epoch = epoch
+        slotID = unlocked.slotID
+        (self.epoch, self.rootID) = (epoch, rootID)
         timeout = configuration.waitTimeout
         memoryMax = configuration.maximumKeyMemoryByteCount
-        shared = Shared(State(root: root, area: area))
+        shared = Shared(
+            State(
+                root: KeyBox(unlocked.root.copy()), secret: KeyBox(unlocked.secret.copy()),
+                area: unlocked.area))
     }
 
-    private init(_ other: OpenKeyring, epoch: UInt32) {
+    private init(_ other: OpenKeyring, epoch: UInt32, rootID: [UInt8]) {
         (file, slotID, timeout) = (other.file, other.slotID, other.timeout)
         (memoryMax, shared) = (other.memoryMax, other.shared)
-        self.epoch = epoch
+        (self.epoch, self.rootID) = (epoch, rootID)
     }
 
-    /// The same keyring, for the store under the key of another epoch. Both share the root.
-    func inEpoch(_ epoch: UInt32) -> OpenKeyring { OpenKeyring(self, epoch: epoch) }
+    /// The same keyring, for the store under another key. Both share the root.
+    func inEpoch(_ epoch: UInt32, rootID: [UInt8]) -> OpenKeyring {
+        OpenKeyring(self, epoch: epoch, rootID: rootID)
+    }
 
     /// The root, for as long as the caller holds the box.
     ///
     /// - Throws: `.misuse` while it is not kept.
     func root() throws(StoreError) -> KeyBox<RootKey> {
-        guard let root = shared.state.withLock({ $0.root }) else {
-            throw StoreError(
-                .misuse, "the store does not keep the root key of its keyring",
-                hint: "Call keys.unlock with a credential, and keys.lock afterwards.")
-        }
+        guard let root = shared.state.withLock({ $0.root }) else { throw notKept }
         return root
     }
 
-    /// Reads the keyring's file, and checks that it is this root's.
+    private var notKept: StoreError {
+        StoreError(
+            .misuse, "the store does not keep the root key of its keyring",
+            hint: "Call keys.unlock with a credential, and keys.lock afterwards.")
+    }
+
+    /// Reads the keyring's file, and checks that it is this root's. If another process has replaced
+    /// the root, takes the new one from the store's slot.
     ///
     /// - Throws: `.keyringMissing`, `.keyringDamaged`; `.keyringMismatch` for another root;
     ///   `.misuse` while the root is not kept.
@@ -73,11 +91,60 @@ final class OpenKeyring: Sendable {
     func read() throws(StoreError) -> (area: KeyringArea, isWhole: Bool) {
         let root = try root()
         guard let areas = try file.areas() else { throw StoreError.noKeyring(file) }
-        guard let area = areas.authentic(under: root.key) else {
+        if let area = areas.authentic(under: root.key) {
+            shared.state.withLock { $0.area = area }
+            return (area, areas.areEqual)
+        }
+        let (area, next) = try nextRoot(in: areas)
+        let kind = shared.state.withLock { $0.secret?.key.kind }
+        guard isProven(next.key, of: area, by: kind) else { throw StoreError.otherRoot(file) }
+        adopt(next, of: area)
+        return (area, areas.areEqual)
+    }
+
+    /// The root that another process has given the keyring.
+    ///
+    /// - Throws: `.keyringMismatch` if the store's slot does not have it: the slot was dropped or
+    ///   changed, or the keyring is another store's.
+    private func nextRoot(
+        in areas: KeyringAreas
+    ) throws(StoreError) -> (KeyringArea, KeyBox<RootKey>) {
+        guard let secret = shared.state.withLock({ $0.secret }) else {
             throw StoreError.otherRoot(file)
         }
-        shared.state.withLock { $0.area = area }
-        return (area, areas.areEqual)
+        for area in areas.current where area.content.id == known.content.id {
+            do throws(StoreError) {
+                return (area, KeyBox(try area.unlocked(by: secret.key).root.copy()))
+            } catch {
+                // The other area of the same generation may open.
+                continue
+            }
+        }
+        throw StoreError.otherRoot(file)
+    }
+
+    /// Whether an owner of the present root, or of the slot's secret, has made this one.
+    ///
+    /// Everybody can seal a root to the public key of a recipient. A rotation would then give the
+    /// store a key that a stranger knows. So a recipient also needs the former root in the keyring,
+    /// or a file that opens under the new one.
+    private func isProven(
+        _ next: borrowing RootKey, of area: KeyringArea, by kind: KeyringSlot.Kind?
+    ) -> Bool {
+        guard kind == .recipient else { return true }
+        let known = known.content
+        guard let former = try? area.content.formerRoot(under: next) else { return false }
+        return former.id(for: known.id) == known.rootID
+    }
+
+    /// Makes a root that another process has given the keyring that of the store.
+    func adopt(_ root: KeyBox<RootKey>, of area: KeyringArea) {
+        shared.state.withLock { state in
+            // Whoever has locked the store meanwhile wants it to keep no root.
+            guard state.root != nil else { return }
+            state.root = root
+            state.area = area
+        }
     }
 
     /// The content that this store has read or written last.
@@ -97,15 +164,19 @@ final class OpenKeyring: Sendable {
 
     /// The root, and the content to look for the epoch of a file that another process has rotated.
     /// Without a readable keyring, that is the content that this store has read or written last.
+    /// Another root counts only once it has opened the file: then it is adopted.
     ///
-    /// - Throws: `.keyringMismatch` for a keyring with another root; `.misuse` while the root is
-    ///   not kept; `.tooManyFiles`, `.needsNewerProgram`.
-    func forFollowing() throws(StoreError) -> (root: KeyBox<RootKey>, content: KeyringContent) {
+    /// - Throws: `.keyringMismatch` for a keyring whose root the store's slot does not have;
+    ///   `.misuse` while the root is not kept; `.tooManyFiles`, `.needsNewerProgram`.
+    func forFollowing() throws(StoreError) -> (root: KeyBox<RootKey>, area: KeyringArea) {
         let root = try root()
         do throws(StoreError) {
-            return (root, try current().content)
-        } catch  where [.keyringMissing, .keyringDamaged, .io].contains(error.code) {
-            return (root, known.content)
+            guard let areas = try file.areas() else { return (root, known) }
+            if let area = areas.authentic(under: root.key) { return (root, area) }
+            let (area, next) = try nextRoot(in: areas)
+            return (next, area)
+        } catch  where [.keyringDamaged, .io].contains(error.code) {
+            return (root, known)
         }
     }
 
@@ -120,13 +191,54 @@ final class OpenKeyring: Sendable {
         timeout: Duration? = nil,
         _ change: (inout KeyringContent, borrowing RootKey) throws(StoreError) -> T
     ) throws(StoreError) -> T {
-        let root = try root()
         let lock = try KeyringLock(file, timeout: timeout ?? self.timeout)
+        // Under the lock, because another process may have replaced the root.
+        _ = try current()
+        let root = try root()
         let (area, result) = try lock.change(under: root.key) { (content) throws(StoreError) in
             try change(&content, root.key)
         }
         shared.state.withLock { $0.area = area }
         return result
+    }
+
+    /// Replaces the root of the keyring.
+    ///
+    /// - Parameter change: Makes the content under the new root from the present one.
+    /// - Returns: The new content.
+    /// - Throws: As `KeyringLock`, and what `change` throws.
+    func replaceRoot(
+        by new: borrowing RootKey,
+        _ change: (inout KeyringContent, borrowing RootKey) throws(StoreError) -> Void
+    ) throws(StoreError) -> KeyringContent {
+        let lock = try KeyringLock(file, timeout: timeout)
+        _ = try current()
+        let root = try root()
+        let area = try lock.replaceRoot(root.key, by: new) { (content) throws(StoreError) in
+            try change(&content, root.key)
+        }
+        let box = KeyBox(new.copy())
+        shared.state.withLock { state in
+            state.root = box
+            state.area = area
+        }
+        return area.content
+    }
+
+    /// The secret of the store's slot.
+    ///
+    /// - Throws: `.misuse` while the root is not kept.
+    func secret() throws(StoreError) -> KeyBox<SlotSecret> {
+        guard let secret = shared.state.withLock({ $0.secret }) else { throw notKept }
+        return secret
+    }
+
+    /// Keeps the new secret of the store's slot, after a change of the slot.
+    func keep(_ secret: consuming SlotSecret) {
+        let box = KeyBox(secret)
+        shared.state.withLock { state in
+            if state.root != nil { state.secret = box }
+        }
     }
 
     /// Keeps the root again.
@@ -138,18 +250,25 @@ final class OpenKeyring: Sendable {
         }
         let area = unlocked.area
         // Unlocking has compared the id in the keyring with its root.
-        guard area.content.rootID == known.content.rootID else {
-            throw StoreError.otherRoot(file)
-        }
+        let known = known.content
+        guard
+            area.content.id == known.id,
+            area.content.rootID == known.rootID
+                || isProven(unlocked.root, of: area, by: credential.kind)
+        else { throw StoreError.otherRoot(file) }
         let root = KeyBox(unlocked.root.copy())
+        let secret = KeyBox(unlocked.secret.copy())
         shared.state.withLock { state in
             state.root = root
+            state.secret = secret
             state.area = area
         }
     }
 
     /// Wipes the root as soon as no operation uses it.
     func forgetRoot() {
-        shared.state.withLock { $0.root = nil }
+        shared.state.withLock { state in
+            (state.root, state.secret) = (nil, nil)
+        }
     }
 }

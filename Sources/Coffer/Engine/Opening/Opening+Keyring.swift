@@ -1,3 +1,13 @@
+/// A file with a keyring, open under a key of its root.
+struct OpenedEpoch {
+    let file: OpenFile
+    let epoch: UInt32
+    /// The id of the root that the key comes from.
+    let rootID: [UInt8]
+    /// Whether that is the root before the keyring's present one.
+    var isUnderFormerRoot = false
+}
+
 /// Opening a store with a credential of its keyring: see `Documentation/design/keyring.md`.
 extension Opening {
     /// Opens the file with the key that its keyring gives to a credential. Makes both files if
@@ -23,21 +33,24 @@ extension Opening {
             throw needsNewerEngine(content.profile)
         }
         let isNew = try createIfNeeded(unlocked)
-        let (opened, epoch) = try openAnyEpoch(of: content, unlocked.root)
-        guard epoch >= content.epoch || use.acceptsOlderFile else {
+        let found = try openAnyEpoch(of: content, unlocked.root)
+        let (opened, epoch) = (found.file, found.epoch)
+        let newest = found.isUnderFormerRoot ? content.formerEpoch : content.epoch
+        guard epoch >= newest || use.acceptsOlderFile else {
             opened.handle.close()
             throw StoreError(
                 .olderFile,
                 "\(file.path) has the key of epoch \(epoch), and its keyring is at epoch "
-                    + "\(content.epoch): the file is an older copy",
+                    + "\(newest): the file is an older copy",
                 hint: "Open it with acceptsOlderFile if it was put back on purpose.")
         }
-        let root = KeyBox(unlocked.root.copy())
         let open = OpenKeyring(
-            keyring, area: unlocked.area, slotID: unlocked.slotID, epoch: epoch, root: root,
-            configuration)
-        if content.state != .isInUse || epoch != content.epoch {
-            try record(epoch, in: open, mustSucceed: isNew)
+            keyring, unlocked, epoch: epoch, rootID: found.rootID, configuration)
+        if found.isUnderFormerRoot {
+            configuration.logger?.notice(
+                "the replacement of the root key has not ended", metadata: ["path": "\(file.path)"])
+        } else {
+            try record(in: open, after: content, mustSucceed: isNew)
         }
         if !use.keepsRoot { open.forgetRoot() }
         return OpenFile(
@@ -190,30 +203,32 @@ extension Opening {
     ///
     /// - Parameters:
     ///   - searchesAll: Whether epochs are tried that only a wrong clock makes: a minute.
+    ///   - ownsLock: Whether the caller holds the lock of rotations, so that nobody else rotates.
     ///   - tried: Called with the number of epochs that were tried, after each 4 096.
     /// - Throws: `.keyringMismatch` if no key of the root is the file's; `.damaged`; `.busy`;
     ///   otherwise as opening the file.
     func openAnyEpoch(
         of content: KeyringContent, _ root: borrowing RootKey, searchesAll: Bool = false,
-        tried: ((Int) -> Void)? = nil
-    ) throws(StoreError) -> (OpenFile, epoch: UInt32) {
+        ownsLock: Bool = false, tried: ((Int) -> Void)? = nil
+    ) throws(StoreError) -> OpenedEpoch {
         let keyring = KeyringFile(of: file)
         var content = content
         let deadline = ContinuousClock.now + configuration.rotationTimeout
         var refusalCount = 0
+        func isRotated() -> Bool { !ownsLock && KeyringByteLock.isHeld(.rotates, of: keyring) }
         while true {
-            let wasRotated = KeyringByteLock.isHeld(.rotates, of: keyring)
+            let wasRotated = isRotated()
             let isShort = wasRotated && refusalCount + 1 < Self.maximumRefusalCount
             let refusal: Refusal
-            switch try openNow(
+            switch try openUnderAnyRoot(
                 content, root, searchesAll: searchesAll, isShort: isShort, tried: tried)
             {
-            case .success(let (opened, epoch)): return (opened, epoch)
+            case .success(let opened): return opened
             case .failure(let failure): refusal = failure
             }
             if refusal.error.code != .busy { refusalCount += 1 }
             let mayPass =
-                wasRotated || KeyringByteLock.isHeld(.rotates, of: keyring)
+                wasRotated || isRotated()
                 ? refusalCount < Self.maximumRefusalCount
                 : refusal.showsOwnKeys && refusalCount < Self.calmRefusalCount
             guard mayPass, ContinuousClock.now < deadline else { throw refusal.error }
@@ -242,6 +257,43 @@ extension Opening {
         .wrongKey, .damaged, .busy, .needsUpgrade,
     ]
 
+    /// Opens the file as `openNow`, under the root or under the former one that the keyring has.
+    /// The likely epochs of both come before the others.
+    ///
+    /// - Throws: Errors that say nothing about the key; `.keyringDamaged` if the former root does
+    ///   not open.
+    private func openUnderAnyRoot(
+        _ content: KeyringContent, _ root: borrowing RootKey, searchesAll: Bool, isShort: Bool,
+        tried: ((Int) -> Void)?
+    ) throws(StoreError) -> Result<OpenedEpoch, Refusal> {
+        guard let former = try content.formerRoot(under: root) else {
+            return try openNow(
+                content, root, searchesAll: searchesAll, isShort: isShort, tried: tried)
+        }
+        var last = Refusal(error: otherRoots, showsOwnKeys: false)
+        for isShort in isShort ? [true] : [true, false] {
+            let result = try openNow(
+                content, root, searchesAll: searchesAll, isShort: isShort, tried: tried)
+            guard case .failure(let refusal) = result else { return result }
+            switch try openNow(
+                content.underFormerRoot, former, searchesAll: searchesAll, isShort: isShort,
+                tried: tried)
+            {
+            case .success(var opened):
+                opened.isUnderFormerRoot = true
+                return .success(opened)
+            case .failure(let failure):
+                // Each pass tells which of both roots has keys that the file shows.
+                last = failure.showsOwnKeys ? failure : refusal
+            }
+        }
+        return .failure(last)
+    }
+
+    private var otherRoots: StoreError {
+        StoreError(.keyringMismatch, "neither root of the keyring opens \(file.path)")
+    }
+
     /// Opens the file in the epoch of the keyring, or in one that the file shows now.
     ///
     /// - Parameter isShort: Whether only the likely epochs are tried.
@@ -249,15 +301,22 @@ extension Opening {
     private func openNow(
         _ content: KeyringContent, _ root: borrowing RootKey, searchesAll: Bool, isShort: Bool,
         tried: ((Int) -> Void)?
-    ) throws(StoreError) -> Result<(OpenFile, UInt32), Refusal> {
+    ) throws(StoreError) -> Result<OpenedEpoch, Refusal> {
         var failure: StoreError
         do throws(StoreError) {
-            return .success((try open(content, root, content.epoch), content.epoch))
+            return .success(try open(content, root, content.epoch))
         } catch  where Self.meansOtherEpoch.contains(error.code) {
             failure = error
         }
         guard failure.code != .busy else {
             return .failure(Refusal(error: failure, showsOwnKeys: false))
+        }
+        // The epochs of a rotation that was not recorded. Otherwise the whole WAL would be read.
+        for epoch in EpochCandidates(
+            of: content, hour: EpochCandidates.hour(of: configuration.secondsSince1970)
+        ).newest {
+            guard let opened = try? open(content, root, epoch) else { continue }
+            return .success(opened)
         }
         let handle = try openHandle()
         let byteCount = content.profile.pageByteCount
@@ -271,7 +330,7 @@ extension Opening {
             second, under: root, isShort: isShort || failure.code == .damaged, tried: tried)
         for epoch in found.epochs where epoch != content.epoch {
             do throws(StoreError) {
-                return .success((try open(content, root, epoch), epoch))
+                return .success(try open(content, root, epoch))
             } catch  where Self.meansOtherEpoch.contains(error.code) {
                 failure = error
             }
@@ -294,32 +353,41 @@ extension Opening {
 
     private func open(
         _ content: KeyringContent, _ root: borrowing RootKey, _ epoch: UInt32
-    ) throws(StoreError) -> OpenFile {
+    ) throws(StoreError) -> OpenedEpoch {
         let key = root.dataKey(epoch: epoch, id: content.id)
-        return try Opening(self, profile: content.profile).openFile(key: key.storeKey())
+        return OpenedEpoch(
+            file: try Opening(self, profile: content.profile).openFile(key: key.storeKey()),
+            epoch: epoch, rootID: root.id(for: content.id))
     }
 
     // MARK: Recording
 
-    /// Records the epoch of the file in the keyring, and marks the keyring as in use.
+    /// Records the epoch of the file in the keyring, and marks the keyring as in use. Ends a
+    /// replacement of the root if no page can be under the former one.
     ///
-    /// - Parameter mustSucceed: Whether to throw a failure other than `.busy`. Any other failure is
-    ///   logged: the next opening finds the epoch again.
+    /// Does nothing if another process has rotated the key since the opening.
+    ///
+    /// - Parameters:
+    ///   - before: The content by which the file was opened.
+    ///   - mustSucceed: Whether to throw a failure other than `.busy`. Any other failure is logged:
+    ///     the next opening finds the epoch again.
     private func record(
-        _ epoch: UInt32, in keyring: OpenKeyring, mustSucceed: Bool
+        in keyring: OpenKeyring, after before: KeyringContent, mustSucceed: Bool
     ) throws(StoreError) {
-        guard role == .writer else { return }
-        let now = configuration.secondsSince1970
+        let (epoch, now) = (keyring.epoch, configuration.secondsSince1970)
+        let isNew = before.epoch != epoch
+        let endsReplacement =
+            before.hasFormerRoot
+            && file.companionByteCount("-wal") <= WriteAheadLog.headerByteCount
+        guard role == .writer, isNew || endsReplacement || before.state != .isInUse else { return }
         do throws(StoreError) {
-            let isNew = try keyring.change(timeout: .zero) {
-                (content, root) throws(StoreError) -> Bool in
+            try keyring.change(timeout: .zero) { (content, root) throws(StoreError) in
+                guard (content.rootID, content.epoch) == (before.rootID, before.epoch) else {
+                    return
+                }
                 content.state = .isInUse
-                guard content.epoch != epoch else { return false }
-                content.epoch = epoch
-                content.epochMade = now
-                content.highestEpoch = max(content.highestEpoch, epoch)
-                content.keyID = root.dataKey(epoch: epoch, id: content.id).id().bytes
-                return true
+                if endsReplacement { content.forgetFormerRoot() }
+                if isNew { content.name(epoch, under: root, now: now) }
             }
             guard isNew else { return }
             configuration.logger?.notice(
@@ -352,6 +420,10 @@ extension UnlockedKeyring {
             memoryMax: configuration.maximumKeyMemoryByteCount, for: content)
         let slot = try content.add(prepared, under: root, now: now)
         let area = try KeyringArea(content, under: root)
-        return UnlockedKeyring(area: area, root: root, slotID: slot.id)
+        let secret =
+            slot.kind == .recipient ? credential.secret.copy() : prepared.secret.copy()
+        return UnlockedKeyring(
+            area: area, root: root, slotID: slot.id,
+            secret: SlotSecret(slot.kind, of: slot.id, secret))
     }
 }

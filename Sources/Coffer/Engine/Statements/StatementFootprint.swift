@@ -153,6 +153,13 @@ extension Connection {
         return known.version != version
     }
 
+    /// Whether the last question for foreign commits could not be answered, as after a change of
+    /// the key.
+    var isUnreadable: Bool {
+        guard let handle, !handle.isClosed else { return false }
+        return handle.attachment { KnownDataVersion() }.version == -1
+    }
+
     private func dataVersion(_ handle: Handle) throws(StoreError) -> Int {
         guard !handle.isInTransaction else { return try handle.dataVersion() }
         let policy = busyPolicy

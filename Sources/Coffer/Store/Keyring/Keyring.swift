@@ -102,6 +102,11 @@ public struct Keyring: Sendable {
     /// When the data key was made.
     public var keyMade: Date { Date(timeIntervalSince1970: Double(content.epochMade)) }
 
+    /// Whether a replacement of the root key has begun, and has not been finished. The slots open
+    /// the store all the same. ``Store/replaceRootKey(dropping:maximumPause:keeping:progress:)`` or
+    /// ``Store/rotate(maximumPause:progress:)`` finishes it.
+    public var isReplacingRoot: Bool { content.hasFormerRoot }
+
     /// How often the root key was shown as a root backup, and when last.
     public var rootBackups: (count: Int, last: Date?) {
         let last = content.lastRootBackup

@@ -159,6 +159,11 @@ public struct StoreKeys: Sendable {
                 try content.replace(
                     id, by: prepared, keepsLabel: label == nil, under: root, now: now))
         }
+        if id == keyring.slotID {
+            let secret =
+                prepared.kind == .recipient ? SecretBytes([]) : prepared.secret.copy()
+            keyring.keep(SlotSecret(prepared.kind, of: id, secret))
+        }
         core.pool.events.slotChanged(.changed, slot.id, slot.kind)
         return slot
     }

@@ -118,15 +118,23 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// Takes a reader and begins a transaction on it.
     private func takeReading(_ cancellation: Cancellation?) throws(StoreError) -> Reader {
-        try withCurrentKey(cancellation) { () throws(StoreError) in
-            let reader = try takeReader()
-            do throws(StoreError) {
-                try beginRead(on: reader.connection)
-            } catch {
-                giveBack(reader)
-                throw error
+        var isTaken = false
+        do throws(StoreError) {
+            return try withCurrentKey(cancellation) { () throws(StoreError) in
+                isTaken = false
+                let reader = try takeReader()
+                isTaken = true
+                do throws(StoreError) {
+                    try beginRead(on: reader.connection)
+                } catch {
+                    giveBack(reader)
+                    throw error
+                }
+                return reader
             }
-            return reader
+        } catch {
+            if isTaken { events.failed(error) }
+            throw error
         }
     }
 
@@ -151,13 +159,30 @@ final class ConnectionPool: @unchecked Sendable {
         try withCurrentKey(cancellation) { () throws(StoreError) in
             let writer = try openWriter()
             try writer.beginShared(mode, pausesForeignKeys: pausesForeignKeys)
+            // The other modes read the first page when they take their lock.
+            if mode == .deferred, file?.keyring != nil { try writer.requireSchema() }
+        }
+    }
+
+    /// The writer, under the key that the file has now.
+    ///
+    /// Only for the holder of the write gate, outside a transaction.
+    ///
+    /// - Throws: As `openWriter()`; `.busy` if another connection keeps the file from being read.
+    func currentWriter() throws(StoreError) -> Connection {
+        guard file?.keyring != nil else { return try openWriter() }
+        return try withCurrentKey { () throws(StoreError) in
+            let writer = try openWriter()
+            try writer.beginSnapshot()
+            writer.undoShared()
+            return writer
         }
     }
 
     /// Runs `work`, which begins something on a connection. In a store with a keyring, runs it
     /// again if another process has rotated the key, or while one does.
     ///
-    /// - Throws: What `work` throws; as `StoreFile.followRotation`.
+    /// - Throws: What `work` throws; as `StoreFile.followRotation`; the reason of `stopWaiting`.
     func withCurrentKey<T>(
         _ cancellation: Cancellation? = nil, _ work: () throws(StoreError) -> T
     ) throws(StoreError) -> T {
@@ -172,7 +197,8 @@ final class ConnectionPool: @unchecked Sendable {
                 if let reason = cancellation?.reason { throw reason }
                 guard ContinuousClock.now < deadline else { throw error }
                 switch error.code {
-                case .busy where KeyringByteLock.isHeld(.rotates, of: keyring.file):
+                case .busy where rotations.isForeign(keyring):
+                    if let reason = rotations.reasonToStop { throw reason }
                     sleepBriefly()
                 case .wrongKey where followCount < Self.maximumFollowCount,
                     .damaged
@@ -194,9 +220,9 @@ final class ConnectionPool: @unchecked Sendable {
         _ file: StoreFile, since generation: Int, after refusal: StoreError
     ) throws(StoreError) {
         do throws(StoreError) {
-            guard let epoch = try file.followRotation(since: generation, after: refusal) else {
-                return
-            }
+            let epoch = try file.followRotation(
+                since: generation, after: refusal, isOwn: rotations.isOwn)
+            guard let epoch else { return }
             rotations.didFollow()
             metrics.heals.increment()
             events.followedRotation(epoch: epoch)
@@ -295,7 +321,7 @@ final class ConnectionPool: @unchecked Sendable {
     /// - Throws: What `body` throws on the writer or on a reader; the other readers then do not run
     ///   it.
     func prepare(_ body: @escaping @Sendable (Connection) throws -> Void) throws {
-        try body(openWriter())
+        try body(currentWriter())
         // A closure that only the writer can run would make every later read fail.
         if file != nil, hasReaders {
             let reader = try openReader(isCounted: false)
@@ -469,6 +495,14 @@ final class ConnectionPool: @unchecked Sendable {
 
     // MARK: File
 
+    /// The key that a connection was opened with, which a rotation may have replaced since; `nil`
+    /// for a store without a file.
+    func cipher(of connection: Connection) throws(StoreError) -> FileCipher? {
+        guard file != nil else { return nil }
+        let open = try connection.fileState()
+        return FileCipher(key: open.key.copy(), profile: open.profile)
+    }
+
     /// Returns the store's file, for work that cannot be done without one.
     ///
     /// - Parameter reason: Why a store without a file cannot do it; part of the error's message.
@@ -515,16 +549,10 @@ final class ConnectionPool: @unchecked Sendable {
         let file = try RekeyFailure.wrapping { () throws(StoreError) in
             try requireFile("it has no keyring")
         }
-        let writer = try RekeyFailure.wrapping { () throws(StoreError) in
-            try withCurrentKey { () throws(StoreError) in
-                let writer = try openWriter()
-                try writer.beginSnapshot()
-                writer.undoShared()
-                return writer
-            }
-        }
+        let writer = try RekeyFailure.wrapping { () throws(StoreError) in try currentWriter() }
         let key = root.dataKey(epoch: epoch, id: file.cipher.key.salt).storeKey()
-        let report = try file.rotate(to: epoch, of: keyring) { () throws(RekeyFailure) in
+        let next = keyring.inEpoch(epoch, rootID: root.id(for: file.cipher.key.salt))
+        let report = try file.rotate(to: next) { () throws(RekeyFailure) in
             try writer.changeKey(to: key, .keep)
         }
         writerKeyGeneration = file.keyGeneration

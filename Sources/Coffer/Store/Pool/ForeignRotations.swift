@@ -11,6 +11,8 @@ final class ForeignRotations: Sendable {
         var hasStoodBack = false
         /// Whether the rotation is this store's own.
         var isOwn = false
+        /// Why nobody may wait any longer.
+        var reasonToStop: StoreError?
     }
 
     private static let testInterval = Duration.milliseconds(100)
@@ -32,7 +34,9 @@ final class ForeignRotations: Sendable {
         guard isDue else { return }
         let deadline = now + Self.maximumWait
         while KeyringByteLock.isHeld(.rotates, of: keyring.file) {
-            let isOver = state.withLock { $0.hasStoodBack } || ContinuousClock.now >= deadline
+            let isOver =
+                state.withLock { $0.hasStoodBack || $0.reasonToStop != nil }
+                || ContinuousClock.now >= deadline
             guard !isOver else { return state.withLock { $0.hasStoodBack = true } }
             sleepBriefly()
         }
@@ -51,4 +55,21 @@ final class ForeignRotations: Sendable {
         defer { state.withLock { $0.isOwn = false } }
         return try work()
     }
+
+    /// Whether this store rotates the key.
+    var isOwn: Bool { state.withLock { $0.isOwn } }
+
+    /// Whether another process rotates the key. The lock alone does not tell whose it is.
+    func isForeign(_ keyring: OpenKeyring) -> Bool {
+        !isOwn && KeyringByteLock.isHeld(.rotates, of: keyring.file)
+    }
+
+    // MARK: Pause of the store
+
+    /// Ends all waits for rotations with this reason, until `allowWaiting()`.
+    func stopWaiting(_ reason: StoreError) { state.withLock { $0.reasonToStop = reason } }
+
+    func allowWaiting() { state.withLock { $0.reasonToStop = nil } }
+
+    var reasonToStop: StoreError? { state.withLock { $0.reasonToStop } }
 }

@@ -158,14 +158,15 @@ final class StoreFile: Sendable {
     /// Changes the key of the file to that of another epoch by `change`, and makes it the store's.
     /// A read that meets the new key meanwhile waits for the end.
     ///
+    /// - Parameter keyring: The keyring in that epoch.
     /// - Throws: What `change` throws; the key of the store then stays.
     func rotate(
-        to epoch: UInt32, of keyring: OpenKeyring,
+        to keyring: OpenKeyring,
         _ change: () throws(RekeyFailure) -> (report: RekeyReport, file: OpenFile)
     ) throws(RekeyFailure) -> RekeyReport {
         try keyChange.withLock { _ throws(RekeyFailure) in
             let (report, state) = try change()
-            rememberKey(of: state, keyring: keyring.inEpoch(epoch))
+            rememberKey(of: state, keyring: keyring)
             return report
         }
     }
@@ -173,37 +174,52 @@ final class StoreFile: Sendable {
     /// Whether another process rotates the key, or has done so, perhaps unknown to this store.
     func isRotated(since generation: Int) -> Bool {
         guard let keyring, keyGeneration == generation else { return true }
-        return KeyringByteLock.isHeld(.rotates, of: keyring.file)
-            || (try? keyring.current())?.content.epoch != keyring.epoch
+        if KeyringByteLock.isHeld(.rotates, of: keyring.file) { return true }
+        // Without a readable keyring nothing tells of a rotation.
+        guard let content = (try? keyring.current())?.content else { return false }
+        return content.epoch > keyring.epoch || content.rootID != keyring.rootID
     }
 
     /// Finds the key that another process has given the file by a rotation, and makes it the
     /// store's. Does nothing if the store has another key by now than in `generation`.
     ///
-    /// - Parameter refusal: The error of the key that does not fit any more.
+    /// - Parameters:
+    ///   - refusal: The error of the key that does not fit any more.
+    ///   - isOwn: Whether this store holds the lock of rotations itself.
     /// - Returns: The new epoch; `nil` if nothing was to do.
     /// - Throws: `refusal`, with a hint, if no key of the root opens the file, or if the root is
-    ///   not kept; otherwise as opening the file.
+    ///   not kept; `refusal` for damage under the key that the store has; otherwise as opening the
+    ///   file.
     /// - Complexity: Mostly one opening; at worst O(*hours since 2020*), a few seconds.
     func followRotation(
-        since generation: Int, after refusal: StoreError
+        since generation: Int, after refusal: StoreError, isOwn: Bool
     ) throws(StoreError) -> UInt32? {
         try keyChange.withLock { _ throws(StoreError) in
             let (keyring, isSame) = current.withLock { ($0.keyring, $0.generation == generation) }
             guard isSame, let keyring else { return nil }
             do throws(StoreError) {
-                let (root, content) = try keyring.forFollowing()
+                let (root, area) = try keyring.forFollowing()
                 let opening = try Opening(
                     path: location.path, mode: mode == .readOnly ? .readOnly : .mustExist,
                     configuration: configuration, cacheByteCount: 1 << 20)
-                let (state, epoch) = try opening.openAnyEpoch(of: content, root.key)
-                rememberKey(of: state, keyring: keyring.inEpoch(epoch))
-                state.handle.close()
-                return epoch
+                let found = try opening.openAnyEpoch(
+                    of: area.content, root.key, ownsLock: isOwn)
+                if (found.epoch, found.rootID) == (keyring.epoch, keyring.rootID) {
+                    found.file.handle.close()
+                    guard refusal.code != .damaged else { throw refusal }
+                    return nil
+                }
+                keyring.adopt(root, of: area)
+                rememberKey(
+                    of: found.file, keyring: keyring.inEpoch(found.epoch, rootID: found.rootID))
+                found.file.handle.close()
+                return found.epoch
             } catch  where [.keyringMismatch, .misuse].contains(error.code) {
+                guard refusal.code == .wrongKey else { throw refusal }
                 throw refusal.with(
-                    hint: "Another process has replaced the root of the keyring, or the store "
-                        + "does not keep its own: reopen it with a credential.")
+                    hint: "Another process has replaced the root of the keyring without the slot "
+                        + "that opened the store, or the store does not keep its root: reopen it "
+                        + "with a credential.")
             }
         }
     }

@@ -176,8 +176,8 @@ extension StoreCore {
         try requireWAL()
         return try await readGate.admitted(
             timeout: configuration.waitTimeout, for: "a free connection", on: configuration.threads
-        ) { _, done in
-            done(Result { try self.takeSnapshot() })
+        ) { cancellation, done in
+            done(Result { try self.takeSnapshot(cancellation) })
         }
     }
 
@@ -196,9 +196,13 @@ extension StoreCore {
     ///
     /// - Throws: The errors of opening a reader and of its first read; the reason, if the reader
     ///   was stopped meanwhile.
-    private func takeSnapshot() throws(StoreError) -> StoreSnapshot {
+    private func takeSnapshot(
+        _ cancellation: Cancellation? = nil
+    ) throws(StoreError) -> StoreSnapshot {
         do throws(StoreError) {
-            let reader = try pool.withCurrentKey { () throws(StoreError) in try takeReading() }
+            let reader = try pool.withCurrentKey(cancellation) { () throws(StoreError) in
+                try takeReading()
+            }
             return StoreSnapshot(core: self, reader: reader)
         } catch {
             readGate.leave()
