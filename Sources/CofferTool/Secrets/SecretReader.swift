@@ -50,6 +50,15 @@ enum SecretReader {
         return try credential(source, for: path, prompts: [prompt])
     }
 
+    /// Reads the credential of one slot.
+    static func credential(
+        _ source: SecretSource, of slot: KeySlot, for path: String
+    ) throws -> KeyCredential {
+        let name = source.secretName
+        let prompt = "\(name.prefix(1).uppercased())\(name.dropFirst()) of \(slot.named): "
+        return try credential(source, for: path, prompts: [prompt])
+    }
+
     /// Reads a credential that gets a slot. A person types it twice on a terminal.
     static func newCredential(_ source: SecretSource, for path: String) throws -> KeyCredential {
         try credential(source, for: path, prompts: newPrompts(path))

@@ -36,6 +36,10 @@ enum ToolWords {
         ),
         ("Its list of slots has the numbers.", "coffer key list shows the numbers."),
         (
+            "The list of slots tells the kind and the label of each.",
+            "coffer key list shows the kind and the label of each."
+        ),
+        (
             "The keyring's list of slots tells which kinds of credentials open it.",
             "coffer key list shows which kinds of credentials open it."
         ),

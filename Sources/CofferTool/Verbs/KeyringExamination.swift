@@ -68,6 +68,7 @@ struct KeyringExamination {
             if let storeID, storeID != keyring.storeID {
                 return check(.bad, KeyringReport(keyring).otherStore(path: path))
             }
+            if keyring.isReplacingRoot { return check(.warning, KeyringReport.replacing) }
             return keyring.isWhole
                 ? check(.good, keyring.slots.count.counted("slot"))
                 : check(.warning, KeyringReport.notWhole)

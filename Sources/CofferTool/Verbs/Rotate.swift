@@ -13,21 +13,28 @@ struct Rotate: AsyncParsableCommand, ChangingVerb {
             credential opens both. The write-ahead log needs as much room as the file.
 
             A rotation ends the use of one AES key. It takes access from nobody who ever had the \
-            root key, a root backup or a credential: coffer backup --new-keyring makes a copy with \
-            a new root.
+            root key, a root backup or a credential: --root does, together with --drop. It \
+            replaces the root key as well. The slots of recipients and the slot that opens the \
+            store stay by themselves; each other slot is kept by its secret, or dropped. Programs \
+            that are open by a slot that stays go on. What somebody has copied stays readable for \
+            them: the file and the keyring of before. Make a new root backup and a new backup \
+            afterwards. A rotation that --root has begun and not ended is finished by coffer \
+            rotate.
 
             EXAMPLES
               coffer rotate notes.db --key-file ops.key
               coffer rotate notes.db --identity-file cron.identity --pause-max 300 --json
+              coffer rotate notes.db --root --drop 3 --keep 2=ops.key
 
             EXIT CODES
-              0 the store has the new key, even if the report could not be written; 18 it has the \
-            new key, but a program that reads keeps the old one in the main file, or the keyring \
-            does not have the new epoch: coffer checkpoint finishes both; 11 another program \
-            rotates the key, or writes without a pause; 15 there is no keyring; 25 writes would \
-            wait for longer than --pause-max; 130 interrupted: the key is the old one or the new \
-            one, and every credential opens the store. Any other: nothing was changed, unless the \
-            message says otherwise
+              0 the store has the new key, even if the report could not be written; 10 there is no \
+            slot of a number; 11 another program rotates the key, or writes without a pause; 13 no \
+            slot would stay; 15 there is no keyring; 18 the store has the new key, but a program \
+            that reads keeps the old one in the main file, or the keyring does not have the new \
+            epoch: coffer checkpoint finishes both; or the pages could not be checked again; 25 \
+            writes would wait for longer than --pause-max; 130 interrupted: the key is the old one \
+            or the new one, and every credential opens the store. Any other: nothing was changed, \
+            unless the message says otherwise
             """)
 
     @OptionGroup var store: StoreOptions
@@ -35,12 +42,23 @@ struct Rotate: AsyncParsableCommand, ChangingVerb {
         help: ArgumentHelp(
             "The longest time that writes may wait, by estimate.", valueName: "seconds"))
     var pauseMax: Double?
+    @Flag(help: "Replace the root key too.")
+    var root = false
+    @Option(
+        help: ArgumentHelp(
+            "With --root: leave out the slot of this number. May be given several times.",
+            valueName: "slot"))
+    var drop: [UInt16] = []
+    @OptionGroup var kept: KeptSlotOptions
     @OptionGroup(title: "Secret") var secret: SecretOptions
     @OptionGroup(title: "Output") var output: OutputOptions
 
     func validate() throws {
         if let pauseMax, !(pauseMax > 0 && pauseMax <= 86_400) {
             throw ValidationError("--pause-max must be above 0 and at most 86400 seconds.")
+        }
+        guard root || (drop.isEmpty && !kept.isNamed) else {
+            throw ValidationError("--drop and --keep… need --root.")
         }
     }
 
@@ -50,17 +68,18 @@ struct Rotate: AsyncParsableCommand, ChangingVerb {
         let epoch: Int
         let oldKeyID: String
         let keyID: String
+        let oldRootID: String
         let rootID: String
         let pageCount: Int
         let oldPageCount: Int
         let isWholeFile: Bool
         let isRecorded: Bool
+        /// Whether every page was authenticated again after the change.
+        let isVerified: Bool
         /// How long writes waited.
         let pause: Double
         let seconds: Double
-        let proof =
-            "a new connection opens with the new key and fails with the old one; every page is "
-            + "authentic"
+        let proof: String
         let engine: String
 
         init(_ path: String, _ report: RotationReport) {
@@ -69,11 +88,16 @@ struct Rotate: AsyncParsableCommand, ChangingVerb {
             epoch = report.epoch
             oldKeyID = report.oldKeyID.description
             keyID = report.keyID.description
+            oldRootID = report.oldRootID
             rootID = report.rootID
             pageCount = report.pageCount
             oldPageCount = report.oldPageCount
             isWholeFile = report.isWholeFile
             isRecorded = report.isRecorded
+            isVerified = report.verificationFailure == nil
+            proof =
+                "a new connection opens with the new key and fails with the old one; every page "
+                + (isVerified ? "is authentic" : "was authentic before")
             pause = Self.seconds(report.pause)
             seconds = Self.seconds(report.duration)
             engine = (try? Engine.capabilities)?.names ?? "unknown"
@@ -87,7 +111,8 @@ struct Rotate: AsyncParsableCommand, ChangingVerb {
             [
                 ("store", "\(path)"), ("pages", "\(pageCount) under the new key"),
                 ("epoch", "\(epoch), after \(oldEpoch)"),
-                ("key id", "\(keyID), after \(oldKeyID)"), ("root id", rootID),
+                ("key id", "\(keyID), after \(oldKeyID)"),
+                ("root id", rootID == oldRootID ? rootID : "\(rootID), after \(oldRootID)"),
                 (
                     "main file",
                     isWholeFile
@@ -110,6 +135,11 @@ struct Rotate: AsyncParsableCommand, ChangingVerb {
                 "the keyring does not have the new epoch yet: \(failure.message); coffer "
                     + "checkpoint records it")
         }
+        if let failure = report.verificationFailure {
+            Terminal.warn(
+                "the key was rotated, and its pages were not checked again: \(failure.message); "
+                    + "coffer verify does it")
+        }
         if !report.isWholeFile {
             let reason = report.checkpointFailure.map(\.message) ?? "another program is reading"
             Terminal.warn(
@@ -117,8 +147,11 @@ struct Rotate: AsyncParsableCommand, ChangingVerb {
                     + "checkpoint when the cause is gone")
         }
         Terminal.note(
-            "a rotation takes access from nobody who had the root key, a root backup or a "
-                + "credential")
+            report.isNewRoot
+                ? "copies of the file and its keyring from before open as before, and root backups "
+                    + "of before do not open this one: make new ones"
+                : "a rotation takes access from nobody who had the root key, a root backup or a "
+                    + "credential: coffer rotate --root does")
         if !report.isFinished { throw ExitCode(ExitStatus.unfinished.rawValue) }
     }
 
@@ -129,12 +162,21 @@ struct Rotate: AsyncParsableCommand, ChangingVerb {
         }
         return try await Signals.cancelling {
             defer { for (_, reporter) in reporters { reporter.finish() } }
-            return try await opened.rotate(maximumPause: maximumPause) { progress in
+            @Sendable func show(_ progress: RotationProgress) {
                 for (phase, reporter) in reporters where phase == progress.phase {
                     guard progress.byteCountTotal > 0 else { continue }
                     reporter.update(progress.byteCount, of: progress.byteCountTotal)
                 }
             }
+            guard root else {
+                return try await opened.rotate(maximumPause: maximumPause, progress: show)
+            }
+            let own = try opened.keys.ownSlotID
+            return try await opened.replaceRootKey(
+                dropping: drop, maximumPause: maximumPause,
+                keeping: { [kept, drop, path = store.path] plan in
+                    try kept.keep(in: &plan, dropping: drop, own: own, for: path)
+                }, progress: show)
         }
     }
 

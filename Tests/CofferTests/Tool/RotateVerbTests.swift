@@ -86,6 +86,38 @@ import Testing
         #expect(try Tool.run(["rotate", path, "--pause-max", "0"] + secret).exitCode == 2)
     }
 
+    @Test func `a new root keeps the slots that are named, and leaves the dropped ones out`() throws
+    {
+        let store = try make()
+        try store.keys.add(.passphrase("ops"), label: "ops")
+        try store.keys.add(.passphrase("leaver"), label: "leaver")
+        let rootID = try store.keys.keyring.rootID
+        try store.close()
+        let text = folder.path("ops")
+        try Data("ops\n".utf8).write(to: URL(filePath: text))
+        let unnamed = try rotate(["--root", "--drop", "3"], exitCode: 19)
+        #expect(unnamed.errorText.contains("no secret is named for slot 2 (ops), a passphrase"))
+        #expect(unnamed.errorText.contains("--keep 2=FILE"))
+        _ = try rotate(["--root", "--drop", "3", "--keep", "2=\(path)"], exitCode: 12)
+        _ = try rotate(["--root", "--drop", "7"], exitCode: 10)
+        _ = try rotate(["--root", "--drop", "1", "--drop", "2", "--drop", "3"], exitCode: 13)
+        for options in [["--drop", "3"], ["--keep", "2=x"], ["--root", "--keep", "x"]] {
+            _ = try rotate(options, exitCode: 2)
+        }
+        let kept = ["--keep", "2=\(text)"]
+        _ = try rotate(["--root", "--drop", "2", "--drop", "3"] + kept, exitCode: 2)
+        #expect(try Keyring(of: path).rootID == rootID)
+        let output = try rotate(["--root", "--drop", "3"] + kept)
+        let keyring = try Keyring(of: path)
+        #expect(keyring.rootID != rootID && keyring.slots.map(\.id) == [1, 2])
+        #expect(output.text.contains("\(keyring.rootID), after \(rootID)"))
+        #expect(output.errorText.contains("make new ones"))
+        let again = try Store(
+            path: path, key: .keyring(.passphrase("ops")), configuration: .testing())
+        #expect(try again.read { tx in try tx.rows("SELECT v FROM t").count } == 1)
+        try again.close()
+    }
+
     @Test func `a store without keyring is 15, and another rotation is 11`() throws {
         try make().close()
         let keyring = KeyringFile(of: try FileLocation(path))

@@ -44,8 +44,12 @@ struct KeyringReport: Encodable {
     let lastRootBackup: String?
     /// Whether both copies of the content in the file are whole.
     let isWhole: Bool
+    /// Whether the root key is being replaced.
+    let isReplacingRoot: Bool
     let slots: [SlotReport]
 
+    static let replacing =
+        "its root key is being replaced: coffer rotate finishes that"
     static let notWhole =
         "one of the two copies in the keyring is damaged: the next change of a slot mends it"
 
@@ -74,6 +78,7 @@ struct KeyringReport: Encodable {
         rootBackupCount = keyring.rootBackups.count
         lastRootBackup = keyring.rootBackups.last?.ISO8601Format()
         isWhole = keyring.isWhole
+        isReplacingRoot = keyring.isReplacingRoot
         slots = keyring.slots.map { SlotReport($0) }
     }
 
@@ -87,7 +92,9 @@ struct KeyringReport: Encodable {
         return (known == storeID ? [] : [(idLabel, storeID)]) + [
             ("root", "\(rootID), made \(rootMade.prefix(10)), \(shown)"),
             ("epoch", "\(epoch), since \(keyMade.prefix(10))"),
-        ] + (isWhole ? [] : [("keyring", Self.notWhole)]) + slots.map { ("slot \($0.id)", $0.text) }
+        ] + (isWhole ? [] : [("keyring", Self.notWhole)])
+            + (isReplacingRoot ? [("keyring", Self.replacing)] : [])
+            + slots.map { ("slot \($0.id)", $0.text) }
     }
 }
 

@@ -1,0 +1,90 @@
+import ArgumentParser
+import Coffer
+
+/// The secrets of the slots that stay when the root key is replaced.
+struct KeptSlotOptions: ParsableArguments {
+    @Option(
+        name: .customLong("keep"),
+        help: ArgumentHelp(
+            "Keep a slot by the secret in a file: its passphrase, its key file, or the letters of "
+                + "its recovery key. May be given several times. Without it, a terminal is asked.",
+            valueName: "slot=path"),
+        completion: .list([]))
+    var files: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Keep the external slots: this shell command unwraps their secrets.",
+            valueName: "command"),
+        completion: .list([]))
+    var keepUnwrapCommand: String?
+
+    /// Whether an option is given.
+    var isNamed: Bool { !files.isEmpty || keepUnwrapCommand != nil }
+
+    func validate() throws { _ = try paths() }
+
+    /// The paths by the numbers of their slots.
+    private func paths() throws -> [KeySlot.ID: String] {
+        var paths: [KeySlot.ID: String] = [:]
+        for file in files {
+            let parts = file.split(separator: "=", maxSplits: 1)
+            guard parts.count == 2, let id = KeySlot.ID(parts[0]) else {
+                throw ValidationError(
+                    "--keep takes the number of a slot and a path: --keep 3=FILE.")
+            }
+            guard paths.updateValue(String(parts[1]), forKey: id) == nil else {
+                throw ValidationError("--keep names slot \(id) twice.")
+            }
+        }
+        return paths
+    }
+
+    /// Keeps each slot that stays and needs a secret.
+    ///
+    /// - Parameters:
+    ///   - dropped: The slots that do not stay.
+    ///   - own: The slot that opened the store, which needs no further secret.
+    func keep(
+        in plan: inout RootKeyPlan, dropping dropped: [KeySlot.ID], own: KeySlot.ID,
+        for path: String
+    ) throws {
+        var paths = try paths()
+        let isAsked = (try? Prompt.terminal(toShow: "questions", hint: "").close()) != nil
+        for slot in plan.slots where !dropped.contains(slot.id) {
+            let file = paths.removeValue(forKey: slot.id)
+            guard slot.kind != .recipient, slot.id != own || file != nil else { continue }
+            guard let source = source(for: slot, file, isAsked: isAsked) else {
+                throw ToolError(
+                    .secretSource, "no secret is named for \(slot.named), a \(slot.kind)",
+                    hint: slot.kind == .external
+                        ? "Keep it with --keep-unwrap-command, or leave it out with --drop "
+                            + "\(slot.id). Nothing was changed."
+                        : "Keep it with --keep \(slot.id)=FILE, or leave it out with --drop "
+                            + "\(slot.id). Nothing was changed.")
+            }
+            try plan.keep(slot.id, try SecretReader.credential(source, of: slot, for: path))
+        }
+        if let id = paths.keys.min() {
+            throw ToolError(
+                .usage, "--keep names slot \(id), which does not stay or does not exist",
+                hint: "coffer key list \(ShellWord.of(path)) shows the slots.")
+        }
+    }
+
+    private func source(for slot: KeySlot, _ file: String?, isAsked: Bool) -> SecretSource? {
+        let form: SecretSource.Form
+        switch slot.kind {
+        case .passphrase: form = .passphrase
+        case .keyFile: form = .keyFile
+        case .recoveryKey: form = .recoveryKey
+        default:
+            return keepUnwrapCommand.map {
+                SecretSource(origin: .command($0), form: .external(slot: slot.id))
+            }
+        }
+        if let file { return SecretSource(origin: .file(file), form: form) }
+        // A key file is not typed.
+        return isAsked && form != .keyFile ? SecretSource(origin: .prompt, form: form) : nil
+    }
+}
