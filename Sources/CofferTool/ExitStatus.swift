@@ -87,7 +87,7 @@ enum ExitStatus: Int32, CaseIterable {
         case .keyring: "keyring missing or another store's, or file older than its keyring"
         case .unsupportedFormat: "format that this engine does not open"
         case .io: "disk full, unreadable file or I/O error"
-        case .unfinished: "changed, but not completely: run the same command again"
+        case .unfinished: "changed, but not completely"
         case .secretSource: "the secret cannot be obtained"
         case .tooCostly: "passphrase too costly to derive"
         case .notWritable: "must be writable, but this user cannot write it"

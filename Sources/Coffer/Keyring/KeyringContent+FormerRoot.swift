@@ -35,10 +35,13 @@ extension KeyringContent {
     /// - Throws: `.keyringDamaged` if it does not open.
     func formerRoot(under root: borrowing RootKey) throws(StoreError) -> RootKey? {
         guard hasFormerRoot else { return nil }
-        let opened = try? ChaChaPoly.open(
-            ChaChaPoly.SealedBox(combined: formerRoot), using: root.formerWrapKey(),
-            authenticating: Self.bound(toFormerEpoch: formerEpoch, id: id))
-        guard var bytes = opened, bytes.count == RootKey.byteCount else {
+        // One variable, so that the bytes that are wiped are those that were opened.
+        guard
+            var bytes = try? ChaChaPoly.open(
+                ChaChaPoly.SealedBox(combined: formerRoot), using: root.formerWrapKey(),
+                authenticating: Self.bound(toFormerEpoch: formerEpoch, id: id)),
+            bytes.count == RootKey.byteCount
+        else {
             throw KeyringArea.damaged("its former root does not open")
         }
         defer { bytes.withUnsafeMutableBytes { $0.wipe() } }

@@ -155,7 +155,8 @@ final class SalvageSource {
             throw StoreError.noKeyring(keyring)
         }
         let content = unlocked.area.content
-        if let former = try? content.formerRoot(under: unlocked.root),
+        if try !hasNewRoot(handle, file, content, unlocked.root, configuration),
+            let former = try? content.formerRoot(under: unlocked.root),
             let found = try cipher(
                 of: handle, file, content.underFormerRoot, former, configuration, monitor)
         {
@@ -169,6 +170,21 @@ final class SalvageSource {
         throw StoreError(
             .keyringMismatch, "the keyring opens none of the pages of \(file.path)",
             hint: "Put the file and the keyring back that belong together.")
+    }
+
+    /// Whether a copy of page 1 is under the new root. Then the change is committed, and pages
+    /// under the former root are old.
+    private static func hasNewRoot(
+        _ handle: Handle, _ file: FileLocation, _ content: KeyringContent,
+        _ root: borrowing RootKey, _ configuration: Configuration
+    ) throws(StoreError) -> Bool {
+        guard content.hasFormerRoot else { return true }
+        let main = try? handle.rawBytes(at: 0, count: content.profile.pageByteCount)
+        let evidence = KeyEvidence(
+            of: file, main: main, content, seconds: configuration.secondsSince1970)
+        // A journal has the page of before, and the engine rolls back to it.
+        guard !file.hasJournal else { return false }
+        return !evidence.search(under: root, isShort: true).epochs.isEmpty
     }
 
     /// Finds the epoch of a root in which any page is authentic; `nil` if there is none.

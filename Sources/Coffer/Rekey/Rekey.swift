@@ -86,6 +86,16 @@ struct Rekey: ~Copyable {
         }
     }
 
+    /// Refuses a change that cannot succeed, without a lock.
+    ///
+    /// - Throws: `.readOnly` for a file with several names; `.full`, `.io` without room; `.damaged`
+    ///   for bytes behind the end of the database.
+    func requirePossible(_ state: OpenFile) throws(StoreError) {
+        try file.requireOneName()
+        try requireRoom(state.handle)
+        try requireNothingBehind(state.handle, key: state.key)
+    }
+
     /// Bytes that the journal or the WAL grows to: every page with its frame header.
     static func neededByteCount(pageCount: Int, profile: CipherProfile) -> Int {
         WriteAheadLog.offset(ofFrame: pageCount, pageByteCount: profile.pageByteCount)

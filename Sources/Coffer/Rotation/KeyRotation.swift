@@ -1,5 +1,13 @@
 import Dispatch
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 /// One run of `rotate`.
 ///
 /// 1. *Before.* Nothing is locked. A checkpoint moves the WAL, every page is authenticated, and the
@@ -52,13 +60,15 @@ struct KeyRotation {
     func run() throws -> RotationReport {
         let beginning = ContinuousClock.now
         try core.requireOutside()
+        try follow()
         try requireRoot()
         try moveWAL()
         let estimate = try estimatedPause()
         guard estimate <= maximumPause else {
             throw StoreError(
                 .tooBig,
-                "writes would wait for about \(estimate), and the limit is \(maximumPause)",
+                "writes would wait for about \(Self.text(estimate)), and the limit is "
+                    + Self.text(maximumPause),
                 hint: "Allow a longer pause, at a time when few programs write. Nothing was "
                     + "changed.")
         }
@@ -71,9 +81,7 @@ struct KeyRotation {
                     life == .closed ? .closed : .suspended, "the store was closed or suspended",
                     hint: "Nothing was changed.")
             }
-            return try core.pool.rotations.duringOwn { () throws(StoreError) in
-                try rotate(estimate)
-            }
+            return try rotate(estimate)
         }
         let verificationFailure = try verifyAgain(estimate, isWholeFile: moved.isWholeFile)
         let duration = beginning.duration(to: .now)
@@ -86,6 +94,17 @@ struct KeyRotation {
             pageCount: change.report.pageCount, pause: change.pause, duration: duration,
             oldPageCount: moved.oldPageCount, checkpointFailure: moved.checkpointFailure,
             recordFailure: recordFailure, verificationFailure: verificationFailure)
+    }
+
+    /// Goes on under the key and the root that another process has given the store.
+    func follow() throws(StoreError) {
+        _ = try StoreKeys(core).changeable()
+        // A store that is suspended or closed opens no connection.
+        try core.readGate.waitUnlessDeadlocked(
+            timeout: core.configuration.waitTimeout, for: "a free connection",
+            cancellation: cancellation)
+        defer { core.readGate.leave() }
+        try core.pool.openReader(isCounted: false).connection.close()
     }
 
     /// Checks what needs no time: the root, and a secret for each slot that stays.
@@ -133,6 +152,11 @@ struct KeyRotation {
         return max(Self.pausePerGigabyte * (Double(byteCount) / Double(1 << 30)), measured)
     }
 
+    /// The duration in seconds, rounded up to tenths.
+    private static func text(_ duration: Duration) -> String {
+        "\((duration / .milliseconds(100)).rounded(.up) / 10) s"
+    }
+
     // MARK: Alone
 
     private func rotate(
@@ -141,25 +165,49 @@ struct KeyRotation {
         let open = try StoreKeys(core).changeable()
         let lock = try KeyringByteLock(
             open.file, .rotates, timeout: core.configuration.busyTimeout)
+        let result = try core.pool.rotations.duringOwn { () throws(StoreError) in
+            try rotate(estimate, open)
+        }
+        lock.release()
+        return result
+    }
+
+    /// Changes the key, moves the WAL and records the epoch. Only for the holder of the lock of
+    /// rotations.
+    private func rotate(
+        _ estimate: Duration, _ open: OpenKeyring
+    ) throws(StoreError) -> (Change, RekeyReport, recordFailure: StoreError?) {
         let old = try fileKey()
-        let content = try open.current().content
-        let (root, epoch) = try newKey(old, content, of: open)
+        try requirePossible()
         let change: Change
         do throws(StoreError) {
+            let (root, epoch) = try newKey(old, try open.current().content, of: open)
             change = try pause(estimate, from: old, to: epoch, open, root)
         } catch {
-            guard root.key.id(for: keyringID) != old.rootID else { throw error }
+            guard let content = try? open.current().content, content.rootID != old.rootID else {
+                throw error
+            }
             throw error.adding(
-                "the keyring has the new root and the former one, and opens the store: rotate "
-                    + "finishes the replacement")
+                "the keyring has the new root and the former one, and opens the store"
+            ).with(hint: "Every slot that stays opens the store: rotate finishes the replacement.")
         }
-        core.pool.events.rotated(from: old.epoch, to: epoch, pause: change.pause)
+        core.pool.events.rotated(from: old.epoch, to: change.epoch, pause: change.pause)
         core.pool.metrics.rotationPause.recordNanoseconds(change.pause.nanoseconds)
         tell(.movingWAL, 0, of: 0, estimate)
         let moved = finishWAL(change.report)
         let recordFailure = record(change, in: open, isWholeFile: moved.isWholeFile)
-        lock.release()
         return (change, moved, recordFailure)
+    }
+
+    /// Refuses what cannot succeed, before the keyring gets a new root.
+    private func requirePossible() throws(StoreError) {
+        let reader = try core.pool.openReader(isCounted: false)
+        defer { reader.connection.close() }
+        let state = try reader.connection.fileState()
+        try Rekey(
+            file: state.file, profile: state.profile, configuration: core.configuration,
+            cacheByteCount: 1 << 20, keyring: .keep
+        ).requirePossible(state)
     }
 
     /// The key that the file has. An earlier rotation may have ended before it was recorded.
@@ -180,8 +228,7 @@ struct KeyRotation {
         _ old: FileKey, _ content: KeyringContent, of open: OpenKeyring
     ) throws(StoreError) -> (KeyBox<RootKey>, UInt32) {
         guard old.rootID == content.rootID else {
-            guard content.hasFormerRoot else { throw StoreError.otherRoot(open.file) }
-            return (try open.root(), content.epoch)
+            return (try finished(content, from: old, of: open), content.epoch)
         }
         let epoch = try nextEpoch(after: content, old.epoch)
         guard let plan else { return (try open.root(), epoch) }
@@ -196,6 +243,27 @@ struct KeyRotation {
             content.name(epoch, under: new.key, now: now)
         }
         return (new, epoch)
+    }
+
+    /// The root of an earlier replacement, which is to be finished.
+    ///
+    /// - Throws: `.keyringMismatch` if the keyring does not have the root of the file as its former
+    ///   one; `.busy` if the caller has a plan for another root.
+    private func finished(
+        _ content: KeyringContent, from old: FileKey, of open: OpenKeyring
+    ) throws(StoreError) -> KeyBox<RootKey> {
+        let root = try open.root()
+        guard let former = try content.formerRoot(under: root.key),
+            former.id(for: content.id) == old.rootID
+        else { throw StoreError.otherRoot(open.file) }
+        guard plan == nil else {
+            throw StoreError(
+                .busy, "another replacement of the root key has begun and not ended",
+                hint: "Call replaceRootKey again: it finishes that one first.")
+        }
+        // Writes both areas: the new root may be in the memory of the system alone.
+        try open.change { (_, _) throws(StoreError) in }
+        return root
     }
 
     /// The hours since 2020, so that a restored copy does not come back to a key that its lineage
@@ -220,12 +288,14 @@ struct KeyRotation {
     ) throws(StoreError) -> Change {
         let deadline = ContinuousClock.now + core.configuration.rotationTimeout
         var pause = Duration.zero
+        // A replacement of the root has begun: the keyring is changed.
+        let isCancellable = plan == nil
         while true {
-            if let reason = cancellation?.reason { throw reason }
+            if isCancellable, let reason = cancellation?.reason { throw reason }
             let timeout = max(deadline - .now, .zero)
             try core.queue.gate.waitUnlessDeadlocked(
                 timeout: timeout, for: "running writes to end", holding: [core.lifeGate],
-                cancellation: cancellation)
+                cancellation: isCancellable ? cancellation : nil)
             let beginning = ContinuousClock.now
             let result = watching(estimate) { writePages(epoch, open, root.key) }
             core.queue.gate.leave()
@@ -241,14 +311,17 @@ struct KeyRotation {
                         report: report, pause: pause, old: old, epoch: epoch, root: root)
                 }
                 let isForeignWriter = failure.error.code == .busy && failure.key == .old
-                guard isForeignWriter, ContinuousClock.now < deadline else {
+                // Each try has kept others from the file as well.
+                guard isForeignWriter, ContinuousClock.now < deadline, pause < maximumPause else {
                     core.pool.events.rekeyFailed(failure)
                     guard failure.key != .old else { throw failure.error }
                     throw failure.error.with(
                         hint: "Every slot opens the store, whichever key it has: call rotate "
                             + "again.")
                 }
-                sleepBriefly()
+                // As long as the try took, so that others have their turns in between.
+                let rest = min(max(beginning.duration(to: .now), .milliseconds(10)), .seconds(1))
+                usleep(UInt32(rest / .microseconds(1)))
             }
         }
     }
@@ -335,6 +408,9 @@ struct KeyRotation {
         let (epoch, now) = (change.epoch, core.configuration.secondsSince1970)
         do throws(StoreError) {
             try open.change { (content, root) throws(StoreError) in
+                guard content.rootID == change.root.key.id(for: content.id) else {
+                    throw StoreError.otherRoot(open.file)
+                }
                 content.name(epoch, under: root, now: now)
                 if isWholeFile { content.forgetFormerRoot() }
             }
@@ -388,7 +464,7 @@ struct KeyRotation {
                 phase == .verifying
                     ? "pages fail authentication, so the key was not changed"
                     : "the key was rotated, and pages fail authentication under the new one",
-                hint: "verify says what they hold. Restore the store from a backup, or salvage it.",
+                hint: "verify says what they hold. Restore the store from a backup.",
                 pages: pages.map(\.number))
         }
         return report.pageCount

@@ -87,12 +87,12 @@ public struct RootKeyPlan: Sendable {
     /// - Throws: `.notFound`; `.lastSlot` if no slot stays.
     mutating func drop(_ ids: [KeySlot.ID]) throws(StoreError) {
         for id in ids { dropped.insert(try content.slot(id).id) }
-        guard dropped.count < content.slots.count else {
-            throw StoreError(
-                .lastSlot, "no slot stays: nothing would open the store",
-                hint: "Add a slot first, or drop fewer.")
-        }
+        guard dropped.count < content.slots.count else { throw Self.noSlot }
     }
+
+    private static let noSlot = StoreError(
+        .lastSlot, "no slot stays: nothing would open the store",
+        hint: "Add a slot first, or drop fewer. Nothing was changed.")
 
     // MARK: The new slots
 
@@ -101,7 +101,8 @@ public struct RootKeyPlan: Sendable {
     /// - Parameter content: The keyring's. Another process may have changed it since the plan was
     ///   made.
     /// - Throws: `.misuse` for a slot that is neither kept nor dropped; `.busy` if a slot was
-    ///   changed since; `.needsNewerProgram` for a slot of a later version.
+    ///   changed since; `.lastSlot` if no slot stays; `.needsNewerProgram` for a slot of a later
+    ///   version.
     func wrap(
         _ root: borrowing RootKey, in content: inout KeyringContent
     ) throws(StoreError) {
@@ -118,6 +119,8 @@ public struct RootKeyPlan: Sendable {
                 content.places[index] = .slot(try wrapped(root, slot))
             }
         }
+        // Another process may have removed one that was to stay.
+        guard !content.slots.isEmpty else { throw Self.noSlot }
     }
 
     private func wrapped(

@@ -76,6 +76,8 @@ extension KeyRotation {
     fileprivate func replaceRoot(
         dropping ids: [KeySlot.ID], keeping keep: (inout RootKeyPlan) throws -> Void
     ) throws -> RotationReport {
+        try core.requireOutside()
+        try follow()
         let open = try StoreKeys(core).changeable()
         let before = try open.current().content
         var ids = ids
@@ -83,7 +85,8 @@ extension KeyRotation {
             let present = Set(before.slots.map(\.id))
             ids.removeAll { !present.contains($0) }
             let report = try run()
-            if ids.isEmpty { return report }
+            // Otherwise the pages had the new root already, and only the former one was left.
+            if ids.isEmpty, report.isNewRoot { return report }
         }
         var plan = RootKeyPlan(try open.current().content, memoryMax: open.memoryMax)
         try plan.drop(ids)

@@ -24,12 +24,14 @@ extension Store {
     /// - Returns: What was changed, and what is left to do.
     /// - Throws: `StoreError` `.misuse` for a store without a keyring, while the root is not kept,
     ///   and inside a body of this store; `.tooBig` if writes would wait for longer than allowed;
-    ///   `.busy` if another process rotates the key, or if writers of other processes leave no
-    ///   gap within `rotationTimeout`; `.damaged` for a page that fails authentication; `.full` if
-    ///   the disk has no room for the journal or the WAL; `.io`; `.readOnly` for a store that was
-    ///   opened for reading only, or a file with several names; `.keyringMissing`,
-    ///   `.keyringMismatch`, `.keyringDamaged`; `.suspended`, `.closed`; `.wouldDeadlock` in a
-    ///   cycle of waits. The key was not changed then, unless the error says so.
+    ///   `.busy` if another process rotates the key, if a transaction of another process does not
+    ///   end within `busyTimeout`, or if they leave no gap within `rotationTimeout`, or within the
+    ///   longest pause, counted in time that the tries kept others from the file; `.damaged` for a
+    ///   page that fails authentication; `.full` if the disk has no room for the journal or the
+    ///   WAL; `.io`; `.readOnly` for a store that was opened for reading only, or a file with
+    ///   several names; `.keyringMissing`, `.keyringMismatch`, `.keyringDamaged`; `.suspended`,
+    ///   `.closed`; `.wouldDeadlock` in a cycle of waits. The key was not changed then, unless the
+    ///   error says so.
     /// - Complexity: O(*pages*) time and disk (the journal or WAL grows to the size of the file);
     ///   8 bytes of memory for each page.
     @discardableResult

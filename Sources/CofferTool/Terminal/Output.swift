@@ -165,6 +165,11 @@ struct OutputOptions: ParsableArguments {
         }
     }
 
+    /// Writes a remark to standard error, unless only warnings are wanted. The JSON always has it.
+    func note(_ message: String) {
+        if json || !quiet { Terminal.note(message) }
+    }
+
     func reporter(_ verb: String, unit: String) -> ProgressReporter {
         ProgressReporter(style: quiet ? .none : progress, verb: verb, unit: unit)
     }

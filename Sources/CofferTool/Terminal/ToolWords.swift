@@ -34,6 +34,10 @@ enum ToolWords {
             "Change a slot with coffer key change. To give the store a key of its own, run coffer "
                 + "rekey with --abandon-keyring."
         ),
+        (
+            "Allow a longer pause, at a time when few programs write",
+            "Allow it with --pause-max, at a time when few programs write"
+        ),
         ("Its list of slots has the numbers.", "coffer key list shows the numbers."),
         (
             "The list of slots tells the kind and the label of each.",

@@ -40,7 +40,8 @@ struct Rotate: AsyncParsableCommand, ChangingVerb {
     @OptionGroup var store: StoreOptions
     @Option(
         help: ArgumentHelp(
-            "The longest time that writes may wait, by estimate.", valueName: "seconds"))
+            "The longest time that writes may wait, by estimate: 30 without this option, and at "
+                + "most 86400.", valueName: "seconds"))
     var pauseMax: Double?
     @Flag(help: "Replace the root key too.")
     var root = false
@@ -117,7 +118,7 @@ struct Rotate: AsyncParsableCommand, ChangingVerb {
                     "main file",
                     isWholeFile
                         ? "all of it under the new key"
-                        : "\(oldPageCount) of \(pageCount) pages still have the old key"
+                        : "\(oldPageCount) of \(pageCount) pages still have an earlier key"
                 ),
                 ("keyring", isRecorded ? "has the new epoch" : "has the old epoch"),
                 ("proof", proof), ("pause", "\(pause) s"), ("time", "\(seconds) s"),
@@ -146,7 +147,7 @@ struct Rotate: AsyncParsableCommand, ChangingVerb {
                 "the main file without its WAL still has the old key: \(reason); run coffer "
                     + "checkpoint when the cause is gone")
         }
-        Terminal.note(
+        output.note(
             report.isNewRoot
                 ? "copies of the file and its keyring from before open as before, and root backups "
                     + "of before do not open this one: make new ones"

@@ -144,8 +144,19 @@ struct StatusReport: Report {
             ]
             if let tables = content.tables { lines.append(("tables", "\(tables.count)")) }
             if !content.opensWithoutWAL {
-                let text = "does not open with this key without its WAL: if the key was changed, "
-                lines.append(("main file", text + "run the same rekey again"))
+                let text = "does not open with this key without its WAL: "
+                lines.append(
+                    (
+                        "main file",
+                        text
+                            + (keyring == nil
+                                ? "if the key was changed, run the same rekey again"
+                                : "coffer checkpoint moves it there")
+                    ))
+            }
+            if let keyring, keyring.keyID != content.keyID {
+                let text = "does not have the epoch of the file yet: coffer checkpoint records it"
+                lines.append(("keyring", text))
             }
             lines += (content.tables ?? []).map { ("  \($0.name)", $0.rowCount.counted("row")) }
         }

@@ -244,6 +244,53 @@ import Testing
         try store.close()
     }
 
+    @Test func `a slot that is removed meanwhile does not leave the keyring without one`() throws {
+        let store = try make()
+        let rootID = try Keyring(of: path).rootID
+        expect(.lastSlot) {
+            try store.replaceRootKey(
+                dropping: [1, 2, 3, 5],
+                progress: { progress in
+                    if progress.phase == .rotating { try? store.keys.remove(4) }
+                })
+        }
+        #expect(try store.keys.slots.map(\.id) == [1, 2, 3, 5])
+        #expect(try store.keys.keyring.rootID == rootID)
+        try store.close()
+        #expect(refusal(.keyFile(Self.file)) == nil)
+    }
+
+    @Test func `a file with two names keeps its root`() throws {
+        let store = try make()
+        let before = try bytes
+        try FileManager.default.linkItem(atPath: path, toPath: folder.path("second.db"))
+        expect(.readOnly) { try store.replaceRootKey(dropping: [2, 3, 5]) }
+        #expect(try bytes == before)
+        try FileManager.default.removeItem(atPath: folder.path("second.db"))
+        #expect(try store.replaceRootKey(dropping: [2, 3, 5]).isFinished)
+        try store.close()
+    }
+
+    @Test func `an earlier keyring that is put back does not take the root from an open store`()
+        throws
+    {
+        let store = try make()
+        try store.keys.backUp(to: folder.path("former.keyring"))
+        try store.replaceRootKey(dropping: [2, 3, 5])
+        let keyring = URL(filePath: path + ".keyring")
+        try Data(contentsOf: URL(filePath: folder.path("former.keyring"))).write(to: keyring)
+        expect(.keyringMismatch) { try store.keys.slots }
+        expect(.keyringMismatch) { try store.rotate() }
+        expect(.keyringMismatch) { try store.replaceRootKey(dropping: [2, 3, 5]) }
+        expect(.keyringMismatch) { try store.keys.unlock(.keyFile(Self.file)) }
+        #expect(try count(store) == 200)
+        try store.keys.backUp(to: folder.path("saved.keyring"))
+        try store.close()
+        #expect(refusal(.keyFile(Self.file)) == .keyringMismatch)
+        try Data(contentsOf: URL(filePath: folder.path("saved.keyring"))).write(to: keyring)
+        #expect(refusal(.keyFile(Self.file)) == nil)
+    }
+
     @Test func `a pause beyond the limit leaves the root as it was`() throws {
         let store = try make()
         let before = try bytes
@@ -414,6 +461,7 @@ import Testing
             .recipient(identity.publicKey.rawRepresentation), label: SlotLabel("x"),
             cost: .standard, memoryMax: KeyringFixture.memoryMax, for: content)
         _ = try content.add(slot, under: foreign, now: 1)
+        content.name(100_000, under: foreign, now: 1)
         let area = try KeyringArea(content, under: foreign)
         _ = try KeyringFile(of: try FileLocation(path)).replace(timeout: .seconds(1)) { area }
         let keyID = try store.keyID()

@@ -459,6 +459,27 @@ import Testing
         try store.close()
     }
 
+    @Test func `a rotation gives up once it has kept others from the file for the longest pause`()
+        throws
+    {
+        let store = try make(.delete) {
+            $0.busyTimeout = .milliseconds(100)
+            $0.rotationTimeout = .seconds(600)
+        }
+        let other = try Connection(
+            path: path, key: try dataKey(1), mode: .mustExist, configuration: .testing(.delete))
+        try other.execute("BEGIN")
+        _ = try other.rows("SELECT count(*) FROM t")
+        let beginning = ContinuousClock.now
+        expect(.busy) { try store.rotate(maximumPause: .seconds(1)) }
+        #expect(beginning.duration(to: .now) < .seconds(120))
+        try other.execute("ROLLBACK")
+        other.close()
+        #expect(try store.keys.keyring.epoch == 1)
+        #expect(try store.rotate().isFinished)
+        try store.close()
+    }
+
     // MARK: Refusals
 
     @Test func `a pause beyond the limit is refused with the estimate, and nothing is changed`()

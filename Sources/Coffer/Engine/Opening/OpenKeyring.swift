@@ -112,7 +112,7 @@ final class OpenKeyring: Sendable {
         guard let secret = shared.state.withLock({ $0.secret }) else {
             throw StoreError.otherRoot(file)
         }
-        for area in areas.current where area.content.id == known.content.id {
+        for area in areas.current where isLater(area) {
             do throws(StoreError) {
                 return (area, KeyBox(try area.unlocked(by: secret.key).root.copy()))
             } catch {
@@ -121,6 +121,14 @@ final class OpenKeyring: Sendable {
             }
         }
         throw StoreError.otherRoot(file)
+    }
+
+    /// Whether the keyring may be a later one of this store. A replacement of the root takes an
+    /// epoch that the store never had. So an earlier keyring that somebody has put back is not
+    /// taken for one, and the present root is kept.
+    private func isLater(_ area: KeyringArea) -> Bool {
+        let known = known.content
+        return area.content.id == known.id && area.content.epoch > known.highestEpoch
     }
 
     /// Whether an owner of the present root, or of the slot's secret, has made this one.
@@ -140,10 +148,9 @@ final class OpenKeyring: Sendable {
     /// Makes a root that another process has given the keyring that of the store.
     func adopt(_ root: KeyBox<RootKey>, of area: KeyringArea) {
         shared.state.withLock { state in
-            // Whoever has locked the store meanwhile wants it to keep no root.
-            guard state.root != nil else { return }
-            state.root = root
             state.area = area
+            // Whoever has locked the store meanwhile wants it to keep no root.
+            if state.root != nil { state.root = root }
         }
     }
 
@@ -217,11 +224,7 @@ final class OpenKeyring: Sendable {
         let area = try lock.replaceRoot(root.key, by: new) { (content) throws(StoreError) in
             try change(&content, root.key)
         }
-        let box = KeyBox(new.copy())
-        shared.state.withLock { state in
-            state.root = box
-            state.area = area
-        }
+        adopt(KeyBox(new.copy()), of: area)
         return area.content
     }
 
@@ -254,7 +257,7 @@ final class OpenKeyring: Sendable {
         guard
             area.content.id == known.id,
             area.content.rootID == known.rootID
-                || isProven(unlocked.root, of: area, by: credential.kind)
+                || isLater(area) && isProven(unlocked.root, of: area, by: credential.kind)
         else { throw StoreError.otherRoot(file) }
         let root = KeyBox(unlocked.root.copy())
         let secret = KeyBox(unlocked.secret.copy())

@@ -22,8 +22,8 @@ extension Opening {
     ) throws(StoreError) -> OpenFile {
         var keyring = KeyringFile(of: file)
         if let willStep = configuration.keyringWillStep { keyring.willStep = willStep }
-        let unlocked = try unlocked(keyring, by: credential)
-        let content = unlocked.area.content
+        var unlocked = try unlocked(keyring, by: credential)
+        var content = unlocked.area.content
         if let profile = configuration.profile, profile != content.profile {
             throw StoreError(
                 .misuse, "the keyring says that \(file.path) is in the profile \(content.profile)",
@@ -33,7 +33,16 @@ extension Opening {
             throw needsNewerEngine(content.profile)
         }
         let isNew = try createIfNeeded(unlocked)
-        let found = try openAnyEpoch(of: content, unlocked.root)
+        let found: OpenedEpoch
+        do throws(StoreError) {
+            found = try openAnyEpoch(of: content, unlocked.root)
+        } catch {
+            // Another process may have replaced the root since the keyring was read.
+            guard let next = Self.next(after: unlocked, in: keyring) else { throw error }
+            unlocked = next
+            content = unlocked.area.content
+            found = try openAnyEpoch(of: content, unlocked.root)
+        }
         let (opened, epoch) = (found.file, found.epoch)
         let newest = found.isUnderFormerRoot ? content.formerEpoch : content.epoch
         guard epoch >= newest || use.acceptsOlderFile else {
@@ -56,6 +65,20 @@ extension Opening {
         return OpenFile(
             handle: opened.handle, key: opened.key.copy(), file: file, profile: opened.profile,
             keyring: open)
+    }
+
+    /// The keyring under another root than before, opened by the secret of the same slot; `nil` if
+    /// it has the same root, or another slot.
+    private static func next(
+        after unlocked: borrowing UnlockedKeyring, in keyring: KeyringFile
+    ) -> UnlockedKeyring? {
+        guard let areas = try? keyring.areas(), areas.authentic(under: unlocked.root) == nil else {
+            return nil
+        }
+        for area in areas.current {
+            if let next = try? area.unlocked(by: unlocked.secret) { return next }
+        }
+        return nil
     }
 
     /// The error for a keyring without its database. Making a new store would hide the loss.

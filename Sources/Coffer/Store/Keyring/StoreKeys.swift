@@ -159,7 +159,7 @@ public struct StoreKeys: Sendable {
                 try content.replace(
                     id, by: prepared, keepsLabel: label == nil, under: root, now: now))
         }
-        if id == keyring.slotID {
+        if try id == keyring.secret().key.slotID {
             let secret =
                 prepared.kind == .recipient ? SecretBytes([]) : prepared.secret.copy()
             keyring.keep(SlotSecret(prepared.kind, of: id, secret))

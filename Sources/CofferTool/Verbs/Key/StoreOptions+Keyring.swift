@@ -18,13 +18,13 @@ extension StoreOptions {
     ///
     /// - Throws: As `withKeyring`.
     func requireKeyring(_ secret: SecretOptions) throws {
+        RunFiles.opens(path)
+        _ = try StoreFileStatus(path: path)
+        _ = try Keyring(of: path)
         guard try secret.source().form != .rawKey else {
             throw ToolError(
                 .secretSource, "a raw key is not a credential of a keyring",
                 hint: "Name one: coffer key list \(ShellWord.of(path)) shows their kinds.")
         }
-        RunFiles.opens(path)
-        _ = try StoreFileStatus(path: path)
-        _ = try Keyring(of: path)
     }
 }
