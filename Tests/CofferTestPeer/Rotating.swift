@@ -9,7 +9,7 @@ private let keyFile = [UInt8](repeating: 42, count: 32)
 private func keyringStore() throws -> Store {
     let path = next()
     var configuration = configuration(next())
-    configuration.busyTimeout = .seconds(20)
+    configuration.busyTimeout = .seconds(300)
     configuration.maximumCacheByteCount = 1 << 16
     configuration.maximumRotationPause = .seconds(600)
     return try Store(
