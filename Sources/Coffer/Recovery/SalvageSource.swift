@@ -179,11 +179,11 @@ final class SalvageSource {
         _ root: borrowing RootKey, _ configuration: Configuration
     ) throws(StoreError) -> Bool {
         guard content.hasFormerRoot else { return true }
+        // A journal has the page of before, and the engine rolls back to it.
+        guard !file.hasJournal else { return false }
         let main = try? handle.rawBytes(at: 0, count: content.profile.pageByteCount)
         let evidence = KeyEvidence(
             of: file, main: main, content, seconds: configuration.secondsSince1970)
-        // A journal has the page of before, and the engine rolls back to it.
-        guard !file.hasJournal else { return false }
         return !evidence.search(under: root, isShort: true).epochs.isEmpty
     }
 

@@ -1,13 +1,5 @@
 import Dispatch
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 /// One run of `rotate`.
 ///
 /// 1. *Before.* Nothing is locked. A checkpoint moves the WAL, every page is authenticated, and the
@@ -37,6 +29,17 @@ struct KeyRotation {
     let progress: (@Sendable (RotationProgress) -> Void)?
     /// Of the caller's task; `nil` if nobody can cancel the run.
     var cancellation: Cancellation?
+
+    /// - Parameter maximumPause: `nil` for that of the store's configuration.
+    init(
+        _ core: StoreCore, maximumPause: Duration?,
+        progress: (@Sendable (RotationProgress) -> Void)?, cancellation: Cancellation? = nil
+    ) {
+        self.core = core
+        self.maximumPause = maximumPause ?? core.configuration.maximumRotationPause
+        self.progress = progress
+        self.cancellation = cancellation
+    }
 
     /// The shortest time that either engine took to write one gigabyte.
     private static let pausePerGigabyte = Duration.seconds(25)
@@ -76,10 +79,10 @@ struct KeyRotation {
         core.pool.events.rotationWillPause(estimate)
         tell(.rotating, 0, of: 0, estimate)
         let (change, moved, recordFailure) = try core.changeLife { life throws(StoreError) in
-            guard life == .open else {
-                throw StoreError(
-                    life == .closed ? .closed : .suspended, "the store was closed or suspended",
-                    hint: "Nothing was changed.")
+            switch life {
+            case .open: break
+            case .suspended: throw StoreCore.suspended
+            case .closed: throw StoreCore.closed
             }
             return try rotate(estimate)
         }
@@ -99,12 +102,25 @@ struct KeyRotation {
     /// Goes on under the key and the root that another process has given the store.
     func follow() throws(StoreError) {
         _ = try StoreKeys(core).changeable()
-        // A store that is suspended or closed opens no connection.
+        try admitted { () throws(StoreError) in try withReader { _ in } }
+    }
+
+    /// Runs `work`, which opens a connection, while the store is neither suspended nor closed.
+    private func admitted(_ work: () throws(StoreError) -> Void) throws(StoreError) {
         try core.readGate.waitUnlessDeadlocked(
             timeout: core.configuration.waitTimeout, for: "a free connection",
             cancellation: cancellation)
         defer { core.readGate.leave() }
-        try core.pool.openReader(isCounted: false).connection.close()
+        try work()
+    }
+
+    /// Runs `work` with a connection under the key that the file has now, and closes it.
+    private func withReader<T>(
+        _ work: (Connection) throws(StoreError) -> T
+    ) throws(StoreError) -> T {
+        let connection = try core.pool.openReader(isCounted: false).connection
+        defer { connection.close() }
+        return try work(connection)
     }
 
     /// Checks what needs no time: the root, and a secret for each slot that stays.
@@ -126,16 +142,13 @@ struct KeyRotation {
     ///   follow it, and the WAL would grow with each rotation.
     private func moveWAL() throws(StoreError) {
         guard core.pool.journalMode == .wal else { return }
-        // A store that is suspended or closed opens no connection.
-        try core.readGate.waitUnlessDeadlocked(
-            timeout: core.configuration.waitTimeout, for: "a free connection",
-            cancellation: cancellation)
-        defer { core.readGate.leave() }
-        let reader = try core.pool.openReader(isCounted: false)
-        defer { reader.connection.close() }
-        guard let result = try reader.connection.moveWAL() else { return }
+        try admitted { () throws(StoreError) in try withReader(moveWAL) }
+    }
+
+    private func moveWAL(_ connection: Connection) throws(StoreError) {
+        guard let result = try connection.moveWAL() else { return }
         let left = result.walFrameCount - result.checkpointedFrameCount
-        let pageCount = reader.connection.handle?.databasePageCount ?? 0
+        let pageCount = connection.handle?.databasePageCount ?? 0
         guard left <= max(pageCount / 10, core.configuration.checkpointPageCount) else {
             throw StoreError(
                 .busy, "a read keeps \(left) pages in the write-ahead log",
@@ -201,21 +214,21 @@ struct KeyRotation {
 
     /// Refuses what cannot succeed, before the keyring gets a new root.
     private func requirePossible() throws(StoreError) {
-        let reader = try core.pool.openReader(isCounted: false)
-        defer { reader.connection.close() }
-        let state = try reader.connection.fileState()
-        try Rekey(
-            file: state.file, profile: state.profile, configuration: core.configuration,
-            cacheByteCount: 1 << 20, keyring: .keep
-        ).requirePossible(state)
+        try withReader { (connection) throws(StoreError) in
+            let state = try connection.fileState()
+            try Rekey(
+                file: state.file, profile: state.profile, configuration: core.configuration,
+                cacheByteCount: 1 << 20, keyring: .keep
+            ).requirePossible(state)
+        }
     }
 
     /// The key that the file has. An earlier rotation may have ended before it was recorded.
     private func fileKey() throws(StoreError) -> FileKey {
         // Follows a rotation that this store does not know of.
-        try core.pool.openReader(isCounted: false).connection.close()
+        try withReader { _ in }
         guard let (cipher, keyring) = core.pool.file?.keyOfKeyring, let keyring else {
-            throw StoreError(.misuse, "the store has no keyring")
+            throw StoreKeys.noKeyring
         }
         return FileKey(epoch: keyring.epoch, id: cipher.key.id(), rootID: keyring.rootID)
     }
@@ -234,7 +247,7 @@ struct KeyRotation {
         guard let plan else { return (try open.root(), epoch) }
         let new = KeyBox(RootKey.random())
         let now = core.configuration.secondsSince1970
-        _ = try open.replaceRoot(by: new.key) { (content, former) throws(StoreError) in
+        try open.replaceRoot(by: new.key) { (content, former) throws(StoreError) in
             try plan.wrap(new.key, in: &content)
             try content.keep(former: former, epoch: old.epoch, under: new.key)
             content.rootMade = now
@@ -320,8 +333,8 @@ struct KeyRotation {
                             + "again.")
                 }
                 // As long as the try took, so that others have their turns in between.
-                let rest = min(max(beginning.duration(to: .now), .milliseconds(10)), .seconds(1))
-                usleep(UInt32(rest / .microseconds(1)))
+                let tryDuration = beginning.duration(to: .now)
+                sleepBriefly(min(max(tryDuration, .milliseconds(10)), .seconds(1)))
             }
         }
     }

@@ -1,5 +1,6 @@
 extension Store {
-    /// Gives the store a new root key, and with it a new key for every page, in place.
+    /// Replaces the root key of the keyring, and encrypts every page of the file with a key of the
+    /// new root.
     ///
     /// ```swift
     /// try store.replaceRootKey(dropping: [leaver]) { plan in
@@ -39,8 +40,7 @@ extension Store {
         progress: (@Sendable (RotationProgress) -> Void)? = nil
     ) throws -> RotationReport {
         let rotation = KeyRotation(
-            core: core, maximumPause: maximumPause ?? core.configuration.maximumRotationPause,
-            progress: progress)
+            core, maximumPause: maximumPause, progress: progress)
         return try rotation.replaceRoot(dropping: ids, keeping: keep)
     }
 
@@ -63,8 +63,7 @@ extension Store {
     ) async throws -> RotationReport {
         try await Self.cancellableOffPool { [core] cancellation in
             try KeyRotation(
-                core: core, maximumPause: maximumPause ?? core.configuration.maximumRotationPause,
-                progress: progress, cancellation: cancellation
+                core, maximumPause: maximumPause, progress: progress, cancellation: cancellation
             ).replaceRoot(dropping: ids, keeping: keep)
         }
     }

@@ -40,8 +40,7 @@ extension Store {
         progress: (@Sendable (RotationProgress) -> Void)? = nil
     ) throws -> RotationReport {
         try KeyRotation(
-            core: core, maximumPause: maximumPause ?? core.configuration.maximumRotationPause,
-            progress: progress
+            core, maximumPause: maximumPause, progress: progress
         ).run()
     }
 
@@ -61,8 +60,7 @@ extension Store {
     ) async throws -> RotationReport {
         try await Self.cancellableOffPool { [core] cancellation in
             try KeyRotation(
-                core: core, maximumPause: maximumPause ?? core.configuration.maximumRotationPause,
-                progress: progress, cancellation: cancellation
+                core, maximumPause: maximumPause, progress: progress, cancellation: cancellation
             ).run()
         }
     }

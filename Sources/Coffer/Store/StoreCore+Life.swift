@@ -153,11 +153,9 @@ extension StoreCore {
             case .closed: throw Self.closed
             case .open: _ = try pool.requireFile("a pause would lose what is in it")
             }
-            let reason = StoreError(
-                .suspended, "the store is suspended", hint: "Call resume(), then run it again.")
             try DeadlockWatch.wait(
                 forAllOf: [queue.gate, readGate], holding: [lifeGate]
-            ) { () throws(StoreError) in try drain(reason) }
+            ) { () throws(StoreError) in try drain(Self.suspended) }
             checkpointer.stop()
             pool.closeConnections()
             pool.rotations.allowWaiting()
@@ -239,7 +237,11 @@ extension StoreCore {
         }
     }
 
-    private static var closed: StoreError { StoreError(.closed, "the store was closed") }
+    static var closed: StoreError { StoreError(.closed, "the store was closed") }
+
+    static var suspended: StoreError {
+        StoreError(.suspended, "the store is suspended", hint: "Call resume(), then run it again.")
+    }
 
     private func shut() {
         commitObservers.close(Self.closed)

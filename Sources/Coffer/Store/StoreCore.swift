@@ -178,7 +178,7 @@ final class StoreCore: Sendable {
         defer { queue.gate.leave() }
         commitObservers.noticeForeignCommits(pool.writer)
         // Otherwise no later commit would be noticed until this store writes.
-        if pool.writer.isUnreadable, pool.file?.keyring != nil { _ = try? pool.currentWriter() }
+        if pool.writer.isUnreadable, pool.file?.hasKeyring == true { _ = try? pool.currentWriter() }
     }
 
     // MARK: Reading

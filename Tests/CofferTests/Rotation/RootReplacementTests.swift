@@ -342,7 +342,7 @@ import Testing
         let rootID = try Keyring(of: path).rootID
         let report = try store.replaceRootKey(dropping: [3])
         #expect(report.isFinished && report.rootID == rootID)
-        // A slot that is still there makes it begin anew.
+        // If a slot to drop still exists, the call replaces the root once more.
         try begin(store, .wal)
         let next = try store.replaceRootKey(dropping: [5]) { plan in
             try plan.keep(2, .keyFile(Self.otherFile))

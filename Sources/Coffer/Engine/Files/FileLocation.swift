@@ -285,9 +285,9 @@ func systemErrorText(_ number: Int32) -> String {
     String(cString: strerror(number))
 }
 
-/// Blocks the thread for 10 ms, before something is tried again.
-func sleepBriefly() {
-    usleep(10_000)
+/// Blocks the thread, before something is tried again.
+func sleepBriefly(_ duration: Duration = .milliseconds(10)) {
+    usleep(UInt32(duration / .microseconds(1)))
 }
 
 /// Removes a file that Coffer made. Ignores every failure, such as a file that does not exist.

@@ -121,45 +121,25 @@ struct KeyringLock: ~Copyable {
     borrowing func change<T>(
         under root: borrowing RootKey, _ change: (inout KeyringContent) throws(StoreError) -> T
     ) throws(StoreError) -> (area: KeyringArea, result: T) {
-        let (areas, current) = try leveled(under: root)
-        var content = current.content
-        let result = try change(&content)
-        return (try write(content, over: areas, under: root), result)
+        try self.change(from: root, to: root, change)
     }
 
-    /// Replaces the root of the keyring, as `change` changes its content.
+    /// Changes the content of the keyring, and writes it under another root.
     ///
-    /// - Parameter change: Makes the content under the new root.
-    /// - Throws: As `change`.
-    borrowing func replaceRoot(
-        _ old: borrowing RootKey, by new: borrowing RootKey,
-        _ change: (inout KeyringContent) throws(StoreError) -> Void
-    ) throws(StoreError) -> KeyringArea {
-        let (areas, current) = try leveled(under: old)
-        var content = current.content
-        try change(&content)
-        return try write(content, over: areas, under: new)
-    }
-
-    /// The areas of the file, made equal, and the current one.
-    private borrowing func leveled(
-        under root: borrowing RootKey
-    ) throws(StoreError) -> (KeyringAreas, KeyringArea) {
+    /// - Throws: As the other form.
+    borrowing func change<T>(
+        from old: borrowing RootKey, to new: borrowing RootKey,
+        _ change: (inout KeyringContent) throws(StoreError) -> T
+    ) throws(StoreError) -> (area: KeyringArea, result: T) {
         let areas = try file.areas(descriptor)
-        guard let current = areas.authentic(under: root) else {
+        guard let current = areas.authentic(under: old) else {
             throw StoreError.otherRoot(file)
         }
         try level(areas, to: current)
-        return (areas, current)
-    }
-
-    /// Writes a content to the stale area, reads it back, and writes the other area.
-    private borrowing func write(
-        _ content: KeyringContent, over areas: KeyringAreas, under root: borrowing RootKey
-    ) throws(StoreError) -> KeyringArea {
-        var content = content
+        var content = current.content
+        let result = try change(&content)
         content.generation = areas.generation + 1
-        let area = try KeyringArea(content, under: root)
+        let area = try KeyringArea(content, under: new)
         let first = areas.staleIndex
         try write(area, first)
         guard try file.areas(descriptor).stored[first] == area else {
@@ -168,7 +148,7 @@ struct KeyringLock: ~Copyable {
                 hint: "The disk is failing: make a backup of the keyring elsewhere.")
         }
         try write(area, 1 - first)
-        return area
+        return (area, result)
     }
 
     /// Writes the current area again, which syncs it, and then the other one.

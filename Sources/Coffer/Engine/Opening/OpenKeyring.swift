@@ -212,20 +212,18 @@ final class OpenKeyring: Sendable {
     /// Replaces the root of the keyring.
     ///
     /// - Parameter change: Makes the content under the new root from the present one.
-    /// - Returns: The new content.
     /// - Throws: As `KeyringLock`, and what `change` throws.
     func replaceRoot(
         by new: borrowing RootKey,
         _ change: (inout KeyringContent, borrowing RootKey) throws(StoreError) -> Void
-    ) throws(StoreError) -> KeyringContent {
+    ) throws(StoreError) {
         let lock = try KeyringLock(file, timeout: timeout)
         _ = try current()
         let root = try root()
-        let area = try lock.replaceRoot(root.key, by: new) { (content) throws(StoreError) in
+        let (area, _) = try lock.change(from: root.key, to: new) { (content) throws(StoreError) in
             try change(&content, root.key)
         }
         adopt(KeyBox(new.copy()), of: area)
-        return area.content
     }
 
     /// The secret of the store's slot.

@@ -293,28 +293,25 @@ extension Opening {
             return try openNow(
                 content, root, searchesAll: searchesAll, isShort: isShort, tried: tried)
         }
-        var last = Refusal(error: otherRoots, showsOwnKeys: false)
-        for isShort in isShort ? [true] : [true, false] {
-            let result = try openNow(
-                content, root, searchesAll: searchesAll, isShort: isShort, tried: tried)
-            guard case .failure(let refusal) = result else { return result }
-            switch try openNow(
-                content.underFormerRoot, former, searchesAll: searchesAll, isShort: isShort,
-                tried: tried)
-            {
-            case .success(var opened):
-                opened.isUnderFormerRoot = true
-                return .success(opened)
-            case .failure(let failure):
-                // Each pass tells which of both roots has keys that the file shows.
-                last = failure.showsOwnKeys ? failure : refusal
-            }
+        if !isShort {
+            let likely = try openUnderAnyRoot(
+                content, root, searchesAll: searchesAll, isShort: true, tried: tried)
+            if case .success = likely { return likely }
         }
-        return .failure(last)
-    }
-
-    private var otherRoots: StoreError {
-        StoreError(.keyringMismatch, "neither root of the keyring opens \(file.path)")
+        let result = try openNow(
+            content, root, searchesAll: searchesAll, isShort: isShort, tried: tried)
+        guard case .failure(let refusal) = result else { return result }
+        switch try openNow(
+            content.underFormerRoot, former, searchesAll: searchesAll, isShort: isShort,
+            tried: tried)
+        {
+        case .success(var opened):
+            opened.isUnderFormerRoot = true
+            return .success(opened)
+        case .failure(let failure):
+            // The file may show keys of one of both roots only.
+            return .failure(failure.showsOwnKeys ? failure : refusal)
+        }
     }
 
     /// Opens the file in the epoch of the keyring, or in one that the file shows now.

@@ -160,9 +160,8 @@ public struct StoreKeys: Sendable {
                     id, by: prepared, keepsLabel: label == nil, under: root, now: now))
         }
         if try id == keyring.secret().key.slotID {
-            let secret =
-                prepared.kind == .recipient ? SecretBytes([]) : prepared.secret.copy()
-            keyring.keep(SlotSecret(prepared.kind, of: id, secret))
+            // A recipient's is empty: only its identity opens the slot.
+            keyring.keep(SlotSecret(prepared.kind, of: id, prepared.secret.copy()))
         }
         core.pool.events.slotChanged(.changed, slot.id, slot.kind)
         return slot
@@ -262,12 +261,14 @@ public struct StoreKeys: Sendable {
     ///
     /// - Throws: `.misuse` for a store without a keyring.
     func open() throws(StoreError) -> OpenKeyring {
-        guard let keyring = core.pool.file?.keyring else {
-            throw StoreError(
-                .misuse, "the store has no keyring",
-                hint: "A copy can get one: backup(to:key:) for a credential.")
-        }
+        guard let keyring = core.pool.file?.keyring else { throw Self.noKeyring }
         return keyring
+    }
+
+    static var noKeyring: StoreError {
+        StoreError(
+            .misuse, "the store has no keyring",
+            hint: "A copy can get one: backup(to:key:) for a credential.")
     }
 
     /// The keyring of a store that may be changed.

@@ -140,7 +140,7 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// Begins a transaction, whose first page is read at once if the key may have been rotated.
     private func beginRead(on connection: Connection) throws(StoreError) {
-        if file?.keyring == nil {
+        if file?.hasKeyring != true {
             try connection.beginShared(.deferred)
         } else {
             try connection.beginSnapshot()
@@ -160,7 +160,7 @@ final class ConnectionPool: @unchecked Sendable {
             let writer = try openWriter()
             try writer.beginShared(mode, pausesForeignKeys: pausesForeignKeys)
             // The other modes read the first page when they take their lock.
-            if mode == .deferred, file?.keyring != nil { try writer.requireSchema() }
+            if mode == .deferred, file?.hasKeyring == true { try writer.requireSchema() }
         }
     }
 
@@ -170,7 +170,7 @@ final class ConnectionPool: @unchecked Sendable {
     ///
     /// - Throws: As `openWriter()`; `.busy` if another connection keeps the file from being read.
     func currentWriter() throws(StoreError) -> Connection {
-        guard file?.keyring != nil else { return try openWriter() }
+        guard file?.hasKeyring == true else { return try openWriter() }
         return try withCurrentKey { () throws(StoreError) in
             let writer = try openWriter()
             try writer.beginSnapshot()
@@ -252,7 +252,7 @@ final class ConnectionPool: @unchecked Sendable {
             return try openReader()
         } catch {
             // A key that another process has rotated is followed.
-            if file?.keyring == nil || error.code != .wrongKey { events.failed(error) }
+            if file?.hasKeyring != true || error.code != .wrongKey { events.failed(error) }
             throw error
         }
     }

@@ -13,7 +13,8 @@ final class StoreFile: Sendable {
     /// The key of new connections. Without a keyring it changes only while nothing else uses the
     /// store.
     private let current: Mutex<Key>
-    /// What every read and write asks of `current`, without its mutex.
+    /// Copies of two facts about `current`. Every read and write needs them, and a mutex would cost
+    /// it more.
     private let generation = Atomic(0)
     private let isOfKeyring: Atomic<Bool>
     /// Held while the key changes: by a rotation of this store, or to follow that of another
@@ -65,9 +66,12 @@ final class StoreFile: Sendable {
 
     /// The keyring that gave the key; `nil` for a key of its own.
     var keyring: OpenKeyring? {
-        guard isOfKeyring.load(ordering: .acquiring) else { return nil }
+        guard hasKeyring else { return nil }
         return current.withLock { $0.keyring }
     }
+
+    /// Whether a keyring gave the key.
+    var hasKeyring: Bool { isOfKeyring.load(ordering: .acquiring) }
 
     /// The key with its keyring, of one moment.
     var keyOfKeyring: (cipher: FileCipher, keyring: OpenKeyring?) {
