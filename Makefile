@@ -56,12 +56,15 @@ deb: ## make Debian packages for Debian 12 and 13; LONG=1: install and try each 
 
 # Foundation's Process reads behind the list of descriptors if a program has more than 1 300 of them,
 # and crashes where no memory follows. So few tests run at once, in one heap with room at its end.
-# Few at once also wait less for each other.
-few := --experimental-maximum-parallelization-width 64
+# Each has threads of its own: more at once would only make each slower, up to its time limit.
+few := --experimental-maximum-parallelization-width 8
 roomy := MALLOC_ARENA_MAX=1 MALLOC_TOP_PAD_=16777216
 
-# Nobody debugs in CI: no debug information, and fast C code, mostly that of derivations.
-quick := $(if $(filter true,$(CI)),-debug-info-format none -Xcc -O2)
+# Nobody debugs in CI: no debug information, fast C code, mostly that of derivations, and no checks
+# of the tool's own options at each of its starts, which take four times as long as its work. Swift
+# code is compiled as for debugging, which takes the least time. The tests are found by the index.
+quick := $(if $(filter true,$(CI)),-c release -debug-info-format none --enable-index-store \
+	$(addprefix -Xswiftc ,-Onone -enable-testing -no-whole-module-optimization -enable-batch-mode))
 
 test: setup data python-sqlcipher ## build and run the tests
 	@$(select) $(if $(filter 1,$(LONG)),COFFER_LONG_TESTS=1) $(roomy) \

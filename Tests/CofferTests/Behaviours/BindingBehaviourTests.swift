@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// What a program that came from FMDB finds where values meet SQL.
-@Suite(.againstHanging) struct BindingBehaviourTests {
+@Suite(.againstHanging, .onOwnThreads) struct BindingBehaviourTests {
     private let fixture: BehaviourFixture
     private var connection: Connection { fixture.connection }
 

@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// Waiting, checkpoints, limits, attached files and what the database consists of.
-@Suite(.againstHanging) struct ConnectionBehaviourTests {
+@Suite(.againstHanging, .onOwnThreads) struct ConnectionBehaviourTests {
     @Test func `F014 a busy peer gives .busy after the timeout`() throws {
         let fixture = try BehaviourFixture.test()
         let connection = fixture.connection

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// FMDB's behaviours of full-text search.
-@Suite(.againstHanging) struct FullTextBehaviourTests {
+@Suite(.againstHanging, .onOwnThreads) struct FullTextBehaviourTests {
     private let folder: TemporaryFolder
     private let connection: Connection
 

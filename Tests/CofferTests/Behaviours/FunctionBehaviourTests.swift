@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// FMDB's behaviours of functions that SQL calls.
-@Suite(.againstHanging) struct FunctionBehaviourTests {
+@Suite(.againstHanging, .onOwnThreads) struct FunctionBehaviourTests {
     private let fixture: BehaviourFixture
     private var connection: Connection { fixture.connection }
 

@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// Opening, closing and what a connection says of itself.
-@Suite(.againstHanging) struct OpeningBehaviourTests {
+@Suite(.againstHanging, .onOwnThreads) struct OpeningBehaviourTests {
     @Test func `F001 a database in memory opens through a VFS of one's own`() throws {
         let vfs = try CustomVFS("MyCustomVFS")
         var configuration = Configuration()

@@ -5,7 +5,7 @@ import Workload
 @testable import Coffer
 
 /// What a program that came from FMDB finds in rows.
-@Suite(.againstHanging) struct ReadingBehaviourTests {
+@Suite(.againstHanging, .onOwnThreads) struct ReadingBehaviourTests {
     private let fixture: BehaviourFixture
     private var connection: Connection { fixture.connection }
 

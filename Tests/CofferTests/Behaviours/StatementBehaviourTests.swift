@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// What a program that came from FMDB finds where statements run.
-@Suite(.againstHanging) struct StatementBehaviourTests {
+@Suite(.againstHanging, .onOwnThreads) struct StatementBehaviourTests {
     private let fixture: BehaviourFixture
     private var connection: Connection { fixture.connection }
 

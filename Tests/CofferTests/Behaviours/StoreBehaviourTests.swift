@@ -6,7 +6,7 @@ import Testing
 @testable import Coffer
 
 /// What FMDB's pool and queue did, as a store does it.
-@Suite(.againstHanging) struct StoreBehaviourTests {
+@Suite(.againstHanging, .onOwnThreads) struct StoreBehaviourTests {
     private let folder: TemporaryFolder
     private let path: String
 

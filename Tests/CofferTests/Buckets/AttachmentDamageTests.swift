@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Attachments in a file that somebody damaged, or changed with another program.
-@Suite(.againstHanging) struct AttachmentDamageTests {
+@Suite(.againstHanging, .onOwnThreads) struct AttachmentDamageTests {
     private let fixture: AttachmentFixture
     private let bytes = AttachmentFixture.bytes(3 * Contents.chunkByteCount)
     private var store: Store { fixture.store }

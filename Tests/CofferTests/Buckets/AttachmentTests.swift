@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct AttachmentTests {
+@Suite(.againstHanging, .onOwnThreads) struct AttachmentTests {
     private static let chunk = Contents.chunkByteCount
     private static let sizes = [0, 1, chunk - 1, chunk, chunk + 1, 5 << 20]
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Uploads that break off, are cancelled, resumed and taken over.
-@Suite(.againstHanging) struct AttachmentUploadTests {
+@Suite(.againstHanging, .onOwnThreads) struct AttachmentUploadTests {
     private struct BrokenOff: Error {}
     private static let batch = 16 * Contents.chunkByteCount
     private let fixture: AttachmentFixture

@@ -6,7 +6,7 @@ import Workload
 @testable import Coffer
 
 /// Gets of a store that keeps decoded values, and commits that make them useless.
-@Suite(.againstHanging) struct BucketCacheTests {
+@Suite(.againstHanging, .onOwnThreads) struct BucketCacheTests {
     private let folder: TemporaryFolder
     private let clock = HandClock()
     private let numbers = Bucket<String, Int>("numbers")

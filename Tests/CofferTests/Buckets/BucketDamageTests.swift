@@ -5,7 +5,7 @@ import Workload
 @testable import Coffer
 
 /// One damaged page in a large bucket.
-@Suite(.againstHanging) struct BucketDamageTests {
+@Suite(.againstHanging, .onOwnThreads) struct BucketDamageTests {
     private static let count = 100_000
 
     @Test(arguments: journalModes)

@@ -5,7 +5,7 @@ import Workload
 @testable import Coffer
 
 /// Random verbs on a bucket and on a list in memory, which have to agree after each of them.
-@Suite(.againstHanging) struct BucketModelTests {
+@Suite(.againstHanging, .onOwnThreads) struct BucketModelTests {
     private static let operationCount = isLongRun ? 2_500_000 : 7_000
 
     @Test(arguments: journalModes, [nil, BucketCache(maximumCount: 12)])

@@ -5,7 +5,7 @@ import Workload
 @testable import Coffer
 
 /// Stores that sweep expired entries by themselves.
-@Suite(.againstHanging) struct ExpirySweeperTests {
+@Suite(.againstHanging, .onOwnThreads) struct ExpirySweeperTests {
     private let folder: TemporaryFolder
     private let clock = HandClock()
     private let codes = Bucket<Int, String>("codes")

@@ -5,7 +5,7 @@ import Workload
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct BackupTests {
+@Suite(.againstHanging, .onOwnThreads) struct BackupTests {
     private let folder: TemporaryFolder
     private let path: String
     private let copy: String

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// What a compacted store holds, and what it no longer holds.
-@Suite(.againstHanging) struct CompactTests {
+@Suite(.againstHanging, .onOwnThreads) struct CompactTests {
     private let folder: TemporaryFolder
     private let path: String
 
@@ -327,7 +327,7 @@ import Testing
 }
 
 /// Files that are created to give pages back.
-@Suite(.againstHanging) struct IncrementalVacuumTests {
+@Suite(.againstHanging, .onOwnThreads) struct IncrementalVacuumTests {
     private let folder: TemporaryFolder
 
     init() throws {

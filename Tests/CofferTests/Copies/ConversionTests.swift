@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct ConversionTests {
+@Suite(.againstHanging, .onOwnThreads) struct ConversionTests {
     private let folder: TemporaryFolder
     private let plain: String
     private let path: String

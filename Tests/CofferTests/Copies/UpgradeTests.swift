@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct UpgradeTests {
+@Suite(.againstHanging, .onOwnThreads) struct UpgradeTests {
     private let folder: TemporaryFolder
     private let old: String
     private let path: String

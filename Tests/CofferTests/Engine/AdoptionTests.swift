@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// A program moves from another wrapper by sharing its open handle.
-@Suite(.againstHanging) struct AdoptionTests {
+@Suite(.againstHanging, .onOwnThreads) struct AdoptionTests {
     private let folder: TemporaryFolder
     private let host: RawConnection
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct AttachTests {
+@Suite(.againstHanging, .onOwnThreads) struct AttachTests {
     private let folder: TemporaryFolder
     private let connection: Connection
 

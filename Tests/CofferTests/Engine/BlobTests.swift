@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct BlobTests {
+@Suite(.againstHanging, .onOwnThreads) struct BlobTests {
     private static let page = 4096
     private static let sizes = [0, 1, page - 1, page, page + 1, 3 << 20]
 

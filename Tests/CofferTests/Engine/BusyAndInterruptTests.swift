@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct BusyAndInterruptTests {
+@Suite(.againstHanging, .onOwnThreads) struct BusyAndInterruptTests {
     private let folder: TemporaryFolder
     private let connection: Connection
     private let other: Connection

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct ConnectionCopyTests {
+@Suite(.againstHanging, .onOwnThreads) struct ConnectionCopyTests {
     private let folder: TemporaryFolder
     private let path: String
     private let connection: Connection

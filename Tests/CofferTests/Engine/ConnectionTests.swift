@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct ConnectionTests {
+@Suite(.againstHanging, .onOwnThreads) struct ConnectionTests {
     private let folder: TemporaryFolder
     private let connection: Connection
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct DateEncodingTests {
+@Suite(.againstHanging, .onOwnThreads) struct DateEncodingTests {
     private static let noon = Date(timeIntervalSince1970: 1_361_361_600.125)
 
     @Test func `each form is written as it says`() throws {

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Full-text search: the program's tokenizers, commands and offsets.
-@Suite(.againstHanging) struct FullTextTests {
+@Suite(.againstHanging, .onOwnThreads) struct FullTextTests {
     private let folder: TemporaryFolder
     private let connection: Connection
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Functions, aggregates, collations and the trace of a connection.
-@Suite(.againstHanging) struct FunctionTests {
+@Suite(.againstHanging, .onOwnThreads) struct FunctionTests {
     private struct Median: Aggregate {
         var numbers: [Int] = []
         mutating func step(_ arguments: FunctionArguments) throws {

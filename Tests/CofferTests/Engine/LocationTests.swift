@@ -31,7 +31,7 @@ final class CustomVFS {
     deinit { if isRegistered { sqlite3_vfs_unregister(vfs) } }
 }
 
-@Suite(.againstHanging) struct LocationTests {
+@Suite(.againstHanging, .onOwnThreads) struct LocationTests {
     private let folder: TemporaryFolder
     private let path: String
 
@@ -246,7 +246,7 @@ final class CustomVFS {
     }
 }
 
-@Suite(.againstHanging, .serialized) struct EngineInformationTests {
+@Suite(.againstHanging, .onOwnThreads, .serialized) struct EngineInformationTests {
     // Serialized, because the log level belongs to the process.
 
     @Test func `versions are compared number by number`() throws {

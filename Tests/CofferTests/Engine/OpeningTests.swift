@@ -5,7 +5,7 @@ import Workload
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct OpeningTests {
+@Suite(.againstHanging, .onOwnThreads) struct OpeningTests {
     private let folder: TemporaryFolder
     private let path: String
 

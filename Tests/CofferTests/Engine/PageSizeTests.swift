@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct PageSizeTests {
+@Suite(.againstHanging, .onOwnThreads) struct PageSizeTests {
     private let folder: TemporaryFolder
     private let path: String
 

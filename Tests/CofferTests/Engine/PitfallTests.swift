@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Pitfalls in a connection's life that no other suite covers.
-@Suite(.againstHanging) struct PitfallTests {
+@Suite(.againstHanging, .onOwnThreads) struct PitfallTests {
     private let folder: TemporaryFolder
     private let connection: Connection
 

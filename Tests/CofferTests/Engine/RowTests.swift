@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// Values that leave a statement: rows, borrowed bytes, coerced and decoded values.
-@Suite(.againstHanging) struct RowTests {
+@Suite(.againstHanging, .onOwnThreads) struct RowTests {
     private let folder: TemporaryFolder
     private let connection: Connection
 

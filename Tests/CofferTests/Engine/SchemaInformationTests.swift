@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct SchemaInformationTests {
+@Suite(.againstHanging, .onOwnThreads) struct SchemaInformationTests {
     private let folder: TemporaryFolder
     private let connection: Connection
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct ScriptTests {
+@Suite(.againstHanging, .onOwnThreads) struct ScriptTests {
     private let folder: TemporaryFolder
     private let connection: Connection
 

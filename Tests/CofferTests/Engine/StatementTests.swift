@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Statements by hand: binding, running, reading, and the pitfalls that other wrappers have.
-@Suite(.againstHanging) struct StatementTests {
+@Suite(.againstHanging, .onOwnThreads) struct StatementTests {
     private let folder: TemporaryFolder
     private let connection: Connection
 

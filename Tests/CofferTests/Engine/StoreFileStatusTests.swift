@@ -4,7 +4,7 @@ import Workload
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct StoreFileStatusTests {
+@Suite(.againstHanging, .onOwnThreads) struct StoreFileStatusTests {
     private let folder: TemporaryFolder
     private let path: String
 

@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// Files that do not open as a store, and what Coffer says of them.
-@Suite(.againstHanging) struct StrangeFileTests {
+@Suite(.againstHanging, .onOwnThreads) struct StrangeFileTests {
     private let folder: TemporaryFolder
     private let path: String
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Tables and indexes from descriptions.
-@Suite(.againstHanging) struct TableSchemaTests {
+@Suite(.againstHanging, .onOwnThreads) struct TableSchemaTests {
     private let folder: TemporaryFolder
     private let connection: Connection
 

@@ -5,7 +5,7 @@ import Testing
 
 /// Rows as dictionaries. The names describe what P36 is about: values and names that became SQL,
 /// integers that became reals, NULL that became "", 32 bits, and 0 rows reported as success.
-@Suite(.againstHanging) struct TableVerbTests {
+@Suite(.againstHanging, .onOwnThreads) struct TableVerbTests {
     private let folder: TemporaryFolder
     private let connection: Connection
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct TransactionVerbTests {
+@Suite(.againstHanging, .onOwnThreads) struct TransactionVerbTests {
     private let folder: TemporaryFolder
     private let connection: Connection
 

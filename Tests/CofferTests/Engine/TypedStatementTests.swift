@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// The overloads for SQLite's own types do what the generic `bind` and `value` do.
-@Suite(.againstHanging) struct TypedStatementTests {
+@Suite(.againstHanging, .onOwnThreads) struct TypedStatementTests {
     private let connection: Connection
 
     init() throws {

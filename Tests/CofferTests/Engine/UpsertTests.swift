@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// UPDATE, then INSERT: the same on an engine without UPSERT.
-@Suite(.againstHanging) struct UpsertTests {
+@Suite(.againstHanging, .onOwnThreads) struct UpsertTests {
     private let folder: TemporaryFolder
     private let connection: Connection
 

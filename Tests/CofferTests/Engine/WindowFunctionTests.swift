@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// The program's functions over a window of rows.
-@Suite(.againstHanging) struct WindowFunctionTests {
+@Suite(.againstHanging, .onOwnThreads) struct WindowFunctionTests {
     private struct Odd: Error {}
 
     /// Joins texts, so that the order of rows in and out shows.

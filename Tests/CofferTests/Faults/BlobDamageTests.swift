@@ -5,7 +5,7 @@ import Testing
 
 /// `sqlite3_blob_read` over a page that failed authentication returns zeros with success, on both
 /// engines. So Coffer checks what it returns before handing it out.
-@Suite(.againstHanging) struct BlobDamageTests {
+@Suite(.againstHanging, .onOwnThreads) struct BlobDamageTests {
     @Test(arguments: BlobFixture.DamagedPart.allCases, journalModes)
     func `no byte of a damaged page leaves a blob`(
         part: BlobFixture.DamagedPart, mode: Configuration.JournalMode

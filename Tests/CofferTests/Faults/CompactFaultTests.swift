@@ -6,7 +6,7 @@ import Testing
 @testable import Coffer
 
 /// Whatever goes wrong while a store is compacted, it has its old content or its new one, whole.
-@Suite(.againstHanging) struct CompactFaultTests {
+@Suite(.againstHanging, .onOwnThreads) struct CompactFaultTests {
     private let folder: TemporaryFolder
     private let path: String
 

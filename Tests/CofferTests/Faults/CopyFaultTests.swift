@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// Whatever goes wrong while a database is copied, the source is unchanged and there is no copy.
-@Suite(.againstHanging) struct CopyFaultTests {
+@Suite(.againstHanging, .onOwnThreads) struct CopyFaultTests {
     private let folder: TemporaryFolder
     private let path: String
     private let target: String

@@ -3,7 +3,7 @@ import Testing
 @testable import Coffer
 
 /// A process that has as many files open as it may: a second process with its own limit.
-@Suite(.againstHanging) struct DescriptorLimitTests {
+@Suite(.againstHanging, .onOwnThreads) struct DescriptorLimitTests {
     @Test(arguments: ["wal", "delete"])
     func `a process that may open no more files learns the limit and how to raise it`(
         journalMode: String

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct FullDiskTests {
+@Suite(.againstHanging, .onOwnThreads) struct FullDiskTests {
     private let folder: TemporaryFolder
     private let path: String
 

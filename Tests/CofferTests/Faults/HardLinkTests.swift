@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// A file under several names: each name has its own WAL or journal.
-@Suite(.againstHanging) struct HardLinkTests {
+@Suite(.againstHanging, .onOwnThreads) struct HardLinkTests {
     private let folder: TemporaryFolder
     private let path: String
     private let log = LogRecorder()

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Files that an attacker made for a program that opens them with the right key.
-@Suite(.againstHanging) struct HostileTests {
+@Suite(.againstHanging, .onOwnThreads) struct HostileTests {
     private let folder: TemporaryFolder
     private let path: String
 

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct HotJournalTests {
+@Suite(.againstHanging, .onOwnThreads) struct HotJournalTests {
     @Test(arguments: supportedProfiles)
     func `a wrong key next to a hot journal is .wrongKey and the right one rolls it back`(
         profile: CipherProfile

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct JournalModeTests {
+@Suite(.againstHanging, .onOwnThreads) struct JournalModeTests {
     private let folder: TemporaryFolder
     private let path: String
 

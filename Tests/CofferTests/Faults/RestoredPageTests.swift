@@ -10,7 +10,7 @@ import Testing
 /// connection is opened again: one of about 10 000 with pages of 4 096 bytes on SQLCipher 4.6.1.
 /// Ciphertext looks like a page header more often the larger the pages are, so the tests use the
 /// largest. Each test then meets about four such rollbacks.
-@Suite(.againstHanging) struct RestoredPageTests {
+@Suite(.againstHanging, .onOwnThreads) struct RestoredPageTests {
     private let folder: TemporaryFolder
     private let disk: FaultDisk
     private let tryCount = CofferTests.tryCount(1500, long: 20_000)

@@ -10,7 +10,7 @@ import Testing
 /// tail of the last object reads as zeros, and its text ends there: `visible` then shows the row
 /// that its last condition hides. On SQLCipher 3.4.1 a change of the key even made a page of zeros
 /// authentic.
-@Suite(.againstHanging) struct SchemaDamageTests {
+@Suite(.againstHanging, .onOwnThreads) struct SchemaDamageTests {
     private let folder: TemporaryFolder
 
     init() throws {

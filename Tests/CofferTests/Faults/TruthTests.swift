@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Nothing unauthenticated leaves the engine by the verbs that `DamageTests` does not cover.
-@Suite(.againstHanging) struct TruthTests {
+@Suite(.againstHanging, .onOwnThreads) struct TruthTests {
     private let folder: TemporaryFolder
     private let path: String
 

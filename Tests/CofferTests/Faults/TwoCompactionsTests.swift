@@ -4,7 +4,7 @@ import Testing
 
 /// Two compactions of one store at once, of two processes and of two tasks: one of them is done,
 /// the other comes after it or is refused, and every row stays.
-@Suite(.againstHanging) struct TwoCompactionsTests {
+@Suite(.againstHanging, .onOwnThreads) struct TwoCompactionsTests {
     private static func make(_ mode: Configuration.JournalMode) throws -> SparseStore {
         try SparseStore(mode, rowCount: 300, rowByteCount: 3000)
     }

@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// New files whose makers were killed: the next maker removes them, and only them.
-@Suite(.againstHanging) struct UnfinishedFileTests {
+@Suite(.againstHanging, .onOwnThreads) struct UnfinishedFileTests {
     private let folder: TemporaryFolder
     private let path: String
     private let copy: String

@@ -5,7 +5,7 @@ import Testing
 
 /// Verbs in situations in which they cannot do their work: each says so by the right error, and
 /// nothing is lost.
-@Suite(.againstHanging) struct VerbRefusalTests {
+@Suite(.againstHanging, .onOwnThreads) struct VerbRefusalTests {
     private struct Item: Record, Equatable {
         static let table = "t"
         var id: Int

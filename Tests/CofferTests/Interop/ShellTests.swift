@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Every store is an ordinary SQLCipher file: the shells open ours and we open theirs.
-@Suite(.againstHanging) struct ShellTests {
+@Suite(.againstHanging, .onOwnThreads) struct ShellTests {
     /// How the store is opened.
     enum Secret: CaseIterable {
         case passphrase, raw, rawWithSalt

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct KeyLettersTests {
+@Suite(.againstHanging, .onOwnThreads) struct KeyLettersTests {
     private let secret = (0..<32).map { UInt8(($0 * 7 + 200) & 255) }
 
     private func text(_ letters: KeyLetters) -> String {

@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// Keyrings that somebody has changed, and those that this version writes.
-@Suite(.againstHanging) struct KeyringAreaTests {
+@Suite(.againstHanging, .onOwnThreads) struct KeyringAreaTests {
     private let bytes: [UInt8]
 
     init() throws {

@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// Copies of keyring stores, and copies that get a keyring.
-@Suite(.againstHanging) struct KeyringCopyTests {
+@Suite(.againstHanging, .onOwnThreads) struct KeyringCopyTests {
     private let folder: TemporaryFolder
     private let path: String
     private static let file = [UInt8](repeating: 42, count: 32)

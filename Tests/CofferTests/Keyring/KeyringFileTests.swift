@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// The file of a keyring: reading, locking and writing it.
-@Suite(.againstHanging) struct KeyringFileTests {
+@Suite(.againstHanging, .onOwnThreads) struct KeyringFileTests {
     private let folder: TemporaryFolder
     private let file: KeyringFile
 

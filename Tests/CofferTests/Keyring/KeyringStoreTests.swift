@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Opening stores with a credential of their keyring.
-@Suite(.againstHanging) struct KeyringStoreTests {
+@Suite(.againstHanging, .onOwnThreads) struct KeyringStoreTests {
     private let folder: TemporaryFolder
     private let path: String
     private static let file = [UInt8](repeating: 42, count: 32)

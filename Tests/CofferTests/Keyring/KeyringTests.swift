@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Reading, restoring and rebuilding a keyring without opening its store.
-@Suite(.againstHanging) struct KeyringTests {
+@Suite(.againstHanging, .onOwnThreads) struct KeyringTests {
     private let folder: TemporaryFolder
     private let path: String
     private static let file = [UInt8](repeating: 42, count: 32)

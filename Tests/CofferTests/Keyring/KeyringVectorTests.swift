@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// The bytes that a program without any code of Coffer reads and writes too.
-@Suite(.againstHanging) struct KeyringVectorTests {
+@Suite(.againstHanging, .onOwnThreads) struct KeyringVectorTests {
     private let vectors: KeyringFixture.Vectors
     private let area: KeyringArea
 

@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// The slots of an open store: adding, changing and removing credentials.
-@Suite(.againstHanging) struct StoreKeysTests {
+@Suite(.againstHanging, .onOwnThreads) struct StoreKeysTests {
     private let folder: TemporaryFolder
     private let path: String
     private static let file = [UInt8](repeating: 42, count: 32)

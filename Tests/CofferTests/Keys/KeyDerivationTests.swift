@@ -9,7 +9,7 @@ import Testing
         #expect(KeyVectors.derivations.count == 18)
     }
 
-    @Test(.againstHanging, arguments: KeyVectors.derivations)
+    @Test(.againstHanging, .onOwnThreads, arguments: KeyVectors.derivations)
     func `a passphrase derives to the key that hashlib derives`(
         vector: KeyVectors.Derivation
     ) throws {

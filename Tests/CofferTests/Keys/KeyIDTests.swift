@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// The public name of a key, by which inventories are matched.
-@Suite(.againstHanging) struct KeyIDTests {
+@Suite(.againstHanging, .onOwnThreads) struct KeyIDTests {
     private let folder: TemporaryFolder
     private let path: String
 

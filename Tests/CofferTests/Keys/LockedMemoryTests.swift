@@ -4,7 +4,7 @@ import Testing
 
 #if os(Linux)
 /// A system that refuses to lock memory, in a second process with its own limit.
-@Suite(.againstHanging) struct LockedMemoryTests {
+@Suite(.againstHanging, .onOwnThreads) struct LockedMemoryTests {
     /// The limit is 0. Root is not bound by it unless the capability is dropped.
     private static let limited = """
         ulimit -l 0

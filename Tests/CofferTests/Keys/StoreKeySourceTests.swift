@@ -5,7 +5,7 @@ import Testing
 
 /// Keys from a file, from hexadecimal digits and from the system's generator; a key after a
 /// failure.
-@Suite(.againstHanging) struct StoreKeySourceTests {
+@Suite(.againstHanging, .onOwnThreads) struct StoreKeySourceTests {
     private let folder: TemporaryFolder
 
     init() throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct ChangeHistoryTests {
+@Suite(.againstHanging, .onOwnThreads) struct ChangeHistoryTests {
     private func logged(
         _ tables: String..., maximumEntryCount: Int = 100_000
     ) throws

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// The keys by which changed rows are reported.
-@Suite(.againstHanging) struct ChangedKeysTests {
+@Suite(.againstHanging, .onOwnThreads) struct ChangedKeysTests {
     private struct Memo: Record {
         var id: UUID
         var text: String

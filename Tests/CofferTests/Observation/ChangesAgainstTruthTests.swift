@@ -5,7 +5,7 @@ import Testing
 
 /// Random writes. The changes reported for each commit must be those that a comparison of the rows
 /// before and after it finds.
-@Suite(.againstHanging) struct ChangesAgainstTruthTests {
+@Suite(.againstHanging, .onOwnThreads) struct ChangesAgainstTruthTests {
     private struct Random: RandomNumberGenerator {
         var state: UInt64
 

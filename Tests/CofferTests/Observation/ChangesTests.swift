@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct ChangesTests {
+@Suite(.againstHanging, .onOwnThreads) struct ChangesTests {
     /// A write, and the changes that Coffer reports of it.
     private static let writes: [(sql: [String], rows: [String])] = [
         (["INSERT INTO t(id, v) VALUES (3, 1), (4, 2)"], ["insert t 3", "insert t 4"]),

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct ForeignCommitTests {
+@Suite(.againstHanging, .onOwnThreads) struct ForeignCommitTests {
     private func fixture(
         _ mode: Configuration.JournalMode = .wal, every interval: Duration? = .milliseconds(5)
     ) throws -> ObservationFixture {

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Names and keys that differ in Unicode normalisation: one to Swift's `String`, two to SQLite.
-@Suite(.againstHanging) struct NormalisationTests {
+@Suite(.againstHanging, .onOwnThreads) struct NormalisationTests {
     private static let composed = "x\u{e9}"
     private static let decomposed = "xe\u{301}"
 

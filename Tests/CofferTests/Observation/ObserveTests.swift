@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct ObserveTests {
+@Suite(.againstHanging, .onOwnThreads) struct ObserveTests {
     private static func count(_ sql: SQL, _ tx: borrowing some Reading & ~Copyable) throws -> Int {
         try tx.scalar(sql, as: Int.self) ?? -1
     }

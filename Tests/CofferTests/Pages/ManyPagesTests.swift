@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Large files as the engine makes them, authenticated without the engine.
-@Suite(.againstHanging) struct ManyPagesTests {
+@Suite(.againstHanging, .onOwnThreads) struct ManyPagesTests {
     private let folder: TemporaryFolder
     private let path: String
 

@@ -37,7 +37,7 @@ import Testing
 
     /// Flips one bit of every byte, one at a time. The exceptions are what the MAC does not cover:
     /// the salt of page 1 and the 12 bytes of padding that SHA-1 leaves.
-    @Test(.againstHanging, arguments: PageVectors.stores, 1...2)
+    @Test(.againstHanging, .onOwnThreads, arguments: PageVectors.stores, 1...2)
     func `every flipped byte is found`(store: PageVectors.Store, number: Int) throws {
         let profile = try store.cipherProfile()
         let authenticator = PageAuthenticator(key: try store.rawKey(), profile: profile)

@@ -3,7 +3,7 @@ import Workload
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct PageOwnersTests {
+@Suite(.againstHanging, .onOwnThreads) struct PageOwnersTests {
     private let vectors: OwnerVectors
     private let pages: [[UInt8]]
 

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// The code of the articles, as they show it, compiled and run. `ArticleTests` compares both.
-@Suite(.againstHanging) struct ArticleCode {
+@Suite(.againstHanging, .onOwnThreads) struct ArticleCode {
     private let folder: TemporaryFolder
     private let store: Store
 

@@ -3,7 +3,7 @@ import Testing
 
 /// What the compiler must refuse: each file of `Tests/MustNotCompile` begins with the error that it
 /// must get.
-@Suite(.againstHanging) struct CompilerTests {
+@Suite(.againstHanging, .onOwnThreads) struct CompilerTests {
     private static let files: [String] = {
         let folder = Repository.root.appending(path: "Tests/MustNotCompile").path
         return (try? FileManager.default.contentsOfDirectory(atPath: folder))?.sorted() ?? []

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// `Examples/Downloads`, run as a newcomer runs it.
-@Suite(.againstHanging) struct DownloadsTests {
+@Suite(.againstHanging, .onOwnThreads) struct DownloadsTests {
     private let folder: TemporaryFolder
     private let path: String
 

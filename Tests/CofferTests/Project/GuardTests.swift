@@ -4,7 +4,7 @@ import Testing
 /// The patches of `Tests/Guards`. Each switches off one guard of store or tool, so that `make
 /// guards` can find out whether a harness or a test notices. This suite checks only that they still
 /// apply.
-@Suite(.againstHanging) struct GuardTests {
+@Suite(.againstHanging, .onOwnThreads) struct GuardTests {
     struct Patch: CustomTestStringConvertible {
         let name: String
         let lines: [String]

@@ -1,7 +1,7 @@
 import Testing
 
 /// The document that `make proof` writes.
-@Suite(.againstHanging) struct ProofDocumentTests {
+@Suite(.againstHanging, .onOwnThreads) struct ProofDocumentTests {
     @Test func `every harness has a text in Scripts/proof, which writes all of proof.md`() throws {
         let check = try Tool.runProgram([
             "\(Repository.root.path)/Scripts/proof", "--check",

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite(.againstHanging) struct ReadmeTests {
+@Suite(.againstHanging, .onOwnThreads) struct ReadmeTests {
     @Test func `the README's program is the one that the tests compile`() throws {
         let program = try Repository.text("Tests/ReadmeProgram/Notes.swift")
         #expect(try Repository.text("README.md").contains("```swift\n\(program)```\n"))

@@ -4,7 +4,7 @@ import Testing
 
 /// The lines that servers write most often, as they would write them. Each must compile as it is,
 /// without a type or a discarded value that the reader has to add.
-@Suite(.againstHanging) struct ServerCode {
+@Suite(.againstHanging, .onOwnThreads) struct ServerCode {
     struct Note: Record, Equatable {
         var id: Int64?
         var title: String

@@ -3,7 +3,7 @@ import Testing
 
 /// `Tests/ReflectionProgram`, built as programs are that leave out what reflection needs. For what
 /// Coffer cannot find out, its error says what to declare instead.
-@Suite(.againstHanging) struct StrippedReflectionTests {
+@Suite(.againstHanging, .onOwnThreads) struct StrippedReflectionTests {
     private static let whole = """
         plain: true
         condition: 1

@@ -41,7 +41,9 @@ import Testing
         }
     }
 
-    @Test func `each suite that starts a process or waits for another thread has a time limit`()
+    @Test
+    func
+        `each suite that starts a process or waits for another thread has a time limit and threads of its own`()
         throws
     {
         let starting = [
@@ -56,9 +58,9 @@ import Testing
             guard text.contains("@Suite"), !source.name.hasSuffix("/TidyTests.swift") else {
                 continue
             }
-            if text.contains("@Suite(.againstHanging)") { continue }
+            if text.contains("@Suite(.againstHanging, .onOwnThreads") { continue }
             for word in starting where text.contains(word) {
-                Issue.record("\(source.name) has \(word) and no .againstHanging")
+                Issue.record("\(source.name) has \(word) and no .againstHanging, .onOwnThreads")
             }
         }
     }

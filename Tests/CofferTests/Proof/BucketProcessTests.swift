@@ -5,7 +5,7 @@ import Workload
 
 /// Random verbs on a bucket in two processes, and in one that is killed: 160 turns and 48 kills by
 /// default, 16 000 and 4 000 in a long run. The cache is on in half of them.
-@Suite(.againstHanging) struct BucketProcessTests {
+@Suite(.againstHanging, .onOwnThreads) struct BucketProcessTests {
     private static let caches = [nil, BucketCache(maximumCount: 12)]
 
     @Test(arguments: Keeping.all, caches)

@@ -3,7 +3,7 @@ import Testing
 @testable import Coffer
 
 /// 10 000 cancellations in WAL, the mode with most ways to wait; 500 000 in a long run.
-@Suite(.againstHanging) struct CancellationTests {
+@Suite(.againstHanging, .onOwnThreads) struct CancellationTests {
     @Test(arguments: journalModes)
     func `a cancelled task has written once and returns, or nothing and throws`(
         mode: Configuration.JournalMode

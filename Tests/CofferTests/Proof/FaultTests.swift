@@ -5,7 +5,7 @@ import Workload
 @testable import Coffer
 
 /// A disk that fails: 1 000 faults by default, 100 000 in a long run.
-@Suite(.againstHanging) struct FaultTests {
+@Suite(.againstHanging, .onOwnThreads) struct FaultTests {
     private static let runs: [(Keeping, UInt64)] = Keeping.all.flatMap { keeping in
         (1...tryCount(5, long: 500)).map { (keeping, UInt64($0)) }
     }

@@ -6,7 +6,8 @@ import Workload
 
 /// Verbs that write a keyring, ended at changes of a file: by a kill, by power losses, or by an
 /// error of the disk. Every fourth change by default; every one, with 20 losses, in a long run.
-@Suite(.againstHanging, .enabled(if: recorder_is_available())) struct KeyringVerbTests {
+@Suite(.againstHanging, .onOwnThreads, .enabled(if: recorder_is_available()))
+struct KeyringVerbTests {
     /// Only these verbs write the database.
     private static let cases: [(KeyringVerb, Configuration.JournalMode)] =
         KeyringVerb.allCases.map { ($0, .wal) }

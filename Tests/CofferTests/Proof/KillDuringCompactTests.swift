@@ -3,7 +3,7 @@ import Testing
 @testable import Coffer
 
 /// Processes that are killed while they compact a store: some 40 by default, 1 000 in a long run.
-@Suite(.againstHanging) struct KillDuringCompactTests {
+@Suite(.againstHanging, .onOwnThreads) struct KillDuringCompactTests {
     @Test(arguments: journalModes)
     func `kill -9 during a compaction loses no row`(mode: Configuration.JournalMode) throws {
         let tally = try CompactKillHarness(journalMode: mode)

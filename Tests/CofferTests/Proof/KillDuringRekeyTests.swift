@@ -4,7 +4,7 @@ import Testing
 
 /// Processes that are killed while they change the key: 50 in the middle of it by default, 500 in
 /// a long run.
-@Suite(.againstHanging) struct KillDuringRekeyTests {
+@Suite(.againstHanging, .onOwnThreads) struct KillDuringRekeyTests {
     @Test(arguments: journalModes)
     func `kill -9 while the key changes leaves exactly one key, and every row`(
         mode: Configuration.JournalMode

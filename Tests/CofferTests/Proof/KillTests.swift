@@ -3,7 +3,7 @@ import Testing
 @testable import Coffer
 
 /// Processes that are killed while they write: 100 by default, 5 000 in a long run.
-@Suite(.againstHanging) struct KillTests {
+@Suite(.againstHanging, .onOwnThreads) struct KillTests {
     @Test(arguments: Keeping.all)
     func `kill -9 costs no write that returned and leaves none half done`(keeping: Keeping) throws {
         let tally = try KillHarness(keeping: keeping)

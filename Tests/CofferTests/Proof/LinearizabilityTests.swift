@@ -4,7 +4,7 @@ import Workload
 @testable import Coffer
 
 /// Random histories: 200 of a table and 100 of a bucket by default, 20 000 each in a long run.
-@Suite(.againstHanging) struct LinearizabilityTests {
+@Suite(.againstHanging, .onOwnThreads) struct LinearizabilityTests {
     @Test(arguments: journalModes)
     func `what eight clients in two processes see has an order that explains it`(
         mode: Configuration.JournalMode

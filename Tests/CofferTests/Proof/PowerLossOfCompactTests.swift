@@ -4,7 +4,7 @@ import Testing
 
 /// Power that goes while a store is compacted, at its syncs and anywhere: 48 times by default,
 /// 2 000 times in a long run.
-@Suite(.againstHanging) struct PowerLossOfCompactTests {
+@Suite(.againstHanging, .onOwnThreads) struct PowerLossOfCompactTests {
     @Test(arguments: Keeping.all)
     func `a power loss during a compaction leaves the old pages or the new ones, and every row`(
         keeping: Keeping

@@ -8,7 +8,7 @@ import Workload
 ///
 /// The power goes at each operation of the disk in turn; a long run restores each state many times.
 /// A file is made under another name. The disk takes for granted that a rename is durable.
-@Suite(.againstHanging) struct PowerLossOfKeyTests {
+@Suite(.againstHanging, .onOwnThreads) struct PowerLossOfKeyTests {
     @Test(arguments: Keeping.all)
     func `a power loss during rekey leaves one of the two keys, and every row`(
         keeping: Keeping

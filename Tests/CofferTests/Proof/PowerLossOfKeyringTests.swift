@@ -4,7 +4,7 @@ import Testing
 
 /// Power that goes while slots of a keyring are changed, and steps that fail: 800 times by default,
 /// 100 000 times in a long run.
-@Suite(.againstHanging) struct PowerLossOfKeyringTests {
+@Suite(.againstHanging, .onOwnThreads) struct PowerLossOfKeyringTests {
     @Test func `a power loss amid a change of slots leaves the old credentials or the new ones`()
         throws
     {

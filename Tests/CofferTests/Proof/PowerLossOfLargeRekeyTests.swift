@@ -4,7 +4,7 @@ import Testing
 
 /// Power that goes while a store of some thousand pages gets another key, whose pages reach the
 /// disk before the end: at 24 operations by default, at 500 in a long run.
-@Suite(.againstHanging) struct PowerLossOfLargeRekeyTests {
+@Suite(.againstHanging, .onOwnThreads) struct PowerLossOfLargeRekeyTests {
     @Test(arguments: Keeping.all)
     func `a power loss while a large store gets another key leaves one of the two, and every row`(
         keeping: Keeping

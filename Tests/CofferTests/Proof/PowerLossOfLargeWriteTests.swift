@@ -4,7 +4,7 @@ import Testing
 
 /// Power that goes while a store changes more pages than its cache holds, grows or gives pages back
 /// to the disk, at its syncs and anywhere: 192 times by default, 8 000 times in a long run.
-@Suite(.againstHanging) struct PowerLossOfLargeWriteTests {
+@Suite(.againstHanging, .onOwnThreads) struct PowerLossOfLargeWriteTests {
     @Test(arguments: Keeping.all, LargeWriteLossHarness.Work.allCases)
     func `a power loss leaves all of a large transaction or nothing of it, and no damaged page`(
         keeping: Keeping, work: LargeWriteLossHarness.Work

@@ -3,7 +3,7 @@ import Testing
 @testable import Coffer
 
 /// Power losses: 400 by default, 40 000 in a long run.
-@Suite(.againstHanging) struct PowerLossTests {
+@Suite(.againstHanging, .onOwnThreads) struct PowerLossTests {
     @Test(arguments: Keeping.all)
     func `a power loss costs no acknowledged write with FULL, and leaves none half there`(
         keeping: Keeping

@@ -4,7 +4,7 @@ import Testing
 
 /// Processes that write, read and rotate the key of one store, one of which is killed again and
 /// again.
-@Suite(.againstHanging) struct RotationRaceTests {
+@Suite(.againstHanging, .onOwnThreads) struct RotationRaceTests {
     @Test(arguments: journalModes)
     func `writers, a reader and two rotators go on while one of them is killed`(
         mode: Configuration.JournalMode

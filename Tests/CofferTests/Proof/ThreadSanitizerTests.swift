@@ -9,7 +9,7 @@ typealias Mutex<Value> = Coffer.Mutex<Value>
 
 /// The sanitizer must see the races that it is there for, and nothing else. It ends a process in
 /// which it saw a race with exit code 66.
-@Suite(.againstHanging) struct ThreadSanitizerTests {
+@Suite(.againstHanging, .onOwnThreads) struct ThreadSanitizerTests {
     private final class Counter: @unchecked Sendable {
         // @unchecked: deliberately wrong.
         var count = 0

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Values that do not fit: both directions refuse them with table and column, never with the value.
-@Suite(.againstHanging) struct BadValueTests {
+@Suite(.againstHanging, .onOwnThreads) struct BadValueTests {
     private let fixture: RecordFixture
 
     init() throws {

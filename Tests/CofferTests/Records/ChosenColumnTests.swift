@@ -5,7 +5,7 @@ import Workload
 @testable import Coffer
 
 /// Some columns of records, by key paths: the values are those of whole records.
-@Suite(.againstHanging) struct ChosenColumnTests {
+@Suite(.againstHanging, .onOwnThreads) struct ChosenColumnTests {
     private let fixture: RecordFixture
 
     init() throws {

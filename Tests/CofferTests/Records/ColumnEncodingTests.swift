@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Columns whose values have another encoding than Coffer's default.
-@Suite(.againstHanging) struct ColumnEncodingTests {
+@Suite(.againstHanging, .onOwnThreads) struct ColumnEncodingTests {
     private let fixture: RecordFixture
 
     init() throws {

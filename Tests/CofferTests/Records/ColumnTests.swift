@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Every kind of column: what is stored, and that it comes back as it went in.
-@Suite(.againstHanging) struct ColumnTests {
+@Suite(.againstHanging, .onOwnThreads) struct ColumnTests {
     private let fixture: RecordFixture
 
     init() throws {

@@ -5,7 +5,7 @@ import Workload
 @testable import Coffer
 
 /// Dates come back to the bit from new columns, and never 31 years off from any.
-@Suite(.againstHanging) struct DateColumnTests {
+@Suite(.againstHanging, .onOwnThreads) struct DateColumnTests {
     private let fixture: RecordFixture
 
     init() throws {

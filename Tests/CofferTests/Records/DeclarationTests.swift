@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// A type's declarations for its table: indexes, foreign keys, defaults, WITHOUT ROWID.
-@Suite(.againstHanging) struct DeclarationTests {
+@Suite(.againstHanging, .onOwnThreads) struct DeclarationTests {
     private let fixture: RecordFixture
     private var store: Store { fixture.store }
 

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Properties whose type is an enum, and types that give an example of their own.
-@Suite(.againstHanging) struct EnumPropertyTests {
+@Suite(.againstHanging, .onOwnThreads) struct EnumPropertyTests {
     private let fixture: RecordFixture
 
     init() throws {

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Updates that tell if the row is gone, or is not as expected.
-@Suite(.againstHanging) struct ExpectedUpdateTests {
+@Suite(.againstHanging, .onOwnThreads) struct ExpectedUpdateTests {
     private let fixture: RecordFixture
     private var store: Store { fixture.store }
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Numbers, dates, decimals and URLs at the ends of what a column holds.
-@Suite(.againstHanging) struct ExtremeValueTests {
+@Suite(.againstHanging, .onOwnThreads) struct ExtremeValueTests {
     private let fixture: RecordFixture
 
     init() throws {

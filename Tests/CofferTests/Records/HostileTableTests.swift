@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Tables and views that others made, under the names of record types.
-@Suite(.againstHanging) struct HostileTableTests {
+@Suite(.againstHanging, .onOwnThreads) struct HostileTableTests {
     private let fixture: RecordFixture
 
     init() throws {

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Rows together with the rows that they refer to, by declared references.
-@Suite(.againstHanging) struct JoinTests {
+@Suite(.againstHanging, .onOwnThreads) struct JoinTests {
     private let fixture: RecordFixture
     private let authors: [Author]
     private let articles: [Article]

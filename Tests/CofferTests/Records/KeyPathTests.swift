@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Key paths name columns, with nothing declared.
-@Suite(.againstHanging) struct KeyPathTests {
+@Suite(.againstHanging, .onOwnThreads) struct KeyPathTests {
     private let fixture: RecordFixture
 
     init() throws {

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Keys of every kind: typed identifiers, several columns, JSON; and references to them.
-@Suite(.againstHanging) struct KeyTests {
+@Suite(.againstHanging, .onOwnThreads) struct KeyTests {
     private let fixture: RecordFixture
     private var store: Store { fixture.store }
 

@@ -5,7 +5,7 @@ import Testing
 
 /// `Lazy` properties where records come from elsewhere than a plain table, or go elsewhere than
 /// into an array.
-@Suite(.againstHanging) struct LazyUseTests {
+@Suite(.againstHanging, .onOwnThreads) struct LazyUseTests {
     private struct Page: Record, Equatable {
         var id: Int
         var title: String

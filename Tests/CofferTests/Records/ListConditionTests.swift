@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// Conditions with a list of any length: compared with what Swift says.
-@Suite(.againstHanging) struct ListConditionTests: NotesSuite {
+@Suite(.againstHanging, .onOwnThreads) struct ListConditionTests: NotesSuite {
     let fixture: RecordFixture
     private let notes: [Note]
 

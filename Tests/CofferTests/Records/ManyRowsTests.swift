@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// Aggregates, ranges, pages and many keys: compared with what Swift says.
-@Suite(.againstHanging) struct ManyRowsTests: NotesSuite {
+@Suite(.againstHanging, .onOwnThreads) struct ManyRowsTests: NotesSuite {
     let fixture: RecordFixture
     private let notes: [Note]
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Conditions over types that have no table yet, and so no rows.
-@Suite(.againstHanging) struct MissingParentTests {
+@Suite(.againstHanging, .onOwnThreads) struct MissingParentTests {
     private let fixture: RecordFixture
     private var store: Store { fixture.store }
 

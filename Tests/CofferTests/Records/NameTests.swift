@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Names of tables and columns that have another meaning in SQL, or in Coffer's own SQL.
-@Suite(.againstHanging) struct NameTests {
+@Suite(.againstHanging, .onOwnThreads) struct NameTests {
     private let fixture: RecordFixture
     private var store: Store { fixture.store }
 

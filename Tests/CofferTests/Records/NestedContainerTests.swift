@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Types that encode a column piece by piece, and classes whose superclass encodes itself.
-@Suite(.againstHanging) struct NestedContainerTests {
+@Suite(.againstHanging, .onOwnThreads) struct NestedContainerTests {
     private let fixture: RecordFixture
 
     init() throws {

@@ -5,7 +5,7 @@ import Testing
 
 /// Optionals of optionals, generic types, enums with payloads, types that hold themselves, and
 /// types that put a default in place of what is missing.
-@Suite(.againstHanging) struct NestedTypeTests {
+@Suite(.againstHanging, .onOwnThreads) struct NestedTypeTests {
     private let fixture: RecordFixture
 
     init() throws {

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Types that try one kind of value after the other: each value round-trips or is refused.
-@Suite(.againstHanging) struct OddTypeTests {
+@Suite(.againstHanging, .onOwnThreads) struct OddTypeTests {
     private let fixture: RecordFixture
 
     init() throws {

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Updates of some properties, and of many records.
-@Suite(.againstHanging) struct PartialUpdateTests {
+@Suite(.againstHanging, .onOwnThreads) struct PartialUpdateTests {
     private let fixture: RecordFixture
     private var store: Store { fixture.store }
 

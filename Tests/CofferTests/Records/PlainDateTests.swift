@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Dates in SQL of the user, beside columns that count from 2001.
-@Suite(.againstHanging) struct PlainDateTests {
+@Suite(.againstHanging, .onOwnThreads) struct PlainDateTests {
     private let fixture: RecordFixture
     private let date = Date(timeIntervalSinceReferenceDate: 721_692_800.1)
 

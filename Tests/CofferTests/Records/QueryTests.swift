@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-@Suite(.againstHanging) struct QueryTests {
+@Suite(.againstHanging, .onOwnThreads) struct QueryTests {
     private let fixture: RecordFixture
     private let notes: [Note]
 

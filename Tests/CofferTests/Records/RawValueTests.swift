@@ -5,7 +5,7 @@ import Testing
 
 /// `RawRepresentable` types whose raw value is a UUID, a date or a struct. Swift encodes such types
 /// as a container with the single key `rawValue`.
-@Suite(.againstHanging) struct RawValueTests {
+@Suite(.againstHanging, .onOwnThreads) struct RawValueTests {
     struct DeviceID: RawRepresentable, Codable, Hashable, ValueConvertible {
         let rawValue: UUID
     }

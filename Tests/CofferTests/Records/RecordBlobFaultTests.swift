@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// What can happen while a property of a record is read or written piece by piece.
-@Suite(.againstHanging) struct RecordBlobFaultTests {
+@Suite(.againstHanging, .onOwnThreads) struct RecordBlobFaultTests {
     /// The table of `BlobFixture`.
     private struct Item: Record {
         static let table = "t"

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Properties of records that are read and written piece by piece.
-@Suite(.againstHanging) struct RecordBlobTests {
+@Suite(.againstHanging, .onOwnThreads) struct RecordBlobTests {
     private let fixture: RecordFixture
     private var store: Store { fixture.store }
 

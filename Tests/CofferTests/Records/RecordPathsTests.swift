@@ -6,7 +6,7 @@ import Workload
 
 /// The two ways from a record to a row and back do the same for every shape: same rows, same
 /// values, same refusals.
-@Suite(.againstHanging) struct RecordPathsTests {
+@Suite(.againstHanging, .onOwnThreads) struct RecordPathsTests {
     private let fixture: RecordFixture
 
     init() throws {

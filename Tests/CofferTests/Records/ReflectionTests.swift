@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Types that cannot be made from placeholders, and types with their own coding.
-@Suite(.againstHanging) struct ReflectionTests {
+@Suite(.againstHanging, .onOwnThreads) struct ReflectionTests {
     private let fixture: RecordFixture
 
     init() throws {

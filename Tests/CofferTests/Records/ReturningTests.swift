@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// RETURNING, which SQLite has since 3.35: SQLCipher 4.6.1 has it, 3.4.1 does not.
-@Suite(.againstHanging) struct ReturningTests {
+@Suite(.againstHanging, .onOwnThreads) struct ReturningTests {
     private let fixture: RecordFixture
     private var store: Store { fixture.store }
 

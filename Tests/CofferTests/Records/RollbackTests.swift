@@ -2,7 +2,7 @@ import Coffer
 import Testing
 
 /// What a connection remembers of a type must not outlive a rollback.
-@Suite(.againstHanging) struct RollbackTests {
+@Suite(.againstHanging, .onOwnThreads) struct RollbackTests {
     private struct Undo: Error {}
 
     @Test func `after a rollback removed the new table, the next insert makes it again`() throws {

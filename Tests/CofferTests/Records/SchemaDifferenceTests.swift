@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// `create` names every difference that it cannot remove, and changes nothing.
-@Suite(.againstHanging) struct SchemaDifferenceTests {
+@Suite(.againstHanging, .onOwnThreads) struct SchemaDifferenceTests {
     private let fixture: RecordFixture
 
     init() throws {

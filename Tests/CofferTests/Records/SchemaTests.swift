@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Tables that exist already, and do not quite fit.
-@Suite(.againstHanging) struct SchemaTests {
+@Suite(.againstHanging, .onOwnThreads) struct SchemaTests {
     private let fixture: RecordFixture
 
     init() throws {

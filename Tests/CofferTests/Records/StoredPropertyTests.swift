@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// The conditions for using a type's stored properties, and what happens without them.
-@Suite(.againstHanging) struct StoredPropertyTests {
+@Suite(.againstHanging, .onOwnThreads) struct StoredPropertyTests {
     private let fixture: RecordFixture
 
     init() throws {

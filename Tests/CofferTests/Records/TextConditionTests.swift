@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// Conditions on texts, with and without case: compared with what Swift says.
-@Suite(.againstHanging) struct TextConditionTests: NotesSuite {
+@Suite(.againstHanging, .onOwnThreads) struct TextConditionTests: NotesSuite {
     let fixture: RecordFixture
     private let notes: [Note]
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Files with texts stored as UTF-16, which other programs make: `PRAGMA encoding`.
-@Suite(.againstHanging) struct UTF16Tests {
+@Suite(.againstHanging, .onOwnThreads) struct UTF16Tests {
     private let folder: TemporaryFolder
 
     init() throws {

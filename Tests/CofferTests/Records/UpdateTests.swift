@@ -3,7 +3,7 @@ import Testing
 
 /// `update` runs as `UPDATE OR FAIL` where that is equivalent. These tables are those where it is
 /// not.
-@Suite(.againstHanging) struct UpdateTests {
+@Suite(.againstHanging, .onOwnThreads) struct UpdateTests {
     private struct Item: Record, Equatable {
         static let table = "item"
         var id: Int

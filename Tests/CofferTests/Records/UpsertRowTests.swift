@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// The row id that `upsert(_:conflictingOn:)` returns.
-@Suite(.againstHanging) struct UpsertRowTests {
+@Suite(.againstHanging, .onOwnThreads) struct UpsertRowTests {
     private let fixture: RecordFixture
     private var store: Store { fixture.store }
 

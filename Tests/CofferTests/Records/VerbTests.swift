@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-@Suite(.againstHanging) struct VerbTests {
+@Suite(.againstHanging, .onOwnThreads) struct VerbTests {
     private let fixture: RecordFixture
 
     init() throws {

@@ -5,7 +5,7 @@ import Testing
 
 /// Records of more columns than an SQL function takes arguments: 100 on SQLCipher 3.4.1, 127 on 4.
 /// The collector is such a function.
-@Suite(.againstHanging) struct WideRecordTests {
+@Suite(.againstHanging, .onOwnThreads) struct WideRecordTests {
     private let fixture: RecordFixture
 
     init() throws {

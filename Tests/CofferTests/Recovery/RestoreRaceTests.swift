@@ -10,7 +10,7 @@ import Testing
 /// new store's. Its commits landed there, for pages of the old file, and the last of its
 /// connections to close moved them into the wrong file. Now a connection takes its first lock, asks
 /// whether the path still leads to its file, and only then reads; if not, it opens the file again.
-@Suite(.againstHanging) struct RestoreRaceTests {
+@Suite(.againstHanging, .onOwnThreads) struct RestoreRaceTests {
     private let folder: TemporaryFolder
     private let path: String
     private let backup: String

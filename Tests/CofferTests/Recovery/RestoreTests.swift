@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// A backup takes the place of a store, whole or not at all.
-@Suite(.againstHanging) struct RestoreTests {
+@Suite(.againstHanging, .onOwnThreads) struct RestoreTests {
     private let folder: TemporaryFolder
     private let path: String
     private let backup: String

@@ -5,7 +5,7 @@ import Workload
 @testable import Coffer
 
 /// What `Store.salvage` saves of a store, page by page.
-@Suite(.againstHanging) struct SalvageTests {
+@Suite(.againstHanging, .onOwnThreads) struct SalvageTests {
     private let folder: TemporaryFolder
     private let path: String
     private let profile: CipherProfile

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// A change of the key is on the disk when it returns.
-@Suite(.againstHanging) struct RekeyDurabilityTests {
+@Suite(.againstHanging, .onOwnThreads) struct RekeyDurabilityTests {
     private let folder: TemporaryFolder
     private let path: String
 

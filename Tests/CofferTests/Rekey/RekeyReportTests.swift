@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// The report of a change of the key agrees with what is on the disk.
-@Suite(.againstHanging) struct RekeyReportTests {
+@Suite(.againstHanging, .onOwnThreads) struct RekeyReportTests {
     private static let rowCount = 40
 
     private let folder: TemporaryFolder

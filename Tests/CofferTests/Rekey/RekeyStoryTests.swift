@@ -13,7 +13,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct RekeyStoryTests {
+@Suite(.againstHanging, .onOwnThreads) struct RekeyStoryTests {
     private let folder: TemporaryFolder
     private let path: String
 

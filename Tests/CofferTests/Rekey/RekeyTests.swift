@@ -5,7 +5,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct RekeyTests {
+@Suite(.againstHanging, .onOwnThreads) struct RekeyTests {
     private let folder: TemporaryFolder
     private let path: String
 

@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// `replaceRootKey`: a store gets a new root key, and the slots that stay open it.
-@Suite(.againstHanging) struct RootReplacementTests {
+@Suite(.againstHanging, .onOwnThreads) struct RootReplacementTests {
     private let folder: TemporaryFolder
     private let path: String
     private let identity = Curve25519.KeyAgreement.PrivateKey()

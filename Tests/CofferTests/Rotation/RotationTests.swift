@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// `rotate`: a store gets the key of a new epoch while it is used.
-@Suite(.againstHanging) struct RotationTests {
+@Suite(.againstHanging, .onOwnThreads) struct RotationTests {
     private let folder: TemporaryFolder
     private let path: String
     private static let file = [UInt8](repeating: 42, count: 32)

@@ -6,7 +6,7 @@ import Testing
 @testable import Coffer
 
 /// What runs, or is reported, once a shared commit is durable, and never for a body rolled back.
-@Suite(.againstHanging) struct AfterCommitTests: GroupCommitSuite {
+@Suite(.againstHanging, .onOwnThreads) struct AfterCommitTests: GroupCommitSuite {
     let folder: TemporaryFolder
 
     init() throws {

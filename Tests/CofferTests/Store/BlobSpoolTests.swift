@@ -8,7 +8,7 @@ import Glibc
 #endif
 
 /// A stream into a blob is spooled first: in memory, then in an encrypted file without a name.
-@Suite(.againstHanging) struct BlobSpoolTests {
+@Suite(.againstHanging, .onOwnThreads) struct BlobSpoolTests {
     private static let chunk = SpoolFile.chunkByteCount
     private static let canary = Data("canary in a stream ".utf8)
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct BlobStreamTests {
+@Suite(.againstHanging, .onOwnThreads) struct BlobStreamTests {
     private static let sizes = [0, 1, 4095, 4096, 4097, 3 << 20]
 
     /// The stored blob; `nil` for NULL.

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// The WAL while tasks read and write.
-@Suite(.againstHanging) struct CheckpointTests {
+@Suite(.againstHanging, .onOwnThreads) struct CheckpointTests {
     private let folder: TemporaryFolder
 
     init() throws {

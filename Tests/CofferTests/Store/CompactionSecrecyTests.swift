@@ -5,7 +5,7 @@ import Testing
 
 /// Which bytes reach the disk while a store is rewritten: no plaintext, in no file, whether it has
 /// a name or not.
-@Suite(.againstHanging) struct CompactionSecrecyTests {
+@Suite(.againstHanging, .onOwnThreads) struct CompactionSecrecyTests {
     private static let marker = "MARKER-51c8-plaintext"
     private static let rowCount = 4000
 

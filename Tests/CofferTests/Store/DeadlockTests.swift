@@ -5,7 +5,7 @@ import Testing
 
 /// A caller that would wait for a body that waits for it gets an error instead, whatever it waits
 /// for.
-@Suite(.againstHanging) struct DeadlockTests {
+@Suite(.againstHanging, .onOwnThreads) struct DeadlockTests {
     private let folder: TemporaryFolder
 
     init() throws {

@@ -6,7 +6,7 @@ import Testing
 @testable import Coffer
 
 /// Tasks that are cancelled while their write shares a commit.
-@Suite(.againstHanging) struct GroupCancellationTests: GroupCommitSuite {
+@Suite(.againstHanging, .onOwnThreads) struct GroupCancellationTests: GroupCommitSuite {
     let folder: TemporaryFolder
 
     init() throws {

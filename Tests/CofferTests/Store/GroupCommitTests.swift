@@ -6,7 +6,7 @@ import Testing
 @testable import Coffer
 
 /// Writes that wait together and share one commit.
-@Suite(.againstHanging) struct GroupCommitTests: GroupCommitSuite {
+@Suite(.againstHanging, .onOwnThreads) struct GroupCommitTests: GroupCommitSuite {
     let folder: TemporaryFolder
 
     init() throws {

@@ -6,7 +6,7 @@ import Testing
 @testable import Coffer
 
 /// Writes that share a commit while the disk, a page or SQLite fails: each gets the truth.
-@Suite(.againstHanging) struct GroupFailureTests: GroupCommitSuite {
+@Suite(.againstHanging, .onOwnThreads) struct GroupFailureTests: GroupCommitSuite {
     let folder: TemporaryFolder
 
     init() throws {

@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// Synchronous reads and writes that another thread ends.
-@Suite(.againstHanging) struct InterruptionTests {
+@Suite(.againstHanging, .onOwnThreads) struct InterruptionTests {
     private let folder: TemporaryFolder
     private let store: Store
 

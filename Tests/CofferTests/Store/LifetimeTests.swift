@@ -5,7 +5,7 @@ import Testing
 
 /// The effect on readers, writers, waiting callers and observers when a store is paused, rekeyed or
 /// closed.
-@Suite(.againstHanging) struct LifetimeTests {
+@Suite(.againstHanging, .onOwnThreads) struct LifetimeTests {
     private let folder: TemporaryFolder
 
     init() throws {

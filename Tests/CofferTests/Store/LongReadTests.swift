@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// The WAL during a long read: it grows, nobody waits, and afterwards it shrinks.
-@Suite(.againstHanging) struct LongReadTests {
+@Suite(.againstHanging, .onOwnThreads) struct LongReadTests {
     private static let maximumByteCount = 1 << 20
 
     private let folder: TemporaryFolder

@@ -6,7 +6,7 @@ import Testing
 @testable import Coffer
 
 /// Bodies of many stores use one store: all of them end, and other work has its threads.
-@Suite(.againstHanging) struct ManyStoresTests {
+@Suite(.againstHanging, .onOwnThreads) struct ManyStoresTests {
     /// As many threads as the process has, but separate, because concurrent tests need threads too.
     private static let threads = WorkThreads(
         maximumRunningCount: 256, maximumThreadCount: 1024, idleDuration: .seconds(5))

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Migrations that rename tables do the same on both engines, and can be rehearsed.
-@Suite(.againstHanging) struct MigrationModeTests {
+@Suite(.againstHanging, .onOwnThreads) struct MigrationModeTests {
     private let store: Store
 
     init() throws {

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Opening and closing a store, and what other processes do to its file.
-@Suite(.againstHanging) struct OpenStoreTests: StoreSuite {
+@Suite(.againstHanging, .onOwnThreads) struct OpenStoreTests: StoreSuite {
     let folder: TemporaryFolder
 
     init() throws {

@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// Many stores do not take more memory for pages than the process may use.
-@Suite(.againstHanging) struct PageCacheBudgetTests {
+@Suite(.againstHanging, .onOwnThreads) struct PageCacheBudgetTests {
     private static let mega = 1 << 20
 
     private let folder: TemporaryFolder

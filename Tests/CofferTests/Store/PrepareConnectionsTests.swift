@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// Functions, collations and tokenizers that are registered on a store.
-@Suite(.againstHanging) struct PrepareConnectionsTests {
+@Suite(.againstHanging, .onOwnThreads) struct PrepareConnectionsTests {
     private let folder: TemporaryFolder
 
     init() throws {

@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// Stores in memory and temporary ones: the verbs of a store, without a file.
-@Suite(.againstHanging) struct PrivateStoreTests {
+@Suite(.againstHanging, .onOwnThreads) struct PrivateStoreTests {
     static let locations = [Location.memory, .temporary]
 
     private struct Note: Record, Equatable {

@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// Waiting, deadlines, deadlocks, pauses and the WAL of a store.
-@Suite(.againstHanging) struct QueueTests {
+@Suite(.againstHanging, .onOwnThreads) struct QueueTests {
     private let folder: TemporaryFolder
 
     init() throws {

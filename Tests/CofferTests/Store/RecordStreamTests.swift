@@ -4,7 +4,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct RecordStreamTests {
+@Suite(.againstHanging, .onOwnThreads) struct RecordStreamTests {
     private let folder: TemporaryFolder
 
     init() throws {

@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// A store whose writer was closed, or could not be set up, goes on.
-@Suite(.againstHanging) struct RecoveryTests {
+@Suite(.againstHanging, .onOwnThreads) struct RecoveryTests {
     private let folder: TemporaryFolder
 
     init() throws {

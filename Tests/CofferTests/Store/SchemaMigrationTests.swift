@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// Named, ordered changes of a file, each run once.
-@Suite(.againstHanging) struct SchemaMigrationTests {
+@Suite(.againstHanging, .onOwnThreads) struct SchemaMigrationTests {
     private struct Odd: Error {}
 
     private let folder: TemporaryFolder

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// What the store keeps secret, as seen from outside.
-@Suite(.againstHanging) struct SecrecyTests {
+@Suite(.againstHanging, .onOwnThreads) struct SecrecyTests {
     private static let marker = "MARKER-7f3a-plaintext"
 
     @Test(arguments: journalModes)

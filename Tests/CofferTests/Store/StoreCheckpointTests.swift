@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Checkpoints that a program asks a store for.
-@Suite(.againstHanging) struct StoreCheckpointTests {
+@Suite(.againstHanging, .onOwnThreads) struct StoreCheckpointTests {
     private let folder: TemporaryFolder
 
     init() throws {

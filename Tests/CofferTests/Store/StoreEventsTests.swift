@@ -6,7 +6,7 @@ import Testing
 @testable import Coffer
 
 /// What a store logs: each event once, at its level, and never a value, a key or an SQL text.
-@Suite(.againstHanging) struct StoreEventsTests {
+@Suite(.againstHanging, .onOwnThreads) struct StoreEventsTests {
     /// Appears in values, in SQL texts and in keys.
     private static let canary = "canary7f3a"
 

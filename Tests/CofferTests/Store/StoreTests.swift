@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Reads and writes of one store: what returned is there, what threw is not.
-@Suite(.againstHanging) struct StoreTests: StoreSuite {
+@Suite(.againstHanging, .onOwnThreads) struct StoreTests: StoreSuite {
     let folder: TemporaryFolder
 
     init() throws {

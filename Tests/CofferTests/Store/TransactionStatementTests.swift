@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// What a transaction has of a whole database: scripts, statements and cursors by hand, the schema.
-@Suite(.againstHanging) struct TransactionStatementTests {
+@Suite(.againstHanging, .onOwnThreads) struct TransactionStatementTests {
     private let folder: TemporaryFolder
     private let store: Store
 

@@ -9,7 +9,7 @@ import Testing
 /// processes see has an order), `KillTests` (a process that is killed loses nothing that returned),
 /// `ForeignCommitTests` (observers), `JournalModeTests` (no commit is lost while the mode changes),
 /// `RekeyTests` and `RekeyStoryTests` (a change of the key next to another process).
-@Suite(.againstHanging) struct TwoProcessTests {
+@Suite(.againstHanging, .onOwnThreads) struct TwoProcessTests {
     private struct Memo: Record, Equatable {
         var id: Int
         var text: String

@@ -5,7 +5,7 @@ import Testing
 @testable import Coffer
 
 /// Programs that come to Coffer with a file whose schema they number themselves.
-@Suite(.againstHanging) struct VersionStepTests {
+@Suite(.againstHanging, .onOwnThreads) struct VersionStepTests {
     private struct Odd: Error {}
 
     private struct Note: Record {

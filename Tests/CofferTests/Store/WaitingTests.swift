@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Calls that wait for others: their order, deadlines and cancellation, and a rekey among them.
-@Suite(.againstHanging) struct WaitingTests: StoreSuite {
+@Suite(.againstHanging, .onOwnThreads) struct WaitingTests: StoreSuite {
     let folder: TemporaryFolder
 
     init() throws {

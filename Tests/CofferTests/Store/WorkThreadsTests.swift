@@ -4,7 +4,7 @@ import Workload
 @testable import Coffer
 
 /// Coffer's own threads: how many there are, which caller gets one, and when they end.
-@Suite(.againstHanging) struct WorkThreadsTests {
+@Suite(.againstHanging, .onOwnThreads) struct WorkThreadsTests {
     private func make(
         maximumRunningCount: Int, maximumThreadCount: Int,
         idleDuration: Duration = .milliseconds(20)

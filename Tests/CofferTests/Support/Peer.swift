@@ -18,6 +18,7 @@ final class Peer: @unchecked Sendable {
     ///   - arguments: The verb and its arguments; keys are numbers.
     ///   - wrapper: A program with its arguments to run the peer under.
     init(_ arguments: [String], under wrapper: [String] = []) throws {
+        BrokenPipe.isError()
         let program = wrapper + [Self.executable.path] + arguments
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = program

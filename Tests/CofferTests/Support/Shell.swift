@@ -34,6 +34,7 @@ struct Shell: Sendable, CustomTestStringConvertible {
 
     /// Feeds lines to the shell, keys among them, and returns what it prints.
     func run(_ script: String, on database: String = ":memory:") throws -> [String] {
+        BrokenPipe.isError()
         let process = Process()
         process.executableURL = URL(filePath: path)
         process.arguments = ["-batch", "-bail", database]

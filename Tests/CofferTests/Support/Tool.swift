@@ -72,6 +72,7 @@ final class Tool: @unchecked Sendable {
         _ program: [String], input data: Data?, _ descriptors: [Int32: Data],
         _ environment: [String: String], _ timeout: Duration
     ) throws {
+        BrokenPipe.isError()
         folder = try TemporaryFolder()
         // `exec` leaves one process, which signals reach.
         var script = "exec \"$@\""

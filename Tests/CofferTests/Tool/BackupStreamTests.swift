@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// `coffer backup STORE -`
-@Suite(.againstHanging) struct BackupStreamTests {
+@Suite(.againstHanging, .onOwnThreads) struct BackupStreamTests {
     private let folder: TemporaryFolder
     private let path: String
     /// The `TMPDIR` of the tool.

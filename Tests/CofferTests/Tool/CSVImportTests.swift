@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-@Suite(.againstHanging) struct CSVImportTests {
+@Suite(.againstHanging, .onOwnThreads) struct CSVImportTests {
     /// Imports a text and returns the rows of the table `t`, or nothing if it fails.
     private func rows(
         _ text: String, _ options: [String] = [], sourceLocation: SourceLocation = #_sourceLocation

@@ -5,7 +5,7 @@ import Testing
 
 /// Known secrets go in, and come out nowhere: not in an argument list, the environment of a child
 /// process, standard output, standard error, an error, or any file.
-@Suite(.againstHanging) struct CanaryTests {
+@Suite(.againstHanging, .onOwnThreads) struct CanaryTests {
     private static let first = "canary-first-Kj8#ü"
     private static let second = "canary-second-Qm3%é"
     /// No printable character, so that it cannot occur by chance in a text.

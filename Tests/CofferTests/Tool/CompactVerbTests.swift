@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// `coffer compact` and `coffer checkpoint`.
-@Suite(.againstHanging) struct CompactVerbTests {
+@Suite(.againstHanging, .onOwnThreads) struct CompactVerbTests {
     private let store: ToolStore
 
     init() throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct CopyVerbTests {
+@Suite(.againstHanging, .onOwnThreads) struct CopyVerbTests {
     private let folder: TemporaryFolder
     private let path: String
     private let copy: String

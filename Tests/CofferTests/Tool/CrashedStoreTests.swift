@@ -9,7 +9,7 @@ import Testing
 @testable import Coffer
 
 /// Reading a store that a crash left in the middle of a transaction.
-@Suite(.againstHanging) struct CrashedStoreTests {
+@Suite(.againstHanging, .onOwnThreads) struct CrashedStoreTests {
     private static let rowCount = 600
     private let folder: TemporaryFolder
     private let path: String
@@ -141,7 +141,7 @@ import Testing
         #expect(try ReadingVerbs.run("status", path).exitCode == 0)
     }
 
-    @Test(.againstHanging)
+    @Test(.againstHanging, .onOwnThreads)
     func `an interrupted rekey is finished by the command that its message names`() throws {
         try ReadingVerbs.make(path, .delete, rowCount: 6000)
         let tool = try Tool.start(

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// `coffer doctor` on a folder with folders in it.
-@Suite(.againstHanging) struct DoctorVerbTests {
+@Suite(.againstHanging, .onOwnThreads) struct DoctorVerbTests {
     private let folder: TemporaryFolder
 
     init() throws {

@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-@Suite(.againstHanging) struct ExportTests {
+@Suite(.againstHanging, .onOwnThreads) struct ExportTests {
     @Test(arguments: ["csv", "jsonl", "sql"])
     func `a text that is not UTF-8 ends an export with its column`(format: String) throws {
         let store = try ToolStore()

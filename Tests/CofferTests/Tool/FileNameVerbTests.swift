@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Arguments that are not UTF-8, which Swift would repair into the names of other files.
-@Suite(.againstHanging) struct FileNameVerbTests {
+@Suite(.againstHanging, .onOwnThreads) struct FileNameVerbTests {
     private let folder: TemporaryFolder
 
     init() throws {

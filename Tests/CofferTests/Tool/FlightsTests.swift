@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// A real file, imported completely and compared with what another program computes from it.
-@Suite(.againstHanging) struct FlightsTests {
+@Suite(.againstHanging, .onOwnThreads) struct FlightsTests {
     /// `Scripts/flights` puts it there.
     private static let file = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// A store under two names: the verbs that write refuse it, the verbs that read do not.
-@Suite(.againstHanging) struct HardLinkVerbTests {
+@Suite(.againstHanging, .onOwnThreads) struct HardLinkVerbTests {
     private let store: ToolStore
     private let other: String
 

@@ -5,7 +5,7 @@ import Testing
 @testable import CofferTool
 
 /// `Documentation/json.md`, compared with what the verbs write.
-@Suite(.againstHanging) struct JSONContractTests {
+@Suite(.againstHanging, .onOwnThreads) struct JSONContractTests {
     private enum Tree: Decodable {
         case bool(Bool)
         case number(Double)

@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-@Suite(.againstHanging) struct JSONImportTests {
+@Suite(.againstHanging, .onOwnThreads) struct JSONImportTests {
     private let arguments = ["-", "--format", "jsonl", "--table", "t"]
 
     @Test func `a table is made of the first object, in its order`() throws {

@@ -5,7 +5,7 @@ import Testing
 @testable import CofferTool
 
 /// `coffer kv export` and `coffer kv import`.
-@Suite(.againstHanging) struct KeyValueExchangeTests {
+@Suite(.againstHanging, .onOwnThreads) struct KeyValueExchangeTests {
     private let store: ToolStore
 
     init() throws {

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Entries that end: `coffer kv expire`, and the options of `coffer kv put`.
-@Suite(.againstHanging) struct KeyValueExpiryTests {
+@Suite(.againstHanging, .onOwnThreads) struct KeyValueExpiryTests {
     private let store: ToolStore
     private let bucket = Bucket<String, String>("b")
 

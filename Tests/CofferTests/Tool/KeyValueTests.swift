@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct KeyValueTests {
+@Suite(.againstHanging, .onOwnThreads) struct KeyValueTests {
     private let folder: TemporaryFolder
     private let path: String
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// `coffer init --keyring` and `coffer key`: the credentials of a store, from a shell.
-@Suite(.againstHanging) struct KeyVerbTests {
+@Suite(.againstHanging, .onOwnThreads) struct KeyVerbTests {
     private let folder: TemporaryFolder
     private let path: String
 

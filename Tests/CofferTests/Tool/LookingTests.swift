@@ -8,7 +8,7 @@ import Testing
 @testable import Coffer
 
 /// Looking at a store leaves nothing behind, and locks nobody out.
-@Suite(.againstHanging) struct LookingTests {
+@Suite(.againstHanging, .onOwnThreads) struct LookingTests {
     private let folder: TemporaryFolder
     private let path: String
 

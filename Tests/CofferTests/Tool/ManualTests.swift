@@ -6,7 +6,7 @@ import Testing
 /// The pages of `Documentation/manual` are written by hand around parts that `make manual` takes
 /// from the help. They are committed, so that they can be read and packaged without building
 /// anything.
-@Suite(.againstHanging) struct ManualTests {
+@Suite(.againstHanging, .onOwnThreads) struct ManualTests {
     private func check(_ script: String, _ tool: String) throws -> Tool.Output {
         let path = Repository.root.appending(path: "Scripts/\(script)").path
         return try Tool.runProgram(["python3", path, "--check", tool])

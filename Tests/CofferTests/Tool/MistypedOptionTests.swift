@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Options that do not exist, or come at the wrong place.
-@Suite(.againstHanging) struct MistypedOptionTests {
+@Suite(.againstHanging, .onOwnThreads) struct MistypedOptionTests {
     @Test(arguments: [
         (["import", "x.db", "f.csv", "--tabel", "a"], "option --tabel", "Did you mean --table?"),
         (["decrypt", "x.db", "y.db", "--write-plaintex"], "--write-plaintex", "--write-plaintext"),

@@ -5,7 +5,7 @@ import Testing
 @testable import CofferTool
 
 /// Messages name the file, and the command that helps.
-@Suite(.againstHanging) struct NextStepTests {
+@Suite(.againstHanging, .onOwnThreads) struct NextStepTests {
     private let folder: TemporaryFolder
     private let path: String
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// The permissions of files that the tool makes.
-@Suite(.againstHanging) struct PermissionTests {
+@Suite(.againstHanging, .onOwnThreads) struct PermissionTests {
     private let folder: TemporaryFolder
 
     init() throws {

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// The tool on a terminal: a child process with a pseudo-terminal acts as the person.
-@Suite(.againstHanging) struct PromptTests {
+@Suite(.againstHanging, .onOwnThreads) struct PromptTests {
     private let folder: TemporaryFolder
     private let path: String
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// `coffer rekey`: its report about the main file, running it again, and its rehearsal.
-@Suite(.againstHanging) struct RekeyVerbTests {
+@Suite(.againstHanging, .onOwnThreads) struct RekeyVerbTests {
     private let folder: TemporaryFolder
     private let path: String
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// A change is done even if nobody learns of it: a report that cannot be written is a warning.
-@Suite(.againstHanging) struct ReportWritingTests {
+@Suite(.againstHanging, .onOwnThreads) struct ReportWritingTests {
     private let folder: TemporaryFolder
     private let path: String
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// `coffer rotate`, from a shell.
-@Suite(.againstHanging) struct RotateVerbTests {
+@Suite(.againstHanging, .onOwnThreads) struct RotateVerbTests {
     private let folder: TemporaryFolder
     private let path: String
     private let secret: [String]

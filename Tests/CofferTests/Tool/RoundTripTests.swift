@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-@Suite(.againstHanging) struct RoundTripTests {
+@Suite(.againstHanging, .onOwnThreads) struct RoundTripTests {
     /// Fills a table, and returns what it holds afterwards, because the engine may store -0.0 as
     /// 0.0.
     private func fill(_ store: ToolStore) throws -> [[Value]] {

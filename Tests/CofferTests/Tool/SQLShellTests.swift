@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// `coffer sql` on a pseudo-terminal, with a person who types.
-@Suite(.againstHanging) struct SQLShellTests {
+@Suite(.againstHanging, .onOwnThreads) struct SQLShellTests {
     private let store: ToolStore
 
     init() throws {

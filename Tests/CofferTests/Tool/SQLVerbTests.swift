@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-@Suite(.againstHanging) struct SQLVerbTests {
+@Suite(.againstHanging, .onOwnThreads) struct SQLVerbTests {
     @Test func `a statement reads, and changes only with --write`() throws {
         let store = try ToolStore()
         try store.execute("CREATE TABLE t(a, b)", "INSERT INTO t VALUES (1, 'x'), (NULL, 2.0)")

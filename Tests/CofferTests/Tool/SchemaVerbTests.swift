@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// `coffer tables`, `schema` and `journal-mode`.
-@Suite(.againstHanging) struct SchemaVerbTests {
+@Suite(.againstHanging, .onOwnThreads) struct SchemaVerbTests {
     private let store: ToolStore
 
     init() throws {

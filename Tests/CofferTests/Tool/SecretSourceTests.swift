@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-@Suite(.againstHanging) struct SecretSourceTests {
+@Suite(.againstHanging, .onOwnThreads) struct SecretSourceTests {
     private static let secret = "correct horse"
     private let folder: TemporaryFolder
     private let path: String

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Raw keys from files and commands, and sources that the environment names.
-@Suite(.againstHanging) struct SecretVariableTests {
+@Suite(.againstHanging, .onOwnThreads) struct SecretVariableTests {
     private let store: ToolStore
 
     init() throws {

@@ -9,7 +9,7 @@ import Workload
 /// its work, or says that it has not, and the same command then does it.
 ///
 /// The long run takes a store of 200 MB, and a signal at each second.
-@Suite(.againstHanging) struct SignalMomentsTests {
+@Suite(.againstHanging, .onOwnThreads) struct SignalMomentsTests {
     private static let rowCount = isLongRun ? 200_000 : 3_000
     /// Signals for each verb, at equal distances, or one for each second.
     private static let signalCountMin = isLongRun ? 8 : 2

@@ -4,7 +4,7 @@ import Testing
 @testable import CofferTool
 
 /// What signals do to the tool, whenever they come.
-@Suite(.againstHanging) struct SignalTests {
+@Suite(.againstHanging, .onOwnThreads) struct SignalTests {
     private let store: ToolStore
 
     init() throws {

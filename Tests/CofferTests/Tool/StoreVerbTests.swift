@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct StoreVerbTests {
+@Suite(.againstHanging, .onOwnThreads) struct StoreVerbTests {
     private let folder: TemporaryFolder
     private let path: String
 

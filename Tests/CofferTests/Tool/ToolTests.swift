@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// The common behaviour of all verbs.
-@Suite(.againstHanging) struct ToolTests {
+@Suite(.againstHanging, .onOwnThreads) struct ToolTests {
     @Test func `a store made by the tool opens in the library with the same raw key`() throws {
         let folder = try TemporaryFolder()
         let made = try Tool.run(

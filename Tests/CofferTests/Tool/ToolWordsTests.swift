@@ -5,7 +5,7 @@ import Testing
 @testable import CofferTool
 
 /// What the tool makes of the library's messages.
-@Suite(.againstHanging) struct ToolWordsTests {
+@Suite(.againstHanging, .onOwnThreads) struct ToolWordsTests {
     @Test(arguments: [
         "Call resume(), then run it again.", "Use savepoint(_:) inside it.",
         "Name the property: \\Note.created.", "Set Configuration.journalMode to .wal.",

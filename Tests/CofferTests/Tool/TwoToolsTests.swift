@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// Two tools at once on one store: both succeed, or one says that the other has it.
-@Suite(.againstHanging) struct TwoToolsTests {
+@Suite(.againstHanging, .onOwnThreads) struct TwoToolsTests {
     private let store: ToolStore
 
     init() throws {

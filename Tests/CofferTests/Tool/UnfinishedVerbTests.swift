@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Verbs that are killed while they make a file, and `coffer doctor FOLDER`.
-@Suite(.againstHanging) struct UnfinishedVerbTests {
+@Suite(.againstHanging, .onOwnThreads) struct UnfinishedVerbTests {
     private let store: ToolStore
     private let copy: String
 

@@ -6,7 +6,7 @@ import Testing
 
 /// Every verb in conditions that no verb chooses: each ends with an exit code of the manual, says
 /// why on standard error, and never crashes.
-@Suite(.againstHanging) struct VerbMatrixTests {
+@Suite(.againstHanging, .onOwnThreads) struct VerbMatrixTests {
     enum Condition: String, CaseIterable, Sendable {
         case closedOutput, fullOutput, bareSurroundings, unreadableFiles, readOnlyFolder
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 /// What the tool says where an operator would otherwise look in the wrong place.
-@Suite(.againstHanging) struct VerdictTests {
+@Suite(.againstHanging, .onOwnThreads) struct VerdictTests {
     private let folder: TemporaryFolder
     private let path: String
 

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Names and data that others may have chosen, on their way to a terminal.
-@Suite(.againstHanging) struct VisibleTextTests {
+@Suite(.againstHanging, .onOwnThreads) struct VisibleTextTests {
     /// Control characters, format characters and separators; not NUL, which no name has.
     private static let harmful: [Unicode.Scalar] =
         (Array(1...0x1f) + Array(0x7f...0x9f)

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Tables with more columns than SQLCipher 3.4.1 has arguments, which are 999.
-@Suite(.againstHanging) struct WideTableTests {
+@Suite(.againstHanging, .onOwnThreads) struct WideTableTests {
     private static let columnCount = 1500
     private let names = (0..<columnCount).map { "c\($0)" }
 

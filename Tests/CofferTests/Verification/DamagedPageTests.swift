@@ -5,7 +5,7 @@ import Testing
 
 /// What `verify` says of damaged pages, on the engine's files and on one that Python's SQLite
 /// wrote.
-@Suite(.againstHanging) struct DamagedPageTests {
+@Suite(.againstHanging, .onOwnThreads) struct DamagedPageTests {
     private let folder: TemporaryFolder
     private let path: String
 

@@ -5,7 +5,7 @@ import Testing
 
 /// Sound stores whose main file holds stale pages: their newest content is a committed frame of the
 /// WAL, and no checkpoint has moved it.
-@Suite(.againstHanging) struct StalePageTests {
+@Suite(.againstHanging, .onOwnThreads) struct StalePageTests {
     private let folder: TemporaryFolder
     private let path: String
     private let pageByteCount: Int

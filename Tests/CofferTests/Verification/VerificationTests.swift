@@ -5,7 +5,7 @@ import Workload
 
 @testable import Coffer
 
-@Suite(.againstHanging) struct VerificationTests {
+@Suite(.againstHanging, .onOwnThreads) struct VerificationTests {
     private let folder: TemporaryFolder
     private let path: String
 

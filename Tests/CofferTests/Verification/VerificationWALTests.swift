@@ -6,7 +6,7 @@ import Workload
 @testable import Coffer
 
 /// The state that a crash leaves: a store with a WAL that was not checkpointed.
-@Suite(.againstHanging) struct VerificationWALTests {
+@Suite(.againstHanging, .onOwnThreads) struct VerificationWALTests {
     private let folder: TemporaryFolder
     private let path: String
     private let frameByteCount: Int
