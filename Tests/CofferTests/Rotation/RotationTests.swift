@@ -320,6 +320,28 @@ import Testing
         try await store.close()
     }
 
+    @Test func `a write that may have waited for a rotation waits once more for another lock`()
+        throws
+    {
+        let wait = Duration.milliseconds(300)
+        let store = try make(.delete) { $0.busyTimeout = wait }
+        let secret = folder.path("key")
+        try Data(Self.file).write(to: URL(filePath: secret))
+        try #require(try Tool.run(["rotate", path, "--key-file", secret]).exitCode == 0)
+        let other = try Connection(
+            path: path, key: try dataKey(try Keyring(of: path).epoch), mode: .mustExist,
+            configuration: .testing(.delete))
+        try other.execute("BEGIN EXCLUSIVE")
+        let beginning = ContinuousClock.now
+        expect(.busy) { try store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") } }
+        #expect(beginning.duration(to: .now) >= wait * 2)
+        try other.execute("ROLLBACK")
+        other.close()
+        try store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        #expect(try count(store) == 201)
+        try store.close()
+    }
+
     @Test func `a writer lets a rotation go first, once`() async throws {
         let store = try make()
         let open = try #require(store.core.pool.file?.keyring)

@@ -189,6 +189,7 @@ final class ConnectionPool: @unchecked Sendable {
         guard let file, let keyring = file.keyring else { return try work() }
         let deadline = ContinuousClock.now + configuration.rotationTimeout
         var followCount = 0
+        var isExtended = false
         while true {
             let generation = file.keyGeneration
             do throws(StoreError) {
@@ -200,6 +201,9 @@ final class ConnectionPool: @unchecked Sendable {
                 case .busy where rotations.isForeign(keyring):
                     if let reason = rotations.reasonToStop { throw reason }
                     sleepBriefly()
+                case .busy where !isExtended && file.isRotated(since: generation):
+                    // A rotation that has just ended took a part of the time for waiting.
+                    isExtended = true
                 case .wrongKey where followCount < Self.maximumFollowCount,
                     .damaged
                 where followCount < Self.maximumFollowCount && file.isRotated(since: generation):
