@@ -43,7 +43,8 @@ struct CofferTool: AsyncParsableCommand {
             CommandGroup(
                 name: "Keys:",
                 subcommands: [
-                    Key.self, Rotate.self, Rekey.self, KeyGen.self, ShellKey.self,
+                    Key.self, Rotate.self, Revoke.self, Rekey.self, KeyGen.self,
+                    ShellKey.self,
                 ]),
             CommandGroup(
                 name: "Copies:",

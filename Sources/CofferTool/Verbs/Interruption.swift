@@ -17,6 +17,11 @@ enum Interruption {
             + "\(ShellWord.of(path)), before you run it again"
     }
 
+    /// A replacement that has begun is finished by the same command.
+    static let ofRoot =
+        "the root key is the old one or the new one, or coffer status says that it is being "
+        + "replaced: run the same command again"
+
     /// For a change that must not be made twice.
     static let committedOrNot =
         "the change was made as a whole or not at all: look which, before you run it again"
@@ -139,10 +144,16 @@ extension Rekey {
     var interruption: String { Interruption.nothingChanged }
 }
 
+extension Revoke {
+    var interruption: String { Interruption.ofRoot }
+}
+
 extension Rotate {
     var interruption: String {
-        "the key is the old one or the new one, and every credential opens the store: run the same "
-            + "command again"
+        root
+            ? Interruption.ofRoot
+            : "the key is the old one or the new one, and every credential opens the store: run "
+                + "the same command again"
     }
 }
 

@@ -148,6 +148,9 @@ import Testing
             Run(verb: ["key", "add", keyed, "--wrap-command", wrap], options: first),
             Run(verb: ["rotate", keyed], options: first),
             Run(verb: ["rotate", keyed], options: ["--key-file", secrets.path("file")]),
+            Run(
+                verb: ["revoke", keyed, "7", "--keep", "2=" + secrets.path("second")],
+                options: first, exitCode: 10),
             Run(verb: ["key", "rename", keyed, "4", "kms"], options: first),
             Run(verb: ["key", "remove", keyed, "4"], options: first),
             Run(verb: ["key", "list", keyed]),

@@ -381,7 +381,7 @@ import Testing
         try expect([try key("backup", path("copy"))], describedBy: "`coffer key backup`")
         try expect(
             [try run(["rotate", keyed, "--key-file", path("file")])],
-            describedBy: "`coffer rotate`")
+            describedBy: "`coffer rotate` and `coffer revoke`")
         try expect(
             [try key("export-root", "--out", path("root"))],
             describedBy: "`coffer key export-root`")
@@ -401,6 +401,10 @@ import Testing
             ["key", "restore", path("copy"), keyed, "--key-file", path("file")])
         try expect(
             [rebuilt, restored], describedBy: "`coffer key restore` and `key rebuild`")
+        let kept = ["--keep", "4=" + path("words")]
+        try expect(
+            [try run(["revoke", keyed, "3", "--key-file", path("file")] + kept)],
+            describedBy: "`coffer rotate` and `coffer revoke`")
     }
 
     @Test func `paths are absolute, whatever the user gave`() throws {

@@ -154,6 +154,14 @@ import Testing
                 { try slots() == 2 }
             ),
             (["rotate"], [keyed] + file, { try Keyring(of: keyed).epoch > 1 }),
+            (
+                ["key", "add"], [keyed, "--new-key-file", out("second")] + file,
+                { try slots() == 3 }
+            ),
+            (
+                ["revoke"], [keyed, "3"] + file + ["--keep", "2=" + out("third")],
+                { try slots() == 2 && !Keyring(of: keyed).isReplacingRoot }
+            ),
             (["key", "rename"], [keyed, "2", "ops"] + file, { try slots() == 2 }),
             (["key", "backup"], [keyed, out("copy")] + file, { isThere("copy") }),
             (["key", "remove"], [keyed, "2"] + file, { try slots() == 1 }),

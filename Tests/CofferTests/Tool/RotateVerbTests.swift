@@ -3,7 +3,7 @@ import Testing
 
 @testable import Coffer
 
-/// `coffer rotate`, from a shell.
+/// `coffer rotate` and `coffer revoke`, from a shell.
 @Suite(.againstHanging, .onOwnThreads) struct RotateVerbTests {
     private let folder: TemporaryFolder
     private let path: String
@@ -114,6 +114,35 @@ import Testing
         #expect(output.errorText.contains("make new ones"))
         let again = try Store(
             path: path, key: .keyring(.passphrase("ops")), configuration: .testing())
+        #expect(try again.read { tx in try tx.rows("SELECT v FROM t").count } == 1)
+        try again.close()
+    }
+
+    @Test func `a revoked slot opens nothing, and the others what was written since`() throws {
+        let store = try make()
+        try store.keys.add(.keyFile([UInt8](repeating: 7, count: 32)), label: "leaver")
+        let rootID = try store.keys.keyring.rootID
+        // It has the former root and the slot of the leaver.
+        let old = try Data(contentsOf: URL(filePath: path + ".keyring"))
+        try store.close()
+        #expect(try Tool.run(["revoke", path] + secret).exitCode == 2)
+        let output = try Tool.run(["revoke", path, "2"] + secret)
+        #expect(output.exitCode == 0, "\(output.errorText)")
+        let keyring = try Keyring(of: path)
+        #expect(keyring.rootID != rootID && keyring.slots.map(\.id) == [1])
+        #expect(output.text.contains("\(keyring.rootID), after \(rootID)"))
+        #expect(try Tool.run(["revoke", path, "2"] + secret).exitCode == 10)
+        let new = try Data(contentsOf: URL(filePath: path + ".keyring"))
+        for (bytes, code) in [(new, StoreError.Code.wrongKey), (old, .keyringMismatch)] {
+            try bytes.write(to: URL(filePath: path + ".keyring"))
+            expect(code) {
+                try Store(
+                    path: path, key: .keyring(.keyFile([UInt8](repeating: 7, count: 32))),
+                    configuration: .testing())
+            }
+        }
+        try new.write(to: URL(filePath: path + ".keyring"))
+        let again = try open()
         #expect(try again.read { tx in try tx.rows("SELECT v FROM t").count } == 1)
         try again.close()
     }

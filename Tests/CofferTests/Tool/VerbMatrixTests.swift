@@ -49,7 +49,8 @@ import Testing
     private static let arguments: [String: [String]] = [
         "init": ["NEW"], "status": ["STORE"], "verify": ["STORE"], "salvage": ["STORE", "NEW"],
         "compact": ["STORE"], "checkpoint": ["STORE"], "journal-mode": ["STORE"],
-        "rotate": ["KEYED"], "rekey": ["STORE", "--new-raw-key-fd", "4"], "keygen": ["NEW"],
+        "rotate": ["KEYED"], "revoke": ["KEYED", "2"], "rekey": ["STORE", "--new-raw-key-fd", "4"],
+        "keygen": ["NEW"],
         "shell-key": ["STORE", "--reveal"], "backup": ["STORE", "NEW"],
         "restore": ["STORE", "NEW"],
         "upgrade": ["STORE", "NEW"], "encrypt": ["PLAIN", "NEW"],
@@ -142,7 +143,7 @@ import Testing
             let secret =
                 Self.secretless.contains(verb)
                 ? []
-                : verb.hasPrefix("key ") || verb == "rotate"
+                : verb.hasPrefix("key ") || ["rotate", "revoke"].contains(verb)
                     ? ["--key-file", own.path("file")] : ["--raw-key-fd", "3"]
             let output = try Tool.run(
                 verb.split(separator: " ").map(String.init) + named + secret,

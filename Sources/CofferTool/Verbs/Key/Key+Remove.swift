@@ -8,7 +8,7 @@ extension Key {
             abstract: "Removes a slot: its credential no longer opens the store.",
             discussion: """
                 It takes no access from somebody who kept a copy of the keyring, or the key \
-                itself: coffer rotate --root --drop does.
+                itself: coffer revoke does.
 
                 EXIT CODES
                   0 the slot is removed, even if the report could not be written; 10 there is no \
@@ -35,7 +35,7 @@ extension Key {
                 SlotResult(
                     store.path, removed,
                     notice: "removed; it takes no access from somebody who kept a copy of the "
-                        + "keyring: coffer rotate --root --drop does"))
+                        + "keyring: coffer revoke does"))
         }
 
         /// Refuses to leave external slots alone, unless one of them has just opened the store.
