@@ -19,7 +19,8 @@ struct Restore: AsyncParsableCommand, ChangingVerb {
 
             A store whose keyring has the root of the backup keeps its present slots: a \
             credential that was removed since the backup does not open it. Otherwise the keyring \
-            of the backup comes with it, and the present one goes to STORE.old-1.keyring.
+            of the backup comes with it, and the present one goes to STORE.old-1.keyring. A \
+            backup from before a rotation undoes it, and a warning says so.
 
             No program may have the store open. One that is idle and uses no WAL is not noticed: \
             what it writes later is lost, or damages the restored store. A program that opens \
@@ -52,6 +53,7 @@ struct Restore: AsyncParsableCommand, ChangingVerb {
                 hint: "Name the backup first, then the store in whose place it is put.")
         }
         let nameCount = (try? StoreFileStatus(path: store.path))?.nameCount ?? 1
+        let former = try? Keyring(of: store.path)
         let key = KeyHolder(try SecretReader.current(source, for: backup))
         RunFiles.makes(store.path)
         RunFiles.remedy("take another backup, or " + Remedy.savingRows(of: backup))
@@ -65,11 +67,28 @@ struct Restore: AsyncParsableCommand, ChangingVerb {
                 "the old store has \(nameCount) names (hard links): the other ones name \(old) now "
                     + "(find DIR -samefile \(ShellWord.of(old)) lists them)")
         }
+        if let former { warnOfEarlierKey(than: former) }
         output.printDone(RestoreResult(self, report))
     }
 }
 
 extension Restore {
+    /// Warns if the restored store has a key again that a rotation had ended.
+    private func warnOfEarlierKey(than former: Keyring) {
+        guard let keyring = try? Keyring(of: store.path) else { return }
+        let path = ShellWord.of(store.path)
+        if keyring.rootID != former.rootID {
+            Terminal.warn(
+                "the store has the root key of the backup, and not the one that it had: whoever "
+                    + "lost their access since has it again, until coffer revoke \(path)")
+        } else if keyring.epoch < former.epoch {
+            Terminal.warn(
+                "the backup is from before a rotation, and its pages have the key of epoch "
+                    + "\(keyring.epoch) again, after \(former.epoch): coffer rotate \(path) ends "
+                    + "its use")
+        }
+    }
+
     /// Whether both names lead to one file.
     private var isSameFile: Bool {
         var first = stat()

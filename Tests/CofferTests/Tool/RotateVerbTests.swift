@@ -147,6 +147,30 @@ import Testing
         try again.close()
     }
 
+    @Test func `a restore that undoes a rotation or a revocation says so`() throws {
+        let store = try make()
+        try store.keys.add(.keyFile([UInt8](repeating: 7, count: 32)), label: "leaver")
+        try store.close()
+        func backUp(_ name: String) throws -> [String] {
+            let backup = folder.path(name)
+            #expect(try Tool.run(["backup", path, backup] + secret).exitCode == 0)
+            return ["restore", backup, path] + secret
+        }
+        let fresh = try Tool.run(try backUp("fresh"))
+        #expect(fresh.exitCode == 0 && !fresh.errorText.contains("warning"), "\(fresh.errorText)")
+        let beforeRotation = try backUp("first")
+        _ = try rotate()
+        let rotated = try Keyring(of: path)
+        let undone = try Tool.run(beforeRotation)
+        #expect(undone.exitCode == 0)
+        #expect(undone.errorText.contains("epoch 1 again, after \(rotated.epoch): coffer rotate"))
+        #expect(try Tool.run(["revoke", path, "2"] + secret).exitCode == 0)
+        let unrevoked = try Tool.run(beforeRotation)
+        #expect(unrevoked.exitCode == 0)
+        #expect(unrevoked.errorText.contains("lost their access since has it again"))
+        #expect(try Keyring(of: path).slots.count == 2)
+    }
+
     @Test func `a store without keyring is 15, and another rotation is 11`() throws {
         try make().close()
         let keyring = KeyringFile(of: try FileLocation(path))
