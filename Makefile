@@ -57,7 +57,7 @@ deb: ## make Debian packages for Debian 12 and 13; LONG=1: install and try each 
 # Foundation's Process reads behind the list of descriptors if a program has more than 1 300 of them,
 # and crashes where no memory follows. So few tests run at once, in one heap with room at its end.
 # Each has threads of its own: more at once would only make each slower, up to its time limit.
-few := --experimental-maximum-parallelization-width 8
+few := --experimental-maximum-parallelization-width 4
 roomy := MALLOC_ARENA_MAX=1 MALLOC_TOP_PAD_=16777216
 
 # Nobody debugs in CI: no debug information, fast C code, mostly that of derivations, and no checks

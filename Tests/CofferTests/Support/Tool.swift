@@ -44,7 +44,7 @@ final class Tool: @unchecked Sendable {
     static func run(
         _ arguments: [String], input: Data = Data(), descriptors: [Int32: Data] = [:],
         environment: [String: String] = [:], under wrapper: [String] = [],
-        timeout: Duration = .seconds(120)
+        timeout: Duration = .seconds(600)
     ) throws -> Output {
         let tool = try Tool(
             wrapper + [executable.path] + arguments, input: input, descriptors, environment,
@@ -55,7 +55,7 @@ final class Tool: @unchecked Sendable {
     /// Starts the tool with a pipe for its standard input.
     static func start(
         _ arguments: [String], descriptors: [Int32: Data] = [:],
-        environment: [String: String] = [:], timeout: Duration = .seconds(120)
+        environment: [String: String] = [:], timeout: Duration = .seconds(600)
     ) throws -> Tool {
         try Tool([executable.path] + arguments, input: nil, descriptors, environment, timeout)
     }
@@ -63,7 +63,7 @@ final class Tool: @unchecked Sendable {
     /// Runs another program in the same way, such as `sqlcipher` or `python3`.
     static func runProgram(
         _ program: [String], input: Data = Data(), environment: [String: String] = [:],
-        timeout: Duration = .seconds(120)
+        timeout: Duration = .seconds(600)
     ) throws -> Output {
         try Tool(program, input: input, [:], environment, timeout).finish()
     }

@@ -53,7 +53,7 @@ import Testing
         }
         let queries = Self.queries + ["SELECT \(facts.joined(separator: ",")) FROM flight"]
         let expected = try Tool.runProgram(
-            ["python3", "-c", Self.script, Self.file] + queries, timeout: .seconds(300))
+            ["python3", "-c", Self.script, Self.file] + queries)
         try #require(expected.exitCode == 0, "\(expected.errorText)")
         var found: [[Value]] = []
         for query in queries { found += try store.rows(SQL(text: query)) }
