@@ -481,22 +481,42 @@ import Testing
         #expect(try opens(first))
     }
 
-    @Test func `an older file than its keyring opens only when that is asked for`() throws {
-        try make()
+    private func changeKeyring(
+        _ change: (inout KeyringContent, borrowing RootKey) -> Void
+    ) throws {
         let keyring = KeyringFile(of: try FileLocation(path))
         let credential = KeyCredential.keyFile([UInt8](repeating: 7, count: 32))
-        guard
-            let unlocked = try keyring.unlocked(
-                by: credential, memoryMax: KeyringFixture.memoryMax)
-        else {
-            Issue.record("there is no keyring")
-            return
-        }
+        let unlocked = try #require(try keyring.areas()).unlocked(
+            by: credential, memoryMax: KeyringFixture.memoryMax)
         let lock = try KeyringLock(keyring, timeout: .seconds(10))
-        try lock.change(under: unlocked.root) { content in
+        try lock.change(under: unlocked.root) { content in change(&content, unlocked.root) }
+    }
+
+    @Test func `the ages of the root and of the key are told in days`() throws {
+        try make()
+        let now = Int64(Date.now.timeIntervalSince1970)
+        try changeKeyring { content, _ in
+            content.rootMade = now - 86_400 * 100 - 60
+            content.epochMade = now - 86_400 - 60
+        }
+        let output = try run(["status", path])
+        #expect(output.text.contains(", 100 days old, never shown"))
+        #expect(output.text.contains(", 1 day old\n"))
+        let json = try run(["key", "list", path, "--json"]).text
+        #expect(json.contains("\"rootAge\":100") && json.contains("\"keyAge\":1"))
+        try changeKeyring { content, _ in
+            (content.rootMade, content.epochMade) = (.max, .min)
+        }
+        let strange = try run(["status", path])
+        #expect(strange.text.contains(", in the future, never shown"))
+    }
+
+    @Test func `an older file than its keyring opens only when that is asked for`() throws {
+        try make()
+        try changeKeyring { content, root in
             content.epoch = 9
             content.highestEpoch = 9
-            content.keyID = unlocked.root.dataKey(epoch: 9, id: content.id).id().bytes
+            content.keyID = root.dataKey(epoch: 9, id: content.id).id().bytes
         }
         let output = try run(["status", path] + first, exitCode: 15)
         #expect(output.errorText.contains("--accept-older-file"), "\(output.errorText)")

@@ -39,7 +39,10 @@ struct KeyringReport: Encodable {
     let keyID: String
     let epoch: Int
     let rootMade: String
+    /// Whole days since then.
+    let rootAge: Int
     let keyMade: String
+    let keyAge: Int
     let rootBackupCount: Int
     let lastRootBackup: String?
     /// Whether both copies of the content in the file are whole.
@@ -74,12 +77,24 @@ struct KeyringReport: Encodable {
         keyID = keyring.keyID.description
         epoch = keyring.epoch
         rootMade = keyring.rootMade.ISO8601Format()
+        rootAge = Self.days(since: keyring.rootMade)
         keyMade = keyring.keyMade.ISO8601Format()
+        keyAge = Self.days(since: keyring.keyMade)
         rootBackupCount = keyring.rootBackups.count
         lastRootBackup = keyring.rootBackups.last?.ISO8601Format()
         isWhole = keyring.isWhole
         isReplacingRoot = keyring.isReplacingRoot
         slots = keyring.slots.map { SlotReport($0) }
+    }
+
+    /// The whole days since a date, by the clock of this machine. No date of a keyring, which may
+    /// be any number of seconds, has more than an `Int` holds.
+    static func days(since date: Date, now: Date = .now) -> Int {
+        Int((now.timeIntervalSince(date) / 86_400).rounded(.down))
+    }
+
+    private static func text(_ days: Int) -> String {
+        days < 0 ? "in the future" : "\(days.counted("day")) old"
     }
 
     /// - Parameter known: The id of the store, if the report has it already. It is not repeated.
@@ -90,8 +105,8 @@ struct KeyringReport: Encodable {
             ? "never shown"
             : "shown \(rootBackupCount.counted("time")), last \(lastRootBackup?.prefix(10) ?? "?")"
         return (known == storeID ? [] : [(idLabel, storeID)]) + [
-            ("root", "\(rootID), made \(rootMade.prefix(10)), \(shown)"),
-            ("epoch", "\(epoch), since \(keyMade.prefix(10))"),
+            ("root", "\(rootID), made \(rootMade.prefix(10)), \(Self.text(rootAge)), \(shown)"),
+            ("epoch", "\(epoch), since \(keyMade.prefix(10)), \(Self.text(keyAge))"),
         ] + (isWhole ? [] : [("keyring", Self.notWhole)])
             + (isReplacingRoot ? [("keyring", Self.replacing)] : [])
             + slots.map { ("slot \($0.id)", $0.text) }
