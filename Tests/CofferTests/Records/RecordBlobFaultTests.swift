@@ -165,6 +165,15 @@ import Testing
         }
         loop.cancel()
         await #expect(throws: CancellationError.self) { try await loop.value }
+        let begun = Task {
+            let chunks = store.chunks(of: \.data, in: Item.self, key: 1, maximumByteCount: 1)
+            let iterator = chunks.makeAsyncIterator()
+            #expect(try await iterator.next() == Data([1]))
+            withUnsafeCurrentTask { $0?.cancel() }
+            // Whether the next byte has been read ahead by now or not.
+            return try await iterator.next()
+        }
+        await #expect(throws: CancellationError.self) { try await begun.value }
         let kept = try await collect(store.chunks(of: \.data, in: Item.self, key: 1))
         #expect(kept == Data([1, 2, 3]))
     }

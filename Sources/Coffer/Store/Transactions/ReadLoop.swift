@@ -29,6 +29,11 @@ final class ReadLoop<Element: Sendable> {
     /// - Returns: `nil` once the read has ended without an error and all its elements were taken.
     /// - Throws: What the read throws; `CancellationError` if the task was cancelled.
     func next() async throws -> Element? {
+        guard !Task.isCancelled else {
+            // Elements that were read already, or their end, would look like the whole.
+            cancel()
+            throw CancellationError()
+        }
         if task == nil {
             let (core, body, channel) = (core, body, channel)
             task = Task { await core.fill(channel, body) }
