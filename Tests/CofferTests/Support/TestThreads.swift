@@ -2,6 +2,8 @@ import Foundation
 import Synchronization
 import Testing
 
+@testable import Coffer
+
 /// Runs each test of a suite on threads of its own, whatever other tests block.
 ///
 /// Swift has one thread for each core for the tasks of a process. A synchronous test blocks one
