@@ -77,7 +77,7 @@ struct CancellationHarness {
             try await store.resume()
         }
         for task in tasks.shuffled(using: &random) {
-            await wait(Int.random(in: 0..<8, using: &random))
+            await wait(Int.random(in: 0..<9, using: &random))
             task.cancel()
         }
         var outcomes: [Outcome] = []
@@ -177,7 +177,9 @@ struct CancellationHarness {
         switch length {
         case 0..<4: break
         case 4..<7: for _ in 0..<length { await Task.yield() }
-        default: try? await Task.sleep(for: .microseconds(200))
+        case 7: try? await Task.sleep(for: .microseconds(200))
+        // Enough for some to return, under the sanitizer too.
+        default: try? await Task.sleep(for: .milliseconds(5))
         }
     }
 
