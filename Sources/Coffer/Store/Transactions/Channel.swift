@@ -7,7 +7,8 @@ import Synchronization
 /// memory. Either side may end the channel: the other side then gets the reason.
 final class Channel<Element: Sendable>: Sendable {
     private enum End {
-        case finished
+        /// The thread has put all that it had, perhaps up to an error.
+        case finished((any Error)?)
         case failed(any Error)
     }
 
@@ -33,9 +34,10 @@ final class Channel<Element: Sendable>: Sendable {
         self.timeout = timeout
     }
 
-    /// Ends the channel normally: the task still gets the element in the slot, and then `nil`.
-    func finish() {
-        end(.finished)
+    /// Ends the channel: the task still gets the element in the slot, and then the error, or `nil`
+    /// without one. Does nothing if the channel has ended before.
+    func finish(_ error: (any Error)? = nil) {
+        end(.finished(error))
     }
 
     /// Ends both sides with this error, unless the channel has ended before: later puts and takes
@@ -81,8 +83,8 @@ final class Channel<Element: Sendable>: Sendable {
     /// Takes the next element; waits while the slot is empty.
     ///
     /// - Returns: `nil` once the channel has ended normally and is empty.
-    /// - Throws: The error of `fail(_:)`; `.cancelled` if the task is cancelled, which ends the
-    ///   channel.
+    /// - Throws: The error of `fail(_:)`, or that of `finish(_:)` once the slot is empty;
+    ///   `.cancelled` if the task is cancelled, which ends the channel.
     func take() async throws -> Element? {
         try await withTaskCancellationHandler {
             while true {
@@ -124,7 +126,7 @@ final class Channel<Element: Sendable>: Sendable {
     ///
     /// - Returns: The element; an inner `nil` at the end of the channel; an outer `nil` if the slot
     ///   is empty: then `wake` is called once it may be full.
-    /// - Throws: The error of `fail(_:)`.
+    /// - Throws: As `take()`, apart from `.cancelled`.
     private func tryTake(wake: @escaping @Sendable () -> Void) throws -> Element?? {
         let (taken, putter) = try state.withLock { state -> (Element??, (@Sendable () -> Void)?) in
             if case .failed(let error)? = state.end { throw error }
@@ -132,7 +134,10 @@ final class Channel<Element: Sendable>: Sendable {
                 state.element = nil
                 return (.some(element), state.takeWake())
             }
-            if state.end != nil { return (.some(nil), nil) }
+            if case .finished(let error)? = state.end {
+                if let error { throw error }
+                return (.some(nil), nil)
+            }
             state.wake = wake
             return (.none, nil)
         }

@@ -47,8 +47,8 @@ final class ReadLoop<Element: Sendable> {
 }
 
 extension StoreCore {
-    /// Runs a read that fills the channel. Ends the channel when the read ends: with the error if
-    /// the read fails or is stopped.
+    /// Runs a read that fills the channel. Ends the channel when the read ends: with the error
+    /// after all elements if the read fails, and at once if it is stopped.
     fileprivate func fill<Element>(
         _ channel: Channel<Element>, _ body: @escaping ReadLoop<Element>.Body
     ) async {
@@ -59,7 +59,8 @@ extension StoreCore {
             }
             channel.finish()
         } catch {
-            channel.fail(error)
+            // What was read before the error is good.
+            channel.finish(error)
         }
     }
 }
