@@ -29,6 +29,9 @@ struct KeyRotation {
     let progress: (@Sendable (RotationProgress) -> Void)?
     /// Of the caller's task; `nil` if nobody can cancel the run.
     var cancellation: Cancellation?
+    /// Throws if the store, as its authenticated keyring describes it, needs no rotation. Asked at
+    /// the beginning, and again with the lock of rotations.
+    var condition: @Sendable (Keyring) throws(StoreError) -> Void = { _ in }
 
     /// - Parameter maximumPause: `nil` for that of the store's configuration.
     init(
@@ -64,6 +67,7 @@ struct KeyRotation {
         let beginning = ContinuousClock.now
         try core.requireOutside()
         try follow()
+        try requireNeeded(StoreKeys(core).changeable())
         try requireRoot()
         try moveWAL()
         let estimate = try estimatedPause()
@@ -123,6 +127,21 @@ struct KeyRotation {
         return try work(connection)
     }
 
+    /// Checks that the store needs a rotation. One whose root is being replaced always does.
+    ///
+    /// - Parameter fileEpoch: The epoch of the file, if known. An earlier rotation may have ended
+    ///   before the keyring recorded it: the key then counts as made now.
+    func requireNeeded(_ open: OpenKeyring, _ fileEpoch: UInt32 = 0) throws(StoreError) {
+        let (area, isWhole) = try open.read()
+        var content = area.content
+        guard !content.hasFormerRoot else { return }
+        if fileEpoch > content.epoch {
+            content.name(
+                fileEpoch, under: try open.root().key, now: core.configuration.secondsSince1970)
+        }
+        try condition(Keyring(content, isWhole: isWhole))
+    }
+
     /// Checks what needs no time: the root, and a secret for each slot that stays.
     private func requireRoot() throws(StoreError) {
         let open = try StoreKeys(core).changeable()
@@ -162,7 +181,12 @@ struct KeyRotation {
         let pageCount = try verify(.verifying, nil)
         let byteCount = pageCount * core.pool.profile.pageByteCount
         let measured = beginning.duration(to: .now) * 3
-        return max(Self.pausePerGigabyte * (Double(byteCount) / Double(1 << 30)), measured)
+        return max(Self.expectedPause(byteCount: byteCount), measured)
+    }
+
+    /// The pause of writes on a fast machine.
+    static func expectedPause(byteCount: Int) -> Duration {
+        pausePerGigabyte * (Double(byteCount) / Double(1 << 30))
     }
 
     /// The duration in seconds, rounded up to tenths.
@@ -191,6 +215,7 @@ struct KeyRotation {
         _ estimate: Duration, _ open: OpenKeyring
     ) throws(StoreError) -> (Change, RekeyReport, recordFailure: StoreError?) {
         let old = try fileKey()
+        try requireNeeded(open, old.epoch)
         try requirePossible()
         let change: Change
         do throws(StoreError) {

@@ -72,12 +72,13 @@ extension Store {
 extension KeyRotation {
     /// Replaces the root. Finishes an earlier replacement first; that is all if each slot to drop
     /// is gone.
-    fileprivate func replaceRoot(
+    func replaceRoot(
         dropping ids: [KeySlot.ID], keeping keep: (inout RootKeyPlan) throws -> Void
     ) throws -> RotationReport {
         try core.requireOutside()
         try follow()
         let open = try StoreKeys(core).changeable()
+        try requireNeeded(open)
         let before = try open.current().content
         var ids = ids
         if before.hasFormerRoot {
@@ -93,6 +94,7 @@ extension KeyRotation {
         try plan.keepOwn(open.secret().key)
         var rotation = self
         rotation.plan = plan
+        if before.hasFormerRoot { rotation.condition = { _ in } }
         return try rotation.run()
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import Coffer
@@ -566,5 +567,28 @@ import Testing
         #expect(try again.keys.keyring.epoch == report.epoch)
         #expect(try count(again) == 200)
         try again.close()
+    }
+
+    @Test func `a rotation that is not needed by its turn changes nothing`() async throws {
+        let store = try make()
+        for limit in 0...1 {
+            let calls = Mutex(0)
+            let report = try await store.rotate(
+                newRoot: nil, maximumPause: nil,
+                if: { keyring in
+                    #expect(keyring.epoch == 1)
+                    return calls.withLock { calls in
+                        calls += 1
+                        return calls <= limit
+                    }
+                }, progress: nil)
+            // Asked at the beginning, and with the lock of rotations.
+            #expect(report == nil && calls.withLock { $0 } == limit + 1)
+            #expect(try store.keys.keyring.epoch == 1)
+        }
+        let report = try await store.rotate(
+            newRoot: nil, maximumPause: nil, if: { _ in true }, progress: nil)
+        #expect(try report?.epoch == store.keys.keyring.epoch)
+        try await store.close()
     }
 }
