@@ -39,9 +39,11 @@ static int close_others(posix_spawn_file_actions_t *actions) {
 #endif
 }
 
+/// - Parameter arguments: The path of the program first.
+/// - Parameter error_output: -1 for the caller's own standard error.
 /// - Returns: The number of the process, or an error number, negated.
-static int start(const char *command, int input, char *const *environment, int is_apart,
-                 int output) {
+static int start(char *const *arguments, int input, char *const *environment, int is_apart,
+                 int output, int error_output) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none;
@@ -62,9 +64,11 @@ static int start(const char *command, int input, char *const *environment, int i
     }
     if (!error && input >= 0) error = posix_spawn_file_actions_adddup2(&actions, input, 0);
     if (!error) error = posix_spawn_file_actions_adddup2(&actions, output, 1);
+    if (!error && error_output >= 0) {
+        error = posix_spawn_file_actions_adddup2(&actions, error_output, 2);
+    }
     if (!error && is_apart) error = close_others(&actions);
     if (!error) {
-        char *const arguments[] = {"/bin/sh", "-c", (char *)command, NULL};
         error = posix_spawn(&process, arguments[0], &actions, &attributes, arguments, environment);
     }
     posix_spawnattr_destroy(&attributes);
@@ -112,7 +116,8 @@ int coffer_start_command(const char *command, int input, char *const *variables,
     // A command that had the reading end itself would never learn that nobody reads.
     fcntl(ends[0], F_SETFD, FD_CLOEXEC);
     fcntl(ends[1], F_SETFD, FD_CLOEXEC);
-    int process = start(command, input, all ? all : variables, is_apart, ends[1]);
+    char *const arguments[] = {"/bin/sh", "-c", (char *)command, NULL};
+    int process = start(arguments, input, all ? all : variables, is_apart, ends[1], -1);
     free(all);
     close(ends[1]);
     if (process > 0) {
@@ -123,9 +128,19 @@ int coffer_start_command(const char *command, int input, char *const *variables,
     return process;
 }
 
+int coffer_start_program(char *const *arguments, int input, int output, int error_output) {
+    return start(arguments, input, environ, 1, output, error_output);
+}
+
 void coffer_signal_command(int process, int is_apart, int number) {
     // kill(2) takes a negative number as that of a process group, which a session begins with.
     kill(is_apart ? -process : process, number);
+}
+
+int coffer_program_has_ended(int process) {
+    siginfo_t state = {0};
+    int failed = waitid(P_PID, (id_t)process, &state, WEXITED | WNOHANG | WNOWAIT);
+    return failed || state.si_pid == process;
 }
 
 int coffer_wait_for_command(int process, int is_apart, int milliseconds) {

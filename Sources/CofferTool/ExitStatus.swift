@@ -9,6 +9,8 @@ enum ExitStatus: Int32, CaseIterable {
     case failure = 1
     /// The command line cannot be understood.
     case usage = 2
+    /// Some stores of a list are not done.
+    case partlyFailed = 3
     /// The file, table, bucket, key or row does not exist.
     case notFound = 10
     /// Another process holds the lock: try again.
@@ -26,8 +28,7 @@ enum ExitStatus: Int32, CaseIterable {
     /// The disk is full, too many files are open, this user may not read the file, or reading or
     /// writing failed.
     case io = 17
-    /// The change is made, but not complete: run the same command again. 3 is reserved for lists
-    /// of stores.
+    /// The change is made, but not complete: run the same command again.
     case unfinished = 18
     /// The secret cannot be read from its source.
     case secretSource = 19
@@ -79,6 +80,7 @@ enum ExitStatus: Int32, CaseIterable {
         case .success: "done"
         case .failure: "failed for a reason without a code of its own"
         case .usage: "wrong usage"
+        case .partlyFailed: "some stores of a list are not done"
         case .notFound: "not found"
         case .busy: "busy or locked: try again"
         case .wrongKey: "wrong passphrase or key"

@@ -13,18 +13,7 @@ enum EntryEnd: Equatable {
     ///
     /// - Throws: `ValidationError` for any other text, for zero, and beyond 64 bits.
     static func after(_ text: String) throws -> EntryEnd {
-        let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
-        let digits = text.dropLast()
-        guard let unit = text.last.flatMap({ units[$0] }), !digits.isEmpty,
-            digits.utf8.allSatisfy({ 0x30...0x39 ~= $0 })
-        else {
-            throw ValidationError(
-                "Write a whole number and a unit: 90s, 15m, 2h or 7d.")
-        }
-        guard let number = Int64(digits),
-            case let (count, isBeyond) =
-                number.multipliedReportingOverflow(by: unit * 1_000_000), !isBeyond
-        else { throw tooLate }
+        let count = try TimeSpan(text).microseconds
         guard count > 0 else {
             throw ValidationError("A time of nothing is not possible: remove the entry instead.")
         }

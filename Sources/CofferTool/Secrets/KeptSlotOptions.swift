@@ -22,6 +22,12 @@ struct KeptSlotOptions: ParsableArguments {
     /// Whether an option is given.
     var isNamed: Bool { !files.isEmpty || keepUnwrapCommand != nil }
 
+    /// The options for a run of the tool.
+    var arguments: [String] {
+        files.map { "--keep=\($0)" }
+            + (keepUnwrapCommand.map { ["--keep-unwrap-command=\($0)"] } ?? [])
+    }
+
     func validate() throws { _ = try paths() }
 
     /// The paths by the numbers of their slots.

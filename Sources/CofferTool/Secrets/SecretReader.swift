@@ -104,6 +104,14 @@ enum SecretReader {
         return try key.credential(of: .external, slot: wrapped.slotID)
     }
 
+    /// Reads a secret that opens each store of a list.
+    static func shared(_ source: SecretSource, by count: Int) throws -> StoreKey {
+        let name = source.secretName
+        let prompt =
+            "\(name.prefix(1).uppercased())\(name.dropFirst()) for \(count.counted("store")): "
+        return try read(source, for: nil, prompts: [prompt])
+    }
+
     /// Reads the letters of a root backup.
     static func rootBackup(_ source: SecretSource, for path: String) throws -> StoreKey {
         RunFiles.opens(path)

@@ -36,11 +36,15 @@ enum JSON {
 
 /// A path as the user gave it, and absolute in JSON, which another process in another folder may
 /// read.
-struct ReportedPath: Encodable, CustomStringConvertible {
+struct ReportedPath: Codable, CustomStringConvertible {
     let description: String
 
     init(_ path: String) {
         description = path
+    }
+
+    init(from decoder: any Decoder) throws {
+        self.init(try decoder.singleValueContainer().decode(String.self))
     }
 
     func encode(to encoder: any Encoder) throws {

@@ -53,11 +53,15 @@ struct ProgressLine {
         }
     }
 
-    /// A count with its unit. Bytes are told in the decimal unit that suits them.
+    /// A count with its unit.
     private func amount(_ count: Int) -> String {
-        guard unit == "bytes" else { return "\(count) \(unit)" }
-        let (name, size) = Self.byteUnit(count)
-        return "\(Self.number(count, size)) \(name)"
+        unit == "bytes" ? Self.bytes(count) : "\(count) \(unit)"
+    }
+
+    /// A count of bytes in the decimal unit that suits it.
+    static func bytes(_ count: Int) -> String {
+        let (name, size) = byteUnit(count)
+        return "\(number(count, size)) \(name)"
     }
 
     /// The count of what is done, in the unit of the total and without naming it.

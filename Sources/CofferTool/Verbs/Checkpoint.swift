@@ -21,7 +21,7 @@ struct Checkpoint: AsyncParsableCommand, ChangingVerb {
             other: no content was lost, and the WAL has it
             """)
 
-    @OptionGroup var store: StoreOptions
+    @OptionGroup var stores: StoreListOptions
     @OptionGroup(title: "Secret") var secret: SecretOptions
     @OptionGroup(title: "Output") var output: OutputOptions
 
@@ -39,6 +39,11 @@ struct Checkpoint: AsyncParsableCommand, ChangingVerb {
     }
 
     func run() async throws {
+        guard let store = stores.single else {
+            return try await VerbListRun(
+                verb: ["checkpoint"], stores: stores, secret: secret, output: output, options: []
+            ).run()
+        }
         let byteCount = try StoreFileStatus(path: store.path).walByteCount
         let result = try await store.withStore(secret) { opened in
             try await opened.checkpoint(.truncate)

@@ -150,7 +150,11 @@ extension Revoke {
 
 extension Rotate {
     var interruption: String {
-        root
+        if stores.single == nil {
+            return "each store has the old key or the new one, and every credential opens it: run "
+                + "the same command again, with --older-than for those alone that are not done"
+        }
+        return root
             ? Interruption.ofRoot
             : "the key is the old one or the new one, and every credential opens the store: run "
                 + "the same command again"

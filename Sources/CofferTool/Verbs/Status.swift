@@ -20,7 +20,7 @@ struct Status: AsyncParsableCommand {
               coffer status notes.db --passphrase-fd 3 --json 3< secret
             """)
 
-    @OptionGroup var store: StoreOptions
+    @OptionGroup var stores: StoreListOptions
     @Flag(help: "Ask for the passphrase on the terminal.")
     var prompt = false
     @Flag(help: "Only prove the secret: exit code 0 if it opens the file, 12 if not.")
@@ -29,6 +29,7 @@ struct Status: AsyncParsableCommand {
     @OptionGroup(title: "Output") var output: OutputOptions
 
     func run() async throws {
+        guard let store = stores.single else { return try await runAll() }
         let file = try StoreFileStatus(path: store.path)
         var result = StatusReport(file: file, engine: try Engine.capabilities)
         if try Keyring.exists(for: store.path) {
@@ -51,6 +52,26 @@ struct Status: AsyncParsableCommand {
             }
         }
         try output.print(result)
+    }
+
+    private func runAll() async throws {
+        let named = try secret.named()
+        // Without a source, each run looks at the variables by itself.
+        let isGiven = named != nil || prompt || testKey
+        try await VerbListRun(
+            verb: ["status"], stores: stores, secret: isGiven ? secret : nil, output: output,
+            options: testKey ? ["--test-key"] : [], isPrompted: prompt && named == nil,
+            summary: { report in
+                let keyring = report["keyring"]
+                return [
+                    report["format"]?.text,
+                    report["byteCount"]?.integer.map(ProgressLine.bytes),
+                    report["content"].map { _ in "the key opens it" },
+                    keyring?["keyAge"]?.integer.map { "key \($0.counted("day")) old" },
+                    keyring?["rootAge"]?.integer.map { "root \($0.counted("day")) old" },
+                ].compactMap(\.self).joined(separator: ", ")
+            }
+        ).run()
     }
 }
 

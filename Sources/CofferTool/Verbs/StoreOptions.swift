@@ -6,17 +6,10 @@ struct StoreOptions: ParsableArguments {
     @Argument(help: "The store's file.", completion: .file())
     var path: String
 
-    @Option(
-        help: ArgumentHelp(
-            "Seconds to wait for another process's lock, before exit code 11.",
-            valueName: "seconds"))
-    var busyTimeout = 5.0
+    @OptionGroup var busy: BusyTimeoutOption
 
     func validate() throws {
         guard !path.isEmpty else { throw ValidationError("The path is empty.") }
-        guard busyTimeout >= 0, busyTimeout <= 86_400 else {
-            throw ValidationError("--busy-timeout must be from 0 to 86400 seconds.")
-        }
     }
 
     /// The tool does not change the journal mode, because the file's own program chose it. It opens
@@ -25,7 +18,7 @@ struct StoreOptions: ParsableArguments {
         var configuration = Configuration()
         configuration.journalMode = .existing
         configuration.hardLinks = .refused
-        configuration.busyTimeout = .milliseconds(Int(busyTimeout * 1000))
+        configuration.busyTimeout = busy.duration
         configuration.maximumReaderCount = 1
         configuration.maximumCacheByteCount = 64 << 20
         return configuration

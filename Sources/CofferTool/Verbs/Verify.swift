@@ -20,7 +20,7 @@ struct Verify: AsyncParsableCommand {
               coffer verify large.db --sample $(date +%u)/7
             """)
 
-    @OptionGroup var store: StoreOptions
+    @OptionGroup var stores: StoreListOptions
     @Option(
         help: ArgumentHelp(
             "Check only this many pages, chosen at random, or a part such as 1/7: the parts 1/7 "
@@ -31,6 +31,12 @@ struct Verify: AsyncParsableCommand {
     @OptionGroup(title: "Output") var output: OutputOptions
 
     func run() async throws {
+        guard let store = stores.single else {
+            return try await VerbListRun(
+                verb: ["verify"], stores: stores, secret: secret, output: output,
+                options: sample.map { ["--sample=\($0.text)"] } ?? []
+            ).run()
+        }
         let reporter = output.reporter("verify", unit: "pages")
         let scope = sample?.scope ?? .everything
         // Opens for reading only, which leaves a WAL with content alone. The last connection to
@@ -64,8 +70,10 @@ struct Verify: AsyncParsableCommand {
 /// How much `verify --sample` checks.
 struct Sample: ExpressibleByArgument {
     let scope: VerificationScope
+    let text: String
 
     init?(argument: String) {
+        text = argument
         let numbers = argument.split(separator: "/", omittingEmptySubsequences: false)
             .map { Int($0) ?? 0 }
         guard numbers.allSatisfy({ $0 >= 1 }) else { return nil }

@@ -149,6 +149,11 @@ import Testing
             Run(verb: ["rotate", keyed], options: first),
             Run(verb: ["rotate", keyed], options: ["--key-file", secrets.path("file")]),
             Run(
+                verb: [
+                    "rotate", keyed, "--report", folder.path("report"), "--prometheus",
+                    folder.path("metrics"),
+                ], options: first),
+            Run(
                 verb: ["revoke", keyed, "7", "--keep", "2=" + secrets.path("second")],
                 options: first, exitCode: 10),
             Run(verb: ["key", "rename", keyed, "4", "kms"], options: first),

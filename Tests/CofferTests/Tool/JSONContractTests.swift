@@ -97,9 +97,10 @@ import Testing
             }
             for (name, type) in tree.fields() where name != "schema" {
                 // A field of the type "any" may be an object, whose members are not described.
-                let root = String(name.prefix { $0 != "." && $0 != "[" })
-                if described[root]?.type == "any" {
-                    seen.insert(root)
+                let parts = name.indices.filter { name[$0] == "." || name[$0] == "[" }
+                let owners = (parts + [name.endIndex]).map { String(name[..<$0]) }
+                if let owner = owners.first(where: { described[$0]?.type == "any" }) {
+                    seen.insert(owner)
                     continue
                 }
                 #expect(described[name]?.type == type, "\(name)", sourceLocation: sourceLocation)
@@ -382,6 +383,7 @@ import Testing
         try expect(
             [try run(["rotate", keyed, "--key-file", path("file")])],
             describedBy: "`coffer rotate` and `coffer revoke`")
+        try expectLists(of: keyed)
         try expect(
             [try key("export-root", "--out", path("root"))],
             describedBy: "`coffer key export-root`")
@@ -405,6 +407,42 @@ import Testing
         try expect(
             [try run(["revoke", keyed, "3", "--key-file", path("file")] + kept)],
             describedBy: "`coffer rotate` and `coffer revoke`")
+    }
+
+    /// What verbs write about several stores.
+    private func expectLists(of keyed: String) throws {
+        func run(_ arguments: [String], exitCode: Int32 = 0) throws -> Data {
+            let output = try Tool.run(arguments + ["--json"], descriptors: [3: Tool.key(1)])
+            #expect(output.exitCode == exitCode, "\(output.text)\(output.errorText)")
+            return output.stdout
+        }
+        try expect(
+            [try run(["rotate", keyed, "--older-than", "1d"])],
+            describedBy: "`coffer rotate` for a key that is not due")
+        let rotate = ["rotate", keyed, store.path, "--key-file", path("file")]
+        let rotated = try run(rotate + ["--report", path("report")], exitCode: 3)
+        try expect([rotated], describedBy: "`coffer rotate` for several stores")
+        let line = "A line of `coffer rotate --report`"
+        try expect(
+            Data(contentsOf: URL(filePath: path("report"))).split(separator: 10).map { Data($0) },
+            describedBy: line, unseen: ["freeByteCount", "expectedPause"])
+        let planned = try JSONDecoder().decode(
+            Tree.self, from: try run(["rotate", keyed, "--dry-run"]))
+        guard case .list(let stores) = planned["stores"] else {
+            Issue.record("no stores")
+            return
+        }
+        let fields = Set(stores.flatMap { $0.fields() }.map(\.name))
+        #expect(fields.isSuperset(of: ["freeByteCount", "expectedPause", "event"]))
+        try expect(
+            [
+                try run(
+                    ["verify", store.path, keyed + "?", "--stop-after-failures", "1", path("new")]
+                        + ["--raw-key-fd", "3"], exitCode: 3)
+            ],
+            describedBy:
+                "`coffer status`, `verify`, `checkpoint` and `key test` for several stores",
+            unseen: ["stores[].warnings[]", "stores[].hint"])
     }
 
     @Test func `paths are absolute, whatever the user gave`() throws {

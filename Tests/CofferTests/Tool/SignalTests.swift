@@ -97,7 +97,8 @@ import Testing
         ["key", "make-file", "a.key"], ["key", "make-identity", "a.id"],
         ["key", "backup", "a.db", "x"], ["key", "restore", "x", "a.db"],
         ["key", "rebuild", "a.db"], ["rotate", "a.db"],
-        ["rotate", "a.db", "--root"], ["revoke", "a.db", "2"],
+        ["rotate", "a.db", "--root"], ["rotate", "a.db", "b.db"],
+        ["revoke", "a.db", "2"],
         ["key", "export-root", "a.db", "--out", "x"],
     ])
     func `each verb that changes something says what its interruption leaves, and what to do`(

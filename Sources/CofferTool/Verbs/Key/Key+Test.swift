@@ -12,11 +12,20 @@ extension Key {
                 store is damaged; 15 the keyring is missing or another store's
                 """)
 
-        @OptionGroup var store: StoreOptions
+        @OptionGroup var stores: StoreListOptions
         @OptionGroup(title: "Credential") var secret: SecretOptions
         @OptionGroup(title: "Output") var output: OutputOptions
 
         func run() async throws {
+            guard let store = stores.single else {
+                return try await VerbListRun(
+                    verb: ["key", "test"], stores: stores, secret: secret, output: output,
+                    options: [],
+                    summary: { report in
+                        report["slot"]?["id"]?.integer.map { "slot \($0) opens it" }
+                    }
+                ).run()
+            }
             let slot = try await store.withKeyring(secret, mode: .readOnly, hardLinks: .told) {
                 opened in
                 let id = try opened.keys.ownSlotID

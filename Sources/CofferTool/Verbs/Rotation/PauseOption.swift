@@ -10,6 +10,9 @@ struct PauseOption: ParsableArguments {
 
     var duration: Duration? { pauseMax.map { .seconds($0) } }
 
+    /// The option for a run of the tool.
+    var arguments: [String] { pauseMax.map { ["--pause-max=\($0)"] } ?? [] }
+
     func validate() throws {
         if let pauseMax, !(pauseMax > 0 && pauseMax <= 86_400) {
             throw ValidationError("--pause-max must be above 0 and at most 86400 seconds.")

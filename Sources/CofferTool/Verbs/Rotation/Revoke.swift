@@ -44,7 +44,7 @@ struct Revoke: AsyncParsableCommand, ChangingVerb {
     func run() async throws {
         try await RotationRun(
             store: store, secret: secret, output: output, pause: pause,
-            newRoot: RotationRun.NewRoot(dropped: slots, kept: kept)
+            newRoot: RotationRun.NewRoot(dropped: slots, kept: kept), due: .always
         ).run()
     }
 }

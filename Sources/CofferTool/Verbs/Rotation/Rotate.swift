@@ -21,13 +21,20 @@ struct Rotate: AsyncParsableCommand, ChangingVerb {
             afterwards. A rotation that --root has begun and not ended is finished by coffer \
             rotate.
 
+            Several stores, or a --list of them, are rotated one after the other, each in a run of \
+            its own; --older-than leaves out those that are not due, so that a repeated command \
+            finishes what is left to do.
+
             EXAMPLES
               coffer rotate notes.db --key-file ops.key
               coffer rotate notes.db --identity-file cron.identity --pause-max 300 --json
               coffer rotate notes.db --root --drop 3 --keep 2=ops.key
+              coffer rotate stores/*.db --older-than 90d --dry-run
+              coffer rotate --list stores.txt --older-than 90d --report rotations.jsonl
 
             EXIT CODES
-              0 the store has the new key, even if the report could not be written; 10 there is no \
+              0 the store has the new key, even if the report could not be written, or its key is \
+            not due; 3 some stores of a list are not done; 10 there is no \
             slot of a number; 11 another program rotates the key, or writes without a pause; 13 no \
             slot would stay; 15 there is no keyring; 18 the store has the new key, but a program \
             that reads keeps the old one in the main file, or the keyring does not have the new \
@@ -37,7 +44,8 @@ struct Rotate: AsyncParsableCommand, ChangingVerb {
             unless the message says otherwise
             """)
 
-    @OptionGroup var store: StoreOptions
+    @OptionGroup var stores: StoreListOptions
+    @OptionGroup var due: DueOptions
     @OptionGroup var pause: PauseOption
     @Flag(help: "Replace the root key too.")
     var root = false
@@ -47,6 +55,7 @@ struct Rotate: AsyncParsableCommand, ChangingVerb {
             valueName: "slot"))
     var drop: [UInt16] = []
     @OptionGroup var kept: KeptSlotOptions
+    @OptionGroup var record: RecordOptions
     @OptionGroup(title: "Secret") var secret: SecretOptions
     @OptionGroup(title: "Output") var output: OutputOptions
 
@@ -54,12 +63,30 @@ struct Rotate: AsyncParsableCommand, ChangingVerb {
         guard root || (drop.isEmpty && !kept.isNamed) else {
             throw ValidationError("--drop and --keep… need --root.")
         }
+        guard root || due.rootOlderThan == nil else {
+            throw ValidationError("--root-older-than needs --root.")
+        }
+        guard single != nil || due.fromEpoch == nil else {
+            throw ValidationError("--from-epoch is for one store.")
+        }
     }
 
+    /// `nil` if there is a list of stores, or a record to keep.
+    private var single: StoreOptions? { record.isGiven ? nil : stores.single }
+
+    var isChanging: Bool { !record.dryRun }
+
     func run() async throws {
+        guard let store = single else {
+            let rooted = root ? ["--root"] + drop.map { "--drop=\($0)" } + kept.arguments : []
+            return try await RotationListRun(
+                stores: stores, secret: secret, output: output, due: due, record: record,
+                options: rooted + pause.arguments + stores.busy.arguments
+            ).run()
+        }
         try await RotationRun(
             store: store, secret: secret, output: output, pause: pause,
-            newRoot: root ? RotationRun.NewRoot(dropped: drop, kept: kept) : nil
+            newRoot: root ? RotationRun.NewRoot(dropped: drop, kept: kept) : nil, due: due
         ).run()
     }
 }

@@ -1,8 +1,9 @@
 import Coffer
 
 /// What `coffer rotate` and `coffer revoke` print.
-struct RotationResult: Report {
+struct RotationResult: Report, Decodable {
     let path: ReportedPath
+    let state: RotationState
     let oldEpoch: Int
     let epoch: Int
     let oldKeyID: String
@@ -23,6 +24,7 @@ struct RotationResult: Report {
 
     init(_ path: String, _ report: RotationReport) {
         self.path = ReportedPath(path)
+        state = .rotated
         oldEpoch = report.oldEpoch
         epoch = report.epoch
         oldKeyID = report.oldKeyID.description
@@ -42,7 +44,8 @@ struct RotationResult: Report {
         engine = (try? Engine.capabilities)?.names ?? "unknown"
     }
 
-    private static func seconds(_ duration: Duration) -> Double {
+    /// Seconds with two decimals.
+    static func seconds(_ duration: Duration) -> Double {
         (duration / .seconds(1) * 100).rounded() / 100
     }
 

@@ -15,10 +15,21 @@ struct RotationRun {
     let pause: PauseOption
     /// `nil` for a new key under the same root.
     let newRoot: NewRoot?
+    let due: DueOptions
 
     func run() async throws {
-        let report = try await store.withKeyring(secret) { opened in
+        try store.requireKeyring(secret)
+        let keyring = try Keyring(of: store.path)
+        guard due.isDue(keyring) else {
+            try output.print(CurrentKeyResult(store.path, keyring))
+            return
+        }
+        let found = try await store.withKeyring(secret) { opened in
             try await rotate(opened)
+        }
+        guard let report = found else {
+            try output.print(CurrentKeyResult(store.path, try Keyring(of: store.path)))
+            return
         }
         output.printDone(RotationResult(store.path, report))
         if let failure = report.recordFailure {
@@ -46,7 +57,8 @@ struct RotationRun {
         if !report.isFinished { throw ExitCode(ExitStatus.unfinished.rawValue) }
     }
 
-    private func rotate(_ opened: Store) async throws -> RotationReport {
+    /// - Returns: `nil` if the key is not due by now.
+    private func rotate(_ opened: Store) async throws -> RotationReport? {
         let reporters = RotationProgress.Phase.allCases.map { phase in
             (phase, output.reporter(Self.name(of: phase), unit: "bytes"))
         }
@@ -58,16 +70,16 @@ struct RotationRun {
                     reporter.update(progress.byteCount, of: progress.byteCountTotal)
                 }
             }
-            guard let newRoot else {
-                return try await opened.rotate(maximumPause: pause.duration, progress: show)
-            }
             let own = try opened.keys.ownSlotID
-            return try await opened.replaceRootKey(
-                dropping: newRoot.dropped, maximumPause: pause.duration,
-                keeping: { [newRoot, path = store.path] plan in
+            let slots = newRoot.map { [path = store.path] newRoot in
+                Store.NewRootSlots(dropping: newRoot.dropped) { plan in
                     try newRoot.kept.keep(
                         in: &plan, dropping: newRoot.dropped, own: own, for: path)
-                }, progress: show)
+                }
+            }
+            return try await opened.rotate(
+                newRoot: slots, maximumPause: pause.duration, if: { [due] in due.isDue($0) },
+                progress: show)
         }
     }
 
