@@ -17,7 +17,7 @@ tsan_files := $(wildcard Tests/CofferTests/Store/*Tests.swift Tests/CofferTests/
 	$(filter-out %/KillTests.swift %/KillDuringRekeyTests.swift %/BucketProcessTests.swift %/KeyringVerbTests.swift %/RotationRaceTests.swift,$(wildcard Tests/CofferTests/Proof/*Tests.swift))
 tsan_suites := CofferTests\.($(subst $(space),|,$(basename $(notdir $(tsan_files)))))/
 sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports Examples/Downloads \
-	Examples/Flights Examples/Report Examples/Sessions \
+	Examples/Fleet Examples/Flights Examples/Report Examples/Sessions \
 	Benchmarks/Package.swift Benchmarks/Sources \
 	Benchmarks/Micro/Package.swift Benchmarks/Micro/Sources Benchmarks/Micro/Benchmarks
 
@@ -76,6 +76,8 @@ demo: setup data ## run the example programs, built for release
 	@$(select) swift run --quiet $(demo) Downloads
 	@$(select) swift run --quiet $(demo) Flights
 	@$(select) swift run --quiet $(demo) Sessions
+	@$(select) swift build --quiet $(demo) --product coffer
+	@$(select) swift run --quiet $(demo) Fleet $(if $(filter 1,$(LONG)),200,24)
 
 tsan: setup ## run the store's tests under the thread sanitizer, some minutes
 	@$(select) $(if $(FILTER),,COFFER_TSAN=1) swift test --sanitize=thread -Xswiftc -DCOFFER_TSAN $(quick) $(few) \

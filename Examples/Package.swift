@@ -31,6 +31,11 @@ let package = Package(
             path: "Downloads"
         ),
         .executableTarget(
+            name: "Fleet",
+            dependencies: ["Report", .product(name: "Coffer", package: "coffer")],
+            path: "Fleet"
+        ),
+        .executableTarget(
             name: "Sessions",
             dependencies: ["Report", .product(name: "Coffer", package: "coffer")],
             path: "Sessions"
