@@ -14,7 +14,7 @@ demo := -c release --package-path Examples --scratch-path '$(CURDIR)/.build-exam
 # into processes that are killed.
 space := $(subst ,, )
 tsan_files := $(wildcard Tests/CofferTests/Store/*Tests.swift Tests/CofferTests/Observation/*Tests.swift) \
-	$(filter-out %/KillTests.swift %/KillDuringRekeyTests.swift %/BucketProcessTests.swift %/KeyringVerbTests.swift %/RotationRaceTests.swift,$(wildcard Tests/CofferTests/Proof/*Tests.swift))
+	$(filter-out %/KillTests.swift %/KillDuringRekeyTests.swift %/BucketProcessTests.swift %/KeyringVerbTests.swift %/RotationRaceTests.swift %/KillDuringRotateListTests.swift,$(wildcard Tests/CofferTests/Proof/*Tests.swift))
 tsan_suites := CofferTests\.($(subst $(space),|,$(basename $(notdir $(tsan_files)))))/
 sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports Examples/Downloads \
 	Examples/Fleet Examples/Flights Examples/Report Examples/Sessions \
