@@ -258,7 +258,7 @@ import Testing
     // MARK: The command line
 
     @Test(arguments: [
-        [], ["no-such-verb"], ["verify"], ["verify", "a", "b"],
+        [], ["no-such-verb"], ["verify"], ["compact", "a", "b"],
         ["status", "x", "--no-such-option"],
         ["status", "x", "--passphrase-fd", "two"], ["status", "x", "--passphrase-fd", "1"],
         ["init", "x", "--profile", "none"], ["verify", "x", "--busy-timeout", "-1"],
