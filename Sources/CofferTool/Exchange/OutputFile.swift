@@ -60,10 +60,7 @@ final class OutputFile {
         guard coffer_name_unnamed(descriptor.rawValue, path) == 0 else {
             throw failure(Errno(rawValue: errno))
         }
-        let folder = FilePath(Self.folder(of: path))
-        guard let descriptor = try? FileDescriptor.open(folder, .readOnly) else { return }
-        fsync(descriptor.rawValue)
-        try? descriptor.close()
+        NewFile.syncFolder(of: path)
     }
 
     private static func folder(of path: String) -> String {

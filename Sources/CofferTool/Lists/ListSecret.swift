@@ -1,6 +1,12 @@
 import Coffer
 import SystemPackage
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// The secret of a list of stores, as each run of the tool for one of them gets it.
 ///
 /// A run reads a file, or the output of a command, by itself: a command is told its store. What can
@@ -18,8 +24,13 @@ final class ListSecret: Sendable {
     ///   - secret: `nil` if no run gets a secret.
     ///   - isPrompted: Whether the terminal is asked, whatever variables name.
     ///   - count: The number of stores.
-    /// - Throws: As `SecretOptions.source()` and `SecretReader`.
-    init(_ secret: SecretOptions?, isPrompted: Bool = false, for count: Int) throws {
+    ///   - isInputList: Whether standard input was the list.
+    /// - Throws: `ToolError` `.usage` if the secret would come from standard input too; as
+    ///   `SecretOptions.source()` and `SecretReader`.
+    init(
+        _ secret: SecretOptions?, isPrompted: Bool = false, for count: Int,
+        apart isInputList: Bool
+    ) throws {
         guard let secret else {
             options = []
             input = nil
@@ -28,15 +39,40 @@ final class ListSecret: Sendable {
         }
         let accepting = secret.credential.acceptOlderFile ? ["--accept-older-file"] : []
         let source = isPrompted ? SecretSource.prompt : try secret.source()
-        isText = source.form != .rawKey
-        switch source.origin {
-        case .prompt, .descriptor:
+        isText = ![.rawKey, .keyFile].contains(source.form)
+        if Self.isReadOnce(source) {
+            guard !isInputList || !Self.isStandardInput(source) else {
+                throw ToolError(
+                    .usage, "standard input cannot be both the list and the secret",
+                    hint: "Name another source for one.")
+            }
             options = accepting + [Self.standardInput(for: source.form)]
             input = try SecretReader.shared(source, by: count)
-        case .file, .command:
+        } else {
             // A variable reaches the run as it is.
             options = accepting + (try secret.named() == nil ? [] : Self.options(source))
             input = nil
+        }
+    }
+
+    /// Whether a second run would get nothing, or something else: a pipe, or a descriptor of this
+    /// process that has the name of a file.
+    private static func isReadOnce(_ source: SecretSource) -> Bool {
+        switch source.origin {
+        case .prompt, .descriptor: return true
+        case .command: return false
+        case .file(let path):
+            let isOwn = ["/dev/fd/", "/dev/stdin", "/proc/self/", "/proc/thread-self/"]
+                .contains { path.hasPrefix($0) }
+            var facts = stat()
+            return isOwn || (stat(path, &facts) == 0 && facts.st_mode & S_IFMT != S_IFREG)
+        }
+    }
+
+    private static func isStandardInput(_ source: SecretSource) -> Bool {
+        switch source.origin {
+        case .file(let path): ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(path)
+        default: source.isStandardInput
         }
     }
 
@@ -44,6 +80,7 @@ final class ListSecret: Sendable {
     private static func standardInput(for form: SecretSource.Form) -> String {
         switch form {
         case .rawKey: "--raw-key-fd=0"
+        case .keyFile: "--key-file=/dev/stdin"
         case .identity: "--identity-fd=0"
         case .recoveryKey: "--recovery-key-fd=0"
         default: "--passphrase-stdin"
@@ -75,6 +112,7 @@ final class ListSecret: Sendable {
     /// Writes what a run reads on standard input. It fits the buffer of a pipe.
     func write(to descriptor: FileDescriptor) throws {
         _ = try input?.withBytes { try descriptor.writeAll($0) }
-        if isText { _ = try descriptor.writeAll(CollectionOfOne(UInt8(ascii: "\n"))) }
+        // The reader strips both, and so no carriage return that belongs to the secret.
+        if isText { _ = try descriptor.writeAll("\r\n".utf8) }
     }
 }

@@ -65,9 +65,16 @@ struct StoreListOptions: ParsableArguments {
     func all() throws -> [String] {
         // Two texts that are equal may name different files.
         var known: Set<[UInt8]> = []
-        return (paths + (try list.map(Self.lines) ?? [])).filter {
+        let all = (paths + (try list.map(Self.lines) ?? [])).filter {
             known.insert(Array(ReportedPath($0).absolute.utf8)).inserted
         }
+        if all.isEmpty { Terminal.warn("the list names no store: nothing was done") }
+        if failedOut != nil, let path = all.first(where: { $0.utf8.contains(10) }) {
+            throw ToolError(
+                .usage, "\(path) has a line break, so --failed-out cannot name it",
+                hint: "Leave the option or that store out.")
+        }
+        return all
     }
 
     private static func lines(of path: String) throws -> [String] {
@@ -75,6 +82,12 @@ struct StoreListOptions: ParsableArguments {
         let bytes = try file.readAll(maximumCount: 64 << 20)
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw ToolError(.badInput, "the list from \(file.name) is not UTF-8")
+        }
+        // It would end a path for the system, and the rest of the line would name no file.
+        guard !text.utf8.contains(0) else {
+            throw ToolError(
+                .badInput, "the list from \(file.name) has NUL bytes",
+                hint: "Write one path a line, such as with find -print instead of -print0.")
         }
         // Not \.isNewline, which also splits at characters that a file name may have.
         return text.unicodeScalars.split(separator: "\n").map { String($0) }

@@ -64,10 +64,18 @@ struct StoreRun {
         ends(process)
         exitCode = coffer_wait_for_command(process, 1, -1)
         self.report = report
-        // A command for a secret may have written lines of its own.
-        let last = lines.split(separator: UInt8(ascii: "\n")).last { $0.first == UInt8(ascii: "{") }
-        messages =
-            last.flatMap { try? JSONDecoder().decode(Messages.self, from: $0) } ?? Messages()
+        // A command for a secret may have written lines of its own, for whoever runs this.
+        var all = lines.split(separator: UInt8(ascii: "\n"))
+        let last = all.lastIndex { $0.first == UInt8(ascii: "{") }
+        let own = last.flatMap { try? JSONDecoder().decode(Messages.self, from: all[$0]) }
+        if let last, own != nil { all.remove(at: last) }
+        messages = own ?? Messages()
+        for line in all { Terminal.write(String(decoding: line, as: UTF8.self)) }
+    }
+
+    /// A path as an argument, which is not taken for an option.
+    static func argument(_ path: String) -> String {
+        path.hasPrefix("-") ? "./" + path : path
     }
 
     /// The file of this program: the same, even if another version has been installed meanwhile.
@@ -118,10 +126,13 @@ struct StoreRun {
         return pipe
     }
 
+    /// What is kept of an output. A report is far smaller.
+    private static let byteCountMax = 64 << 20
+
     /// Reads both outputs to their ends, and closes them.
     ///
     /// A command for the secret may outlive the run, and holds its standard error. So the end of
-    /// the process is the end too, once nothing is left to read.
+    /// the process is the end too, once what it has written is read.
     private static func readAll(
         _ output: FileDescriptor, _ errors: FileDescriptor, of process: Int32
     ) -> (Data, Data) {
@@ -130,13 +141,17 @@ struct StoreRun {
             pollfd(fd: output.rawValue, events: Int16(POLLIN), revents: 0),
             pollfd(fd: errors.rawValue, events: Int16(POLLIN), revents: 0),
         ]
-        while open.contains(where: { $0.fd >= 0 }) {
+        // What was written before the end fits the buffers of both pipes.
+        var restCount = 2 << 20
+        while open.contains(where: { $0.fd >= 0 }), restCount > 0 {
             let hadEnded = coffer_program_has_ended(process) != 0
             let count = poll(&open, nfds_t(open.count), hadEnded ? 0 : 100)
             guard count > 0 || !hadEnded, count >= 0 || errno == EINTR else { break }
             for index in open.indices where open[index].fd >= 0 && open[index].revents != 0 {
                 let bytes = (try? bytes(of: FileDescriptor(rawValue: open[index].fd))) ?? []
+                if hadEnded { restCount -= bytes.count }
                 read[index] += bytes
+                if read[index].count > byteCountMax { read[index].removeFirst(byteCountMax / 2) }
                 // poll(2) passes over a negative descriptor.
                 if bytes.isEmpty { open[index].fd = -1 }
             }

@@ -36,7 +36,7 @@ struct VerbListRun: Sendable {
             ends, seconds: RotationResult.seconds(beginning.duration(to: .now)),
             summary: summary)
         try output.print(list)
-        if let failedOut { try list.writeUndone(to: failedOut) }
+        if let failedOut { Terminal.warning { try list.writeUndone(to: failedOut) } }
         let undone = list.undone
         guard !isInterrupted else {
             throw ToolError(
@@ -59,18 +59,15 @@ struct VerbListRun: Sendable {
     ) async throws -> Bool {
         let reporter = output.reporter(verb.joined(separator: " "), unit: "stores")
         defer { reporter.finish() }
+        guard !paths.isEmpty else { return false }
+        // Not while a signal cancels the work: nothing has begun, and the run ends at once.
+        let secret = try ListSecret(
+            self.secret, isPrompted: isPrompted, for: paths.count, apart: stores.list == "-")
         do {
             try await Signals.cancelling(isLateResultKept: false) {
-                guard !paths.isEmpty else { return }
-                let secret = try ListSecret(
-                    self.secret, isPrompted: isPrompted, for: paths.count)
                 let list = ListRun(jobs: stores.jobs ?? 1, failureMax: stores.stopAfterFailures)
                 try await list.forEach(paths.count) { place in
-                    let path = ReportedPath(paths[place])
-                    let found = try list.run(
-                        verb + [path.absolute] + options + stores.busy.arguments + secret.options,
-                        secret)
-                    let store = VerbListResult.Store(path, found)
+                    let store = ended(paths[place], list, secret)
                     reporter.update(end(place, store), of: paths.count)
                     return store.isDone
                 }
@@ -78,6 +75,22 @@ struct VerbListRun: Sendable {
             return false
         } catch is CancellationError {
             return true
+        }
+    }
+}
+
+extension VerbListRun {
+    /// Runs the verb for a store. A run that cannot start is a failure of its store.
+    private func ended(
+        _ path: String, _ list: ListRun, _ secret: ListSecret
+    ) -> VerbListResult.Store {
+        do {
+            let found = try list.run(
+                verb + [StoreRun.argument(path)] + options + stores.busy.arguments
+                    + secret.options, secret)
+            return VerbListResult.Store(path, found)
+        } catch {
+            return VerbListResult.Store(path, Failure(error))
         }
     }
 }
@@ -101,8 +114,14 @@ struct VerbListResult: Report {
             (message, hint, warnings, report) = ("not begun", nil, nil, nil)
         }
 
-        init(_ path: ReportedPath, _ run: StoreRun) {
-            self.path = path
+        init(_ path: String, _ failure: Failure) {
+            self.path = ReportedPath(path)
+            (exitCode, code) = (failure.exitCode, failure.code)
+            (message, hint, warnings, report) = (failure.message, failure.hint, nil, nil)
+        }
+
+        init(_ path: String, _ run: StoreRun) {
+            self.path = ReportedPath(path)
             exitCode = run.exitCode
             let status = ExitStatus(rawValue: run.exitCode)
             code = status.map { "\($0)" } ?? run.messages.error?.code ?? "failure"

@@ -46,6 +46,18 @@ struct KeptSlotOptions: ParsableArguments {
         return paths
     }
 
+    /// Those of the slots that need a secret, and have none named.
+    func unnamed(_ slots: [KeySlot]) throws -> [KeySlot] {
+        let named = try paths()
+        return slots.filter { slot in
+            switch slot.kind {
+            case .recipient: false
+            case .external: keepUnwrapCommand == nil
+            default: named[slot.id] == nil
+            }
+        }
+    }
+
     /// Keeps each slot that stays and needs a secret.
     ///
     /// - Parameters:

@@ -57,6 +57,8 @@ struct ReportedPath: Codable, CustomStringConvertible {
         var rest = description[...]
         while rest.hasPrefix("./") { rest = rest.dropFirst(2).drop { $0 == "/" } }
         let folder = FileManager.default.currentDirectoryPath
+        // The folder of the process was removed.
+        guard !folder.isEmpty else { return description }
         return folder + (folder.hasSuffix("/") ? "" : "/") + rest
     }
 }

@@ -28,6 +28,12 @@ enum Terminal {
         say(painted("warning:", .yellow) + " ", message)
     }
 
+    /// Runs work that follows a change. Its error is only a warning, because an exit code would say
+    /// that the change was not made.
+    static func warning(_ work: () throws -> Void) {
+        do { try work() } catch { warn(Failure(error).message) }
+    }
+
     static func note(_ message: String) {
         guard !messages.withLock({ $0?.notes.append(message) != nil }) else { return }
         say("", message)

@@ -1,5 +1,6 @@
 import Coffer
 import Foundation
+import SystemPackage
 
 #if canImport(Glibc)
 import Glibc
@@ -32,6 +33,14 @@ enum NewFile {
                 .notFound, "the folder of \(path) does not exist",
                 hint: "Create the folder first.")
         }
+    }
+
+    /// Makes the names in the folder of a file durable, as far as the file system does that.
+    static func syncFolder(of path: String) {
+        let folder = FilePath(URL(filePath: path).deletingLastPathComponent().path)
+        guard let descriptor = try? FileDescriptor.open(folder, .readOnly) else { return }
+        fsync(descriptor.rawValue)
+        try? descriptor.close()
     }
 
     /// Checks that neither a store nor a keyring has the path. A keyring that somebody else has

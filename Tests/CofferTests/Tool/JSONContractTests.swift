@@ -418,6 +418,10 @@ import Testing
         }
         try expect(
             [try run(["rotate", keyed, "--older-than", "1d"])],
+            describedBy: "`coffer rotate` for a key that is not due",
+            unseen: ["isRecorded", "isWholeFile"])
+        try expect(
+            [try run(["rotate", keyed, "--from-epoch", "0", "--key-file", path("file")])],
             describedBy: "`coffer rotate` for a key that is not due")
         let rotate = ["rotate", keyed, store.path, "--key-file", path("file")]
         let rotated = try run(rotate + ["--report", path("report")], exitCode: 3)

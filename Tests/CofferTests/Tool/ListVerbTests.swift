@@ -128,4 +128,18 @@ import Testing
         #expect(try result(output).stores.map(\.code) == ["interrupted", "notStarted"])
         #expect(output.errorText.contains("2 of 2 stores were not done"), "\(output.errorText)")
     }
+
+    @Test func `a run that cannot start is a failure of its store alone`() throws {
+        let names = (0..<8).map { "\($0)" }
+        for name in names {
+            try FileManager.default.copyItem(atPath: folder.path("a"), toPath: folder.path(name))
+        }
+        let output = try Tool.runProgram(
+            ["sh", "-c", "ulimit -n 16; exec \"$@\"", "sh", Tool.executable.path, "status"]
+                + names.map(folder.path) + ["--jobs", "8", "--json"])
+        #expect(output.exitCode == 3, "\(output.text)\(output.errorText)")
+        let stores = try result(output).stores
+        #expect(stores.map(\.path) == names.map(folder.path))
+        #expect(stores.contains { $0.message?.contains("cannot be started") == true })
+    }
 }

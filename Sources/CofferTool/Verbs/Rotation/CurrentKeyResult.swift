@@ -1,25 +1,45 @@
+import ArgumentParser
 import Coffer
 
 /// What `coffer rotate` prints about a key that is not due.
 struct CurrentKeyResult: Report, Decodable {
     let path: ReportedPath
     let state: RotationState
+    let storeID: String
     let epoch: Int
     let keyID: String
     let rootID: String
     /// Whole days.
     let keyAge: Int
     let rootAge: Int
+    /// What only a run that opened the store knows, and has authenticated.
+    private(set) var isRecorded: Bool?
+    private(set) var isWholeFile: Bool?
 
+    /// - Parameter keyring: As it is visible without a secret.
     init(_ path: String, _ keyring: Keyring) {
         self.path = ReportedPath(path)
         state = .current
+        storeID = keyring.storeID
         epoch = keyring.epoch
         keyID = keyring.keyID.description
         rootID = keyring.rootID
         keyAge = KeyringReport.days(since: keyring.keyMade)
         rootAge = KeyringReport.days(since: keyring.rootMade)
     }
+
+    /// Finishes what an earlier rotation may have left: moves the WAL into the main file.
+    init(_ path: String, finishing store: Store) async throws {
+        let hasWAL = try StoreFileStatus(path: path).walByteCount > 0
+        let isWhole = hasWAL ? try await store.finishRekey().isWholeFile : true
+        let keyring = try store.keys.keyring
+        self.init(path, keyring)
+        isRecorded = try store.keyID() == keyring.keyID
+        isWholeFile = isWhole
+    }
+
+    /// Whether an earlier rotation is complete, as far as is known.
+    var isFinished: Bool { isRecorded != false && isWholeFile != false }
 
     var lines: [(label: String, value: String)] {
         [
@@ -28,39 +48,18 @@ struct CurrentKeyResult: Report, Decodable {
             ("root id", "\(rootID), \(rootAge.counted("day")) old"),
         ]
     }
-}
 
-/// What became of a store that was to be rotated.
-enum RotationState: String, Codable, CaseIterable {
-    /// A run for the store begins. Only a report file has it.
-    case started
-    /// This run has given the store another key.
-    case rotated
-    /// An earlier run, which did not come to its end, or another program has done it.
-    case foundRotated
-    /// The key is not due.
-    case current
-    /// The key is due. Only `--dry-run` has it.
-    case wouldRotate
-    case failed
-    case interrupted
-    /// The run ended before it came to this store.
-    case notStarted
-
-    /// For people.
-    var text: String {
-        switch self {
-        case .started: "begun"
-        case .rotated: "rotated"
-        case .foundRotated: "found rotated"
-        case .current: "not due"
-        case .wouldRotate: "would rotate"
-        case .failed: "failed"
-        case .interrupted: "interrupted"
-        case .notStarted: "not begun"
+    /// Says what an earlier rotation has left, and ends with 18 then.
+    func requireFinished() throws {
+        if isRecorded == false {
+            Terminal.warn(
+                "the keyring does not have the epoch of the file yet; coffer checkpoint records it")
         }
+        if isWholeFile == false {
+            Terminal.warn(
+                "the main file without its WAL still has an earlier key: another program is "
+                    + "reading; run coffer checkpoint when it has ended")
+        }
+        if !isFinished { throw ExitCode(ExitStatus.unfinished.rawValue) }
     }
-
-    /// Whether nothing is left to do for the store.
-    var isDone: Bool { [.rotated, .foundRotated, .current, .wouldRotate].contains(self) }
 }

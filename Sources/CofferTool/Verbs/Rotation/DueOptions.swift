@@ -13,42 +13,85 @@ struct DueOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "With --root: leave a root key alone that is younger.", valueName: "age"),
+            "With --root: leave a root key alone that is younger. With --older-than as well, a "
+                + "store whose data key alone is older keeps its root key.", valueName: "age"),
         transform: TimeSpan.init)
     var rootOlderThan: TimeSpan?
 
     @Option(
         help: ArgumentHelp(
-            "Leave a key alone whose epoch is not this one, so that a repeated command rotates "
+            "Leave a data key alone whose epoch is later, so that a repeated command replaces it "
                 + "once.", valueName: "number"))
     var fromEpoch: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "With --root: leave a root key alone that has another id.", valueName: "id"))
+    var fromRoot: String?
 
     /// Every key is due.
     static var always: DueOptions {
         var options = DueOptions()
-        (options.olderThan, options.rootOlderThan, options.fromEpoch) = (nil, nil, nil)
+        (options.olderThan, options.rootOlderThan) = (nil, nil)
+        (options.fromEpoch, options.fromRoot) = (nil, nil)
         return options
     }
 
-    /// The options for a run of the tool, but the epoch.
-    var arguments: [String] {
-        (olderThan.map { ["--older-than=\($0)"] } ?? [])
-            + (rootOlderThan.map { ["--root-older-than=\($0)"] } ?? [])
+    /// What a rotation replaces.
+    enum Work {
+        /// The data key.
+        case key
+        /// The root key, and the data key with it.
+        case root
     }
 
-    /// Whether the key of a keyring is to be replaced. A replacement of the root that has begun
-    /// always is.
+    /// The options for a run of the tool that replaces no other key than those of this keyring.
+    func arguments(from keyring: Keyring, isNewRoot: Bool) -> [String] {
+        (olderThan.map { ["--older-than=\($0)"] } ?? [])
+            + (rootOlderThan.map { ["--root-older-than=\($0)"] } ?? [])
+            + ["--from-epoch=\(keyring.epoch)"]
+            + (isNewRoot ? ["--from-root=\(keyring.rootID)"] : [])
+    }
+
+    /// Whether the answer must be authenticated: another run may have done the work.
+    var isRepeated: Bool { fromEpoch != nil || fromRoot != nil }
+
+    /// What is to be replaced in a store with this keyring; `nil` if nothing is.
     ///
-    /// A key from the future counts as old: its date is wrong, or forged.
-    func isDue(_ keyring: Keyring, now: Date = .now) -> Bool {
-        guard !keyring.isReplacingRoot else { return true }
-        if let fromEpoch, keyring.epoch != fromEpoch { return false }
-        let limits = [(olderThan, keyring.keyMade), (rootOlderThan, keyring.rootMade)]
-            .compactMap { limit, made in limit.map { (seconds: $0.seconds, made: made) } }
-        guard !limits.isEmpty else { return true }
-        return limits.contains { limit in
-            let age = now.timeIntervalSince(limit.made)
-            return age >= limit.seconds || age < -86_400
+    /// A key from the future counts as old: its date is wrong, or forged. A replacement of the root
+    /// that has begun is always finished. A slot that is to be dropped and is there makes the root
+    /// due, whatever its age.
+    ///
+    /// - Parameter newRoot: The slots to drop with the root; `nil` to keep the root.
+    func work(
+        for keyring: Keyring, newRoot dropped: [KeySlot.ID]?, now: Date = .now
+    ) -> Work? {
+        guard let dropped else {
+            guard !keyring.isReplacingRoot else { return .key }
+            return isKeyDue(keyring, now) ? .key : nil
         }
+        guard !keyring.isReplacingRoot, !keyring.slots.contains(where: { dropped.contains($0.id) })
+        else { return .root }
+        guard let rootOlderThan else {
+            return isFromRoot(keyring) && isOld(keyring.keyMade, olderThan, now) ? .root : nil
+        }
+        if isFromRoot(keyring), isOld(keyring.rootMade, rootOlderThan, now) { return .root }
+        return olderThan != nil && isKeyDue(keyring, now) ? .key : nil
+    }
+
+    private func isKeyDue(_ keyring: Keyring, _ now: Date) -> Bool {
+        if let fromEpoch, keyring.epoch > fromEpoch { return false }
+        return isOld(keyring.keyMade, olderThan, now)
+    }
+
+    private func isFromRoot(_ keyring: Keyring) -> Bool {
+        fromRoot.map { $0 == keyring.rootID } ?? true
+    }
+
+    /// Whether a key is as old as the limit, or there is none.
+    private func isOld(_ made: Date, _ limit: TimeSpan?, _ now: Date) -> Bool {
+        guard let limit else { return true }
+        let age = now.timeIntervalSince(made)
+        return age >= limit.seconds || age < -86_400
     }
 }

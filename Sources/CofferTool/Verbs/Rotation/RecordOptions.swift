@@ -1,4 +1,5 @@
 import ArgumentParser
+import Coffer
 
 /// What a run over several stores records, or whether it only looks.
 struct RecordOptions: ParsableArguments {
@@ -27,5 +28,30 @@ struct RecordOptions: ParsableArguments {
             throw ValidationError("--dry-run does nothing that --report or --prometheus records.")
         }
         for path in [report, prometheus].compactMap(\.self) { try SecretFile.requirePath(path) }
+    }
+
+    /// Refuses a file for two purposes.
+    ///
+    /// - Throws: `ToolError` `.usage`.
+    func requireApart(from stores: StoreListOptions, _ paths: [String]) throws {
+        let outputs = [
+            ("--report", report), ("--prometheus", prometheus), ("--failed-out", stores.failedOut),
+        ]
+        var users: [String: String] = [:]
+        if let list = stores.list, list != "-" { users[ReportedPath(list).absolute] = "--list" }
+        for path in paths {
+            // A new file with such a name would become a part of the store.
+            for suffix in ["", "-wal", "-journal", "-shm", Keyring.fileSuffix] {
+                users[ReportedPath(path).absolute + suffix] = "a store"
+            }
+        }
+        for (option, path) in outputs {
+            guard let path else { continue }
+            let other = users.updateValue(option, forKey: ReportedPath(path).absolute)
+            guard let other else { continue }
+            throw ToolError(
+                .usage, "\(path) is named for \(option) and for \(other)",
+                hint: "Name another file: nothing was written.")
+        }
     }
 }

@@ -33,13 +33,15 @@ struct Rotate: AsyncParsableCommand, ChangingVerb {
               coffer rotate --list stores.txt --older-than 90d --report rotations.jsonl
 
             EXIT CODES
-              0 the store has the new key, even if the report could not be written, or its key is \
-            not due; 3 some stores of a list are not done; 10 there is no \
+              0 the store has the new key, even if the report or the metrics could not be written, \
+            or its key is not due; 3 some stores of a list are not done; 10 there is no \
             slot of a number; 11 another program rotates the key, or writes without a pause; 13 no \
             slot would stay; 15 there is no keyring; 18 the store has the new key, but a program \
             that reads keeps the old one in the main file, or the keyring does not have the new \
-            epoch: coffer checkpoint finishes both; or the pages could not be checked again; 25 \
-            writes would wait for longer than --pause-max; 130 interrupted: the key is the old one \
+            epoch: coffer checkpoint finishes both; or the pages could not be checked again; 22 \
+            the file of --prometheus or --failed-out has other content; 25 \
+            writes would wait for longer than --pause-max, or a list or a report is not one; 130 \
+            interrupted: the key is the old one \
             or the new one, and every credential opens the store. Any other: nothing was changed, \
             unless the message says otherwise
             """)
@@ -66,8 +68,11 @@ struct Rotate: AsyncParsableCommand, ChangingVerb {
         guard root || due.rootOlderThan == nil else {
             throw ValidationError("--root-older-than needs --root.")
         }
-        guard single != nil || due.fromEpoch == nil else {
-            throw ValidationError("--from-epoch is for one store.")
+        guard root || due.fromRoot == nil else {
+            throw ValidationError("--from-root needs --root.")
+        }
+        guard single != nil || !due.isRepeated else {
+            throw ValidationError("--from-epoch and --from-root are for one store.")
         }
     }
 
@@ -78,15 +83,18 @@ struct Rotate: AsyncParsableCommand, ChangingVerb {
 
     func run() async throws {
         guard let store = single else {
-            let rooted = root ? ["--root"] + drop.map { "--drop=\($0)" } + kept.arguments : []
             return try await RotationListRun(
                 stores: stores, secret: secret, output: output, due: due, record: record,
-                options: rooted + pause.arguments + stores.busy.arguments
+                pause: pause, newRoot: newRoot
             ).run()
         }
         try await RotationRun(
             store: store, secret: secret, output: output, pause: pause,
-            newRoot: root ? RotationRun.NewRoot(dropped: drop, kept: kept) : nil, due: due
+            newRoot: newRoot, due: due
         ).run()
+    }
+
+    private var newRoot: RotationRun.NewRoot? {
+        root ? RotationRun.NewRoot(dropped: drop, kept: kept) : nil
     }
 }

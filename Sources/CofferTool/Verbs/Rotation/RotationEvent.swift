@@ -65,7 +65,17 @@ struct RotationEvent: Encodable, Sendable {
     }
 
     init(_ path: String, _ failure: Failure) {
-        self.init(failure.status == .interrupted ? .interrupted : .failed, path)
+        self.init(.failed, path)
+        take(failure)
+    }
+
+    init(_ facts: RotationFacts, _ failure: Failure) {
+        self.init(.failed, facts)
+        take(failure)
+    }
+
+    private mutating func take(_ failure: Failure) {
+        if failure.status == .interrupted { event = .interrupted }
         (exitCode, code) = (failure.exitCode, failure.code)
         (message, hint) = (failure.message, failure.hint)
     }
@@ -90,15 +100,25 @@ struct RotationEvent: Encodable, Sendable {
         (isVerified, engine) = (result.isVerified, result.engine)
     }
 
+    mutating func take(_ result: CurrentKeyResult) {
+        (storeID, epoch, keyID, rootID) =
+            (result.storeID, result.epoch, result.keyID, result.rootID)
+        (isRecorded, isWholeFile) = (result.isRecorded, result.isWholeFile)
+    }
+
     /// What people read about the store, behind its path.
     var text: String {
         switch event {
         case .wouldRotate, .current:
             let age = "the key is \((keyAge ?? 0).counted("day")) old"
-            guard let byteCount, let freeByteCount, let expectedPause else { return age }
+            guard let byteCount, let freeByteCount, let expectedPause else {
+                return ([age] + (warnings ?? [])).joined(separator: "; ")
+            }
             let pause = expectedPause < 0.1 ? "less than 0.1 s" : "\(expectedPause) s or more"
-            return age + ", \(ProgressLine.bytes(byteCount)), "
+            let plan =
+                age + ", \(ProgressLine.bytes(byteCount)), "
                 + "\(ProgressLine.bytes(freeByteCount)) free, writes wait for \(pause)"
+            return ([plan] + (warnings ?? [])).joined(separator: "; ")
         default:
             let texts = [message].compactMap(\.self) + (warnings ?? [])
             return texts.isEmpty ? event.text : texts.joined(separator: "; ")
@@ -126,12 +146,5 @@ struct RotationFacts: Sendable {
         self.path = path
         file = try StoreFileStatus(path: path)
         keyring = try Keyring(of: path)
-    }
-
-    /// Free bytes of the file system; `nil` if it does not tell.
-    var freeByteCount: Int? {
-        var facts = statvfs()
-        guard statvfs(file.path, &facts) == 0 else { return nil }
-        return Int(facts.f_bavail) * Int(facts.f_frsize)
     }
 }

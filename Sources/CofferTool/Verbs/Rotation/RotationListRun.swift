@@ -10,26 +10,27 @@ struct RotationListRun: Sendable {
     let output: OutputOptions
     let due: DueOptions
     let record: RecordOptions
-    /// The options of each run, without the secret and the path.
-    let options: [String]
+    let pause: PauseOption
+    let newRoot: RotationRun.NewRoot?
 
     func run() async throws {
         try StandardInput.claim(stores.list == "-" ? "the list" : nil, secret)
         let beginning = ContinuousClock.now
         let paths = try stores.all()
+        try record.requireApart(from: stores, paths)
         let failedOut = try stores.failedOut.map { try OutputFile($0) }
+        let metrics = try record.prometheus.map { try RotationMetricsFile($0) }
         let report = try record.report.map { try RotationReportFile($0) }
         let records = RotationRecords(paths, report)
         let failure = await rotate(paths, records)
         if let failure, !records.isBegun { throw failure }
-        let events = records.finish()
-        let seconds = RotationResult.seconds(beginning.duration(to: .now))
-        let list = RotationListResult(events, seconds: seconds, isDryRun: record.dryRun)
+        let list = RotationListResult(
+            records.finish(), seconds: RotationResult.seconds(beginning.duration(to: .now)),
+            isDryRun: record.dryRun)
         output.printDone(list)
-        try failedOut.map { try list.writeUndone(to: $0) }
-        if let path = record.prometheus {
-            try RotationMetricsFile(events, seconds: seconds).write(to: path)
-        }
+        // What was done is done, whatever can be written about it.
+        if let failedOut { Terminal.warning { try list.writeUndone(to: failedOut) } }
+        if let metrics { Terminal.warning { try metrics.write(list) } }
         if let failure = failure ?? records.failure { throw list.ended(by: failure) }
         guard list.exitStatus != .success else { return }
         if output.quiet, !output.json { list.tellUndone() }
@@ -41,19 +42,19 @@ struct RotationListRun: Sendable {
         let reporter = output.reporter("rotate", unit: "stores")
         defer { reporter.finish() }
         do {
+            let due = try look(at: paths, records)
+            guard due.contains(where: { $0.facts != nil }), !record.dryRun else { return nil }
+            // Not while a signal cancels the work: nothing has begun, and the run ends at once.
+            let secret = try ListSecret(
+                secret, for: due.count { $0.facts != nil }, apart: stores.list == "-")
+            let list = ListRun(jobs: stores.jobs ?? 1, failureMax: stores.stopAfterFailures)
             // By a signal, the result of the list counts as interrupted.
             try await Signals.cancelling(isLateResultKept: false) {
-                let due = try look(at: paths, records)
-                guard !due.isEmpty, !record.dryRun else { return }
-                let secret = try ListSecret(secret, for: due.count)
-                let list = ListRun(jobs: stores.jobs ?? 1, failureMax: stores.stopAfterFailures)
                 try await list.forEach(due.count) { index in
-                    let (place, facts) = due[index]
+                    guard let facts = due[index].facts else { return false }
                     defer { reporter.update(records.doneCount, of: paths.count) }
-                    return try rotate(facts, at: place, records) { options in
-                        let path = ReportedPath(facts.path).absolute
-                        return try list.run(
-                            ["rotate", path] + self.options + options + secret.options, secret)
+                    return try rotate(facts, at: due[index].place, records) { options in
+                        try list.run(verb(for: facts.path) + options + secret.options, secret)
                     }
                 }
             }
@@ -63,31 +64,49 @@ struct RotationListRun: Sendable {
         }
     }
 
+    private func verb(for path: String) -> [String] {
+        ["rotate", StoreRun.argument(path)] + (newRoot?.arguments ?? []) + pause.arguments
+            + stores.busy.arguments
+    }
+
     /// Looks at each store without a secret, and records those that need no run.
     ///
-    /// - Returns: The stores that are due, with their places in the list.
+    /// - Returns: The places in the list of stores that are due, and of those that cannot be looked
+    ///   at, which have no facts.
     private func look(
         at paths: [String], _ records: RotationRecords
-    ) throws -> [(place: Int, facts: RotationFacts)] {
-        var found: [(Int, RotationFacts)] = []
+    ) throws -> [(place: Int, facts: RotationFacts?)] {
+        var found: [(Int, RotationFacts?)] = []
         for (place, path) in paths.enumerated() {
-            try Task.checkCancellation()
             do {
                 RunFiles.opens(path)
                 let facts = try RotationFacts(path)
-                let isDue = due.isDue(facts.keyring) || records.wasBegun(place)
-                if isDue, !record.dryRun {
-                    found.append((place, facts))
+                let work = due.work(for: facts.keyring, newRoot: newRoot?.dropped)
+                if record.dryRun {
+                    try records.end(plan(facts, work), at: place)
+                } else if work == nil, records.begun(facts) == nil {
+                    try records.end(RotationEvent(.current, facts), at: place)
                 } else {
-                    var event = RotationEvent(isDue ? .wouldRotate : .current, facts)
-                    if record.dryRun { event.take(estimateOf: facts) }
-                    try records.end(event, at: place)
+                    records.found(facts, at: place)
+                    found.append((place, facts))
                 }
             } catch let error as StoreError {
                 try records.end(RotationEvent(path, Failure(error)), at: place)
+                found.append((place, nil))
             }
         }
         return found
+    }
+
+    /// What `--dry-run` says about a store.
+    private func plan(_ facts: RotationFacts, _ work: DueOptions.Work?) -> RotationEvent {
+        let plan = RotationPlan(facts, work, pause: pause, newRoot: newRoot)
+        var event = RotationEvent(work == nil ? .current : .wouldRotate, facts)
+        if let obstacle = plan.obstacle { event = RotationEvent(facts, Failure(obstacle)) }
+        event.freeByteCount = plan.freeByteCount
+        event.expectedPause = RotationResult.seconds(plan.expectedPause)
+        event.warnings = plan.warnings.isEmpty ? nil : plan.warnings
+        return event
     }
 
     /// Rotates one store.
@@ -98,17 +117,18 @@ struct RotationListRun: Sendable {
         _ facts: RotationFacts, at place: Int, _ records: RotationRecords,
         _ run: ([String]) throws -> StoreRun
     ) throws -> Bool {
-        let epoch = try records.begin(facts, at: place)
-        let found = try run(due.arguments + ["--from-epoch=\(epoch)"])
-        var event = RotationEvent(ofRun: found, facts, from: epoch)
-        if event.event == .foundRotated, due.olderThan != nil || due.rootOlderThan != nil,
-            let now = try? RotationFacts(facts.path), due.isDue(now.keyring)
-        {
-            // That was long ago.
-            try records.end(event, at: place)
-            let epoch = try records.begin(now, at: place)
+        let begun = records.begun(facts)
+        try records.begin(facts)
+        var event: RotationEvent
+        do {
             event = RotationEvent(
-                ofRun: try run(due.arguments + ["--from-epoch=\(epoch)"]), now, from: epoch)
+                ofRun: try run(due.arguments(from: facts.keyring, isNewRoot: newRoot != nil)), facts
+            )
+        } catch let error as ToolError {
+            event = RotationEvent(facts, Failure(error))
+        }
+        if let begun, let earlier = event.splitOff(begun) {
+            try records.append(earlier)
         }
         try records.end(event, at: place)
         return event.event.isDone
@@ -117,7 +137,7 @@ struct RotationListRun: Sendable {
 
 extension RotationEvent {
     /// What a run of the tool for one store reports.
-    init(ofRun run: StoreRun, _ facts: RotationFacts, from epoch: Int) {
+    init(ofRun run: StoreRun, _ facts: RotationFacts) {
         let decoder = JSONDecoder()
         if let result = try? decoder.decode(RotationResult.self, from: run.report) {
             self.init(.rotated, facts)
@@ -125,10 +145,22 @@ extension RotationEvent {
             take(result)
             if run.exitCode != 0 { code = "\(ExitStatus.unfinished)" }
         } else if let result = try? decoder.decode(CurrentKeyResult.self, from: run.report) {
-            self.init(result.epoch == epoch ? .current : .foundRotated, facts)
+            let before = facts.keyring
+            guard result.storeID == before.storeID else {
+                let error = ToolError(
+                    .busy, "another store was put in its place meanwhile",
+                    hint: "Run the same command again.")
+                self.init(facts, Failure(error))
+                return
+            }
+            self.init(result.epoch > before.epoch ? .foundRotated : .current, facts)
             if let now = try? Keyring(of: facts.path) { take(now) }
-            (self.epoch, keyID, rootID) = (result.epoch, result.keyID, result.rootID)
-            oldEpoch = epoch
+            take(result)
+            if event == .foundRotated {
+                (oldEpoch, oldKeyID) = (before.epoch, before.keyID.description)
+                oldRootID = before.rootID
+            }
+            if run.exitCode != 0 { code = "\(ExitStatus.unfinished)" }
         } else {
             let isInterrupted = [130, 256 + SIGTERM, 256 + SIGINT].contains(run.exitCode)
             self.init(isInterrupted ? .interrupted : .failed, facts)
@@ -141,10 +173,27 @@ extension RotationEvent {
         if !run.messages.warnings.isEmpty { warnings = run.messages.warnings }
     }
 
-    /// Takes what a rotation would need.
-    mutating func take(estimateOf facts: RotationFacts) {
-        freeByteCount = facts.freeByteCount
-        expectedPause = RotationResult.seconds(Store.rotationPause(byteCount: facts.file.byteCount))
+    /// Claims what an earlier run has done and not said: a later epoch than the one it began with.
+    /// Only the result of a run that opened the store can show it.
+    ///
+    /// - Returns: A line of its own for the earlier run, if this one has rotated the key as well.
+    mutating func splitOff(_ begun: RotationReportFile.Begun) -> RotationEvent? {
+        switch event {
+        case .current, .foundRotated:
+            guard let epoch, epoch > begun.epoch else { return nil }
+            event = .foundRotated
+            (oldEpoch, oldKeyID, oldRootID) = (begun.epoch, begun.keyID, begun.rootID)
+            return nil
+        case .rotated:
+            guard let middle = oldEpoch, middle > begun.epoch else { return nil }
+            var earlier = RotationEvent(.foundRotated, path.description)
+            earlier.storeID = storeID
+            (earlier.oldEpoch, earlier.epoch) = (begun.epoch, middle)
+            (earlier.oldKeyID, earlier.keyID) = (begun.keyID, oldKeyID)
+            (earlier.oldRootID, earlier.rootID) = (begun.rootID, oldRootID)
+            return earlier
+        case .started, .wouldRotate, .failed, .interrupted, .notStarted: return nil
+        }
     }
 }
 
@@ -152,6 +201,8 @@ extension RotationEvent {
 final class RotationRecords: Sendable {
     private struct State {
         var events: [RotationEvent?]
+        /// What was visible of the stores that are due.
+        var facts: [Int: RotationFacts] = [:]
         var isBegun = false
         var failure: (any Error)?
     }
@@ -174,25 +225,20 @@ final class RotationRecords: Sendable {
 
     var doneCount: Int { state.withLock { $0.events.count { $0 != nil } } }
 
-    /// Whether an earlier run began to work on the store and was killed.
-    func wasBegun(_ place: Int) -> Bool { unfinished(place) != nil }
+    /// What an earlier run for the store has left; `nil` if nothing.
+    func begun(_ facts: RotationFacts) -> RotationReportFile.Begun? {
+        report?.begun(facts.path, storeID: facts.keyring.storeID)
+    }
 
-    private func unfinished(_ place: Int) -> Int? {
-        report?.unfinished[Array(ReportedPath(paths[place]).absolute.utf8)]
+    /// Takes what is visible of a store that is due.
+    func found(_ facts: RotationFacts, at place: Int) {
+        state.withLock { $0.facts[place] = facts }
     }
 
     /// Records that a run for the store begins.
-    ///
-    /// - Returns: The epoch that it begins with: that of an earlier run that was killed, the first
-    ///   time.
-    func begin(_ facts: RotationFacts, at place: Int) throws -> Int {
-        let isFirst = state.withLock { state in
-            state.isBegun = true
-            return state.events[place] == nil
-        }
-        if isFirst, let epoch = unfinished(place) { return epoch }
+    func begin(_ facts: RotationFacts) throws {
+        state.withLock { $0.isBegun = true }
         try append(RotationEvent(.started, facts))
-        return facts.keyring.epoch
     }
 
     /// Records what became of the store.
@@ -202,7 +248,8 @@ final class RotationRecords: Sendable {
         try append(event)
     }
 
-    private func append(_ event: RotationEvent) throws {
+    /// Records a line of the report file alone.
+    func append(_ event: RotationEvent) throws {
         do {
             try report?.append(event)
         } catch {
@@ -215,12 +262,12 @@ final class RotationRecords: Sendable {
     ///
     /// - Returns: The events of all stores.
     func finish() -> [RotationEvent] {
-        let all = state.withLock { state in
-            zip(paths, state.events).map { ($0, $1) }
-        }
-        return all.map { path, event in
-            if let event { return event }
-            let event = RotationEvent(.notStarted, path)
+        let (events, facts) = state.withLock { ($0.events, $0.facts) }
+        return paths.indices.map { place in
+            if let event = events[place] { return event }
+            let event =
+                facts[place].map { RotationEvent(.notStarted, $0) }
+                ?? RotationEvent(.notStarted, paths[place])
             if failure == nil { try? append(event) }
             return event
         }

@@ -7,6 +7,11 @@ struct RotationRun {
     struct NewRoot {
         let dropped: [KeySlot.ID]
         let kept: KeptSlotOptions
+
+        /// The options for a run of the tool.
+        var arguments: [String] {
+            ["--root"] + dropped.map { "--drop=\($0)" } + kept.arguments
+        }
     }
 
     let store: StoreOptions
@@ -20,17 +25,27 @@ struct RotationRun {
     func run() async throws {
         try store.requireKeyring(secret)
         let keyring = try Keyring(of: store.path)
-        guard due.isDue(keyring) else {
-            try output.print(CurrentKeyResult(store.path, keyring))
-            return
+        guard due.isRepeated || work(for: keyring) != nil else {
+            return try output.print(CurrentKeyResult(store.path, keyring))
         }
-        let found = try await store.withKeyring(secret) { opened in
-            try await rotate(opened)
+        let (report, current) = try await store.withKeyring(secret) { opened in
+            let report = try await rotate(opened)
+            let current =
+                report == nil ? try await CurrentKeyResult(store.path, finishing: opened) : nil
+            return (report, current)
         }
-        guard let report = found else {
-            try output.print(CurrentKeyResult(store.path, try Keyring(of: store.path)))
-            return
+        if let current {
+            try output.print(current)
+            try current.requireFinished()
         }
+        if let report { try tell(report) }
+    }
+
+    private func work(for keyring: Keyring) -> DueOptions.Work? {
+        due.work(for: keyring, newRoot: newRoot?.dropped)
+    }
+
+    private func tell(_ report: RotationReport) throws {
         output.printDone(RotationResult(store.path, report))
         if let failure = report.recordFailure {
             Terminal.warn(
@@ -57,7 +72,10 @@ struct RotationRun {
         if !report.isFinished { throw ExitCode(ExitStatus.unfinished.rawValue) }
     }
 
-    /// - Returns: `nil` if the key is not due by now.
+    /// Decides by the authenticated keyring what is due, and rotates.
+    ///
+    /// - Returns: `nil` if no key is due.
+    /// - Throws: `ToolError` `.busy` if other programs change the keys as often as this run looks.
     private func rotate(_ opened: Store) async throws -> RotationReport? {
         let reporters = RotationProgress.Phase.allCases.map { phase in
             (phase, output.reporter(Self.name(of: phase), unit: "bytes"))
@@ -77,9 +95,17 @@ struct RotationRun {
                         in: &plan, dropping: newRoot.dropped, own: own, for: path)
                 }
             }
-            return try await opened.rotate(
-                newRoot: slots, maximumPause: pause.duration, if: { [due] in due.isDue($0) },
-                progress: show)
+            for _ in 0..<3 {
+                guard let work = work(for: try opened.keys.keyring) else { return nil }
+                let report = try await opened.rotate(
+                    newRoot: work == .root ? slots : nil, maximumPause: pause.duration,
+                    if: { self.work(for: $0) == work }, progress: show)
+                if let report { return report }
+            }
+            guard work(for: try opened.keys.keyring) != nil else { return nil }
+            throw ToolError(
+                .busy, "other programs change the keys of \(store.path) at the same time",
+                hint: "Run the same command again.")
         }
     }
 

@@ -1,0 +1,101 @@
+import Coffer
+import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What a rotation of a store would need, as far as it is visible without a secret.
+struct RotationPlan {
+    /// Free bytes of the file system; `nil` if it does not tell.
+    let freeByteCount: Int?
+    /// On a fast machine.
+    let expectedPause: Duration
+    /// The first reason why it would fail; `nil` if none is visible.
+    private(set) var obstacle: (any Error)?
+    /// What may fail: only the secret shows it.
+    private(set) var warnings: [String] = []
+
+    /// - Parameter work: `nil` if no key is due: nothing stands in the way then.
+    init(
+        _ facts: RotationFacts, _ work: DueOptions.Work?, pause: PauseOption,
+        newRoot: RotationRun.NewRoot?
+    ) {
+        var room = statvfs()
+        freeByteCount =
+            statvfs(facts.file.path, &room) == 0 ? Int(room.f_bavail) * Int(room.f_frsize) : nil
+        expectedPause = Store.rotationPause(byteCount: facts.file.byteCount)
+        guard let work else { return }
+        do {
+            try requireAccess(facts)
+            try requireRoom(facts)
+            try requirePause(pause)
+            if work == .root, let newRoot { try requireSlots(facts, newRoot) }
+        } catch {
+            obstacle = error
+        }
+    }
+
+    private func requireAccess(_ facts: RotationFacts) throws {
+        let path = facts.file.path
+        let folder = URL(filePath: path).deletingLastPathComponent().path
+        for needed in [path, path + Keyring.fileSuffix, folder] where access(needed, W_OK) != 0 {
+            throw ToolError(
+                .notWritable, "\(needed) cannot be written by this user",
+                hint: "Rotate as the owner of the store.")
+        }
+    }
+
+    private func requireRoom(_ facts: RotationFacts) throws {
+        guard let freeByteCount, freeByteCount < facts.file.byteCount else { return }
+        throw ToolError(
+            .io,
+            "the pages need \(ProgressLine.bytes(facts.file.byteCount)), and "
+                + "\(ProgressLine.bytes(freeByteCount)) are free",
+            hint: "Free space first: a rotation writes every page beside the old ones.")
+    }
+
+    private func requirePause(_ pause: PauseOption) throws {
+        let limit = pause.duration ?? Configuration().maximumRotationPause
+        guard expectedPause > limit else { return }
+        throw ToolError(
+            .badInput,
+            "writes would wait for \(RotationResult.seconds(expectedPause)) s or more, and the "
+                + "limit is \(RotationResult.seconds(limit)) s",
+            hint: "Allow a longer pause with --pause-max, at a time when few programs write.")
+    }
+
+    private mutating func requireSlots(
+        _ facts: RotationFacts, _ newRoot: RotationRun.NewRoot
+    ) throws {
+        let slots = facts.keyring.slots
+        if !facts.keyring.isReplacingRoot {
+            for id in newRoot.dropped where !slots.contains(where: { $0.id == id }) {
+                throw ToolError(
+                    .notFound, "there is no slot \(id)",
+                    hint: "coffer key list \(ShellWord.of(facts.path)) shows the slots.")
+            }
+        }
+        let staying = slots.filter { !newRoot.dropped.contains($0.id) }
+        guard !staying.isEmpty else {
+            throw ToolError(
+                .lastSlot, "no slot stays: nothing would open the store",
+                hint: "Add a slot first, or drop fewer.")
+        }
+        let unnamed = try newRoot.kept.unnamed(staying)
+        if unnamed.count == 1 {
+            warnings = [
+                "no secret is named for \(unnamed[0].named): it must be the slot that opens the store"
+            ]
+        }
+        guard unnamed.count < 2 else {
+            throw ToolError(
+                .secretSource,
+                "no secret is named for \(unnamed.map(\.named).joined(separator: " and ")), and "
+                    + "only the slot that opens the store needs none",
+                hint: "Keep each by --keep SLOT=FILE, or leave it out with --drop.")
+        }
+    }
+}
