@@ -63,6 +63,17 @@ final class OutputFile {
         NewFile.syncFolder(of: path)
     }
 
+    /// Writes a path a line, and finishes. Without a path, makes no file.
+    func finish(paths: [ReportedPath]) throws {
+        guard !paths.isEmpty else { return }
+        do {
+            for path in paths { _ = try descriptor.writeAll((path.absolute + "\n").utf8) }
+        } catch {
+            throw ToolError(.io, "\(self.path) cannot be written: \(error)")
+        }
+        try finish()
+    }
+
     private static func folder(of path: String) -> String {
         URL(filePath: path).deletingLastPathComponent().path
     }

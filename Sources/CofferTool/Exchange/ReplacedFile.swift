@@ -44,15 +44,15 @@ struct ReplacedFile {
         let bytes = [UInt8](unsafeUninitializedCapacity: beginning.count) { buffer, count in
             count = (try? file.read(into: UnsafeMutableRawBufferPointer(buffer))) ?? 0
         }
-        guard bytes == beginning || facts.st_size == 0 else {
+        guard bytes == beginning else {
             throw ToolError(
                 .alreadyExists, "\(path) has other content, and is not replaced",
                 hint: "Name a new file, or one that an earlier run has written.")
         }
     }
 
-    /// Writes the file beside the former one, syncs it, and puts it in its place. Everybody may read
-    /// it.
+    /// Writes the file beside the former one, syncs it, and puts it in its place. Everybody may
+    /// read it.
     ///
     /// - Throws: `ToolError` `.io`; `.alreadyExists` if the path has something else.
     func write(_ text: String) throws {

@@ -12,7 +12,7 @@ struct TimeSpan: Equatable, CustomStringConvertible {
         guard let unit = text.last.flatMap({ units[$0] }), !digits.isEmpty,
             digits.utf8.allSatisfy({ 0x30...0x39 ~= $0 })
         else {
-            throw ValidationError("Write a whole number and a unit: 90s, 15m, 2h or 7d.")
+            throw ValidationError("Write a whole number and a unit, such as 90s, 15m, 2h or 7d.")
         }
         guard let number = Int64(digits),
             case let (count, isBeyond) =

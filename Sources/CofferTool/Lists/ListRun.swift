@@ -81,7 +81,8 @@ final class ListRun: Sendable {
 
     /// Runs the tool for one store.
     func run(_ arguments: [String], _ secret: ListSecret) throws -> StoreRun {
-        try StoreRun(arguments, secret) { process in
+        Signals.workBegins()
+        return try StoreRun(arguments, secret) { process in
             state.withLock { state in
                 state.running.insert(process)
                 if state.isCancelled { coffer_signal_command(process, 0, SIGTERM) }

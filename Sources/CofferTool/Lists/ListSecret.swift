@@ -61,12 +61,15 @@ final class ListSecret: Sendable {
         switch source.origin {
         case .prompt, .descriptor: return true
         case .command: return false
-        case .file(let path):
-            let isOwn = ["/dev/fd/", "/dev/stdin", "/proc/self/", "/proc/thread-self/"]
-                .contains { path.hasPrefix($0) }
-            var facts = stat()
-            return isOwn || (stat(path, &facts) == 0 && facts.st_mode & S_IFMT != S_IFREG)
+        case .file(let path): return isReadOnce(path)
         }
+    }
+
+    static func isReadOnce(_ path: String) -> Bool {
+        let isOwn = ["/dev/fd/", "/dev/stdin", "/proc/self/", "/proc/thread-self/"]
+            .contains { path.hasPrefix($0) }
+        var facts = stat()
+        return isOwn || (stat(path, &facts) == 0 && facts.st_mode & S_IFMT != S_IFREG)
     }
 
     private static func isStandardInput(_ source: SecretSource) -> Bool {
@@ -109,10 +112,16 @@ final class ListSecret: Sendable {
     /// Whether a run gets the secret on standard input.
     var isShared: Bool { input != nil }
 
-    /// Writes what a run reads on standard input. It fits the buffer of a pipe.
+    /// Writes what a run reads on standard input. Nobody reads yet, so it has to fit the buffer of
+    /// the pipe: 64 KiB is the default, and more than a secret may have.
+    ///
+    /// - Throws: `Errno` `.resourceTemporarilyUnavailable` for a smaller buffer.
     func write(to descriptor: FileDescriptor) throws {
-        _ = try input?.withBytes { try descriptor.writeAll($0) }
-        // The reader strips both, and so no carriage return that belongs to the secret.
-        if isText { _ = try descriptor.writeAll("\r\n".utf8) }
+        _ = fcntl(descriptor.rawValue, F_SETFL, O_NONBLOCK)
+        try input?.withBytes { bytes in
+            _ = try descriptor.writeAll(bytes)
+            // The reader strips one newline, which must not be one of the secret.
+            if isText, bytes.last == 10 { _ = try descriptor.writeAll(CollectionOfOne(10)) }
+        }
     }
 }

@@ -8,7 +8,8 @@ struct StoreListOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Read the paths of further stores from a file, one a line; - is standard input.",
+            "Read the paths of further stores from a file, one a line, as they are; - is standard "
+                + "input.",
             valueName: "path"),
         completion: .file())
     var list: String?
@@ -26,7 +27,8 @@ struct StoreListOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Write the paths of the stores that are not done to a new file, for --list.",
+            "Write the paths of the stores that are left to do, if there are any, to a new file "
+                + "for --list.",
             valueName: "path"),
         completion: .file())
     var failedOut: String?
@@ -68,7 +70,11 @@ struct StoreListOptions: ParsableArguments {
         let all = (paths + (try list.map(Self.lines) ?? [])).filter {
             known.insert(Array(ReportedPath($0).absolute.utf8)).inserted
         }
-        if all.isEmpty { Terminal.warn("the list names no store: nothing was done") }
+        guard !all.isEmpty else {
+            throw ToolError(
+                .badInput, "the list names no store",
+                hint: "Nothing was done. Check what writes the list.")
+        }
         if failedOut != nil, let path = all.first(where: { $0.utf8.contains(10) }) {
             throw ToolError(
                 .usage, "\(path) has a line break, so --failed-out cannot name it",

@@ -36,7 +36,9 @@ struct VerbListRun: Sendable {
             ends, seconds: RotationResult.seconds(beginning.duration(to: .now)),
             summary: summary)
         try output.print(list)
-        if let failedOut { Terminal.warning { try list.writeUndone(to: failedOut) } }
+        if let failedOut {
+            Terminal.warning { try failedOut.finish(paths: list.undone.map(\.path)) }
+        }
         let undone = list.undone
         guard !isInterrupted else {
             throw ToolError(
@@ -158,7 +160,10 @@ struct VerbListResult: Report {
         lines += stores.filter { $0.isDone && $0.warnings != nil }.map {
             (label: "warning", value: $0.text)
         }
-        lines += undone.map { (label: $0.label, value: $0.text) }
+        lines += undone.flatMap { store in
+            let line = (label: store.label, value: store.text)
+            return [line] + (store.hint.map { [(label: "hint", value: $0)] } ?? [])
+        }
         lines.append((label: "stores", value: "\(stores.count)"))
         lines.append((label: "done", value: "\(stores.count - undone.count)"))
         for (label, count) in Dictionary(grouping: undone, by: \.label).mapValues(\.count).sorted(
@@ -168,14 +173,6 @@ struct VerbListResult: Report {
         }
         lines.append((label: "time", value: "\(seconds) s"))
         return lines
-    }
-
-    /// Writes the paths of the stores that are not done.
-    func writeUndone(to file: OutputFile) throws {
-        for store in undone {
-            _ = try file.descriptor.writeAll((store.path.absolute + "\n").utf8)
-        }
-        try file.finish()
     }
 
     /// Says what is not done, for somebody who does not read the report.
@@ -199,7 +196,9 @@ extension VerbListResult.Store {
     }
 
     var text: String {
-        ([message ?? ""] + (warnings ?? [])).filter { !$0.isEmpty }
-            .reduce("\(path)") { "\($0): \($1)" }
+        let texts = [exitCode == nil ? nil : message].compactMap(\.self) + (warnings ?? [])
+        let (path, text) = ("\(path)", texts.joined(separator: "; "))
+        guard !text.isEmpty else { return path }
+        return text.contains(path) ? text : "\(path): \(text)"
     }
 }

@@ -46,6 +46,17 @@ struct KeptSlotOptions: ParsableArguments {
         return paths
     }
 
+    /// Refuses a file that gives its bytes to the first run of a list alone.
+    ///
+    /// - Throws: `ToolError` `.secretSource`.
+    func requireReadableAgain() throws {
+        for path in try paths().values.sorted() where ListSecret.isReadOnce(path) {
+            throw ToolError(
+                .secretSource, "\(path) can be read once, and each store of a list needs it",
+                hint: "Name a file for --keep.")
+        }
+    }
+
     /// Those of the slots that need a secret, and have none named.
     func unnamed(_ slots: [KeySlot]) throws -> [KeySlot] {
         let named = try paths()

@@ -76,7 +76,8 @@ struct RotatedStores {
     func begun(_ name: String, at epoch: Int, storeID: String? = nil) throws -> String {
         let id = try storeID ?? Keyring(of: path(name)).storeID
         return #"{"event":"started","path":"\#(path(name))","storeID":"\#(id)","#
-            + #""oldEpoch":\#(epoch),"oldKeyID":"0","oldRootID":"0"}"#
+            + #""oldEpoch":\#(epoch),"oldKeyID":"0","oldRootID":"0","host":"here","uid":0,"#
+            + #""time":"2026-01-01T00:00:00Z","schema":1}"#
     }
 
     func write(_ text: String, to name: String) throws {

@@ -111,7 +111,7 @@ import Testing
         }
         let tested = try run(["key", "test"], ["c", "d", "a"], ["--key-file", file], exitCode: 3)
         #expect(tested.text.contains("\(folder.path("c")): slot 1 opens it"), "\(tested.text)")
-        #expect(tested.text.contains("\(folder.path("a")): there is no keyring"))
+        #expect(tested.text.contains("failed:  there is no keyring at \(folder.path("a"))"))
     }
 
     @Test func `an interruption ends a list of any verb`() throws {

@@ -161,12 +161,35 @@ import Testing
                 stores.rotate(["a"], report + ["--older-than", "1d"], exitCode: 18))
             #expect(young.stores.map(\.event) == ["current"])
             #expect(young.stores.map(\.exitCode) == [18])
+            let left = stores.path("left")
+            let told = try stores.rotate(
+                ["a"],
+                ["--report", stores.path("report"), "--older-than", "1d", "--failed-out", left],
+                exitCode: 18)
+            #expect(told.text.contains("of these unfinished: 1\n"), "\(told.text)")
+            #expect(try stores.read("left") == stores.path("a") + "\n")
             _ = try stores.rotate(["a"], ["--from-epoch", "1"], exitCode: 18)
+            // The size of the WAL tells it as well.
+            _ = try stores.rotate(["a"], ["--older-than", "1d"], exitCode: 18)
+            _ = try stores.rotate(["a"], ["--older-than", "1d", "--jobs", "1"], exitCode: 18)
         }
         let whole = try stores.result(stores.rotate(["a"], report + ["--older-than", "1d"]))
         #expect(whole.stores.map(\.event) == ["current"])
         #expect(try store.opensWithoutWAL())
         try store.close()
+    }
+
+    @Test func `a report whose only line is torn is gone on with`() throws {
+        try stores.make("a")
+        let report = ["--report", stores.path("report")]
+        for torn in [#"{"byteC"#, #"{"event":"sta"#, #"{"code":"io","event""#] {
+            try stores.write(torn, to: "report")
+            // This one has nothing to write.
+            let none = ["--passphrase-file", stores.path("none")]
+            _ = try stores.rotate(["a"], report, secret: none, exitCode: 3)
+            _ = try stores.rotate(["a"], report)
+            #expect(try stores.read("report").hasPrefix(torn + "\n{"))
+        }
     }
 
     // MARK: Files
@@ -176,7 +199,11 @@ import Testing
         let names = ["a", "b.keyring", "file"]
         try stores.write("{\n  \"secret\": 1\n}\n", to: "other")
         try stores.write(#"{"secret":1}"#, to: "line")
-        let before = try (names + ["other", "line"]).map {
+        try stores.write(#"{"event":"failed","path":"/x"}"# + "\n", to: "events")
+        try stores.write(#"{"a":1}{"b":"#, to: "two")
+        try stores.write("", to: "empty")
+        let others = ["other", "line", "events", "two"]
+        let before = try (names + others).map {
             try Data(contentsOf: URL(filePath: stores.path($0)))
         }
         for name in names {
@@ -189,7 +216,8 @@ import Testing
                 ["b"], ["--prometheus", stores.path(name)],
                 exitCode: name == "b.keyring" ? 2 : 22)
         }
-        for name in ["other", "line"] {
+        _ = try stores.rotate(["b"], ["--prometheus", stores.path("empty")], exitCode: 22)
+        for name in others {
             _ = try stores.rotate(["b"], ["--report", stores.path(name)], exitCode: 25)
             _ = try stores.rotate(["b"], ["--prometheus", stores.path(name)], exitCode: 22)
         }
@@ -210,25 +238,50 @@ import Testing
         #expect(try stores.epoch("b") == 1)
         #expect(
             try before
-                == (names + ["other", "line"]).map {
+                == (names + others).map {
                     try Data(contentsOf: URL(filePath: stores.path($0)))
                 })
     }
 
     @Test func `a rotation counts as done, whatever can be written about it`() throws {
-        try stores.make("a")
+        try stores.make("a", "b")
         try stores.addPassphrase(to: "a")
         let taken = ["failed", "m.prom"].map { "echo taken >'\(stores.path($0))'; " }.joined()
+        let files = ["--failed-out", stores.path("failed"), "--prometheus", stores.path("m.prom")]
         let output = try stores.rotate(
-            ["a"], ["--failed-out", stores.path("failed"), "--prometheus", stores.path("m.prom")],
-            secret: ["--passphrase-command", taken + "cat '\(stores.path("words"))'"])
-        #expect(try stores.epoch("a") > 1)
+            ["a", "b"], files,
+            secret: ["--passphrase-command", taken + "cat '\(stores.path("words"))'"], exitCode: 3)
+        #expect(try stores.epoch("a") > 1 && stores.epoch("b") == 1)
         for name in ["failed", "m.prom"] {
             #expect(output.errorText.contains("warning: \(stores.path(name))"))
             #expect(try stores.read(name) == "taken\n")
         }
         let left = try FileManager.default.contentsOfDirectory(atPath: stores.folder.url.path)
         #expect(!left.contains { $0.hasSuffix(".tmp") }, "\(left)")
+        // Nothing is left to do, and no file is left that would be in the way of the next run.
+        _ = try stores.rotate(["a"], ["--failed-out", stores.path("none")])
+        #expect(!FileManager.default.fileExists(atPath: stores.path("none")))
+    }
+
+    @Test func `a restored backup is told by the report, whatever the age of its key`() throws {
+        try stores.make("a")
+        for name in ["a", "a.keyring"] {
+            try FileManager.default.copyItem(
+                atPath: stores.path(name), toPath: stores.path(name + ".bak"))
+        }
+        let report = ["--report", stores.path("report"), "--older-than", "1d"]
+        _ = try stores.rotate(["a"], ["--report", stores.path("report")])
+        let epoch = try stores.epoch("a")
+        #expect(try !stores.rotate(["a"], report).text.contains("backup"))
+        for name in ["a", "a.keyring"] {
+            try FileManager.default.removeItem(atPath: stores.path(name))
+            try FileManager.default.moveItem(
+                atPath: stores.path(name + ".bak"), toPath: stores.path(name))
+        }
+        let output = try stores.rotate(["a"], report)
+        #expect(output.text.contains("epoch 1 after \(epoch) in the report"), "\(output.text)")
+        let quiet = try stores.rotate(["a"], report + ["--json"])
+        #expect(try stores.result(quiet).stores[0].warnings?.count == 1)
     }
 
     @Test func `each run replaces the metrics, and each store has a series to watch`() throws {
@@ -243,6 +296,13 @@ import Testing
         for name in ["a", "b"] {
             #expect(text.contains("coffer_rotation_ok{path=\"\(stores.path(name))\"} 0"), "\(text)")
         }
+        // A run that cannot begin leaves no earlier success behind.
+        _ = try stores.rotate(["b"], options)
+        _ = try stores.rotate(
+            ["b"], options, secret: ["--passphrase-fd", "9"], exitCode: 19)
+        #expect(
+            try stores.read("m.prom").contains(
+                "coffer_rotation_ok{path=\"\(stores.path("b"))\"} 0"))
         // It was not begun, and its key has an age all the same.
         #expect(text.contains("coffer_key_made_timestamp_seconds{path=\"\(stores.path("b"))\"}"))
         _ = try stores.rotate(["a\nb"], ["--failed-out", stores.path("failed")], exitCode: 2)
@@ -263,6 +323,12 @@ import Testing
         #expect(try obstacle(["--root"]).exitCode == 19)
         #expect(try obstacle(["--root", "--drop", "1"], exitCode: 0).event == "wouldRotate")
         let words = ["--keep", "2=" + stores.path("words")]
-        #expect(try obstacle(["--root"] + words, exitCode: 0).event == "wouldRotate")
+        let kept = try obstacle(["--root"] + words, exitCode: 0)
+        #expect(kept.event == "wouldRotate" && kept.message == "a new root key")
+        let dropped = try obstacle(["--root", "--drop", "2"], exitCode: 0)
+        #expect(dropped.message == "a new root key, without slot 2 (words)")
+        // The named secret is for a slot of another kind.
+        let other = ["--passphrase-file", stores.path("words")]
+        #expect(try obstacle(["--root", "--drop", "2"] + other).exitCode == 19)
     }
 }

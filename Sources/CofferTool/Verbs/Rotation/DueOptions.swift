@@ -6,15 +6,15 @@ import Foundation
 struct DueOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Leave a key alone that is younger, such as 90d, 12h or 30m. The secret is only needed "
-                + "if a key is older.", valueName: "age"),
+            "Leave a key alone that is younger, such as 90d, 12h or 30m; with --root, a root key. "
+                + "The secret is only needed if a key is older.", valueName: "age"),
         transform: TimeSpan.init)
     var olderThan: TimeSpan?
 
     @Option(
         help: ArgumentHelp(
-            "With --root: leave a root key alone that is younger. With --older-than as well, a "
-                + "store whose data key alone is older keeps its root key.", valueName: "age"),
+            "With --root: leave a root key alone that is younger. --older-than is then the age of "
+                + "a data key, which is replaced alone.", valueName: "age"),
         transform: TimeSpan.init)
     var rootOlderThan: TimeSpan?
 
@@ -70,13 +70,16 @@ struct DueOptions: ParsableArguments {
             guard !keyring.isReplacingRoot else { return .key }
             return isKeyDue(keyring, now) ? .key : nil
         }
-        guard !keyring.isReplacingRoot, !keyring.slots.contains(where: { dropped.contains($0.id) })
+        guard !keyring.isReplacingRoot, !dropped.contains(where: { isOpen($0, keyring) })
         else { return .root }
-        guard let rootOlderThan else {
-            return isFromRoot(keyring) && isOld(keyring.keyMade, olderThan, now) ? .root : nil
-        }
-        if isFromRoot(keyring), isOld(keyring.rootMade, rootOlderThan, now) { return .root }
+        let isRootOld = isOld(keyring.rootMade, rootOlderThan ?? olderThan, now)
+        if isFromRoot(keyring), isRootOld { return .root }
         return olderThan != nil && isKeyDue(keyring, now) ? .key : nil
+    }
+
+    /// Whether a slot is there, or never was: dropping it is then a mistake that has to be told.
+    private func isOpen(_ id: KeySlot.ID, _ keyring: Keyring) -> Bool {
+        id >= keyring.nextSlotID || keyring.slots.contains { $0.id == id }
     }
 
     private func isKeyDue(_ keyring: Keyring, _ now: Date) -> Bool {

@@ -34,16 +34,16 @@ struct Rotate: AsyncParsableCommand, ChangingVerb {
 
             EXIT CODES
               0 the store has the new key, even if the report or the metrics could not be written, \
-            or its key is not due; 3 some stores of a list are not done; 10 there is no \
-            slot of a number; 11 another program rotates the key, or writes without a pause; 13 no \
-            slot would stay; 15 there is no keyring; 18 the store has the new key, but a program \
-            that reads keeps the old one in the main file, or the keyring does not have the new \
-            epoch: coffer checkpoint finishes both; or the pages could not be checked again; 22 \
-            the file of --prometheus or --failed-out has other content; 25 \
-            writes would wait for longer than --pause-max, or a list or a report is not one; 130 \
-            interrupted: the key is the old one \
-            or the new one, and every credential opens the store. Any other: nothing was changed, \
-            unless the message says otherwise
+            or its key is not due; 3 some stores of a list are not done; 10 there is no slot of a \
+            number; 11 another program rotates the key, writes without a pause, or writes to the \
+            report; 13 no slot would stay; 15 there is no keyring; 17 the report of a list could \
+            not be written, and the message says how many stores are not rotated; 18 the store \
+            has the new key, but a program that reads keeps the old one in the main file, or the \
+            keyring does not have the new epoch: coffer checkpoint finishes both; or the pages \
+            could not be checked again; 22 the file of --prometheus or --failed-out has other \
+            content; 25 writes would wait for longer than --pause-max, or a list or a report is \
+            not one; 130 interrupted: the key is the old one or the new one, and every credential \
+            opens the store. Any other: nothing was changed, unless the message says otherwise
             """)
 
     @OptionGroup var stores: StoreListOptions

@@ -106,22 +106,31 @@ struct RotationEvent: Encodable, Sendable {
         (isRecorded, isWholeFile) = (result.isRecorded, result.isWholeFile)
     }
 
-    /// What people read about the store, behind its path.
-    var text: String {
+    /// What people read about the store, with its path once.
+    var line: String {
+        let (path, text) = ("\(path)", text)
+        guard !text.isEmpty else { return path }
+        return text.contains(path) ? text : "\(path): \(text)"
+    }
+
+    private var text: String {
         switch event {
         case .wouldRotate, .current:
             let age = "the key is \((keyAge ?? 0).counted("day")) old"
+            let rest = [message].compactMap(\.self) + (warnings ?? [])
             guard let byteCount, let freeByteCount, let expectedPause else {
-                return ([age] + (warnings ?? [])).joined(separator: "; ")
+                return ([age] + rest).joined(separator: "; ")
             }
             let pause = expectedPause < 0.1 ? "less than 0.1 s" : "\(expectedPause) s or more"
             let plan =
                 age + ", \(ProgressLine.bytes(byteCount)), "
                 + "\(ProgressLine.bytes(freeByteCount)) free, writes wait for \(pause)"
-            return ([plan] + (warnings ?? [])).joined(separator: "; ")
+            return ([plan] + rest).joined(separator: "; ")
+        case .foundRotated:
+            let epochs = "epoch \(epoch ?? 0) after \(oldEpoch ?? 0)"
+            return ([epochs] + (warnings ?? [])).joined(separator: "; ")
         default:
-            let texts = [message].compactMap(\.self) + (warnings ?? [])
-            return texts.isEmpty ? event.text : texts.joined(separator: "; ")
+            return ([message].compactMap(\.self) + (warnings ?? [])).joined(separator: "; ")
         }
     }
 
@@ -140,6 +149,12 @@ struct RotationFacts: Sendable {
     let path: String
     let file: StoreFileStatus
     let keyring: Keyring
+
+    /// Whether pages of an earlier rotation may be in the WAL alone. It then has every page of the
+    /// store.
+    var mayOweCheckpoint: Bool {
+        file.walByteCount > 0 && file.walByteCount >= file.byteCount
+    }
 
     /// - Throws: `StoreError` `.keyringMissing`; as `StoreFileStatus` and `Keyring`.
     init(_ path: String) throws {

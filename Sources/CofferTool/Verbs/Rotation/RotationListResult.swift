@@ -7,8 +7,13 @@ struct RotationListResult: Report {
     let seconds: Double
     let isDryRun: Bool
     let stores: [RotationEvent]
+    /// The file of `--failed-out`. It is not in the JSON.
+    private let failedOut: String?
 
-    init(_ events: [RotationEvent], seconds: Double, isDryRun: Bool) {
+    private enum CodingKeys: CodingKey { case counts, seconds, isDryRun, stores }
+
+    init(_ events: [RotationEvent], seconds: Double, isDryRun: Bool, failedOut: String?) {
+        self.failedOut = failedOut
         counts = Dictionary(grouping: events, by: \.event.rawValue).mapValues(\.count)
         self.seconds = seconds
         self.isDryRun = isDryRun
@@ -16,15 +21,22 @@ struct RotationListResult: Report {
     }
 
     var lines: [(label: String, value: String)] {
-        let shown = stores.filter { isDryRun ? $0.event != .notStarted : !$0.isWhole }
-        var lines = shown.map { event in
-            let label = event.event.isDone && !isDryRun ? "unfinished" : event.event.text
-            return (label: label, value: "\(event.path): \(event.text)")
+        let shown = stores.filter {
+            isDryRun || !$0.isWhole || $0.event == .foundRotated || $0.warnings != nil
+        }
+        var lines = shown.flatMap { event in
+            let label = !event.isWhole && event.event.isDone ? "unfinished" : event.event.text
+            let line = (label: label, value: event.line)
+            return [line] + (event.hint.map { [(label: "hint", value: $0)] } ?? [])
         }
         lines.append((label: "stores", value: "\(stores.count)"))
         for state in RotationState.allCases {
             let count = counts[state.rawValue] ?? 0
             if count > 0 { lines.append((label: state.text, value: "\(count)")) }
+        }
+        let unfinishedCount = stores.count { !$0.isWhole && $0.event.isDone }
+        if unfinishedCount > 0 {
+            lines.append((label: "of these unfinished", value: "\(unfinishedCount)"))
         }
         if let pause = stores.compactMap(\.pause).max() {
             lines.append((label: "longest pause", value: "\(pause) s"))
@@ -41,35 +53,39 @@ struct RotationListResult: Report {
         return stores.allSatisfy(\.isWhole) ? .success : .unfinished
     }
 
-    /// Writes the paths of the stores that are not done.
-    func writeUndone(to file: OutputFile) throws {
-        for event in undone {
-            _ = try file.descriptor.writeAll((event.path.absolute + "\n").utf8)
-        }
-        try file.finish()
-    }
+    /// The paths of the stores that have something left to do.
+    var leftPaths: [ReportedPath] { stores.filter { !$0.isWhole }.map(\.path) }
 
     /// Says what is not done, for somebody who does not read the report.
     func tellUndone() {
-        for event in stores where !event.isWhole {
-            Terminal.warn("\(event.path): \(event.text)")
+        for event in stores where !event.isWhole || event.warnings != nil {
+            Terminal.warn(event.line + (event.hint.map { "; \($0)" } ?? ""))
         }
         guard !undone.isEmpty else { return }
-        Terminal.fail(Failure(ToolError(exitStatus, summary, hint: Self.again)))
+        Terminal.fail(Failure(ToolError(exitStatus, summary, hint: again)))
     }
 
     private var summary: String {
         "\(undone.count) of \(stores.count.counted("store")) were not rotated"
     }
 
-    private static let again =
-        "Run the same command again, with --older-than for those alone "
-        + "that are not done."
+    /// How to go on with the stores that are not done.
+    private var again: String {
+        if let failedOut {
+            return
+                "Run it again with --list \(ShellWord.of(failedOut)) for those that are not done."
+        }
+        return "Run the same command again with --older-than \(Int(seconds / 60) + 1)m: it leaves "
+            + "out the stores that this run has rotated."
+    }
 
     /// The error for a list that did not come to its end.
     func ended(by error: any Error) -> any Error {
-        guard error is CancellationError else { return error }
-        return ToolError(.interrupted, "interrupted: \(summary)", hint: Self.again)
+        guard error is CancellationError else {
+            let failure = Failure(error)
+            return ToolError(failure.status, "\(failure.message); \(summary)", hint: again)
+        }
+        return ToolError(.interrupted, "interrupted: \(summary)", hint: again)
     }
 }
 

@@ -18,20 +18,25 @@ struct RotationListRun: Sendable {
         let beginning = ContinuousClock.now
         let paths = try stores.all()
         try record.requireApart(from: stores, paths)
+        try newRoot?.kept.requireReadableAgain()
         let failedOut = try stores.failedOut.map { try OutputFile($0) }
         let metrics = try record.prometheus.map { try RotationMetricsFile($0) }
         let report = try record.report.map { try RotationReportFile($0) }
         let records = RotationRecords(paths, report)
         let failure = await rotate(paths, records)
-        if let failure, !records.isBegun { throw failure }
         let list = RotationListResult(
             records.finish(), seconds: RotationResult.seconds(beginning.duration(to: .now)),
-            isDryRun: record.dryRun)
-        output.printDone(list)
+            isDryRun: record.dryRun, failedOut: stores.failedOut)
+        if records.isBegun || failure == nil { output.printDone(list) }
         // What was done is done, whatever can be written about it.
-        if let failedOut { Terminal.warning { try list.writeUndone(to: failedOut) } }
+        if let failedOut { Terminal.warning { try failedOut.finish(paths: list.leftPaths) } }
         if let metrics { Terminal.warning { try metrics.write(list) } }
-        if let failure = failure ?? records.failure { throw list.ended(by: failure) }
+        if newRoot != nil, list.stores.contains(where: { $0.event == .rotated }) {
+            output.note(RotationRun.afterNewRoot)
+        }
+        if let failure = failure ?? records.failure {
+            throw records.isBegun ? list.ended(by: failure) : failure
+        }
         guard list.exitStatus != .success else { return }
         if output.quiet, !output.json { list.tellUndone() }
         throw ExitCode(list.exitStatus.rawValue)
@@ -84,8 +89,10 @@ struct RotationListRun: Sendable {
                 let work = due.work(for: facts.keyring, newRoot: newRoot?.dropped)
                 if record.dryRun {
                     try records.end(plan(facts, work), at: place)
-                } else if work == nil, records.begun(facts) == nil {
-                    try records.end(RotationEvent(.current, facts), at: place)
+                } else if work == nil, records.begun(facts) == nil, !facts.mayOweCheckpoint {
+                    var event = RotationEvent(.current, facts)
+                    event.warnings = records.warning(facts).map { [$0] }
+                    try records.end(event, at: place)
                 } else {
                     records.found(facts, at: place)
                     found.append((place, facts))
@@ -100,12 +107,14 @@ struct RotationListRun: Sendable {
 
     /// What `--dry-run` says about a store.
     private func plan(_ facts: RotationFacts, _ work: DueOptions.Work?) -> RotationEvent {
-        let plan = RotationPlan(facts, work, pause: pause, newRoot: newRoot)
+        let plan = RotationPlan(
+            facts, work, pause: pause, newRoot: newRoot, secret: try? secret.named()?.form.kind)
         var event = RotationEvent(work == nil ? .current : .wouldRotate, facts)
         if let obstacle = plan.obstacle { event = RotationEvent(facts, Failure(obstacle)) }
         event.freeByteCount = plan.freeByteCount
         event.expectedPause = RotationResult.seconds(plan.expectedPause)
         event.warnings = plan.warnings.isEmpty ? nil : plan.warnings
+        event.message = event.message ?? plan.text
         return event
     }
 
@@ -228,6 +237,16 @@ final class RotationRecords: Sendable {
     /// What an earlier run for the store has left; `nil` if nothing.
     func begun(_ facts: RotationFacts) -> RotationReportFile.Begun? {
         report?.begun(facts.path, storeID: facts.keyring.storeID)
+    }
+
+    /// Says that the store has a lower epoch than the report knows of.
+    func warning(_ facts: RotationFacts) -> String? {
+        let epoch = facts.keyring.epoch
+        guard let known = report?.knownEpoch(facts.path, storeID: facts.keyring.storeID),
+            known > epoch
+        else { return nil }
+        return "the keyring has epoch \(epoch) after \(known) in the report: if a backup was "
+            + "restored, rotate it without --older-than, and revoke again what was revoked"
     }
 
     /// Takes what is visible of a store that is due.

@@ -15,24 +15,34 @@ struct RotationPlan {
     let expectedPause: Duration
     /// The first reason why it would fail; `nil` if none is visible.
     private(set) var obstacle: (any Error)?
+    /// What would be replaced, if that is not the data key alone.
+    private(set) var text: String?
     /// What may fail: only the secret shows it.
     private(set) var warnings: [String] = []
 
-    /// - Parameter work: `nil` if no key is due: nothing stands in the way then.
+    /// - Parameters:
+    ///   - work: `nil` if no key is due: nothing stands in the way then.
+    ///   - kind: The kind of the credential that would open the store; `nil` if none is named.
     init(
         _ facts: RotationFacts, _ work: DueOptions.Work?, pause: PauseOption,
-        newRoot: RotationRun.NewRoot?
+        newRoot: RotationRun.NewRoot?, secret kind: KeySlot.Kind?
     ) {
         var room = statvfs()
         freeByteCount =
             statvfs(facts.file.path, &room) == 0 ? Int(room.f_bavail) * Int(room.f_frsize) : nil
         expectedPause = Store.rotationPause(byteCount: facts.file.byteCount)
         guard let work else { return }
+        if work == .root, let newRoot {
+            let dropped = facts.keyring.slots.filter { newRoot.dropped.contains($0.id) }
+            text =
+                (["a new root key"] + dropped.map { "without \($0.named)" })
+                .joined(separator: ", ")
+        }
         do {
             try requireAccess(facts)
             try requireRoom(facts)
             try requirePause(pause)
-            if work == .root, let newRoot { try requireSlots(facts, newRoot) }
+            if work == .root, let newRoot { try requireSlots(facts, newRoot, kind) }
         } catch {
             obstacle = error
         }
@@ -68,7 +78,7 @@ struct RotationPlan {
     }
 
     private mutating func requireSlots(
-        _ facts: RotationFacts, _ newRoot: RotationRun.NewRoot
+        _ facts: RotationFacts, _ newRoot: RotationRun.NewRoot, _ kind: KeySlot.Kind?
     ) throws {
         let slots = facts.keyring.slots
         if !facts.keyring.isReplacingRoot {
@@ -87,10 +97,11 @@ struct RotationPlan {
         let unnamed = try newRoot.kept.unnamed(staying)
         if unnamed.count == 1 {
             warnings = [
-                "no secret is named for \(unnamed[0].named): it must be the slot that opens the store"
+                "no secret is named for \(unnamed[0].named): it must be the slot that opens the "
+                    + "store"
             ]
         }
-        guard unnamed.count < 2 else {
+        guard unnamed.count < 2, kind == nil || unnamed.allSatisfy({ $0.kind == kind }) else {
             throw ToolError(
                 .secretSource,
                 "no secret is named for \(unnamed.map(\.named).joined(separator: " and ")), and "

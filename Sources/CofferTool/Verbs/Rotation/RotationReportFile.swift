@@ -29,10 +29,18 @@ final class RotationReportFile: Sendable {
         let id: String
     }
 
-    private let unfinished: [Store: Begun]
+    private let content: Content
+
+    /// What the lines say, each about one store.
+    private struct Content {
+        var unfinished: [Store: Begun] = [:]
+        /// The highest epoch that a rotation has given.
+        var epochs: [Store: Int] = [:]
+    }
     let path: String
     private let descriptor: FileDescriptor
-    private let isWriting = Mutex(())
+    /// Whether a run that was killed, or a full disk, has left a part of a line.
+    private let endsTornLine = Mutex(false)
 
     /// - Throws: `ToolError` `.busy` while another run has the file; `.io` if it cannot be read or
     ///   written.
@@ -58,10 +66,9 @@ final class RotationReportFile: Sendable {
                     .busy, "another run of coffer writes to \(path)",
                     hint: "Wait for its end, or name another report.")
             }
-            let (unfinished, isTorn) = try Self.read(descriptor, path)
-            self.unfinished = unfinished
-            // A run that was killed, or a full disk, may have left a part of a line.
-            if isTorn { _ = try descriptor.writeAll(CollectionOfOne(UInt8(ascii: "\n"))) }
+            let (content, isTorn) = try Self.read(descriptor, path)
+            self.content = content
+            endsTornLine.withLock { $0 = isTorn }
         } catch {
             try? descriptor.close()
             throw error is ToolError
@@ -74,12 +81,33 @@ final class RotationReportFile: Sendable {
 
     /// What is left of an earlier run for a store; `nil` if nothing is.
     func begun(_ path: String, storeID: String) -> Begun? {
-        unfinished[Store(path: Array(ReportedPath(path).absolute.utf8), id: storeID)]
+        content.unfinished[Self.store(path, storeID)]
+    }
+
+    /// The highest epoch that the store was given, as far as the file says.
+    func knownEpoch(_ path: String, storeID: String) -> Int? {
+        content.epochs[Self.store(path, storeID)]
+    }
+
+    private static func store(_ path: String, _ id: String) -> Store {
+        Store(path: resolved(ReportedPath(path).absolute), id: id)
+    }
+
+    /// The bytes of the path of the file itself, whatever links lead to it.
+    private static func resolved(_ path: String) -> [UInt8] {
+        guard let real = realpath(path, nil) else { return Array(path.utf8) }
+        defer { free(real) }
+        return Array(UnsafeRawBufferPointer(start: real, count: strlen(real)))
     }
 
     private struct Line: Decodable {
         let event: RotationState
         let path: String
+        // Each line has these, so that no other file is taken for a report.
+        let host: String
+        let uid: Int
+        let time: String
+        let schema: Int
         let storeID: String?
         let oldEpoch: Int?
         let oldKeyID: String?
@@ -90,16 +118,20 @@ final class RotationReportFile: Sendable {
         let exitCode: Int32?
 
         /// What the line says about the runs for its store.
-        func apply(to unfinished: inout [Store: Begun]) {
+        func apply(to content: inout Content, _ resolve: (String) -> [UInt8]) {
             guard let storeID else { return }
-            let store = Store(path: Array(path.utf8), id: storeID)
+            let store = Store(path: resolve(path), id: storeID)
+            if let epoch, [.rotated, .foundRotated].contains(event) {
+                content.epochs[store] = max(epoch, content.epochs[store] ?? 0)
+            }
             switch event {
             case .started:
                 // The oldest one counts, until it is known how it ended.
-                guard unfinished[store] == nil, let oldEpoch else { return }
-                unfinished[store] = Begun(epoch: oldEpoch, keyID: oldKeyID, rootID: oldRootID)
+                guard content.unfinished[store] == nil, let oldEpoch else { return }
+                content.unfinished[store] = Begun(
+                    epoch: oldEpoch, keyID: oldKeyID, rootID: oldRootID)
             case .rotated, .foundRotated, .current:
-                unfinished[store] =
+                content.unfinished[store] =
                     exitCode == ExitStatus.unfinished.rawValue
                     ? epoch.map { Begun(epoch: $0, keyID: keyID, rootID: rootID) } : nil
             case .failed, .interrupted, .notStarted, .wouldRotate: break
@@ -110,12 +142,19 @@ final class RotationReportFile: Sendable {
     /// - Throws: `ToolError` `.badInput` for the file of something else; `Errno`.
     private static func read(
         _ descriptor: FileDescriptor, _ path: String
-    ) throws -> (unfinished: [Store: Begun], isTorn: Bool) {
-        var unfinished: [Store: Begun] = [:]
+    ) throws -> (content: Content, isTorn: Bool) {
+        var content = Content()
         var rest: [UInt8] = []
         let decoder = JSONDecoder()
-        // The first line may be torn, and the next run has ended it.
-        var (lineCount, isReport) = (0, false)
+        // The first line decides whether it is a report. It may be torn: a later run has ended it.
+        var isReport: Bool?
+        var resolvedPaths: [String: [UInt8]] = [:]
+        func resolve(_ path: String) -> [UInt8] {
+            if let known = resolvedPaths[path] { return known }
+            let found = resolved(path)
+            resolvedPaths[path] = found
+            return found
+        }
         var offset: Int64 = 0
         while true {
             let bytes = try [UInt8](unsafeUninitializedCapacity: 1 << 20) { buffer, count in
@@ -130,38 +169,42 @@ final class RotationReportFile: Sendable {
                 continue
             }
             for line in rest[..<end].split(separator: UInt8(ascii: "\n")) {
-                lineCount += 1
-                guard let line = try? decoder.decode(Line.self, from: Data(line)) else { continue }
-                isReport = isReport || lineCount <= 2
-                line.apply(to: &unfinished)
+                let read = try? decoder.decode(Line.self, from: Data(line))
+                // So few bytes begin every object: the next line decides.
+                let isShort = line.count < 4 && isBeginning(of: Array(line))
+                if !isShort { isReport = isReport ?? (read != nil || isBeginning(of: Array(line))) }
+                read?.apply(to: &content, resolve)
             }
             rest.removeSubrange(...end)
-            guard isReport || lineCount < 2 else { break }
+            guard isReport != false else { break }
         }
-        guard isReport || offset == 0 || (lineCount == 0 && isBeginning(of: rest)) else {
+        guard isReport ?? (offset == 0 || isBeginning(of: rest)) else {
             throw ToolError(
                 .badInput, "\(path) is not a report of coffer rotate",
                 hint: "Nothing was written to it. Name a new file, or an earlier report.")
         }
-        return (unfinished, !rest.isEmpty)
+        return (content, !rest.isEmpty)
     }
 
     /// Whether bytes may be the beginning of a line that was not written to its end.
     private static func isBeginning(of bytes: [UInt8]) -> Bool {
-        guard bytes.starts(with: "{\"".utf8), String(validating: bytes, as: UTF8.self) != nil else {
-            return bytes == Array("{".utf8)
-        }
-        return (try? JSONSerialization.jsonObject(with: Data(bytes))) == nil
+        // The fields are sorted by their names.
+        let firstFields = [#"{"byteCount":"#, #"{"code":""#, #"{"event":""#].map { Array($0.utf8) }
+        return firstFields.contains { bytes.starts(with: $0) || $0.starts(with: bytes) }
+            && (try? JSONSerialization.jsonObject(with: Data(bytes))) == nil
     }
 
     /// Appends a line, which is durable on return.
     ///
     /// - Throws: `ToolError` `.io`.
     func append(_ event: RotationEvent) throws {
-        try isWriting.withLock { _ in
+        try endsTornLine.withLock { isTorn in
             do {
-                _ = try descriptor.writeAll((JSON.object(event) + "\n").utf8)
+                let line = JSON.object(event) + "\n"
+                _ = try descriptor.writeAll(((isTorn ? "\n" : "") + line).utf8)
+                isTorn = false
             } catch {
+                isTorn = true
                 throw ToolError(.io, "\(path) cannot be written: \(error)")
             }
         }

@@ -22,11 +22,15 @@ struct RotationRun {
     let newRoot: NewRoot?
     let due: DueOptions
 
+    static let afterNewRoot =
+        "copies of the file and its keyring from before open as before, and root backups of before "
+        + "do not open this one: make new ones"
+
     func run() async throws {
         try store.requireKeyring(secret)
-        let keyring = try Keyring(of: store.path)
-        guard due.isRepeated || work(for: keyring) != nil else {
-            return try output.print(CurrentKeyResult(store.path, keyring))
+        let facts = try RotationFacts(store.path)
+        guard due.isRepeated || work(for: facts.keyring) != nil || facts.mayOweCheckpoint else {
+            return try output.print(CurrentKeyResult(store.path, facts.keyring))
         }
         let (report, current) = try await store.withKeyring(secret) { opened in
             let report = try await rotate(opened)
@@ -65,8 +69,7 @@ struct RotationRun {
         }
         output.note(
             report.isNewRoot
-                ? "copies of the file and its keyring from before open as before, and root backups "
-                    + "of before do not open this one: make new ones"
+                ? Self.afterNewRoot
                 : "a rotation takes access from nobody who had the root key, a root backup or a "
                     + "credential: coffer revoke does, or coffer rotate --root")
         if !report.isFinished { throw ExitCode(ExitStatus.unfinished.rawValue) }
