@@ -27,7 +27,7 @@
 // Copies         CopyProgress  CopyReport  CompactReport
 // Recovery       RestoreReport  SalvageReport  RebuildProgress
 // Rotation       RotationReport  RotationProgress  RootKeyPlan
-// Rekey          RekeyReport
+// Rekey          RekeyReport  KeyringEnablingReport
 // Files          StoreFileStatus  CipherProfile  CipherInformation  CipherLogLevel  Engine  Release
 //
 // ── SQL, one floor down ────────────────────────────────────────────────────────────────────────

@@ -10,6 +10,8 @@ public enum KeyringVerb: String, CaseIterable, Sendable {
     case backUp = "backup"
     case exportRoot = "export-root"
     case restoreStore = "restore-store"
+    case enable, rotate
+    case replaceRoot = "replace-root"
 
     public static func credential(_ number: UInt8) -> KeyCredential { .keyFile(bytes(number)) }
 
@@ -19,7 +21,13 @@ public enum KeyringVerb: String, CaseIterable, Sendable {
         [UInt8](repeating: number, count: 32)
     }
 
-    public static func key(_ number: UInt8) -> StoreKey { .keyring(credential(number)) }
+    /// Whether it changes the key of every page.
+    public var changesPages: Bool { [.enable, .rotate, .replaceRoot].contains(self) }
+
+    /// - Parameter number: 0 for a key that no keyring has.
+    public static func key(_ number: UInt8) -> StoreKey {
+        number == 0 ? .raw(bytes(9)) : .keyring(credential(number))
+    }
 
     /// The letters of a root backup, in the folder of the store.
     public static let lettersName = "letters"
@@ -34,11 +42,14 @@ public enum KeyringVerb: String, CaseIterable, Sendable {
     ) throws {
         let folder = URL(filePath: path).deletingLastPathComponent()
         func other(_ name: String) -> String { folder.appending(path: name).path }
-        func withKeys(_ body: (StoreKeys) throws -> Void) throws {
+        func withStore(_ body: (Store) throws -> Void) throws {
             let store = try Store(
                 path: path, key: Self.key(1), mode: .mustExist, configuration: configuration)
             defer { try? store.close() }
-            try body(store.keys)
+            try body(store)
+        }
+        func withKeys(_ body: (StoreKeys) throws -> Void) throws {
+            try withStore { try body($0.keys) }
         }
         switch self {
         case .initialize:
@@ -66,6 +77,14 @@ public enum KeyringVerb: String, CaseIterable, Sendable {
             _ = try Store.restore(
                 from: other(Self.backupName), key: Self.key(1), to: path,
                 configuration: configuration)
+        case .enable:
+            try Store.enableKeyring(
+                path, key: Self.key(0), as: Self.credential(1), label: "1",
+                endsOtherPrograms: true, configuration: configuration, recovery: nil)
+        case .rotate:
+            try withStore { _ = try $0.rotate() }
+        case .replaceRoot:
+            try withStore { _ = try $0.replaceRootKey(dropping: [2]) }
         }
     }
 }

@@ -40,7 +40,7 @@ extension Store {
         to key: borrowing StoreKey, abandonsKeyring: Bool = false
     ) throws -> RekeyReport {
         do throws(RekeyFailure) {
-            return try core.rekey(to: key, abandonsKeyring: abandonsKeyring)
+            return try core.rekey(to: key, abandonsKeyring ? .abandon : .refuse)
         } catch {
             throw error.error
         }
@@ -72,7 +72,7 @@ extension Store {
     ) async throws(RekeyFailure) -> RekeyReport {
         let key = KeyBox(key.copy())
         return try await Self.offPool { [core] () throws(RekeyFailure) in
-            try core.rekey(to: key.key, abandonsKeyring: abandonsKeyring)
+            try core.rekey(to: key.key, abandonsKeyring ? .abandon : .refuse)
         }
     }
 

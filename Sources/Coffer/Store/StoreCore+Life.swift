@@ -62,14 +62,14 @@ extension StoreCore {
     // MARK: Key
 
     func rekey(
-        to key: borrowing StoreKey, abandonsKeyring: Bool = false
+        to key: borrowing StoreKey, _ keyring: Rekey.KeyringPolicy
     ) throws(RekeyFailure) -> RekeyReport {
         try RekeyFailure.wrapping { () throws(StoreError) in
             try changeLife { _ throws(StoreError) in
                 guard pool.mode != .readOnly else {
                     throw StoreError(.readOnly, "the store was opened for reading only")
                 }
-                return changeKey(to: key, abandonsKeyring: abandonsKeyring)
+                return changeKey(to: key, keyring)
             }
         }.get()
     }
@@ -79,14 +79,14 @@ extension StoreCore {
     ///
     /// - Returns: The report; otherwise the error, and which key is valid.
     private func changeKey(
-        to key: borrowing StoreKey, abandonsKeyring: Bool
+        to key: borrowing StoreKey, _ keyring: Rekey.KeyringPolicy
     ) -> Result<RekeyReport, RekeyFailure> {
         pool.events.rekeyBegins()
         let beginning = ContinuousClock.now
         let result = Result { () throws(RekeyFailure) in
             try RekeyFailure.wrapping { () throws(StoreError) in
                 try withExclusiveAccess { () throws(StoreError) in
-                    pool.rekey(to: key, abandonsKeyring: abandonsKeyring)
+                    pool.rekey(to: key, keyring)
                 }
             }.get()
         }
@@ -95,7 +95,7 @@ extension StoreCore {
             pool.events.rekeyed(since: beginning)
             pool.metrics.rekey.recordNanoseconds(beginning.duration(to: .now).nanoseconds)
             // The main file has the old key until a checkpoint has moved the WAL.
-            if !report.isWholeFile {
+            if keyring != .keep, !report.isWholeFile {
                 checkpointer.owe()
                 pool.events.rekeyIsUnfinished(report)
             }

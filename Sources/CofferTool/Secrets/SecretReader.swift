@@ -25,6 +25,11 @@ enum SecretReader {
             return .keyring(
                 try credential(source, for: path), acceptsOlderFile: source.acceptsOlderFile)
         }
+        return try own(source, for: path)
+    }
+
+    /// Reads the key that a store has apart from a keyring.
+    static func own(_ source: SecretSource, for path: String) throws -> StoreKey {
         RunFiles.opens(path)
         return try read(source, for: path, prompts: ["Passphrase for \(path): "])
     }

@@ -38,6 +38,13 @@ enum ToolWords {
             "Allow a longer pause, at a time when few programs write",
             "Allow it with --pause-max, at a time when few programs write"
         ),
+        ("End it, or pass endsOtherPrograms.", "End it, or give --end-others."),
+        (
+            "A call of enableKeyring was interrupted before it changed the key of the file: the "
+                + "key from before opens it, and the same call again finishes.",
+            "A run of coffer key enable was interrupted before it changed the key of the file: "
+                + "the secret from before opens it, and the same command again finishes."
+        ),
         ("Its list of slots has the numbers.", "coffer key list shows the numbers."),
         (
             "The list of slots tells the kind and the label of each.",

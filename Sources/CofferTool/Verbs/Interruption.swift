@@ -65,6 +65,12 @@ extension Key.PutBack {
     }
 }
 
+extension Key.Enable {
+    var interruption: String {
+        "one of both secrets opens every row: run the same command again"
+    }
+}
+
 extension Key.Rebuild {
     var interruption: String {
         "the keyring is as it was, or the new one: look with coffer key list "

@@ -69,6 +69,7 @@ struct KeyringExamination {
                 return check(.bad, KeyringReport(keyring).otherStore(path: path))
             }
             if keyring.isReplacingRoot { return check(.warning, KeyringReport.replacing) }
+            if keyring.isBeingEnabled { return check(.warning, KeyringReport.enabling) }
             return keyring.isWhole
                 ? check(.good, keyring.slots.count.counted("slot"))
                 : check(.warning, KeyringReport.notWhole)

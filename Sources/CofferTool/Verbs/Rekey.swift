@@ -50,7 +50,7 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
     func validate() throws {
         try newSecret.validate()
         guard !newSecret.makesKeyring else {
-            throw ValidationError("rekey makes no keyring: make a copy with coffer backup.")
+            throw ValidationError("rekey makes no keyring: coffer key enable does.")
         }
     }
 
@@ -120,7 +120,7 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
         guard [.passphrase, .rawKey].contains(newSource.form) else {
             throw ToolError(
                 .usage, "\(newSource.description) is for a keyring, which rekey does not make",
-                hint: "Name a passphrase or a raw key, or make a copy with coffer backup.")
+                hint: "Name a passphrase or a raw key, or make a keyring with coffer key enable.")
         }
         if !abandonKeyring, try Keyring.exists(for: store.path) {
             throw ToolError(
@@ -300,32 +300,6 @@ extension RekeyFailure {
             ToolError(
                 .interrupted, Failure(error).message,
                 hint: "One of the two keys holds. Run the same command again.")
-        }
-    }
-}
-
-/// Shows how the journal or WAL grows to the size of the file, because the engine does not report
-/// its progress.
-private enum RekeyProgress {
-    static func watch(_ status: StoreFileStatus, _ reporter: ProgressReporter) -> Task<Void, Never>
-    {
-        Task {
-            defer { reporter.finish() }
-            guard reporter.isShown else { return }
-            // The journal is deleted at the end, but the progress must not go back.
-            var most = 0
-            while !Task.isCancelled {
-                // Uses only `stat`, because closing a descriptor of the file would drop SQLite's
-                // locks.
-                let written = ["-wal", "-journal"].map { suffix in
-                    let facts = try? FileManager.default.attributesOfItem(
-                        atPath: status.path + suffix)
-                    return facts?[.size] as? Int ?? 0
-                }
-                most = max(most, min(written.max() ?? 0, status.byteCount))
-                reporter.update(most, of: status.byteCount)
-                try? await Task.sleep(for: .milliseconds(200))
-            }
         }
     }
 }

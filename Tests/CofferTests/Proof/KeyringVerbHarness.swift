@@ -25,6 +25,10 @@ struct KeyringVerbHarness {
         var rootBackupCount: Int?
         /// Whether a copy of the keyring opens.
         var copyOpens = false
+        /// Whether the store has another epoch than its first one; `nil` if the verb changes none.
+        var isRotated: Bool?
+        /// Whether the keyring has two roots.
+        var isReplacingRoot = false
     }
 
     // MARK: Kills and power losses
@@ -70,8 +74,12 @@ struct KeyringVerbHarness {
         var problems: [String] = []
         let found = finding(in: folder)
         if isDone, found != after { problems.append("done, and there is \(found)") }
-        // A restore of a store has a moment at which only it can go on.
-        if found != before, found != after, verb != .restoreStore {
+        // A restore of a store has a moment at which only it can go on. While a root is replaced,
+        // the slots that stay open the store.
+        let isBetween =
+            verb == .restoreStore
+            || (found.isReplacingRoot && found.rowCounts == after.rowCounts)
+        if found != before, found != after, !isBetween {
             problems.append("there is \(found)")
         }
         if isShown, (found.rootBackupCount ?? 0) < 1 {
@@ -140,7 +148,7 @@ struct KeyringVerbHarness {
     private func finding(in folder: TemporaryFolder) -> Finding {
         var finding = Finding()
         let path = folder.path()
-        for credential in UInt8(1)...4 {
+        for credential in UInt8(0)...4 {
             finding.rowCounts[credential] = rowCount(path, credential)
         }
         if verb == .exportRoot {
@@ -148,6 +156,11 @@ struct KeyringVerbHarness {
         }
         if verb == .backUp {
             finding.copyOpens = (try? copyOpens(folder)) ?? false
+        }
+        if verb == .rotate || verb == .replaceRoot {
+            let keyring = try? Keyring(of: path)
+            finding.isRotated = keyring.map { $0.epoch > 1 }
+            finding.isReplacingRoot = keyring?.isReplacingRoot ?? true
         }
         return finding
     }
@@ -181,6 +194,8 @@ struct KeyringVerbHarness {
         case .add, .change, .remove, .backUp: Finding(rowCounts: [1: rows, 2: rows])
         case .exportRoot: Finding(rowCounts: [1: rows, 2: rows], rootBackupCount: 0)
         case .restoreStore: Finding(rowCounts: [3: Self.otherRowCount])
+        case .enable: Finding(rowCounts: [0: rows])
+        case .rotate, .replaceRoot: Finding(rowCounts: [1: rows, 2: rows], isRotated: false)
         }
     }
 
@@ -195,6 +210,9 @@ struct KeyringVerbHarness {
         case .rebuild: Finding(rowCounts: [3: rows])
         case .backUp: Finding(rowCounts: [1: rows, 2: rows], copyOpens: true)
         case .exportRoot: Finding(rowCounts: [1: rows, 2: rows], rootBackupCount: 1)
+        case .enable: Finding(rowCounts: [1: rows])
+        case .rotate: Finding(rowCounts: [1: rows, 2: rows], isRotated: true)
+        case .replaceRoot: Finding(rowCounts: [1: rows], isRotated: true)
         }
     }
 
@@ -205,8 +223,9 @@ struct KeyringVerbHarness {
         let folder = try TemporaryFolder()
         let path = folder.path()
         guard verb != .initialize else { return [:] }
-        let store = try make(path, rowCount: Self.ownRowCount, credential: 1)
-        try store.keys.add(KeyringVerb.slot(2), label: "2")
+        let store = try make(
+            path, rowCount: Self.ownRowCount, credential: verb == .enable ? 0 : 1)
+        if verb != .enable { try store.keys.add(KeyringVerb.slot(2), label: "2") }
         switch verb {
         case .restore:
             try store.keys.backUp(to: folder.path(KeyringVerb.copyName))

@@ -168,6 +168,12 @@ import Testing
                     "key", "rebuild", keyed, "--root-backup-file", secrets.path("root"),
                     "--new-passphrase-file", secrets.path("first"),
                 ]),
+            Run(verb: ["init", folder.path("own.db")], options: first),
+            Run(
+                verb: [
+                    "key", "enable", folder.path("own.db"), "--new-passphrase-file",
+                    secrets.path("second"), "--recovery-key-out", secrets.path("own-paper"),
+                ], options: first),
         ]
     }
 

@@ -384,6 +384,15 @@ import Testing
             [try run(["rotate", keyed, "--key-file", path("file")])],
             describedBy: "`coffer rotate` and `coffer revoke`")
         try expectLists(of: keyed)
+        let plain = try Store(
+            path: path("plain.db"), key: .numbered(1), configuration: .testing())
+        try plain.close()
+        let enable = ["key", "enable", path("plain.db"), "--raw-key-fd", "3", "--recovery-key-out"]
+        let enabled = try Tool.run(
+            enable + [path("letters"), "--new-passphrase-file", path("words"), "--json"],
+            descriptors: [3: Tool.key(1)])
+        #expect(enabled.exitCode == 0, "\(enabled.errorText)")
+        try expect([enabled.stdout], describedBy: "`coffer key enable`")
         try expect(
             [try key("export-root", "--out", path("root"))],
             describedBy: "`coffer key export-root`")

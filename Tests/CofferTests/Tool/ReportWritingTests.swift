@@ -172,6 +172,12 @@ import Testing
                 [keyed, "--root-backup-file", out("root"), "--new-key-file", out("second")],
                 { try slots() == 1 }
             ),
+            (
+                ["key", "enable"],
+                [out("again.db"), "--no-recovery-key", "--end-others"]
+                    + ["--new-key-file", out("file"), "--raw-key-fd", "3"],
+                { try Keyring(of: out("again.db")).slots.count == 1 }
+            ),
         ]
     }
 

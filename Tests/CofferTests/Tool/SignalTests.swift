@@ -96,7 +96,7 @@ import Testing
         ["key", "rename", "a.db", "2", "ops"],
         ["key", "make-file", "a.key"], ["key", "make-identity", "a.id"],
         ["key", "backup", "a.db", "x"], ["key", "restore", "x", "a.db"],
-        ["key", "rebuild", "a.db"], ["rotate", "a.db"],
+        ["key", "rebuild", "a.db"], ["key", "enable", "a.db"], ["rotate", "a.db"],
         ["rotate", "a.db", "--root"], ["rotate", "a.db", "b.db"],
         ["revoke", "a.db", "2"],
         ["key", "export-root", "a.db", "--out", "x"],

@@ -160,6 +160,9 @@ extension Opening {
     ///
     /// After a crash the first page is final only without a WAL and a journal.
     private func otherFile(_ keyring: KeyringFile, _ refusal: StoreError) -> StoreError {
+        if (try? keyring.areas())?.current.first?.content.state == .isBeingEnabled {
+            return refusal.with(hint: Self.enabling)
+        }
         guard case .file? = try? file.status(), file.companionByteCount("-wal") == 0,
             !file.hasJournal, let handle = try? openHandle()
         else { return refusal }
@@ -176,13 +179,22 @@ extension Opening {
                 + "credential.", cause: refusal)
     }
 
-    private func mismatch(isOtherFile: Bool, cause: StoreError) -> StoreError {
+    /// What to do if `enableKeyring` has made the keyring and not changed the key of the file.
+    private static let enabling =
+        "A call of enableKeyring was interrupted before it changed the key of the file: the key "
+        + "from before opens it, and the same call again finishes."
+
+    private func mismatch(
+        _ content: KeyringContent, isOtherFile: Bool, cause: StoreError
+    ) -> StoreError {
         StoreError(
             .keyringMismatch,
             "no key of the keyring opens \(file.path)"
                 + (isOtherFile ? ": the keyring is that of another file" : ""),
-            hint: "Put the file and the keyring back that belong together. With a root backup the "
-                + "keyring can be rebuilt.", cause: cause)
+            hint: content.state == .isBeingEnabled && !isOtherFile
+                ? Self.enabling
+                : "Put the file and the keyring back that belong together. With a root backup the "
+                    + "keyring can be rebuilt.", cause: cause)
     }
 
     private func newKeyring(
@@ -368,7 +380,8 @@ extension Opening {
         let isOther = evidence.pages.last.map { !$0.starts(with: content.id) } ?? false
         return .failure(
             Refusal(
-                error: mismatch(isOtherFile: isOther, cause: failure), showsOwnKeys: showsOwnKeys))
+                error: mismatch(content, isOtherFile: isOther, cause: failure),
+                showsOwnKeys: showsOwnKeys))
     }
 
     private func open(
@@ -425,18 +438,22 @@ extension Opening {
 extension UnlockedKeyring {
     /// Makes a new root, with one slot for the credential.
     ///
+    /// - Parameters:
+    ///   - id: The salt of the database; a random one for a new database.
+    ///   - label: The name of the slot.
     /// - Throws: `.misuse` for an external secret or one of a wrong size; `.tooCostly`.
     /// - Complexity: For a passphrase one derivation, which blocks the thread.
     static func new(
-        for credential: borrowing KeyCredential, profile: CipherProfile,
-        state: KeyringContent.State, _ configuration: Configuration
+        for credential: borrowing KeyCredential, id: [UInt8] = KeyDerivation.randomSalt(),
+        label: String = "first", profile: CipherProfile, state: KeyringContent.State,
+        _ configuration: Configuration
     ) throws(StoreError) -> UnlockedKeyring {
         let now = configuration.secondsSince1970
         let root = RootKey.random()
         var content = KeyringContent(
-            new: root, id: KeyDerivation.randomSalt(), profile: profile, state: state, now: now)
+            new: root, id: id, profile: profile, state: state, now: now)
         let prepared = try PreparedSlot(
-            NewSlot(for: credential), label: SlotLabel("first"), cost: configuration.keyCost,
+            NewSlot(for: credential), label: SlotLabel(label), cost: configuration.keyCost,
             memoryMax: configuration.maximumKeyMemoryByteCount, for: content)
         let slot = try content.add(prepared, under: root, now: now)
         let area = try KeyringArea(content, under: root)

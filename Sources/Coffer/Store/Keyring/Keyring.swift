@@ -107,6 +107,11 @@ public struct Keyring: Sendable {
     /// ``Store/rotate(maximumPause:progress:)`` finishes it.
     public var isReplacingRoot: Bool { content.hasFormerRoot }
 
+    /// Whether the file may still have the key that it had before the keyring: a call of
+    /// ``Store/enableKeyring(_:key:as:label:endsOtherPrograms:configuration:recovery:)`` has begun
+    /// and was not finished. The same call again finishes.
+    public var isBeingEnabled: Bool { content.state == .isBeingEnabled }
+
     /// How often the root key was shown as a root backup, and when last.
     public var rootBackups: (count: Int, last: Date?) {
         let last = content.lastRootBackup

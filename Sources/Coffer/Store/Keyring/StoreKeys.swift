@@ -293,7 +293,7 @@ extension KeyLetters {
     /// Shows a secret, and compares it with the text that `askBack` returns.
     ///
     /// - Throws: `.misuse` for another secret; errors of `askBack`.
-    fileprivate func requireBack(
+    func requireBack(
         _ secret: borrowing SecretBytes,
         _ askBack: (_ letters: UnsafeRawBufferPointer) throws -> [UInt8]
     ) throws {

@@ -527,13 +527,13 @@ final class ConnectionPool: @unchecked Sendable {
     ///
     /// - Returns: The report; otherwise the error, and which key is valid.
     func rekey(
-        to newKey: borrowing StoreKey, abandonsKeyring: Bool
+        to newKey: borrowing StoreKey, _ keyring: Rekey.KeyringPolicy
     ) -> Result<RekeyReport, RekeyFailure> {
         Result { () throws(RekeyFailure) in
             let writer = try RekeyFailure.wrapping { () throws(StoreError) in
                 try openOnlyWriter()
             }
-            let change = try writer.changeKey(to: newKey, abandonsKeyring ? .abandon : .refuse)
+            let change = try writer.changeKey(to: newKey, keyring)
             file?.rememberKey(of: change.file)
             writerKeyGeneration = file?.keyGeneration ?? 0
             return change.report

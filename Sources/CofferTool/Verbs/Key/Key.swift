@@ -15,6 +15,7 @@ struct Key: AsyncParsableCommand {
 
             EXAMPLES
               coffer init notes.db --keyring
+              coffer key enable old.db
               coffer key list notes.db
               coffer key add notes.db --label ops
               coffer key change notes.db 2
@@ -28,7 +29,7 @@ struct Key: AsyncParsableCommand {
             """,
         subcommands: [
             Add.self, Change.self, Rename.self, Remove.self, ListSlots.self, Test.self,
-            MakeFile.self, MakeIdentity.self, BackUp.self, PutBack.self, Rebuild.self,
+            Enable.self, MakeFile.self, MakeIdentity.self, BackUp.self, PutBack.self, Rebuild.self,
             ExportRoot.self,
         ])
 }

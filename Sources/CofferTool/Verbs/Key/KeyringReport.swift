@@ -49,10 +49,15 @@ struct KeyringReport: Encodable {
     let isWhole: Bool
     /// Whether the root key is being replaced.
     let isReplacingRoot: Bool
+    /// Whether `key enable` has begun and not ended.
+    let isBeingEnabled: Bool
     let slots: [SlotReport]
 
     static let replacing =
         "its root key is being replaced: coffer rotate finishes that"
+    static let enabling =
+        "the store may still have its former key: run coffer key enable again as before, which "
+        + "finishes"
     static let notWhole =
         "one of the two copies in the keyring is damaged: the next change of a slot mends it"
 
@@ -84,6 +89,7 @@ struct KeyringReport: Encodable {
         lastRootBackup = keyring.rootBackups.last?.ISO8601Format()
         isWhole = keyring.isWhole
         isReplacingRoot = keyring.isReplacingRoot
+        isBeingEnabled = keyring.isBeingEnabled
         slots = keyring.slots.map { SlotReport($0) }
     }
 
@@ -109,6 +115,7 @@ struct KeyringReport: Encodable {
             ("epoch", "\(epoch), since \(keyMade.prefix(10)), \(Self.text(keyAge))"),
         ] + (isWhole ? [] : [("keyring", Self.notWhole)])
             + (isReplacingRoot ? [("keyring", Self.replacing)] : [])
+            + (isBeingEnabled ? [("keyring", Self.enabling)] : [])
             + slots.map { ("slot \($0.id)", $0.text) }
     }
 }
