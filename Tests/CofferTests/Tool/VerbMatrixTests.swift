@@ -64,6 +64,7 @@ import Testing
         "import": ["STORE", "CSV", "--format", "csv", "--table", "t"], "export": ["STORE"],
         "doctor": ["FOLDER"], "key list": ["KEYED"], "key test": ["KEYED"],
         "key add": ["KEYED", "--new-key-file", "OTHER"],
+        "key enable": ["STORE", "--new-key-file", "OTHER", "--no-recovery-key", "--end-others"],
         "key change": ["KEYED", "1", "--new-key-file", "OTHER"],
         "key remove": ["KEYED", "2"], "key rename": ["KEYED", "2", "ops"],
         "key make-file": ["NEW"], "key make-identity": ["NEW"],
@@ -143,7 +144,7 @@ import Testing
             let secret =
                 Self.secretless.contains(verb)
                 ? []
-                : verb.hasPrefix("key ") || ["rotate", "revoke"].contains(verb)
+                : Self.arguments[verb]?.contains("KEYED") == true
                     ? ["--key-file", own.path("file")] : ["--raw-key-fd", "3"]
             let output = try Tool.run(
                 verb.split(separator: " ").map(String.init) + named + secret,
