@@ -24,10 +24,12 @@ struct RestoredKeyring {
         }
         guard let keyring = backup.keyring else {
             let areas = try Self.areas(of: old)
-            // With the salt of the backup, the keyring is that of the backup: the backup may have
-            // been opened with its data key.
+            // The backup may have been opened with the data key that the keyring names. Any other
+            // key of the same salt may be of a time before the keyring.
             let current = areas?.current.first
-            let isItsOwn = current?.content.id == backup.cipher.key.salt
+            let isItsOwn =
+                current?.content.id == backup.cipher.key.salt
+                && current?.content.keyID == backup.cipher.key.id().bytes
             (area, movesOld, kept) = (nil, !isItsOwn, isItsOwn ? current : nil)
             return
         }

@@ -21,11 +21,32 @@ enum SecretReader {
             case .passphrase: try !Keyring.exists(for: path)
             default: false
             }
+        if source.form == .passphrase, (try? Keyring(of: path))?.isBeingEnabled == true {
+            return try duringEnabling(source, for: path)
+        }
         guard isPlain else {
             return .keyring(
                 try credential(source, for: path), acceptsOlderFile: source.acceptsOlderFile)
         }
         return try own(source, for: path)
+    }
+
+    /// Reads the passphrase of a store that is being given a keyring: the one from before, until
+    /// the pages have a key of the keyring.
+    private static func duringEnabling(
+        _ source: SecretSource, for path: String
+    ) throws -> StoreKey {
+        let key = try own(source, for: path)
+        var configuration = Configuration()
+        configuration.journalMode = .existing
+        do {
+            try Connection(path: path, key: key, mode: .readOnly, configuration: configuration)
+                .close()
+            return key
+        } catch let error as StoreError where error.code == .wrongKey {
+            return .keyring(
+                try key.credential(of: .passphrase), acceptsOlderFile: source.acceptsOlderFile)
+        }
     }
 
     /// Reads the key that a store has apart from a keyring.

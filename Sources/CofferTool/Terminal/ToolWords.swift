@@ -40,10 +40,10 @@ enum ToolWords {
         ),
         ("End it, or pass endsOtherPrograms.", "End it, or give --end-others."),
         (
-            "A call of enableKeyring was interrupted before it changed the key of the file: the "
-                + "key from before opens it, and the same call again finishes.",
-            "A run of coffer key enable was interrupted before it changed the key of the file: "
-                + "the secret from before opens it, and the same command again finishes."
+            "A call of enableKeyring has begun and not ended: until it changes the key of the "
+                + "file, the key from before opens it, and the same call again finishes.",
+            "A run of coffer key enable has begun and not ended: until it changes the key of the "
+                + "file, the secret from before opens it, and the same command again finishes."
         ),
         ("Its list of slots has the numbers.", "coffer key list shows the numbers."),
         (

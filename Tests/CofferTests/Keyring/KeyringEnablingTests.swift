@@ -235,7 +235,7 @@ import Testing
                 }
             })
         }
-        #expect(refusal?.code == .wrongKey)
+        #expect(refusal?.code == .alreadyExists)
         #expect(try rowCount(.keyring(.keyFile(other))) == 200)
     }
 
@@ -252,11 +252,47 @@ import Testing
         try keyring.makeNew(other.area)
         let refusal = #expect(throws: StoreError.self) {
             try enabling.change(
-                facts, from: .numbered(1), to: KeyBox(.random()), by: .keyFile(Self.file),
-                in: keyring)
+                facts, from: .numbered(1), to: KeyBox(.random()), other.area,
+                by: .keyFile(Self.file), in: keyring)
         }
         #expect(refusal?.code == .busy)
         #expect(try rowCount(.numbered(1)) == 200)
+    }
+
+    @Test func `a keyring that somebody moves away behind the change is written again`() throws {
+        try make()
+        let keyring = try KeyringFile(of: FileLocation(path)).location.path
+        let isMoved = Atomic(false)
+        try enable(willStep: { (step) throws(StoreError) in
+            guard step == .lock, !isMoved.exchange(true, ordering: .relaxed) else { return }
+            rename(keyring, keyring + ".away")
+        })
+        let wasMoved = isMoved.load(ordering: .relaxed)
+        #expect(wasMoved)
+        #expect(try rowCount(.keyring(.keyFile(Self.file))) == 200)
+    }
+
+    @Test func `what prevents the change is not told as a wrong key`() throws {
+        try make()
+        try enable()
+        let keyring = try KeyringFile(of: FileLocation(path)).location.path
+        try Data(repeating: 7, count: KeyringFile.byteCount).write(to: URL(filePath: keyring))
+        let refusal = #expect(throws: StoreError.self) { try enable() }
+        #expect(refusal?.code == .keyringDamaged)
+    }
+
+    @Test func `a backup of before is restored with its own key`() throws {
+        try make()
+        let backup = folder.path("backup.db")
+        let store = try Store(path: path, key: .numbered(1), configuration: .testing())
+        try store.backup(to: backup)
+        try store.close()
+        try enable()
+        let report = try Store.restore(
+            from: backup, key: .numbered(1), to: path, configuration: .testing())
+        #expect(!report.keepsKeyring)
+        #expect(try rowCount(.numbered(1)) == 200)
+        #expect(try !Keyring.exists(for: path))
     }
 
     @Test func `a call that was interrupted behind the change finishes`() throws {

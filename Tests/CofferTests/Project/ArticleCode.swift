@@ -609,6 +609,22 @@ import Testing
         try await openByIdentity(path, folder.path("identity"))
     }
 
+    private static func readFromPaper(_ letters: UnsafeRawBufferPointer) throws -> [UInt8] {
+        Array(letters)
+    }
+
+    @Test func `Life of a key: a store with a key of its own gets a keyring`() async throws {
+        let readFromPaper = Self.readFromPaper
+        let (path, old, new) = (folder.path("old.db"), "open sesame", "new")
+        try await Store(path: path, key: .passphrase(old)).close()
+        try await Store.enableKeyring(
+            path, key: .passphrase(old), as: .passphrase(new), label: "me"
+        ) { letters in
+            try readFromPaper(letters)
+        }
+        #expect(try Keyring(of: path).slots.map(\.label) == ["me", "recovery"])
+    }
+
     @Test func `Life of a key: somebody leaves`() async throws {
         let (path, new) = (folder.path("team.db"), "new")
         let store = try await Store(path: path, key: .keyring(.passphrase("open sesame")))

@@ -56,7 +56,8 @@ import Testing
             descriptors: [3: Data(contentsOf: URL(filePath: letters))])
         #expect(paper.exitCode == 0 && paper.text.contains("1"), "\(paper.errorText)")
         #expect(try rowCount("--passphrase-file", folder.path("old")).isEmpty)
-        let again = try enable(["--recovery-key-out", letters])
+        let again = try enable(["--recovery-key-out", folder.path("more")])
+        #expect(again.errorText.contains("made no recovery key"), "\(again.errorText)")
         #expect(again.text.contains("opened it before"), "\(again.text)")
     }
 
@@ -95,9 +96,13 @@ import Testing
         #expect(status.text.contains("coffer key enable again"), "\(status.text)")
         let doctor = try Tool.run(["doctor", path])
         #expect(doctor.text.contains("coffer key enable again"), "\(doctor.text)")
+        // The passphrase of before opens it until then.
+        #expect(try rowCount("--passphrase-file", folder.path("old")).contains("1"))
         let refused = try Tool.run(
-            ["sql", path, "SELECT 1", "--passphrase-file", folder.path("old")])
-        #expect(refused.errorText.contains("coffer key enable was interrupted"))
+            ["sql", path, "SELECT 1", "--passphrase-file", folder.path("new")])
+        #expect(refused.errorText.contains("coffer key enable has begun and not ended"))
+        let used = try enable(["--recovery-key-out", folder.path("old")], exitCode: 22)
+        #expect(used.errorText.contains("opens nothing: remove it"), "\(used.errorText)")
         _ = try enable(["--no-recovery-key"])
         #expect(try rowCount("--passphrase-file", folder.path("new")).contains("1"))
     }
@@ -108,6 +113,7 @@ import Testing
             ["--key-file", folder.path("old")] + file,
             words + [folder.path("old"), "--no-recovery-key"],
             words + [folder.path("new"), "--no-recovery-key", "--recovery-key-out", "x"],
+            words + [folder.path("new"), "--recovery-key-out", path + ".keyring"],
         ] {
             let output = try Tool.run(["key", "enable", path] + options)
             #expect([2, 19].contains(output.exitCode), "\(output.errorText)")

@@ -181,8 +181,8 @@ extension Opening {
 
     /// What to do if `enableKeyring` has made the keyring and not changed the key of the file.
     private static let enabling =
-        "A call of enableKeyring was interrupted before it changed the key of the file: the key "
-        + "from before opens it, and the same call again finishes."
+        "A call of enableKeyring has begun and not ended: until it changes the key of the file, "
+        + "the key from before opens it, and the same call again finishes."
 
     private func mismatch(
         _ content: KeyringContent, isOtherFile: Bool, cause: StoreError

@@ -114,6 +114,7 @@ extension Key {
                 throw ToolError(.usage, "a raw key is not a credential of a keyring")
             }
             let status = try StoreFileStatus(path: store.path)
+            try requirePlaceForLetters()
             let key = KeyHolder(try SecretReader.own(source, for: store.path))
             let report = try await enable(
                 key.takeOne(), try SecretReader.newCredential(newSource, for: store.path), status)
@@ -123,12 +124,37 @@ extension Key {
                     "copies of before open with the former key: make a new backup, and a backup of "
                         + "the keyring with coffer key backup")
             }
+            if !report.isChanged, !noRecoveryKey {
+                Terminal.warn(
+                    "this run made no recovery key and no slot; coffer key add "
+                        + "\(ShellWord.of(store.path)) --make-recovery-key makes one")
+            }
             guard !report.isWholeFile else { return }
             let reason = report.checkpointFailure.map(\.message) ?? "another program is reading"
             Terminal.warn(
                 "the main file without its WAL still has the former key: \(reason); run coffer "
                     + "checkpoint when the cause is gone")
             throw ExitCode(ExitStatus.unfinished.rawValue)
+        }
+
+        /// Refuses before anybody types a secret what the letters cannot be written to.
+        private func requirePlaceForLetters() throws {
+            guard !noRecoveryKey else { return }
+            let keyring = try? Keyring(of: store.path)
+            if let out = paper.recoveryKeyOut {
+                let own = ["", "-wal", "-journal", "-shm", Keyring.fileSuffix]
+                guard !own.contains(where: { out == store.path + $0 }) else {
+                    throw ToolError(.usage, "\(out) is a file of the store itself")
+                }
+                if keyring?.isBeingEnabled == true, (try? NewFile.requireFree(out)) == nil {
+                    throw ToolError(
+                        .alreadyExists, "\(out) exists already",
+                        hint: "If the interrupted run has written it, its recovery key opens "
+                            + "nothing: remove it, or name another file.")
+                }
+            }
+            // Otherwise an earlier run is finished, which makes none.
+            if keyring == nil || keyring?.isBeingEnabled == true { try paper.requirePlace() }
         }
 
         private func enable(

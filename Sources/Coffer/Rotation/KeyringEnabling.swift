@@ -35,20 +35,18 @@ struct KeyringEnabling {
         do throws(StoreError) {
             facts = try look(key)
         } catch {
+            guard error.code == .wrongKey else { throw error }
             // An earlier call may have changed the key.
-            guard error.code == .wrongKey, let report = try? finish(by: credential) else {
-                throw error
-            }
-            return report
+            return try finish(by: credential, unless: error)
         }
         try requireAlone(facts)
         var keyring = KeyringFile(of: facts.file)
         if let willStep = configuration.keyringWillStep { keyring.willStep = willStep }
-        try requireUnused(keyring)
-        let (new, area) = try newKeyring(facts, credential, label, askBack)
-        let lock = try place(area, as: keyring, former: key)
+        try requireUnused(keyring, facts)
+        let (root, area) = try newKeyring(facts, credential, label, askBack)
+        let lock = try place(area, as: keyring, facts, former: key)
         defer { withExtendedLifetime(lock) {} }
-        return try change(facts, from: key, to: new, by: credential, in: keyring)
+        return try change(facts, from: key, to: root, area, by: credential, in: keyring)
     }
 
     // MARK: Before
@@ -99,14 +97,18 @@ struct KeyringEnabling {
     }
 
     /// - Throws: `.alreadyExists` for a keyring that no unfinished call has made.
-    private func requireUnused(_ keyring: KeyringFile) throws(StoreError) {
-        guard let areas = try keyring.areas() else { return }
-        guard areas.current[0].content.state == .isBeingEnabled else {
-            throw StoreError(
-                .alreadyExists,
-                "\(keyring.location.path) exists, and the file is not under a key of it",
-                hint: "Move it away if it is another store's.")
-        }
+    private func requireUnused(_ keyring: KeyringFile, _ facts: Facts) throws(StoreError) {
+        guard let content = try keyring.areas()?.current.first?.content,
+            content.state != .isBeingEnabled || content.id != facts.id
+        else { return }
+        let isOther = content.id != facts.id
+        throw StoreError(
+            .alreadyExists,
+            "\(keyring.location.path) exists" + (isOther ? ", and is another store's" : ""),
+            hint: isOther
+                ? "Move it away, or put the store back that it belongs to."
+                : "Another process may have made it just now: call again. If it is of another time "
+                    + "and the former key still opens the store, move it away.")
     }
 
     private func newKeyring(
@@ -133,23 +135,40 @@ struct KeyringEnabling {
 
     /// Makes the keyring, in the place of one that an unfinished call has left, and takes its lock.
     ///
-    /// - Throws: `.busy` if another process enables a keyring at the same time; `.wrongKey` if it
-    ///   has done so.
+    /// - Throws: `.busy` if another process gives the store a keyring; `.alreadyExists` if it has
+    ///   done so.
     private func place(
-        _ area: KeyringArea, as keyring: KeyringFile, former key: borrowing StoreKey
+        _ area: KeyringArea, as keyring: KeyringFile, _ facts: Facts,
+        former key: borrowing StoreKey
     ) throws(StoreError) -> KeyringByteLock {
-        if try !keyring.make(area) {
-            // Only while the former key opens the file, the other keyring opens nothing.
-            let lock = try KeyringByteLock(
-                keyring, .rotates, timeout: configuration.busyTimeout)
-            try requireUnused(keyring)
-            _ = try look(key)
-            if let old = try keyring.replace(timeout: configuration.waitTimeout, with: { area }) {
-                unlinkIfPresent(old)
+        do throws(StoreError) {
+            if try !keyring.make(area) {
+                let lock = try KeyringByteLock(
+                    keyring, .rotates, timeout: configuration.busyTimeout)
+                // Only while the former key opens the file, the other keyring opens nothing.
+                _ = try look(key)
+                try requireUnused(keyring, facts)
+                let old = try keyring.replace(timeout: configuration.waitTimeout, with: { area })
+                if let old { unlinkIfPresent(old) }
+                lock.release()
             }
-            lock.release()
+            return try KeyringByteLock(keyring, .rotates, timeout: configuration.busyTimeout)
+        } catch {
+            switch error.code {
+            case .wrongKey:
+                throw StoreError(
+                    .alreadyExists, "another process has given \(path) a keyring meanwhile",
+                    hint: "Open the store by the credential that it has made.")
+            case .keyringMissing: throw isBusy
+            default: throw error
+            }
         }
-        return try KeyringByteLock(keyring, .rotates, timeout: configuration.busyTimeout)
+    }
+
+    private var isBusy: StoreError {
+        StoreError(
+            .busy, "another process is giving \(path) a keyring",
+            hint: "Try again when it has ended.")
     }
 
     // MARK: The change
@@ -157,36 +176,81 @@ struct KeyringEnabling {
     /// Changes the key. Only for the holder of the lock of rotations.
     func change(
         _ facts: Facts, from key: borrowing StoreKey, to root: KeyBox<RootKey>,
-        by credential: borrowing KeyCredential, in keyring: KeyringFile
+        _ area: KeyringArea, by credential: borrowing KeyCredential, in keyring: KeyringFile
     ) throws -> KeyringEnablingReport {
-        // What is on the disk opens, and another process has not put its own keyring there.
-        guard
-            let unlocked = try keyring.unlocked(
-                by: credential, memoryMax: configuration.maximumKeyMemoryByteCount),
-            unlocked.area.content.rootID == root.key.id(for: facts.id),
-            unlocked.area.content.state == .isBeingEnabled
-        else {
-            throw StoreError(
-                .busy, "another process is giving \(path) a keyring",
-                hint: "Try again when it has ended.")
+        let store: Store
+        do {
+            try requireOpens(credential, keyring, root.key, facts)
+            try requireAlone(facts)
+            store = try open(with: key)
+        } catch {
+            // No page has a key of it.
+            giveUp(keyring, root.key)
+            throw error
         }
-        let store = try open(with: key)
         // The change is durable by then, whatever closing says.
         defer { try? store.core.close() }
         let changed: RekeyReport
         do throws(RekeyFailure) {
+            try RekeyFailure.wrapping { () throws(StoreError) in
+                // Somebody may have moved it away since.
+                guard isOwn(keyring, root.key) else { throw isBusy }
+            }
             changed = try store.core.rekey(
                 to: root.key.dataKey(epoch: 1, id: facts.id).storeKey(), .keep)
         } catch {
-            try? store.core.close()
-            // A keyring that opens nothing would only be in the way.
-            if error.key == .old, (try? look(key)) != nil {
-                unlinkIfPresent(keyring.location.path)
-            }
+            if error.key == .old { giveUp(keyring, root.key) }
             throw error.error
         }
-        markInUse(keyring, root.key)
+        try markInUse(keyring, root.key, area)
         return KeyringEnablingReport(isChanged: true, rekey: try finished(changed, store))
+    }
+
+    /// Checks that the keyring on the disk is this one, and opens.
+    private func requireOpens(
+        _ credential: borrowing KeyCredential, _ keyring: KeyringFile,
+        _ root: borrowing RootKey, _ facts: Facts
+    ) throws(StoreError) {
+        do throws(StoreError) {
+            let unlocked = try keyring.unlocked(
+                by: credential, memoryMax: configuration.maximumKeyMemoryByteCount)
+            guard let unlocked, unlocked.area.content.rootID == root.id(for: facts.id) else {
+                throw isBusy
+            }
+        } catch {
+            throw error.code == .wrongKey ? isBusy : error
+        }
+    }
+
+    /// Whether the keyring at the path has this root.
+    private func isOwn(_ keyring: KeyringFile, _ root: borrowing RootKey) -> Bool {
+        guard let areas = try? keyring.areas() else { return false }
+        return areas.authentic(under: root) != nil
+    }
+
+    /// Takes the keyring away again: it opens nothing, and would only be in the way.
+    private func giveUp(_ keyring: KeyringFile, _ root: borrowing RootKey) {
+        if isOwn(keyring, root) { unlinkIfPresent(keyring.location.path) }
+    }
+
+    /// Says in the keyring that it is in use. If that fails the next opening says it, but the
+    /// keyring must be there: nothing else has the root.
+    ///
+    /// - Throws: The error of writing the keyring again, if somebody has taken it away.
+    private func markInUse(
+        _ keyring: KeyringFile, _ root: borrowing RootKey, _ area: KeyringArea
+    ) throws(StoreError) {
+        do throws(StoreError) {
+            try KeyringLock(keyring, timeout: configuration.waitTimeout).change(under: root) {
+                $0.state = .isInUse
+            }
+        } catch {
+            configuration.logger?.warning(
+                "the keyring could not be brought up to date",
+                metadata: ["path": "\(path)", "code": "\(error.code)"])
+            guard !isOwn(keyring, root) else { return }
+            _ = try keyring.replace(timeout: configuration.waitTimeout, with: { area })
+        }
     }
 
     /// Moves the new pages from the WAL into the main file.
@@ -216,17 +280,22 @@ struct KeyringEnabling {
     }
 
     /// Finishes an earlier call, if the credential opens the store.
+    ///
+    /// - Parameter refusal: The error of the former key.
     private func finish(
-        by credential: borrowing KeyCredential
+        by credential: borrowing KeyCredential, unless refusal: StoreError
     ) throws(StoreError) -> KeyringEnablingReport {
-        let store = try open(with: .keyring(credential.copy()))
+        let store: Store
         do throws(StoreError) {
-            let report = try store.core.finishRekey()
-            try store.core.close()
-            return KeyringEnablingReport(isChanged: false, rekey: report)
+            store = try open(with: .keyring(credential.copy()))
         } catch {
-            try? store.core.close()
-            throw error
+            switch error.code {
+            case .keyringMissing: throw refusal
+            case .wrongKey: throw refusal.adding("and neither does the new credential")
+            default: throw error
+            }
         }
+        defer { try? store.core.close() }
+        return KeyringEnablingReport(isChanged: false, rekey: try store.core.finishRekey())
     }
 }
