@@ -189,7 +189,8 @@ import Testing
     private func interrupt() throws {
         let content = try UnlockedKeyring.new(
             for: .keyFile([UInt8](repeating: 7, count: 32)),
-            id: Array(Data(contentsOf: URL(filePath: path)).prefix(16)), profile: .portable,
+            id: Array(Data(contentsOf: URL(filePath: path)).prefix(16)),
+            profile: Engine.capabilities.defaultProfile,
             state: .isBeingEnabled, .testing())
         try KeyringFile(of: FileLocation(path)).makeNew(content.area)
     }
