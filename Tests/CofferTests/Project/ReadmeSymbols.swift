@@ -62,6 +62,10 @@ private enum ReadmeSymbols {
         _ = try store.keys.slots
         // `Keyring(of:)`
         _ = try Keyring(of: "notes.db")
+        // `Store.enableKeyring`
+        _ = try await Store.enableKeyring(
+            "notes.db", key: .passphrase("text"), as: .passphrase("text"), label: "me",
+            recovery: nil)
         // `rebuild`
         _ = try await Keyring.rebuild(
             for: "notes.db", rootBackup: [], as: .passphrase("text"), label: "me")
