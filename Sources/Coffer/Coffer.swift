@@ -26,8 +26,8 @@
 //                PageContent  PageRole
 // Copies         CopyProgress  CopyReport  CompactReport
 // Recovery       RestoreReport  SalvageReport  RebuildProgress
-// Rotation       RotationReport  RotationProgress  RootKeyPlan
-// Rekey          RekeyReport  KeyringEnablingReport
+// Rotation       RotationReport  RotationProgress  RootKeyPlan  KeyringEnablingReport
+// Rekey          RekeyReport
 // Files          StoreFileStatus  CipherProfile  CipherInformation  CipherLogLevel  Engine  Release
 //
 // ── SQL, one floor down ────────────────────────────────────────────────────────────────────────

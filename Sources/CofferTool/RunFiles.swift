@@ -120,9 +120,13 @@ enum Remedy {
 
 /// A path as a shell reads it.
 enum ShellWord {
+    /// The path as an argument, which no verb takes for an option.
+    static func argument(_ path: String) -> String {
+        path.hasPrefix("-") ? "./" + path : path
+    }
+
     static func of(_ path: String) -> String {
-        // A dash at the beginning would be an option.
-        let path = path.hasPrefix("-") ? "./" + path : path
+        let path = argument(path)
         let isPlain = path.utf8.allSatisfy { byte in
             byte >= 0x80 || "/._-+:,@%=".utf8.contains(byte)
                 || UnicodeScalar(byte).properties.isAlphabetic || (0x30...0x39).contains(byte)

@@ -14,7 +14,7 @@ struct KeyringEnabling {
     let configuration: Configuration
     let endsOtherPrograms: Bool
 
-    /// What the former key has shown of the store.
+    /// Properties of the store, read with its former key.
     struct Facts {
         let file: FileLocation
         let id: [UInt8]
@@ -54,9 +54,7 @@ struct KeyringEnabling {
     func look(_ key: borrowing StoreKey) throws(StoreError) -> Facts {
         let store = try open(with: key)
         do throws(StoreError) {
-            guard let file = store.core.pool.file else {
-                throw StoreError(.unsupported, "a store without a file has no keyring")
-            }
+            let file = try store.core.pool.requireFile("it has no keyring")
             try file.location.requireOneName()
             let facts = Facts(
                 file: file.location, id: file.cipher.key.salt, profile: file.cipher.profile,
@@ -184,11 +182,11 @@ struct KeyringEnabling {
             try requireAlone(facts)
             store = try open(with: key)
         } catch {
-            // No page has a key of it.
+            // No page was encrypted under the new root yet.
             giveUp(keyring, root.key)
             throw error
         }
-        // The change is durable by then, whatever closing says.
+        // An error of closing is ignored: the change is durable by then.
         defer { try? store.core.close() }
         let changed: RekeyReport
         do throws(RekeyFailure) {
@@ -263,19 +261,6 @@ struct KeyringEnabling {
             return try store.core.finishRekey()
         } catch  where error.code != .damaged {
             return changed.failed(error)
-        }
-    }
-
-    /// A failure costs nothing: the next opening does the same.
-    private func markInUse(_ keyring: KeyringFile, _ root: borrowing RootKey) {
-        do throws(StoreError) {
-            try KeyringLock(keyring, timeout: configuration.waitTimeout).change(under: root) {
-                $0.state = .isInUse
-            }
-        } catch {
-            configuration.logger?.warning(
-                "the keyring could not be brought up to date",
-                metadata: ["path": "\(path)", "code": "\(error.code)"])
         }
     }
 

@@ -7,10 +7,12 @@ import Glibc
 import Darwin
 #endif
 
-/// A file that each run writes anew: a reader gets the former content or the new one, whole.
+/// Writes a file in one step, in the place of the one from an earlier run. A program that reads it
+/// at the same time gets all of the old content, or all of the new content.
 struct ReplacedFile {
     let path: String
-    /// What a file begins with that may be replaced.
+    /// The first bytes of every file that an earlier run has written. Any other file is not
+    /// replaced.
     private let beginning: [UInt8]
 
     /// Checks before anything is done that the file can be written at the end.

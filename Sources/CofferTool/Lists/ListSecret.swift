@@ -24,12 +24,10 @@ final class ListSecret: Sendable {
     ///   - secret: `nil` if no run gets a secret.
     ///   - isPrompted: Whether the terminal is asked, whatever variables name.
     ///   - count: The number of stores.
-    ///   - isInputList: Whether standard input was the list.
-    /// - Throws: `ToolError` `.usage` if the secret would come from standard input too; as
-    ///   `SecretOptions.source()` and `SecretReader`.
+    /// - Throws: `ToolError` `.usage` if standard input is the list and also the secret; otherwise
+    ///   as `SecretOptions.source()` and `SecretReader`.
     init(
-        _ secret: SecretOptions?, isPrompted: Bool = false, for count: Int,
-        apart isInputList: Bool
+        _ secret: SecretOptions?, isPrompted: Bool = false, for count: Int
     ) throws {
         guard let secret else {
             options = []
@@ -41,7 +39,8 @@ final class ListSecret: Sendable {
         let source = isPrompted ? SecretSource.prompt : try secret.source()
         isText = ![.rawKey, .keyFile].contains(source.form)
         if Self.isReadOnce(source) {
-            guard !isInputList || !Self.isStandardInput(source) else {
+            // A variable may have named it.
+            guard !StandardInput.isClaimed || !source.isStandardInput else {
                 throw ToolError(
                     .usage, "standard input cannot be both the list and the secret",
                     hint: "Name another source for one.")
@@ -70,13 +69,6 @@ final class ListSecret: Sendable {
             .contains { path.hasPrefix($0) }
         var facts = stat()
         return isOwn || (stat(path, &facts) == 0 && facts.st_mode & S_IFMT != S_IFREG)
-    }
-
-    private static func isStandardInput(_ source: SecretSource) -> Bool {
-        switch source.origin {
-        case .file(let path): ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(path)
-        default: source.isStandardInput
-        }
     }
 
     /// The option for a secret on standard input.

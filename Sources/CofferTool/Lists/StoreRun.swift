@@ -73,11 +73,6 @@ struct StoreRun {
         for line in all { Terminal.write(String(decoding: line, as: UTF8.self)) }
     }
 
-    /// A path as an argument, which is not taken for an option.
-    static func argument(_ path: String) -> String {
-        path.hasPrefix("-") ? "./" + path : path
-    }
-
     /// The file of this program: the same, even if another version has been installed meanwhile.
     private static var program: String {
         #if canImport(Darwin)
@@ -126,7 +121,7 @@ struct StoreRun {
         return pipe
     }
 
-    /// What is kept of an output. A report is far smaller.
+    /// The most bytes of an output that are kept. A report is far smaller.
     private static let byteCountMax = 64 << 20
 
     /// Reads both outputs to their ends, and closes them.
@@ -141,7 +136,8 @@ struct StoreRun {
             pollfd(fd: output.rawValue, events: Int16(POLLIN), revents: 0),
             pollfd(fd: errors.rawValue, events: Int16(POLLIN), revents: 0),
         ]
-        // What was written before the end fits the buffers of both pipes.
+        // After the end of the process, only the bytes in the buffers of the pipes are left to
+        // read. A program that it has started may go on writing.
         var restCount = 2 << 20
         while open.contains(where: { $0.fd >= 0 }), restCount > 0 {
             let hadEnded = coffer_program_has_ended(process) != 0

@@ -61,10 +61,9 @@ struct VerbListRun: Sendable {
     ) async throws -> Bool {
         let reporter = output.reporter(verb.joined(separator: " "), unit: "stores")
         defer { reporter.finish() }
-        guard !paths.isEmpty else { return false }
         // Not while a signal cancels the work: nothing has begun, and the run ends at once.
         let secret = try ListSecret(
-            self.secret, isPrompted: isPrompted, for: paths.count, apart: stores.list == "-")
+            self.secret, isPrompted: isPrompted, for: paths.count)
         do {
             try await Signals.cancelling(isLateResultKept: false) {
                 let list = ListRun(jobs: stores.jobs ?? 1, failureMax: stores.stopAfterFailures)
@@ -88,7 +87,7 @@ extension VerbListRun {
     ) -> VerbListResult.Store {
         do {
             let found = try list.run(
-                verb + [StoreRun.argument(path)] + options + stores.busy.arguments
+                verb + [ShellWord.argument(path)] + options + stores.busy.arguments
                     + secret.options, secret)
             return VerbListResult.Store(path, found)
         } catch {
@@ -197,8 +196,6 @@ extension VerbListResult.Store {
 
     var text: String {
         let texts = [exitCode == nil ? nil : message].compactMap(\.self) + (warnings ?? [])
-        let (path, text) = ("\(path)", texts.joined(separator: "; "))
-        guard !text.isEmpty else { return path }
-        return text.contains(path) ? text : "\(path): \(text)"
+        return path.before(texts.joined(separator: "; "))
     }
 }

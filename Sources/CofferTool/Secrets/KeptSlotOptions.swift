@@ -57,7 +57,7 @@ struct KeptSlotOptions: ParsableArguments {
         }
     }
 
-    /// Those of the slots that need a secret, and have none named.
+    /// Returns the slots that need a secret, but for which no option names one.
     func unnamed(_ slots: [KeySlot]) throws -> [KeySlot] {
         let named = try paths()
         return slots.filter { slot in

@@ -85,5 +85,11 @@ struct SecretSource: Equatable {
         if case .descriptor(let number) = origin { number } else { nil }
     }
 
-    var isStandardInput: Bool { descriptor == 0 }
+    /// Whether the bytes come from standard input, by its number or by one of its names.
+    var isStandardInput: Bool {
+        if case .file(let path) = origin {
+            return ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(path)
+        }
+        return descriptor == 0
+    }
 }

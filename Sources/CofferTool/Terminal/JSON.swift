@@ -52,6 +52,12 @@ struct ReportedPath: Codable, CustomStringConvertible {
         try container.encode(absolute)
     }
 
+    /// The text behind the path, unless it names the path itself.
+    func before(_ text: String) -> String {
+        if text.isEmpty { return description }
+        return text.contains(description) ? text : "\(description): \(text)"
+    }
+
     var absolute: String {
         guard !description.hasPrefix("/") else { return description }
         var rest = description[...]

@@ -35,6 +35,13 @@ enum NewFile {
         }
     }
 
+    /// The names of a store's own files. A new file of such a name would become part of the store.
+    static func names(ofStore path: String) -> [String] {
+        ["", "-wal", "-journal", "-shm", Keyring.fileSuffix].map {
+            ReportedPath(path).absolute + $0
+        }
+    }
+
     /// Makes the names in the folder of a file durable, as far as the file system does that.
     static func syncFolder(of path: String) {
         let folder = FilePath(URL(filePath: path).deletingLastPathComponent().path)

@@ -183,21 +183,16 @@ struct Rekey: AsyncParsableCommand, ChangingVerb {
     private func rekey(_ opened: Store, to newKey: KeyHolder) async throws -> Result {
         let status = try StoreFileStatus(path: store.path)
         if status.walByteCount > 0 { await Self.warnOfCutOffCommits(opened) }
-        let progress = RekeyProgress.watch(status, output.reporter("rekey", unit: "bytes"))
         let start = ContinuousClock.now
-        let report: RekeyReport
-        do {
+        let report = try await RekeyProgress.showing(
+            status, output.reporter("rekey", unit: "bytes")
+        ) {
             Signals.note("one of the two keys opens every row: run the same command again")
-            report = try await opened.changeKey(
+            let report = try await opened.changeKey(
                 to: newKey.takeOne(), abandonsKeyring: abandonKeyring)
             Signals.note(Self.finishing)
-        } catch {
-            progress.cancel()
-            await progress.value
-            throw error
+            return report
         }
-        progress.cancel()
-        await progress.value
         // Counts page by page, instead of trusting the engine's report of moved pages.
         let counted: RekeyReport
         do {

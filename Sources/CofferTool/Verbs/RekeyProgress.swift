@@ -4,8 +4,21 @@ import Foundation
 /// Shows how the journal or WAL grows to the size of the file, because the engine does not report
 /// its progress.
 enum RekeyProgress {
-    static func watch(_ status: StoreFileStatus, _ reporter: ProgressReporter) -> Task<Void, Never>
-    {
+    /// Shows it while `work` runs. The line of progress is gone before this returns or throws.
+    static func showing<T: Sendable>(
+        _ status: StoreFileStatus, _ reporter: ProgressReporter, _ work: () async throws -> T
+    ) async throws -> T {
+        let progress = watch(status, reporter)
+        let result: Result<T, any Error>
+        do { result = .success(try await work()) } catch { result = .failure(error) }
+        progress.cancel()
+        await progress.value
+        return try result.get()
+    }
+
+    private static func watch(
+        _ status: StoreFileStatus, _ reporter: ProgressReporter
+    ) -> Task<Void, Never> {
         Task {
             defer { reporter.finish() }
             guard reporter.isShown else { return }

@@ -185,19 +185,9 @@ import Testing
 
     // MARK: Repeated calls
 
-    /// Ends a call before the key of the file changes.
-    private func interrupt() throws {
-        let content = try UnlockedKeyring.new(
-            for: .keyFile([UInt8](repeating: 7, count: 32)),
-            id: Array(Data(contentsOf: URL(filePath: path)).prefix(16)),
-            profile: Engine.capabilities.defaultProfile,
-            state: .isBeingEnabled, .testing())
-        try KeyringFile(of: FileLocation(path)).makeNew(content.area)
-    }
-
     @Test func `a call that was interrupted before the change begins again`() throws {
         try make()
-        try interrupt()
+        try KeyringFixture.leaveUnusedKeyring(at: path)
         #expect(try rowCount(.numbered(1)) == 200)
         for key in [UInt8(7), 8] {
             let refusal = #expect(throws: StoreError.self) {
@@ -213,7 +203,7 @@ import Testing
 
     @Test func `the keyring of a call that changes the key meanwhile is not replaced`() throws {
         try make()
-        try interrupt()
+        try KeyringFixture.leaveUnusedKeyring(at: path)
         let other = [UInt8](repeating: 7, count: 32)
         let root = KeyBox(
             try #require(try KeyringFile(of: FileLocation(path)).areas()).unlocked(

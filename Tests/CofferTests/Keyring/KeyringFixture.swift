@@ -57,6 +57,16 @@ enum KeyringFixture {
         .passphrase, .keyFile, .recoveryKey, .external, .recipient,
     ]
     static let memoryMax = 160 << 20
+
+    /// Makes the keyring that `enableKeyring` leaves if it is killed before it changes the key of
+    /// the file. Its slot is for a key file whose bytes are all 7.
+    static func leaveUnusedKeyring(at path: String) throws {
+        let unlocked = try UnlockedKeyring.new(
+            for: .keyFile([UInt8](repeating: 7, count: 32)),
+            id: Array(Data(contentsOf: URL(filePath: path)).prefix(16)),
+            profile: Engine.capabilities.defaultProfile, state: .isBeingEnabled, .testing())
+        try KeyringFile(of: FileLocation(path)).makeNew(unlocked.area)
+    }
 }
 
 extension KeyringArea {

@@ -87,12 +87,7 @@ import Testing
     }
 
     @Test func `a run that was interrupted is named, and the same command finishes`() throws {
-        let content = try UnlockedKeyring.new(
-            for: .keyFile([UInt8](repeating: 7, count: 32)),
-            id: Array(Data(contentsOf: URL(filePath: path)).prefix(16)),
-            profile: Engine.capabilities.defaultProfile,
-            state: .isBeingEnabled, .testing())
-        try KeyringFile(of: FileLocation(path)).makeNew(content.area)
+        try KeyringFixture.leaveUnusedKeyring(at: path)
         let status = try Tool.run(["status", path])
         #expect(status.text.contains("coffer key enable again"), "\(status.text)")
         let doctor = try Tool.run(["doctor", path])

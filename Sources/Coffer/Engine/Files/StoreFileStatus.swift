@@ -47,6 +47,9 @@ public struct StoreFileStatus: Sendable, Equatable {
     /// names use different WALs, and lose each other's changes.
     public let nameCount: Int
 
+    /// Free bytes for this user in the file system of the file; `nil` if it does not tell.
+    package var freeByteCount: Int? { FileLocation(resolved: path).freeByteCount() }
+
     /// Examines a file without changing anything.
     ///
     /// - Parameter path: The file. It may be open in this process: Coffer reads it through SQLite,

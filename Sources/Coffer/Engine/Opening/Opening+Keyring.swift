@@ -179,7 +179,7 @@ extension Opening {
                 + "credential.", cause: refusal)
     }
 
-    /// What to do if `enableKeyring` has made the keyring and not changed the key of the file.
+    /// The hint while `enableKeyring` has made the keyring, but has not changed the file's key yet.
     private static let enabling =
         "A call of enableKeyring has begun and not ended: until it changes the key of the file, "
         + "the key from before opens it, and the same call again finishes."

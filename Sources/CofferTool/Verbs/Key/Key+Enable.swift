@@ -111,7 +111,9 @@ extension Key {
                 ?? SecretVariables.source(isNew: true) ?? .prompt
             try SecretChoice.requireApart(newSource, from: source)
             guard newSource.form != .rawKey else {
-                throw ToolError(.usage, "a raw key is not a credential of a keyring")
+                throw ToolError(
+                    .usage, "a raw key is not a credential of a keyring",
+                    hint: "Name a passphrase or a key file, such as with --new-key-file.")
             }
             let status = try StoreFileStatus(path: store.path)
             try requirePlaceForLetters()
@@ -137,14 +139,16 @@ extension Key {
             throw ExitCode(ExitStatus.unfinished.rawValue)
         }
 
-        /// Refuses before anybody types a secret what the letters cannot be written to.
+        /// Checks before anybody types a secret that the letters have a place to go to.
         private func requirePlaceForLetters() throws {
             guard !noRecoveryKey else { return }
             let keyring = try? Keyring(of: store.path)
             if let out = paper.recoveryKeyOut {
-                let own = ["", "-wal", "-journal", "-shm", Keyring.fileSuffix]
-                guard !own.contains(where: { out == store.path + $0 }) else {
-                    throw ToolError(.usage, "\(out) is a file of the store itself")
+                let own = NewFile.names(ofStore: store.path)
+                guard !own.contains(ReportedPath(out).absolute) else {
+                    throw ToolError(
+                        .usage, "\(out) is a file of the store itself",
+                        hint: "Name a new file for --recovery-key-out.")
                 }
                 if keyring?.isBeingEnabled == true, (try? NewFile.requireFree(out)) == nil {
                     throw ToolError(
@@ -161,24 +165,21 @@ extension Key {
             _ key: consuming StoreKey, _ credential: consuming KeyCredential,
             _ status: StoreFileStatus
         ) async throws -> KeyringEnablingReport {
-            let progress = RekeyProgress.watch(status, output.reporter("key enable", unit: "bytes"))
-            defer { progress.cancel() }
             Signals.note(interruption)
             let letters = RecoveryLetters(paper)
             let askBack: @Sendable (UnsafeRawBufferPointer) throws -> [UInt8] = {
                 try letters.askBack($0)
             }
             do {
-                let report = try await Store.enableKeyring(
-                    store.path, key: key, as: credential, label: label,
-                    endsOtherPrograms: endOthers, configuration: store.configuration,
-                    recovery: noRecoveryKey ? nil : askBack)
-                progress.cancel()
-                await progress.value
-                return report
+                return try await RekeyProgress.showing(
+                    status, output.reporter("key enable", unit: "bytes")
+                ) {
+                    try await Store.enableKeyring(
+                        store.path, key: key, as: credential, label: label,
+                        endsOtherPrograms: endOthers, configuration: store.configuration,
+                        recovery: noRecoveryKey ? nil : askBack)
+                }
             } catch {
-                progress.cancel()
-                await progress.value
                 letters.warnIfWritten()
                 throw error
             }

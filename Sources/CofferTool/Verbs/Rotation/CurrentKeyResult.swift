@@ -12,8 +12,10 @@ struct CurrentKeyResult: Report, Decodable {
     /// Whole days.
     let keyAge: Int
     let rootAge: Int
-    /// What only a run that opened the store knows, and has authenticated.
+    /// Whether the keyring has the epoch of the file; `nil` if the run did not open the store. The
+    /// other fields are then not authenticated.
     private(set) var isRecorded: Bool?
+    /// Whether the main file without its WAL has the key; `nil` if the run did not open the store.
     private(set) var isWholeFile: Bool?
 
     /// - Parameter keyring: As it is visible without a secret.

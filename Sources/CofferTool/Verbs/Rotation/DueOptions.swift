@@ -37,7 +37,7 @@ struct DueOptions: ParsableArguments {
         return options
     }
 
-    /// What a rotation replaces.
+    /// The keys that a rotation replaces.
     enum Work {
         /// The data key.
         case key
@@ -56,7 +56,7 @@ struct DueOptions: ParsableArguments {
     /// Whether the answer must be authenticated: another run may have done the work.
     var isRepeated: Bool { fromEpoch != nil || fromRoot != nil }
 
-    /// What is to be replaced in a store with this keyring; `nil` if nothing is.
+    /// Decides by the keyring of a store which keys to replace; `nil` leaves the store alone.
     ///
     /// A key from the future counts as old: its date is wrong, or forged. A replacement of the root
     /// that has begun is always finished. A slot that is to be dropped and is there makes the root

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Coffer
 
 /// What a run over several stores records, or whether it only looks.
 struct RecordOptions: ParsableArguments {
@@ -39,12 +38,7 @@ struct RecordOptions: ParsableArguments {
         ]
         var users: [String: String] = [:]
         if let list = stores.list, list != "-" { users[ReportedPath(list).absolute] = "--list" }
-        for path in paths {
-            // A new file with such a name would become a part of the store.
-            for suffix in ["", "-wal", "-journal", "-shm", Keyring.fileSuffix] {
-                users[ReportedPath(path).absolute + suffix] = "a store"
-            }
-        }
+        for name in paths.flatMap(NewFile.names) { users[name] = "a store" }
         for (option, path) in outputs {
             guard let path else { continue }
             let other = users.updateValue(option, forKey: ReportedPath(path).absolute)

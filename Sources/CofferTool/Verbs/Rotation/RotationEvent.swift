@@ -106,12 +106,8 @@ struct RotationEvent: Encodable, Sendable {
         (isRecorded, isWholeFile) = (result.isRecorded, result.isWholeFile)
     }
 
-    /// What people read about the store, with its path once.
-    var line: String {
-        let (path, text) = ("\(path)", text)
-        guard !text.isEmpty else { return path }
-        return text.contains(path) ? text : "\(path): \(text)"
-    }
+    /// The line about the store in the output for people.
+    var line: String { path.before(text) }
 
     private var text: String {
         switch event {

@@ -7,7 +7,7 @@ import Glibc
 import Darwin
 #endif
 
-/// What a rotation of a store would need, as far as it is visible without a secret.
+/// The needs of a rotation and the obstacles to it, as far as they show without a secret.
 struct RotationPlan {
     /// Free bytes of the file system; `nil` if it does not tell.
     let freeByteCount: Int?
@@ -15,9 +15,9 @@ struct RotationPlan {
     let expectedPause: Duration
     /// The first reason why it would fail; `nil` if none is visible.
     private(set) var obstacle: (any Error)?
-    /// What would be replaced, if that is not the data key alone.
+    /// A new root and the slots that it drops, in words; `nil` if the data key alone is replaced.
     private(set) var text: String?
-    /// What may fail: only the secret shows it.
+    /// Reasons why it may fail, which only the secret decides.
     private(set) var warnings: [String] = []
 
     /// - Parameters:
@@ -27,9 +27,7 @@ struct RotationPlan {
         _ facts: RotationFacts, _ work: DueOptions.Work?, pause: PauseOption,
         newRoot: RotationRun.NewRoot?, secret kind: KeySlot.Kind?
     ) {
-        var room = statvfs()
-        freeByteCount =
-            statvfs(facts.file.path, &room) == 0 ? Int(room.f_bavail) * Int(room.f_frsize) : nil
+        freeByteCount = facts.file.freeByteCount
         expectedPause = Store.rotationPause(byteCount: facts.file.byteCount)
         guard let work else { return }
         if work == .root, let newRoot {

@@ -15,11 +15,11 @@ import Darwin
 /// the earlier one ended.
 final class RotationReportFile: Sendable {
     /// A run that has begun and whose end is not in the file.
-    struct Begun: Equatable {
+    struct Begun {
         /// The keys that the store had before it.
-        var epoch: Int
-        var keyID: String?
-        var rootID: String?
+        let epoch: Int
+        let keyID: String?
+        let rootID: String?
     }
 
     /// A store, as the file names it. Another store may get its path.
@@ -29,15 +29,15 @@ final class RotationReportFile: Sendable {
         let id: String
     }
 
-    private let content: Content
-
-    /// What the lines say, each about one store.
+    /// The facts about stores that the lines of the file add up to.
     private struct Content {
         var unfinished: [Store: Begun] = [:]
         /// The highest epoch that a rotation has given.
         var epochs: [Store: Int] = [:]
     }
-    let path: String
+
+    private let content: Content
+    private let path: String
     private let descriptor: FileDescriptor
     /// Whether a run that was killed, or a full disk, has left a part of a line.
     private let endsTornLine = Mutex(false)
@@ -117,7 +117,7 @@ final class RotationReportFile: Sendable {
         let rootID: String?
         let exitCode: Int32?
 
-        /// What the line says about the runs for its store.
+        /// Adds the line to the facts about its store.
         func apply(to content: inout Content, _ resolve: (String) -> [UInt8]) {
             guard let storeID else { return }
             let store = Store(path: resolve(path), id: storeID)
@@ -170,10 +170,12 @@ final class RotationReportFile: Sendable {
             }
             for line in rest[..<end].split(separator: UInt8(ascii: "\n")) {
                 let read = try? decoder.decode(Line.self, from: Data(line))
-                // So few bytes begin every object: the next line decides.
-                let isShort = line.count < 4 && isBeginning(of: Array(line))
-                if !isShort { isReport = isReport ?? (read != nil || isBeginning(of: Array(line))) }
                 read?.apply(to: &content, resolve)
+                guard isReport == nil else { continue }
+                let isTorn = read == nil && isBeginning(of: Array(line))
+                // So few bytes begin every object: the next line decides.
+                if isTorn, line.count < 4 { continue }
+                isReport = read != nil || isTorn
             }
             rest.removeSubrange(...end)
             guard isReport != false else { break }
