@@ -7,7 +7,7 @@ import Workload
 /// Does a verb of a keyring. Records each change of a file, or lets one fail.
 func keyringVerb() throws -> String {
     guard let verb = KeyringVerb(rawValue: next()) else { return "unknown verb" }
-    let configuration = configuration(next())
+    let configuration = configuration(next()).early
     let (path, record) = (next(), next())
     let failing = Int64(next()) ?? -1
     let error = Int32(next()) ?? EIO

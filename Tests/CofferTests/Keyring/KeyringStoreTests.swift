@@ -294,7 +294,7 @@ import Testing
         try store.write { tx in try tx.execute("CREATE TABLE t(v)") }
         try store.close()
         let saved = try Data(contentsOf: URL(filePath: path + ".keyring"))
-        for epoch: UInt32 in [2, 40, 60_123] {
+        for epoch: UInt32 in [2, 40, 5_123] {
             try rotate(to: epoch)
             try saved.write(to: URL(filePath: path + ".keyring"))
             let readOnly = try open(mode: .readOnly, journalMode: journalMode)

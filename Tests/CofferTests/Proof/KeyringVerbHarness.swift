@@ -143,7 +143,7 @@ struct KeyringVerbHarness {
 
     // MARK: What is there
 
-    private var configuration: Configuration { .testing(journalMode) }
+    private var configuration: Configuration { .testing(journalMode).early }
 
     private func finding(in folder: TemporaryFolder) -> Finding {
         var finding = Finding()

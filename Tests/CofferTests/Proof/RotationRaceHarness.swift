@@ -65,8 +65,12 @@ final class RotationRaceHarness {
         var peers: [Role: Peer] = [:]
         for role in Role.allCases { peers[role] = try start(role, path) }
         for number in 0..<killCount {
-            // A rotator may wait for the other one for long.
             for (role, peer) in peers where role.isHeard { hear(role, peer, lineCount: 1) }
+            // Not each time: a rotator may wait for the other one for long.
+            if number % 5 == 4 {
+                let rotator: Role = Bool.random(using: &random) ? .rotator : .secondRotator
+                if let peer = peers[rotator] { hear(rotator, peer, lineCount: 1) }
+            }
             usleep(UInt32.random(in: 0..<150_000, using: &random))
             let role = Role.allCases.randomElement(using: &random) ?? .rotator
             if let peer = peers[role] {

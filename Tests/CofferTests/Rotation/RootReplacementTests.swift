@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import Testing
+import Workload
 
 @testable import Coffer
 
@@ -51,7 +52,7 @@ import Testing
         _ credential: borrowing KeyCredential, _ journalMode: Configuration.JournalMode = .wal,
         mode: OpenMode = .mustExist, _ change: (inout Configuration) -> Void = { _ in }
     ) throws -> Store {
-        var configuration = Configuration.testing(journalMode)
+        var configuration = Configuration.testing(journalMode).early
         configuration.keyringWillStep = { [willWriteKeyring] step, _ throws(StoreError) in
             guard case .write = step, let failure = willWriteKeyring.value() else { return }
             throw failure
