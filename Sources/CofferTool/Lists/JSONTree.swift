@@ -48,6 +48,10 @@ enum JSONTree: Codable, Sendable {
         if case .integer(let value) = self { value } else { nil }
     }
 
+    var isTrue: Bool? {
+        if case .bool(let value) = self { value } else { nil }
+    }
+
     var text: String? {
         if case .text(let value) = self { value } else { nil }
     }

@@ -17,7 +17,10 @@ struct VerbListRun: Sendable {
     /// What people read about a store that is done, from the run's report; `nil` to count it only.
     var summary: @Sendable (JSONTree) -> String? = { _ in nil }
 
-    func run() async throws {
+    func run() async throws { _ = try await result() }
+
+    /// - Returns: What was printed, if every store is done.
+    func result() async throws -> VerbListResult {
         if let secret { try StandardInput.claim(stores.list == "-" ? "the list" : nil, secret) }
         let beginning = ContinuousClock.now
         let paths = try stores.all()
@@ -46,7 +49,7 @@ struct VerbListRun: Sendable {
                 "interrupted: \(undone.count) of \(paths.count.counted("store")) were not done",
                 hint: "Run the same command again.")
         }
-        guard !undone.isEmpty else { return }
+        guard !undone.isEmpty else { return list }
         if output.quiet, !output.json { list.tellUndone() }
         throw ExitCode(ExitStatus.partlyFailed.rawValue)
     }

@@ -36,4 +36,27 @@ struct NewCredentialOptions: ParsableArguments {
             newKeyFile.map { SecretSource(origin: .file($0), form: .keyFile) },
         ]
     }
+
+    /// The options for each run over several stores, which reads the credential by itself.
+    ///
+    /// - Throws: `ToolError` `.secretSource` for what only one of them would get.
+    func repeatedArguments() throws -> [String] {
+        try Self.requireReadableAgain(SecretChoice.one(named, isNew: true)?.origin)
+        return (newPassphraseFile.map { ["--new-passphrase-file=\($0)"] } ?? [])
+            + (newPassphraseCommand.map { ["--new-passphrase-command=\($0)"] } ?? [])
+            + (newKeyFile.map { ["--new-key-file=\($0)"] } ?? [])
+    }
+
+    /// - Parameter origin: `nil` if nothing is named: then a variable or a person has to.
+    static func requireReadableAgain(_ origin: SecretSource.Origin?) throws {
+        let origin = try origin ?? SecretVariables.source(isNew: true)?.origin ?? .prompt
+        switch origin {
+        case .command: return
+        case .file(let path) where !ListSecret.isReadOnce(path): return
+        case .file, .descriptor, .prompt:
+            throw ToolError(
+                .secretSource, "each store of a list needs the new credential for itself",
+                hint: "Name a file, or a command that writes it each time.")
+        }
+    }
 }

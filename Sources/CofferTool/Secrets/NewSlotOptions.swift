@@ -75,6 +75,24 @@ struct NewSlotOptions: ParsableArguments {
         return choice
     }
 
+    /// The options for each run over several stores, which reads the credential by itself.
+    ///
+    /// - Throws: `ToolError` `.secretSource` for what only one of them would get.
+    func repeatedArguments() throws -> [String] {
+        switch try named() {
+        case nil:
+            try NewCredentialOptions.requireReadableAgain(nil)
+            return []
+        case .secret: return try credential.repeatedArguments()
+        case .recipient(let source):
+            try NewCredentialOptions.requireReadableAgain(source.origin)
+            return recipient.map { ["--recipient=\($0)"] } ?? []
+        case .wrap(let command, let proof):
+            return ["--wrap-command=\(command)"]
+                + (proof.map { ["--new-unwrap-command=\($0)"] } ?? [])
+        }
+    }
+
     /// Reads the credential.
     ///
     /// - Parameter slot: The slot that is changed; `nil` for a new one.

@@ -37,19 +37,23 @@ enum SecretInArguments {
     /// The first argument that has the letters of a key, alone or with those behind it.
     private static func firstLetters(_ arguments: [String]) -> Int? {
         arguments.indices.first { index in
-            let text = words(arguments[index])
             let group = arguments[index...].prefix(groupCount).joined(separator: " ")
-            return areLetters(text) || haveDashes(text) || areLetters(group)
+            return areLetters(group)
+                || texts(of: arguments[index]).contains { areLetters($0) || haveDashes($0) }
         }
     }
 
     private static let groupCount = 14
 
-    /// The words of an argument, or of the value that it gives an option behind `=`.
-    private static func words(_ argument: String) -> String {
-        let value =
-            argument.hasPrefix("--") ? argument.drop { $0 != "=" }.dropFirst() : argument[...]
-        return value.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    /// The words of an argument, and those behind each `=` in it.
+    private static func texts(of argument: String) -> [String] {
+        var rest = argument[...]
+        var texts: [String] = []
+        while true {
+            texts.append(rest.split(whereSeparator: \.isWhitespace).joined(separator: " "))
+            guard let end = rest.firstIndex(of: "=") else { return texts }
+            rest = rest[rest.index(after: end)...]
+        }
     }
 
     /// Whether the text is a key in letters, without a slip.

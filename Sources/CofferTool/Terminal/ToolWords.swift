@@ -25,8 +25,8 @@ enum ToolWords {
         ),
         (
             "Put it back from a backup, or rebuild it from a root backup.",
-            "Put it back with coffer key restore, or make one from a root backup with coffer key "
-                + "rebuild."
+            "A store that never had one gets it by coffer key enable. Put a lost one back with "
+                + "coffer key restore, or make one from a root backup with coffer key rebuild."
         ),
         (
             "Change a slot of the keyring instead. To give the file a key of its own, pass "

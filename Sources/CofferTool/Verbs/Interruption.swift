@@ -17,6 +17,13 @@ enum Interruption {
             + "\(ShellWord.of(path)), before you run it again"
     }
 
+    /// - Parameter paths: The paths of all stores.
+    static func ofSlots(_ paths: [String]) -> String {
+        guard paths.count != 1 else { return ofSlot(paths[0]) }
+        return "each slot was changed as a whole or not at all: look with coffer key list, before "
+            + "you run it again for the stores that are left"
+    }
+
     /// A replacement that has begun is finished by the same command.
     static let ofRoot =
         "the root key is the old one or the new one, or coffer status says that it is being "
@@ -33,7 +40,7 @@ extension Init {
 }
 
 extension Key.Add {
-    var interruption: String { Interruption.ofSlot(store.path) }
+    var interruption: String { Interruption.ofSlots(stores.list == nil ? stores.paths : []) }
 }
 
 extension Key.Change {
@@ -41,7 +48,10 @@ extension Key.Change {
 }
 
 extension Key.Remove {
-    var interruption: String { Interruption.ofSlot(store.path) }
+    var interruption: String {
+        let named = (try? taken.split(stores).stores) ?? stores
+        return Interruption.ofSlots(named.list == nil ? named.paths : [])
+    }
 }
 
 extension Key.MakeFile {
@@ -55,8 +65,13 @@ extension Key.MakeIdentity {
 }
 
 extension Key.BackUp {
-    var madePath: String? { newPath }
-    var interruption: String { Interruption.ofCopy(madePath) }
+    var madePath: String? { to == nil ? stores.paths.last : nil }
+    var interruption: String {
+        to.map {
+            "each copy in \($0) is complete or absent: run the same command again for those "
+                + "that are absent"
+        } ?? Interruption.ofCopy(madePath)
+    }
 }
 
 extension Key.PutBack {

@@ -684,7 +684,7 @@ import Testing
         ["key", "test", "--recovery-key-fd=" + letters],
         // A slip, and kinds whose check is another one.
         ["key", "test", "X" + letters.dropFirst()], ["key", "export-root", "ROOT-" + letters],
-        ["key", "add", "identity-" + letters],
+        ["key", "add", "identity-" + letters], ["revoke", "--keep", "label:ops=" + letters],
     ])
     func `letters of a key among the arguments are refused and not repeated`(
         arguments: [String]

@@ -108,7 +108,10 @@ import Testing
             due.rootOlderThan = try root.map { try TimeSpan($0) }
             (due.fromEpoch, due.fromRoot) = (epoch, from)
             return due.work(
-                for: Keyring(content, isWhole: true), newRoot: dropping,
+                for: Keyring(content, isWhole: true),
+                newRoot: dropping.map {
+                    RotationRun.NewRoot(dropped: $0.map { .number($0) }, kept: KeptSlotOptions())
+                },
                 now: Date(timeIntervalSince1970: at))
         }
         #expect(try work(nil, at: 0) == .key)

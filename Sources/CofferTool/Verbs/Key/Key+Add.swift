@@ -12,15 +12,23 @@ extension Key {
                 --make-recovery-key makes a new recovery key: it is shown on the terminal once and \
                 asked for, or written to a new file by --recovery-key-out.
 
+                Several stores get the same credential, each in a run of its own that reads it \
+                from a file or a command.
+
+                EXAMPLES
+                  coffer key add notes.db --label phone
+                  coffer key add --list stores.txt --recipient anna.pub --label anna --key-file \
+                ops.key
+
                 EXIT CODES
-                  0 the slot exists, even if the report could not be written; 22 a slot is for \
-                this credential already; 25 the keyring has 15 slots, which is the most; 130 \
-                interrupted: the slot exists or not, and key list \
+                  0 the slot exists, even if the report could not be written; 3 some stores of a \
+                list are not done; 22 a slot is for this credential already; 25 the keyring has \
+                15 slots, which is the most; 130 interrupted: the slot exists or not, and key list \
                 shows which. Any other: nothing was changed; after 17 key list shows whether the \
                 slot exists
                 """)
 
-        @OptionGroup var store: StoreOptions
+        @OptionGroup var stores: StoreListOptions
         @Option(help: ArgumentHelp("The name of the slot in lists.", valueName: "text"))
         var label = ""
         @Flag(help: "Make a recovery key: 56 letters and digits for paper.")
@@ -36,9 +44,19 @@ extension Key {
             guard !makeRecoveryKey || !new.isNamed else {
                 throw ValidationError("Name one new credential, not 2.")
             }
+            guard !makeRecoveryKey || stores.single != nil else {
+                throw ValidationError("Each store has a recovery key of its own: name one store.")
+            }
         }
 
         func run() async throws {
+            guard let store = stores.single else {
+                return try await VerbListRun(
+                    verb: ["key", "add"], stores: stores, secret: secret, output: output,
+                    options: LabelOption.arguments(label) + new.repeatedArguments(),
+                    summary: { report in report["slot"]?["id"]?.integer.map { "slot \($0)" } }
+                ).run()
+            }
             let source = try secret.source()
             let choice = makeRecoveryKey ? nil : try new.choice(apartFrom: source)
             try paper.requireFree()

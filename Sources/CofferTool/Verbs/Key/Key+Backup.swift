@@ -1,24 +1,37 @@
 import ArgumentParser
 import Coffer
+import Foundation
+import SystemPackage
 
 extension Key {
     /// `coffer key backup`
     struct BackUp: AsyncParsableCommand, ChangingVerb {
         static let configuration = CommandConfiguration(
             commandName: "backup",
-            abstract: "Copies the keyring, after its content is authenticated.",
+            abstract: "Copies keyrings, after their content is authenticated.",
             discussion: """
                 The copy opens the store by every credential that has a slot now. coffer backup \
                 copies a store with its keyring.
 
+                With --to, the copy gets the id of its store for a name. coffer key list shows \
+                which store a copy belongs to.
+
+                EXAMPLES
+                  coffer key backup notes.db notes.keyring-2026-11
+                  coffer key backup --list stores.txt --to keyrings-2026-11 --key-file ops.key
+
                 EXIT CODES
-                  0 the copy exists, even if the report could not be written; 22 a file has that \
-                name already. Any other: this run made none
+                  0 the copy exists, even if the report could not be written; 3 some stores of a \
+                list are not done; 22 a file has that name already. Any other: this run made none
                 """)
 
-        @OptionGroup var store: StoreOptions
-        @Argument(help: "The new file.", completion: .file())
-        var newPath: String
+        @OptionGroup var stores: StoreListOptions
+        @Option(
+            help: ArgumentHelp(
+                "The folder of the copies. Without it, the arguments are a store and the new file.",
+                valueName: "folder"),
+            completion: .directory)
+        var to: String?
         @OptionGroup(title: "Secret") var secret: SecretOptions
         @OptionGroup(title: "Output") var output: OutputOptions
 
@@ -32,13 +45,38 @@ extension Key {
         }
 
         func validate() throws {
-            guard newPath != "-" else {
+            if let to { return try SecretFile.requirePath(to) }
+            var one = stores
+            one.paths = Array(stores.paths.prefix(1))
+            guard one.single != nil, stores.paths.count == 2 else {
+                throw ValidationError("Name a store and a new file, or a folder with --to.")
+            }
+            guard stores.paths[1] != "-" else {
                 throw ValidationError(
                     "A copy of a keyring is written to a file; ./- is one of that name.")
             }
         }
 
         func run() async throws {
+            if let to {
+                var isFolder: ObjCBool = false
+                guard FileManager.default.fileExists(atPath: to, isDirectory: &isFolder),
+                    isFolder.boolValue
+                else {
+                    throw ToolError(
+                        .notFound, "there is no folder \(to)",
+                        hint: "Create it first: mkdir \(ShellWord.of(to))")
+                }
+            }
+            guard to == nil || stores.single != nil else {
+                return try await VerbListRun(
+                    verb: ["key", "backup"], stores: stores, secret: secret, output: output,
+                    options: to.map { ["--to=\($0)"] } ?? []
+                ).run()
+            }
+            var store = StoreOptions()
+            (store.path, store.busy) = (stores.paths[0], stores.busy)
+            let newPath = try copyPath(of: store.path)
             try NewFile.requireFree(newPath)
             try await store.withKeyring(secret, mode: .readOnly, hardLinks: .told) { opened in
                 _ = try opened.keys.slots
@@ -46,6 +84,13 @@ extension Key {
             }
             output.printDone(
                 Result(path: ReportedPath(store.path), copy: ReportedPath(newPath)))
+        }
+
+        private func copyPath(of path: String) throws -> String {
+            guard let to else { return stores.paths[1] }
+            RunFiles.opens(path)
+            let name = try Keyring(of: path).storeID + ".keyring"
+            return FilePath(to).appending(name).string
         }
     }
 }

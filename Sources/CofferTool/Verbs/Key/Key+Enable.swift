@@ -18,22 +18,26 @@ extension Key {
                 keyring. So the command refuses if one has it open, and in the journal mode delete \
                 always, unless --end-others is given.
 
+                Several stores get the same credential, each in a run of its own that reads it \
+                from a file or a command, and no recovery key: coffer key add makes one for each.
+
                 EXAMPLES
                   coffer key enable notes.db --label me
-                  coffer key enable notes.db --passphrase-file old --new-key-file ops.key \
+                  coffer key enable --list stores.txt --passphrase-file old --new-key-file ops.key \
                 --no-recovery-key
 
                 EXIT CODES
-                  0 the keyring opens the store, even if the report could not be written; 11 \
-                another program has the store open, or may have it open; 12 neither secret opens \
-                the store; 14 damaged: verify says where; 18 the keyring opens the store, but a \
-                program that reads keeps the former key in the main file: coffer checkpoint \
-                finishes; 22 there is a keyring that no interrupted run has made; 130 interrupted: \
+                  0 the keyring opens the store, even if the report could not be written; 3 some \
+                stores of a list are not done; 11 another program has the store open, or may have \
+                it open; 12 neither secret opens the store; 14 damaged: verify says where; 18 the \
+                keyring opens the store, but a program that reads keeps the former key in the main \
+                file: coffer checkpoint finishes; 22 there is a keyring that no interrupted run \
+                has made; 130 interrupted: \
                 one of both secrets opens every row. Any other: nothing was changed, unless the \
                 message says otherwise
                 """)
 
-        @OptionGroup var store: StoreOptions
+        @OptionGroup var stores: StoreListOptions
         @Option(help: ArgumentHelp("The name of the first slot in lists.", valueName: "text"))
         var label = ""
         @Flag(help: "Make no recovery key. If every credential is lost, nothing opens the store.")
@@ -52,6 +56,12 @@ extension Key {
                 throw ValidationError(Self.misfit)
             }
             _ = try SecretChoice.one(new.named, isNew: true)
+            guard noRecoveryKey || stores.single != nil else {
+                throw ValidationError(
+                    "Each store has a recovery key of its own: for several stores, give "
+                        + "--no-recovery-key, and add them with coffer key add --make-recovery-key."
+                )
+            }
         }
 
         /// Whether a store without a keyring has such a key.
@@ -103,6 +113,21 @@ extension Key {
         }
 
         func run() async throws {
+            if let store = stores.single { return try await run(for: store) }
+            try await VerbListRun(
+                verb: ["key", "enable"], stores: stores, secret: secret, output: output,
+                options: LabelOption.arguments(label) + ["--no-recovery-key"]
+                    + (endOthers ? ["--end-others"] : []) + new.repeatedArguments(),
+                summary: { report in
+                    guard report["isChanged"]?.isTrue == true else {
+                        return "the keyring opened it before, and no slot was made"
+                    }
+                    return report["rootID"]?.text.map { "root \($0)" }
+                }
+            ).run()
+        }
+
+        private func run(for store: StoreOptions) async throws {
             let source = try secret.source()
             // A variable may have named it.
             guard Self.isOwn(source.form) else { throw ToolError(.usage, Self.misfit) }
@@ -116,10 +141,11 @@ extension Key {
                     hint: "Name a passphrase or a key file, such as with --new-key-file.")
             }
             let status = try StoreFileStatus(path: store.path)
-            try requirePlaceForLetters()
+            try requirePlaceForLetters(store)
             let key = KeyHolder(try SecretReader.own(source, for: store.path))
             let report = try await enable(
-                key.takeOne(), try SecretReader.newCredential(newSource, for: store.path), status)
+                store, key.takeOne(), try SecretReader.newCredential(newSource, for: store.path),
+                status)
             output.printDone(Result(store.path, report, try Keyring(of: store.path)))
             if report.isChanged {
                 output.note(
@@ -140,7 +166,7 @@ extension Key {
         }
 
         /// Checks before anybody types a secret that the letters have a place to go to.
-        private func requirePlaceForLetters() throws {
+        private func requirePlaceForLetters(_ store: StoreOptions) throws {
             guard !noRecoveryKey else { return }
             let keyring = try? Keyring(of: store.path)
             if let out = paper.recoveryKeyOut {
@@ -162,8 +188,8 @@ extension Key {
         }
 
         private func enable(
-            _ key: consuming StoreKey, _ credential: consuming KeyCredential,
-            _ status: StoreFileStatus
+            _ store: StoreOptions, _ key: consuming StoreKey,
+            _ credential: consuming KeyCredential, _ status: StoreFileStatus
         ) async throws -> KeyringEnablingReport {
             Signals.note(interruption)
             let letters = RecoveryLetters(paper)

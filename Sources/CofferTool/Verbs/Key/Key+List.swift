@@ -12,10 +12,13 @@ extension Key {
                 test authenticates it.
 
                 It also lists a copy of a keyring. The store id tells which store a copy belongs to.
+
+                EXAMPLES
+                  coffer key list notes.db
+                  coffer key list --list stores.txt | grep '(anna)'
                 """)
 
-        @Argument(help: "The store's file, or a copy of a keyring.", completion: .file())
-        var path: String
+        @OptionGroup var stores: StoreListOptions
         @OptionGroup(title: "Output") var output: OutputOptions
 
         struct Result: Report {
@@ -30,15 +33,35 @@ extension Key {
         }
 
         func run() async throws {
-            let (found, isCopy) = try keyring()
+            guard let path = stores.single?.path else {
+                return try await VerbListRun(
+                    verb: ["key", "list"], stores: stores, secret: nil, output: output,
+                    options: [], summary: Self.summary
+                ).run()
+            }
+            let (found, isCopy) = try Self.keyring(of: path)
             let keyring = KeyringReport(found)
-            if !isCopy { warn(of: keyring) }
+            if !isCopy { Self.warn(of: keyring, path) }
             try output.print(
                 Result(path: ReportedPath(path), isCopy: isCopy, keyring: keyring))
         }
 
+        /// The epoch and the slots of a store of a list.
+        @Sendable private static func summary(_ report: JSONTree) -> String? {
+            guard let keyring = report["keyring"], let epoch = keyring["epoch"]?.integer,
+                case .list(let slots)? = keyring["slots"]
+            else { return nil }
+            let names = slots.map { slot in
+                let label = slot["label"]?.text ?? ""
+                let name = "slot \(slot["id"]?.integer ?? 0)" + (label.isEmpty ? "" : " (\(label))")
+                return [name, slot["kind"]?.text, slot["fingerprint"]?.text]
+                    .compactMap(\.self).joined(separator: ", ")
+            }
+            return (["epoch \(epoch)"] + names).joined(separator: "; ")
+        }
+
         /// Warns if the store is missing, or is another one than that of the keyring.
-        private func warn(of keyring: KeyringReport) {
+        private static func warn(of keyring: KeyringReport, _ path: String) {
             do {
                 keyring.warn(ifNotOf: try StoreFileStatus(path: path), path: path)
             } catch {
@@ -47,7 +70,7 @@ extension Key {
         }
 
         /// The keyring of the store. A file without one may be a copy of a keyring itself.
-        private func keyring() throws -> (keyring: Keyring, isCopy: Bool) {
+        private static func keyring(of path: String) throws -> (keyring: Keyring, isCopy: Bool) {
             do {
                 return (try Keyring(of: path), false)
             } catch let error as StoreError

@@ -8,7 +8,8 @@ extension Key {
             abstract: "Says which slot a credential opens, and authenticates the whole keyring.",
             discussion: """
                 EXIT CODES
-                  0 the credential opens the store; 12 no slot is for it; 14 the keyring or the \
+                  0 the credential opens the store; 3 it does not open each store of a list, and \
+                --json has the exit code of each; 12 no slot is for it; 14 the keyring or the \
                 store is damaged; 15 the keyring is missing or another store's
                 """)
 

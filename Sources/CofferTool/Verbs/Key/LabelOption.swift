@@ -3,6 +3,11 @@ import Coffer
 
 /// The name of a slot in lists.
 enum LabelOption {
+    /// The option for a run of the tool. A label that is empty needs none.
+    static func arguments(_ label: String) -> [String] {
+        label.isEmpty ? [] : ["--label=\(label)"]
+    }
+
     /// Refuses a name that no slot can have, before anybody types a passphrase.
     ///
     /// - Throws: `ValidationError`.

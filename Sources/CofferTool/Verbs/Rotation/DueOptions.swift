@@ -64,22 +64,17 @@ struct DueOptions: ParsableArguments {
     ///
     /// - Parameter newRoot: The slots to drop with the root; `nil` to keep the root.
     func work(
-        for keyring: Keyring, newRoot dropped: [KeySlot.ID]?, now: Date = .now
+        for keyring: Keyring, newRoot: RotationRun.NewRoot?, now: Date = .now
     ) -> Work? {
-        guard let dropped else {
+        guard let newRoot else {
             guard !keyring.isReplacingRoot else { return .key }
             return isKeyDue(keyring, now) ? .key : nil
         }
-        guard !keyring.isReplacingRoot, !dropped.contains(where: { isOpen($0, keyring) })
-        else { return .root }
+        guard !keyring.isReplacingRoot, !newRoot.drops(anyOf: keyring) else { return .root }
+        guard !newRoot.isRevocation else { return nil }
         let isRootOld = isOld(keyring.rootMade, rootOlderThan ?? olderThan, now)
         if isFromRoot(keyring), isRootOld { return .root }
         return olderThan != nil && isKeyDue(keyring, now) ? .key : nil
-    }
-
-    /// Whether a slot is there, or never was: dropping it is then a mistake that has to be told.
-    private func isOpen(_ id: KeySlot.ID, _ keyring: Keyring) -> Bool {
-        id >= keyring.nextSlotID || keyring.slots.contains { $0.id == id }
     }
 
     private func isKeyDue(_ keyring: Keyring, _ now: Date) -> Bool {

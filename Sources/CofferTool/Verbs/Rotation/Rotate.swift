@@ -53,9 +53,9 @@ struct Rotate: AsyncParsableCommand, ChangingVerb {
     var root = false
     @Option(
         help: ArgumentHelp(
-            "With --root: leave out the slot of this number. May be given several times.",
-            valueName: "slot"))
-    var drop: [UInt16] = []
+            "With --root: leave a slot out, by \(SlotName.help). May be given several times.",
+            valueName: "slot"), transform: SlotName.parse)
+    var drop: [SlotName] = []
     @OptionGroup var kept: KeptSlotOptions
     @OptionGroup var record: RecordOptions
     @OptionGroup(title: "Secret") var secret: SecretOptions

@@ -35,8 +35,24 @@ extension RotationEvent {
             message = run.messages.error?.message ?? run.endText
             hint = run.messages.error?.hint
         }
+        let stays = Set((slots ?? []).map(\.id))
+        let gone = facts.keyring.slots.map { SlotReport($0) }.filter { !stays.contains($0.id) }
+        if event == .rotated || event == .foundRotated, !gone.isEmpty { droppedSlots = gone }
         exitCode = run.exitCode
         if !run.messages.warnings.isEmpty { warnings = run.messages.warnings }
+    }
+
+    /// Says which slots a store has that a revocation leaves alone, and which of them somebody
+    /// might have meant.
+    mutating func takeNames(_ newRoot: RotationRun.NewRoot?) {
+        guard let newRoot, newRoot.isRevocation, event == .current,
+            let slots = try? Keyring(of: path.absolute).slots
+        else { return }
+        message = "it has " + slots.map(\.named).joined(separator: ", ")
+        let close = slots.filter { slot in newRoot.dropped.contains { $0.resembles(slot) } }
+        guard !close.isEmpty else { return }
+        let names = close.map(\.named).joined(separator: ", ")
+        warnings = (warnings ?? []) + ["the name of \(names) looks the same, and is not"]
     }
 
     /// Claims what an earlier run has done and not said: a later epoch than the one it began with.

@@ -30,6 +30,8 @@ struct RotationEvent: Encodable, Sendable {
     var rootAge: Int?
     var rootBackupCount: Int?
     var slots: [SlotReport]?
+    /// The slots that the keyring had before and has no longer.
+    var droppedSlots: [SlotReport]?
     var pageCount: Int?
     /// Seconds.
     var pause: Double?
@@ -114,6 +116,7 @@ struct RotationEvent: Encodable, Sendable {
         case .wouldRotate, .current:
             let age = "the key is \((keyAge ?? 0).counted("day")) old"
             let rest = [message].compactMap(\.self) + (warnings ?? [])
+            if event == .current, message != nil { return rest.joined(separator: "; ") }
             guard let byteCount, let freeByteCount, let expectedPause else {
                 return ([age] + rest).joined(separator: "; ")
             }

@@ -9,11 +9,16 @@ struct RotationListResult: Report {
     let stores: [RotationEvent]
     /// The file of `--failed-out`. It is not in the JSON.
     private let failedOut: String?
+    private let isRevocation: Bool
 
     private enum CodingKeys: CodingKey { case counts, seconds, isDryRun, stores }
 
-    init(_ events: [RotationEvent], seconds: Double, isDryRun: Bool, failedOut: String?) {
+    init(
+        _ events: [RotationEvent], seconds: Double, isDryRun: Bool, isRevocation: Bool,
+        failedOut: String?
+    ) {
         self.failedOut = failedOut
+        self.isRevocation = isRevocation
         counts = Dictionary(grouping: events, by: \.event.rawValue).mapValues(\.count)
         self.seconds = seconds
         self.isDryRun = isDryRun
@@ -22,17 +27,18 @@ struct RotationListResult: Report {
 
     var lines: [(label: String, value: String)] {
         let shown = stores.filter {
-            isDryRun || !$0.isWhole || $0.event == .foundRotated || $0.warnings != nil
+            isDryRun || isRevocation || !$0.isWhole || $0.event == .foundRotated
+                || $0.warnings != nil
         }
         var lines = shown.flatMap { event in
-            let label = !event.isWhole && event.event.isDone ? "unfinished" : event.event.text
+            let label = !event.isWhole && event.event.isDone ? "unfinished" : text(of: event.event)
             let line = (label: label, value: event.line)
             return [line] + (event.hint.map { [(label: "hint", value: $0)] } ?? [])
         }
         lines.append((label: "stores", value: "\(stores.count)"))
         for state in RotationState.allCases {
             let count = counts[state.rawValue] ?? 0
-            if count > 0 { lines.append((label: state.text, value: "\(count)")) }
+            if count > 0 { lines.append((label: text(of: state), value: "\(count)")) }
         }
         let unfinishedCount = stores.count { !$0.isWhole && $0.event.isDone }
         if unfinishedCount > 0 {
@@ -43,6 +49,16 @@ struct RotationListResult: Report {
         }
         lines.append((label: "time", value: "\(seconds) s"))
         return lines
+    }
+
+    /// The end of a store, for people.
+    private func text(of state: RotationState) -> String {
+        switch state {
+        case .rotated where isRevocation: "revoked"
+        case .wouldRotate where isRevocation: "would revoke"
+        case .current where isRevocation: "without the slot"
+        default: state.text
+        }
     }
 
     private var undone: [RotationEvent] { stores.filter { !$0.event.isDone } }
@@ -66,7 +82,7 @@ struct RotationListResult: Report {
     }
 
     private var summary: String {
-        "\(undone.count) of \(stores.count.counted("store")) were not rotated"
+        "\(undone.count) of \(stores.count.counted("store")) were not \(text(of: .rotated))"
     }
 
     /// How to go on with the stores that are not done.
@@ -75,6 +91,7 @@ struct RotationListResult: Report {
             return
                 "Run it again with --list \(ShellWord.of(failedOut)) for those that are not done."
         }
+        guard !isRevocation else { return "Run the same command again." }
         return "Run the same command again with --older-than \(Int(seconds / 60) + 1)m: it leaves "
             + "out the stores that this run has rotated."
     }

@@ -31,7 +31,9 @@ struct RotationPlan {
         expectedPause = Store.rotationPause(byteCount: facts.file.byteCount)
         guard let work else { return }
         if work == .root, let newRoot {
-            let dropped = facts.keyring.slots.filter { newRoot.dropped.contains($0.id) }
+            let dropped = facts.keyring.slots.filter { slot in
+                newRoot.dropped.contains { $0.matches(slot) }
+            }
             text =
                 (["a new root key"] + dropped.map { "without \($0.named)" })
                 .joined(separator: ", ")
@@ -80,13 +82,15 @@ struct RotationPlan {
     ) throws {
         let slots = facts.keyring.slots
         if !facts.keyring.isReplacingRoot {
-            for id in newRoot.dropped where !slots.contains(where: { $0.id == id }) {
+            for name in newRoot.dropped where !slots.contains(where: name.matches) {
                 throw ToolError(
-                    .notFound, "there is no slot \(id)",
+                    .notFound, "there is no slot \(name)",
                     hint: "coffer key list \(ShellWord.of(facts.path)) shows the slots.")
             }
         }
-        let staying = slots.filter { !newRoot.dropped.contains($0.id) }
+        try newRoot.kept.requireNone(
+            of: slots.filter { slot in newRoot.dropped.contains { $0.matches(slot) } })
+        let staying = slots.filter { slot in !newRoot.dropped.contains { $0.matches(slot) } }
         guard !staying.isEmpty else {
             throw ToolError(
                 .lastSlot, "no slot stays: nothing would open the store",
@@ -104,7 +108,7 @@ struct RotationPlan {
                 .secretSource,
                 "no secret is named for \(unnamed.map(\.named).joined(separator: " and ")), and "
                     + "only the slot that opens the store needs none",
-                hint: "Keep each by --keep SLOT=FILE, or leave it out with --drop.")
+                hint: "Keep each by --keep SLOT=FILE, or name it among the slots that go.")
         }
     }
 }

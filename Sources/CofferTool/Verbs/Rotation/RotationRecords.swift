@@ -9,6 +9,7 @@ final class RotationRecords: Sendable {
         var facts: [Int: RotationFacts] = [:]
         var isBegun = false
         var failure: (any Error)?
+        var slotFailure: ToolError?
     }
 
     private let paths: [String]
@@ -26,6 +27,11 @@ final class RotationRecords: Sendable {
 
     /// The first error of the report file.
     var failure: (any Error)? { state.withLock { $0.failure } }
+
+    /// Says that no store has a slot to drop.
+    var slotFailure: ToolError? { state.withLock { $0.slotFailure } }
+
+    func note(_ slotFailure: ToolError) { state.withLock { $0.slotFailure = slotFailure } }
 
     var doneCount: Int { state.withLock { $0.events.count { $0 != nil } } }
 

@@ -5,12 +5,50 @@ import Coffer
 struct RotationRun {
     /// A new root key, and the slots that it is for.
     struct NewRoot {
-        let dropped: [KeySlot.ID]
+        let dropped: [SlotName]
         let kept: KeptSlotOptions
+        /// Whether the root is replaced only where there is a slot to drop.
+        var isRevocation = false
 
         /// The options for a run of the tool.
         var arguments: [String] {
             ["--root"] + dropped.map { "--drop=\($0)" } + kept.arguments
+        }
+
+        /// Whether the keyring has a slot to drop, or cannot ever have had it: dropping it is then
+        /// a mistake that has to be told.
+        func drops(anyOf keyring: Keyring) -> Bool {
+            dropped.contains { name in
+                if case .number(let id) = name, id >= keyring.nextSlotID { return true }
+                return keyring.slots.contains(where: name.matches)
+            }
+        }
+
+        /// The labels and fingerprints that no slot of the keyring has.
+        func strangers(to keyring: Keyring) -> [SlotName] {
+            guard !keyring.isReplacingRoot else { return [] }
+            return dropped.filter { $0.isShared && !keyring.slots.contains(where: $0.matches) }
+        }
+
+        /// The same, without the labels and fingerprints that no slot of the keyring has.
+        func without(strangersTo keyring: Keyring) -> Self {
+            let strangers = strangers(to: keyring)
+            return Self(
+                dropped: dropped.filter { !strangers.contains($0) }, kept: kept,
+                isRevocation: isRevocation)
+        }
+
+        /// The numbers of the slots to drop. What an earlier run has begun to replace has dropped
+        /// its slots already.
+        ///
+        /// - Throws: `ToolError` `.notFound`.
+        func numbers(in keyring: Keyring, of path: String) throws -> [KeySlot.ID] {
+            // The keyring never had a slot of such a number.
+            let isStrange = dropped.contains { name in
+                if case .number(let id) = name { id >= keyring.nextSlotID } else { false }
+            }
+            return try dropped.numbers(
+                in: keyring.slots, of: path, isComplete: isStrange || !keyring.isReplacingRoot)
         }
     }
 
@@ -30,6 +68,9 @@ struct RotationRun {
         try store.requireKeyring(secret)
         let facts = try RotationFacts(store.path)
         guard due.isRepeated || work(for: facts.keyring) != nil || facts.mayOweCheckpoint else {
+            for name in newRoot?.strangers(to: facts.keyring) ?? [] {
+                Terminal.warn("there is no slot \(name)")
+            }
             return try output.print(CurrentKeyResult(store.path, facts.keyring))
         }
         let (report, current) = try await store.withKeyring(secret) { opened in
@@ -46,7 +87,7 @@ struct RotationRun {
     }
 
     private func work(for keyring: Keyring) -> DueOptions.Work? {
-        due.work(for: keyring, newRoot: newRoot?.dropped)
+        due.work(for: keyring, newRoot: newRoot)
     }
 
     private func tell(_ report: RotationReport) throws {
@@ -92,16 +133,12 @@ struct RotationRun {
                 }
             }
             let own = try opened.keys.ownSlotID
-            let slots = newRoot.map { [path = store.path] newRoot in
-                Store.NewRootSlots(dropping: newRoot.dropped) { plan in
-                    try newRoot.kept.keep(
-                        in: &plan, dropping: newRoot.dropped, own: own, for: path)
-                }
-            }
             for _ in 0..<3 {
-                guard let work = work(for: try opened.keys.keyring) else { return nil }
+                let keyring = try opened.keys.keyring
+                guard let work = work(for: keyring) else { return nil }
+                let slots = work == .root ? try slots(of: keyring, own: own) : nil
                 let report = try await opened.rotate(
-                    newRoot: work == .root ? slots : nil, maximumPause: pause.duration,
+                    newRoot: slots, maximumPause: pause.duration,
                     if: { self.work(for: $0) == work }, progress: show)
                 if let report { return report }
             }
@@ -109,6 +146,24 @@ struct RotationRun {
             throw ToolError(
                 .busy, "other programs change the keys of \(store.path) at the same time",
                 hint: "Run the same command again.")
+        }
+    }
+
+    /// The slots of a new root.
+    private func slots(of keyring: Keyring, own: KeySlot.ID) throws -> Store.NewRootSlots? {
+        guard let newRoot else { return nil }
+        let dropped = try newRoot.numbers(in: keyring, of: store.path)
+        guard !dropped.isEmpty || newRoot.dropped.isEmpty else {
+            // The run that began the replacement has dropped them. It needs no further root.
+            for name in newRoot.dropped where name.isShared {
+                Terminal.warn(
+                    "an earlier replacement of the root is finished, and there is no slot \(name): "
+                        + "it was dropped then, or has another name")
+            }
+            return nil
+        }
+        return Store.NewRootSlots(dropping: dropped) { [path = store.path] plan in
+            try newRoot.kept.keep(in: &plan, dropping: dropped, own: own, for: path)
         }
     }
 
