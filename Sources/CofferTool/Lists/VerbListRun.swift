@@ -14,6 +14,8 @@ struct VerbListRun: Sendable {
     let options: [String]
     /// Whether the terminal is asked for the secret, whatever variables name.
     var isPrompted = false
+    /// The next step after an interruption.
+    var again = "Run the same command again."
     /// What people read about a store that is done, from the run's report; `nil` to count it only.
     var summary: @Sendable (JSONTree) -> String? = { _ in nil }
 
@@ -47,7 +49,7 @@ struct VerbListRun: Sendable {
             throw ToolError(
                 .interrupted,
                 "interrupted: \(undone.count) of \(paths.count.counted("store")) were not done",
-                hint: "Run the same command again.")
+                hint: again)
         }
         guard !undone.isEmpty else { return list }
         if output.quiet, !output.json { list.tellUndone() }

@@ -56,7 +56,8 @@ struct NewCredentialOptions: ParsableArguments {
         case .file, .descriptor, .prompt:
             throw ToolError(
                 .secretSource, "each store of a list needs the new credential for itself",
-                hint: "Name a file, or a command that writes it each time.")
+                hint: "Name a file, such as with --new-key-file, or with --new-passphrase-command "
+                    + "a command that writes it each time.")
         }
     }
 }

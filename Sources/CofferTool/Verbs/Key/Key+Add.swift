@@ -54,6 +54,7 @@ extension Key {
                 return try await VerbListRun(
                     verb: ["key", "add"], stores: stores, secret: secret, output: output,
                     options: LabelOption.arguments(label) + new.repeatedArguments(),
+                    again: "Look with coffer key list, and run it again for the stores without it.",
                     summary: { report in report["slot"]?["id"]?.integer.map { "slot \($0)" } }
                 ).run()
             }
