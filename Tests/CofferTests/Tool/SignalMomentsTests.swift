@@ -121,9 +121,8 @@ import Workload
             interruptionCount += 1
             #expect(ended.exitCode == 130, "\(said)")
             #expect(ended.errorText.contains("again"), "\(said)")
-            // The signal may have come between the last step of a copy and the end of the run.
-            let isCopied = FileManager.default.fileExists(atPath: attempt.own.path("new"))
-            guard !isCopied || !ended.errorText.contains("complete or absent") else {
+            // The signal may have come between the last step of the work and the end of the run.
+            guard try !isDone(words, attempt, said: ended.errorText) else {
                 try expectDone(words, attempt, said: said)
                 continue
             }
@@ -134,6 +133,21 @@ import Workload
         }
         print("\(words[0]): \(interruptionCount) of \(count) signals interrupted it")
         #expect(!isLongRun || interruptionCount > 0)
+    }
+
+    /// Whether an interrupted run has done its work, and says that it may have.
+    private func isDone(_ words: [String], _ attempt: Attempt, said: String) throws -> Bool {
+        if said.contains("complete or absent") {
+            return FileManager.default.fileExists(atPath: attempt.own.path("new"))
+        }
+        guard words[0] == "import", said.contains("as a whole or not at all") else { return false }
+        let store = try Store(
+            path: attempt.own.path("store"), key: .numbered(1), mode: .mustExist,
+            configuration: .testing())
+        defer { try? store.close() }
+        return try store.read { tx in
+            try tx.firstRow("SELECT 1 FROM sqlite_master WHERE name = 'made'") != nil
+        }
     }
 
     /// Expects all rows under the key that the verb leaves, in each store that it leaves.
