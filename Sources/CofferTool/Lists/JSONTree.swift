@@ -48,7 +48,7 @@ enum JSONTree: Codable, Sendable {
         if case .integer(let value) = self { value } else { nil }
     }
 
-    var isTrue: Bool? {
+    var bool: Bool? {
         if case .bool(let value) = self { value } else { nil }
     }
 

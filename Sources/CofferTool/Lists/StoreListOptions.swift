@@ -60,6 +60,13 @@ struct StoreListOptions: ParsableArguments {
         return store
     }
 
+    /// The same, with the first path alone: the other arguments are no stores.
+    var ofFirstPath: StoreListOptions {
+        var options = self
+        options.paths = Array(paths.prefix(1))
+        return options
+    }
+
     /// The paths of all stores, each once.
     ///
     /// - Throws: `ToolError` `.notFound` or `.io` if the list cannot be read, `.badInput` if it is

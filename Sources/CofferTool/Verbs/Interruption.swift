@@ -17,9 +17,8 @@ enum Interruption {
             + "\(ShellWord.of(path)), before you run it again"
     }
 
-    /// - Parameter paths: The paths of all stores.
-    static func ofSlots(_ paths: [String]) -> String {
-        guard paths.count != 1 else { return ofSlot(paths[0]) }
+    static func ofSlots(_ stores: StoreListOptions) -> String {
+        if stores.list == nil, stores.paths.count == 1 { return ofSlot(stores.paths[0]) }
         return "each slot was changed as a whole or not at all: look with coffer key list, before "
             + "you run it again for the stores that are left"
     }
@@ -40,7 +39,7 @@ extension Init {
 }
 
 extension Key.Add {
-    var interruption: String { Interruption.ofSlots(stores.list == nil ? stores.paths : []) }
+    var interruption: String { Interruption.ofSlots(stores) }
 }
 
 extension Key.Change {
@@ -49,8 +48,7 @@ extension Key.Change {
 
 extension Key.Remove {
     var interruption: String {
-        let named = (try? taken.split(stores).stores) ?? stores
-        return Interruption.ofSlots(named.list == nil ? named.paths : [])
+        Interruption.ofSlots((try? taken.split(stores).stores) ?? stores)
     }
 }
 

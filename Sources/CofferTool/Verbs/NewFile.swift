@@ -24,15 +24,17 @@ enum NewFile {
 
     /// Checks that the folder of a new file exists.
     static func requireFolder(_ path: String) throws {
-        let folder = URL(filePath: path).deletingLastPathComponent().path
-        var isFolder: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder),
-            isFolder.boolValue
-        else {
+        guard isFolder(URL(filePath: path).deletingLastPathComponent().path) else {
             throw ToolError(
                 .notFound, "the folder of \(path) does not exist",
                 hint: "Create the folder first.")
         }
+    }
+
+    static func isFolder(_ path: String) -> Bool {
+        var isFolder: ObjCBool = false
+        return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
+            && isFolder.boolValue
     }
 
     /// The names of a store's own files. A new file of such a name would become part of the store.

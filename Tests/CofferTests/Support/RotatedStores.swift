@@ -12,9 +12,14 @@ struct RotatedStores {
     init() throws {
         folder = try TemporaryFolder()
         secret = ["--key-file", folder.path("file")]
-        try Data(Self.file).write(to: URL(filePath: folder.path("file")))
+        try writeSecret(Self.file, to: "file")
+    }
+
+    /// Writes a file that only its owner may read.
+    func writeSecret(_ bytes: [UInt8], to name: String) throws {
+        try Data(bytes).write(to: URL(filePath: path(name)))
         try FileManager.default.setAttributes(
-            [.posixPermissions: 0o600], ofItemAtPath: folder.path("file"))
+            [.posixPermissions: 0o600], ofItemAtPath: path(name))
     }
 
     func path(_ name: String) -> String { folder.path(name) }

@@ -12,13 +12,7 @@ import Testing
 
     init() throws {
         stores = try RotatedStores()
-        try write(Self.leaver, to: "leaver")
-    }
-
-    private func write(_ bytes: [UInt8], to name: String) throws {
-        try Data(bytes).write(to: URL(filePath: stores.path(name)))
-        try FileManager.default.setAttributes(
-            [.posixPermissions: 0o600], ofItemAtPath: stores.path(name))
+        try stores.writeSecret(Self.leaver, to: "leaver")
     }
 
     /// Makes stores in which a slot for the key file `leaver` has the label `anna`, and another

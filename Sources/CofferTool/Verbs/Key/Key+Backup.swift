@@ -1,6 +1,5 @@
 import ArgumentParser
 import Coffer
-import Foundation
 import SystemPackage
 
 extension Key {
@@ -46,9 +45,7 @@ extension Key {
 
         func validate() throws {
             if let to { return try SecretFile.requirePath(to) }
-            var one = stores
-            one.paths = Array(stores.paths.prefix(1))
-            guard one.single != nil, stores.paths.count == 2 else {
+            guard sources.single != nil, stores.paths.count == 2 else {
                 throw ValidationError("Name a store and a new file, or a folder with --to.")
             }
             guard stores.paths[1] != "-" else {
@@ -58,24 +55,17 @@ extension Key {
         }
 
         func run() async throws {
-            if let to {
-                var isFolder: ObjCBool = false
-                guard FileManager.default.fileExists(atPath: to, isDirectory: &isFolder),
-                    isFolder.boolValue
-                else {
-                    throw ToolError(
-                        .notFound, "there is no folder \(to)",
-                        hint: "Create it first: mkdir \(ShellWord.of(to))")
-                }
+            if let to, !NewFile.isFolder(to) {
+                throw ToolError(
+                    .notFound, "there is no folder \(to)",
+                    hint: "Create it first: mkdir \(ShellWord.of(to))")
             }
-            guard to == nil || stores.single != nil else {
+            guard let store = sources.single else {
                 return try await VerbListRun(
                     verb: ["key", "backup"], stores: stores, secret: secret, output: output,
                     options: to.map { ["--to=\($0)"] } ?? []
                 ).run()
             }
-            var store = StoreOptions()
-            (store.path, store.busy) = (stores.paths[0], stores.busy)
             let newPath = try copyPath(of: store.path)
             try NewFile.requireFree(newPath)
             try await store.withKeyring(secret, mode: .readOnly, hardLinks: .told) { opened in
@@ -85,6 +75,9 @@ extension Key {
             output.printDone(
                 Result(path: ReportedPath(store.path), copy: ReportedPath(newPath)))
         }
+
+        /// Without `--to`, the second argument is the new file.
+        private var sources: StoreListOptions { to == nil ? stores.ofFirstPath : stores }
 
         private func copyPath(of path: String) throws -> String {
             guard let to else { return stores.paths[1] }

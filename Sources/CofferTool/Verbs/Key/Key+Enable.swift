@@ -119,7 +119,7 @@ extension Key {
                 options: LabelOption.arguments(label) + ["--no-recovery-key"]
                     + (endOthers ? ["--end-others"] : []) + new.repeatedArguments(),
                 summary: { report in
-                    guard report["isChanged"]?.isTrue == true else {
+                    guard report["isChanged"]?.bool == true else {
                         return "the keyring opened it before, and no slot was made"
                     }
                     return report["rootID"]?.text.map { "root \($0)" }

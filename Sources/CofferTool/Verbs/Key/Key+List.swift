@@ -52,9 +52,7 @@ extension Key {
                 case .list(let slots)? = keyring["slots"]
             else { return nil }
             let names = slots.map { slot in
-                let label = slot["label"]?.text ?? ""
-                let name = "slot \(slot["id"]?.integer ?? 0)" + (label.isEmpty ? "" : " (\(label))")
-                return [name, slot["kind"]?.text, slot["fingerprint"]?.text]
+                return [SlotReport.name(in: slot), slot["kind"]?.text, slot["fingerprint"]?.text]
                     .compactMap(\.self).joined(separator: ", ")
             }
             return (["epoch \(epoch)"] + names).joined(separator: "; ")

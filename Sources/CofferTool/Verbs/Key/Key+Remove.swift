@@ -80,19 +80,14 @@ extension Key {
                 summary: { report in
                     let slots = Self.removed(report)
                     guard !slots.isEmpty else { return "no such slot" }
-                    return slots.map { slot in
-                        let label = slot["label"]?.text ?? ""
-                        return "slot \(slot["id"]?.integer ?? 0)"
-                            + (label.isEmpty ? "" : " (\(label))")
-                    }.joined(separator: ", ")
+                    return slots.map(SlotReport.name(in:)).joined(separator: ", ")
                 }
             ).result()
             guard list.stores.allSatisfy({ Self.removed($0.report).isEmpty }) else {
                 return output.note(Self.noAccess)
             }
-            let known = names.map(\.description).joined(separator: " or ")
             throw ToolError(
-                .notFound, "no store has a slot \(known)",
+                .notFound, "no store has a slot \(names.listed)",
                 hint: "It was removed before, or has another name: coffer key list shows the slots."
             )
         }

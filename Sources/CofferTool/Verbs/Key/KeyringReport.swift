@@ -162,6 +162,17 @@ struct ReplacedKeyringResult: Report {
 }
 
 extension KeySlot {
-    /// The number and the name of the slot, in a message.
-    var named: String { label.isEmpty ? "slot \(id)" : "slot \(id) (\(label))" }
+    /// The number and the label of the slot, in a message.
+    var named: String { SlotReport.name(Int(id), label) }
+}
+
+extension SlotReport {
+    fileprivate static func name(_ id: Int, _ label: String) -> String {
+        label.isEmpty ? "slot \(id)" : "slot \(id) (\(label))"
+    }
+
+    /// The number and the label of a slot in the report of a run, in a message.
+    static func name(in slot: JSONTree) -> String {
+        name(slot["id"]?.integer ?? 0, slot["label"]?.text ?? "")
+    }
 }

@@ -1,7 +1,8 @@
 import ArgumentParser
 import Coffer
 
-/// What a command names slots by: a number, or what the slots of many stores have in common.
+/// The name of one slot or of several, as a command gives it. Stores number the same slot
+/// differently, so a command for many stores names it by its label or its fingerprint.
 enum SlotName: CustomStringConvertible, Hashable, Sendable {
     case number(KeySlot.ID)
     case label(String)
@@ -45,6 +46,11 @@ enum SlotName: CustomStringConvertible, Hashable, Sendable {
         if case .number = self { false } else { true }
     }
 
+    /// Whether the number is one that no slot of the keyring has had yet.
+    func isBeyond(_ keyring: Keyring) -> Bool {
+        if case .number(let id) = self { id >= keyring.nextSlotID } else { false }
+    }
+
     func matches(_ slot: KeySlot) -> Bool {
         switch self {
         case .number(let number): slot.id == number
@@ -68,6 +74,9 @@ enum SlotName: CustomStringConvertible, Hashable, Sendable {
 }
 
 extension [SlotName] {
+    /// The names in a message.
+    var listed: String { map(\.description).joined(separator: " or ") }
+
     /// The numbers of the slots, each once.
     ///
     /// - Parameters:
@@ -88,45 +97,5 @@ extension [SlotName] {
             numbers += found.filter { !numbers.contains($0) }
         }
         return numbers
-    }
-}
-
-/// The slots that a verb takes away from one store, or from several.
-struct TakenSlotOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "A slot, by \(SlotName.help): every slot of that name. With it, each argument is a "
-                + "store. May be given several times.", valueName: "slot"),
-        transform: SlotName.parse)
-    var slot: [SlotName] = []
-
-    /// The stores and the slots. Without `--slot`, the first argument is the store, and the others
-    /// are its slots.
-    ///
-    /// - Throws: `ValidationError`.
-    func split(_ stores: StoreListOptions) throws -> (stores: StoreListOptions, slots: [SlotName]) {
-        guard slot.isEmpty else {
-            guard slot.allSatisfy(\.isShared) || (stores.list == nil && stores.paths.count == 1)
-            else {
-                throw ValidationError(
-                    "Each store numbers its slots by itself: for several stores, name the slot by "
-                        + "label:TEXT or fingerprint:DIGITS.")
-            }
-            return (stores, slot)
-        }
-        guard stores.list == nil, stores.paths.count > 1 else {
-            throw ValidationError("Name a slot: with --slot, or after the one store.")
-        }
-        let slots = try stores.paths.dropFirst().map { word in
-            guard let name = SlotName(argument: word) else {
-                throw ValidationError(
-                    "'\(word)' is no slot: name it by \(SlotName.help). For several stores, name "
-                        + "the slot with --slot.")
-            }
-            return name
-        }
-        var one = stores
-        one.paths = [stores.paths[0]]
-        return (one, slots)
     }
 }

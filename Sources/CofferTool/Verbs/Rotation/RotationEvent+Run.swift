@@ -42,12 +42,10 @@ extension RotationEvent {
         if !run.messages.warnings.isEmpty { warnings = run.messages.warnings }
     }
 
-    /// Says which slots a store has that a revocation leaves alone, and which of them somebody
-    /// might have meant.
-    mutating func takeNames(_ newRoot: RotationRun.NewRoot?) {
-        guard let newRoot, newRoot.isRevocation, event == .current,
-            let slots = try? Keyring(of: path.absolute).slots
-        else { return }
+    /// Adds the slots of a store that a revocation leaves alone, and a warning of each whose label
+    /// only looks like the one that the command names. Does nothing for any other store.
+    mutating func take(_ slots: [KeySlot], leftBy newRoot: RotationRun.NewRoot?) {
+        guard let newRoot, newRoot.isRevocation, event == .current else { return }
         message = "it has " + slots.map(\.named).joined(separator: ", ")
         let close = slots.filter { slot in newRoot.dropped.contains { $0.resembles(slot) } }
         guard !close.isEmpty else { return }

@@ -104,15 +104,12 @@ struct RotationListRun: Sendable {
                 RunFiles.opens(path)
                 let facts = try RotationFacts(path)
                 let work = due.work(for: facts.keyring, newRoot: newRoot)
-                if records.begun(facts) != nil || facts.keyring.isReplacingRoot {
-                    isFinishing = true
-                }
+                let isBegun = records.begun(facts) != nil
+                if isBegun || facts.keyring.isReplacingRoot { isFinishing = true }
                 unknown.removeAll { facts.keyring.slots.contains(where: $0.matches) }
                 if record.dryRun {
                     ended.append((plan(facts, work), place))
-                } else if work == nil, !isRevocation, records.begun(facts) == nil,
-                    !facts.mayOweCheckpoint
-                {
+                } else if work == nil, !isRevocation, !isBegun, !facts.mayOweCheckpoint {
                     var event = RotationEvent(.current, facts)
                     event.warnings = records.warning(facts).map { [$0] }
                     ended.append((event, place))
@@ -139,9 +136,8 @@ struct RotationListRun: Sendable {
     private func requireKnown(
         _ unknown: [SlotName], isFinishing: Bool, _ records: RotationRecords
     ) throws {
-        guard let newRoot, let first = unknown.first else { return }
-        let names = unknown.dropFirst().reduce("\(first)") { "\($0) or \($1)" }
-        let message = "no store that could be looked at has a slot \(names)"
+        guard let newRoot, !unknown.isEmpty else { return }
+        let message = "no store that could be looked at has a slot \(unknown.listed)"
         guard unknown.count == newRoot.dropped.count else { return Terminal.warn(message) }
         let failure = ToolError(
             .notFound, message,
@@ -156,7 +152,7 @@ struct RotationListRun: Sendable {
             facts, work, pause: pause, newRoot: newRoot?.without(strangersTo: facts.keyring),
             secret: try? secret.named()?.form.kind)
         var event = RotationEvent(work == nil ? .current : .wouldRotate, facts)
-        event.takeNames(newRoot)
+        event.take(facts.keyring.slots, leftBy: newRoot)
         if let obstacle = plan.obstacle { event = RotationEvent(facts, Failure(obstacle)) }
         event.freeByteCount = plan.freeByteCount
         event.expectedPause = RotationResult.seconds(plan.expectedPause)
@@ -179,7 +175,7 @@ struct RotationListRun: Sendable {
         var event: RotationEvent
         do {
             event = RotationEvent(ofRun: try run(), facts)
-            if event.event == .current { event.takeNames(newRoot) }
+            event.take(facts.keyring.slots, leftBy: newRoot)
         } catch let error as ToolError {
             event = RotationEvent(facts, Failure(error))
         }

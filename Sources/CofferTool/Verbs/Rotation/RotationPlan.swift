@@ -31,9 +31,7 @@ struct RotationPlan {
         expectedPause = Store.rotationPause(byteCount: facts.file.byteCount)
         guard let work else { return }
         if work == .root, let newRoot {
-            let dropped = facts.keyring.slots.filter { slot in
-                newRoot.dropped.contains { $0.matches(slot) }
-            }
+            let dropped = facts.keyring.slots.filter(newRoot.drops)
             text =
                 (["a new root key"] + dropped.map { "without \($0.named)" })
                 .joined(separator: ", ")
@@ -82,15 +80,10 @@ struct RotationPlan {
     ) throws {
         let slots = facts.keyring.slots
         if !facts.keyring.isReplacingRoot {
-            for name in newRoot.dropped where !slots.contains(where: name.matches) {
-                throw ToolError(
-                    .notFound, "there is no slot \(name)",
-                    hint: "coffer key list \(ShellWord.of(facts.path)) shows the slots.")
-            }
+            _ = try newRoot.numbers(in: facts.keyring, of: facts.path)
         }
-        try newRoot.kept.requireNone(
-            of: slots.filter { slot in newRoot.dropped.contains { $0.matches(slot) } })
-        let staying = slots.filter { slot in !newRoot.dropped.contains { $0.matches(slot) } }
+        try newRoot.kept.requireNone(of: slots.filter(newRoot.drops))
+        let staying = slots.filter { !newRoot.drops($0) }
         guard !staying.isEmpty else {
             throw ToolError(
                 .lastSlot, "no slot stays: nothing would open the store",

@@ -5,10 +5,11 @@ import Synchronization
 final class RotationRecords: Sendable {
     private struct State {
         var events: [RotationEvent?]
-        /// What was visible of the stores that are due.
+        /// The facts about each store that is due, by its place in the list.
         var facts: [Int: RotationFacts] = [:]
         var isBegun = false
         var failure: (any Error)?
+        /// Set if no store has a slot that is to be dropped.
         var slotFailure: ToolError?
     }
 
@@ -28,14 +29,14 @@ final class RotationRecords: Sendable {
     /// The first error of the report file.
     var failure: (any Error)? { state.withLock { $0.failure } }
 
-    /// Says that no store has a slot to drop.
+    /// The error to end with if nothing else failed: no store has a slot that is to be dropped.
     var slotFailure: ToolError? { state.withLock { $0.slotFailure } }
 
     func note(_ slotFailure: ToolError) { state.withLock { $0.slotFailure = slotFailure } }
 
     var doneCount: Int { state.withLock { $0.events.count { $0 != nil } } }
 
-    /// What an earlier run for the store has left; `nil` if nothing.
+    /// The run for the store that the report says has begun and not ended; `nil` if there is none.
     func begun(_ facts: RotationFacts) -> RotationReportFile.Begun? {
         report?.begun(facts.path, storeID: facts.keyring.storeID)
     }
@@ -50,7 +51,7 @@ final class RotationRecords: Sendable {
             + "restored, rotate it without --older-than, and revoke again what was revoked"
     }
 
-    /// Takes what is visible of a store that is due.
+    /// Keeps the facts about a store that is due.
     func found(_ facts: RotationFacts, at place: Int) {
         state.withLock { $0.facts[place] = facts }
     }

@@ -15,13 +15,12 @@ struct RotationRun {
             ["--root"] + dropped.map { "--drop=\($0)" } + kept.arguments
         }
 
+        func drops(_ slot: KeySlot) -> Bool { dropped.contains { $0.matches(slot) } }
+
         /// Whether the keyring has a slot to drop, or cannot ever have had it: dropping it is then
         /// a mistake that has to be told.
         func drops(anyOf keyring: Keyring) -> Bool {
-            dropped.contains { name in
-                if case .number(let id) = name, id >= keyring.nextSlotID { return true }
-                return keyring.slots.contains(where: name.matches)
-            }
+            keyring.slots.contains(where: drops) || dropped.contains { $0.isBeyond(keyring) }
         }
 
         /// The labels and fingerprints that no slot of the keyring has.
@@ -43,12 +42,10 @@ struct RotationRun {
         ///
         /// - Throws: `ToolError` `.notFound`.
         func numbers(in keyring: Keyring, of path: String) throws -> [KeySlot.ID] {
-            // The keyring never had a slot of such a number.
-            let isStrange = dropped.contains { name in
-                if case .number(let id) = name { id >= keyring.nextSlotID } else { false }
-            }
-            return try dropped.numbers(
-                in: keyring.slots, of: path, isComplete: isStrange || !keyring.isReplacingRoot)
+            try dropped.numbers(
+                in: keyring.slots, of: path,
+                isComplete: !keyring.isReplacingRoot
+                    || dropped.contains { $0.isBeyond(keyring) })
         }
     }
 
