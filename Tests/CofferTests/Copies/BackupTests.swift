@@ -17,10 +17,12 @@ import Workload
     }
 
     private func make(
-        _ mode: Configuration.JournalMode, _ profile: CipherProfile? = nil, rowCount: Int = 300
+        _ mode: Configuration.JournalMode, _ profile: CipherProfile? = nil, rowCount: Int = 300,
+        busyTimeout: Duration? = nil
     ) throws -> Store {
-        let store = try Store(
-            path: path, key: .numbered(1), configuration: .testing(mode, profile: profile))
+        var configuration = Configuration.testing(mode, profile: profile)
+        if let busyTimeout { configuration.busyTimeout = busyTimeout }
+        let store = try Store(path: path, key: .numbered(1), configuration: configuration)
         try store.write { tx in
             try tx.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, v)")
             try tx.execute("CREATE TABLE two(a, b)")
@@ -122,7 +124,8 @@ import Workload
     func `a backup next to writers that never stop ends and is one snapshot`(
         mode: Configuration.JournalMode
     ) async throws {
-        let store = try make(mode, rowCount: isLongRun ? 20_000 : 3000)
+        // Neither writer waits in a line for the other: one may be unlucky all the time.
+        let store = try make(mode, rowCount: isLongRun ? 20_000 : 3000, busyTimeout: .seconds(250))
         try await store.write { tx in
             try tx.execute("INSERT INTO two(a, b) VALUES ('left', 500), ('right', 500)")
         }
@@ -137,8 +140,10 @@ import Workload
                 }
             }
             group.addTask {
+                var configuration = Configuration.testing(mode)
+                configuration.busyTimeout = .seconds(250)
                 let other = try Connection(
-                    path: path, key: .numbered(1), configuration: .testing(mode))
+                    path: path, key: .numbered(1), configuration: configuration)
                 var random = SeededGenerator(for: "a backup beside another connection")
                 while !run.isDone.load(ordering: .relaxed) {
                     let id = Int.random(in: 1...3000, using: &random)
