@@ -27,8 +27,30 @@ struct RootKey: ~Copyable, Sendable {
     ///
     /// - Parameter id: The file's 16 salt bytes.
     borrowing func dataKey(epoch: UInt32, id: [UInt8]) -> RawKey {
-        RawKey(bytes: expanded("coffer1 data", id + epoch.bigEndianBytes), salt: id)
+        RawKey(bytes: bytes.expanded(Self.info(ofDataKey: id) + epoch.bigEndianBytes), salt: id)
     }
+
+    /// The keys of all epochs, for a search.
+    ///
+    /// - Parameter id: The file's 16 salt bytes.
+    borrowing func trialKeys(for id: [UInt8]) -> TrialKeys {
+        TrialKeys(root: bytes.symmetricKey(), info: Self.info(ofDataKey: id))
+    }
+
+    /// Data keys that are tried and dropped at once. They do without locked memory, which takes
+    /// longer than a derivation; the crypto library wipes them.
+    struct TrialKeys {
+        fileprivate let root: SymmetricKey
+        fileprivate let info: [UInt8]
+
+        func key(ofEpoch epoch: UInt32) -> SymmetricKey {
+            HKDF<SHA256>.expand(
+                pseudoRandomKey: root, info: info + epoch.bigEndianBytes,
+                outputByteCount: RawKey.byteCount)
+        }
+    }
+
+    private static func info(ofDataKey id: [UInt8]) -> [UInt8] { Array("coffer1 data".utf8) + id }
 
     /// The public name of the root in a file: 16 bytes.
     borrowing func id(for id: [UInt8]) -> [UInt8] {

@@ -25,13 +25,18 @@ struct PageAuthenticator: ~Copyable {
     ///
     /// - Complexity: O(1): a dozen hash blocks.
     init(key: borrowing RawKey, profile: CipherProfile) {
+        self.init(key: key.bytes.symmetricKey(), salt: key.salt, profile: profile)
+    }
+
+    /// Derives the MAC key from the key and the salt of the pages.
+    init(key: SymmetricKey, salt: [UInt8], profile: CipherProfile) {
         self.profile = profile
         // HMAC_SALT_MASK:
         // https://github.com/sqlcipher/sqlcipher/blob/v4.6.1/src/sqlcipher.c#L131-L138
-        let salt = key.salt.map { $0 ^ 0x3a }
+        let salt = salt.map { $0 ^ 0x3a }
         switch profile.hash {
-        case .sha1: code = .sha1(Self.keyed(by: key.bytes, salt: salt))
-        case .sha512: code = .sha512(Self.keyed(by: key.bytes, salt: salt))
+        case .sha1: code = .sha1(Self.keyed(by: key, salt: salt))
+        case .sha512: code = .sha512(Self.keyed(by: key, salt: salt))
         }
     }
 
@@ -87,11 +92,13 @@ extension PageAuthenticator {
     ///
     /// > "F (P, S, c, i) = U_1 \xor U_2 \xor ... \xor U_c", "U_1 = PRF (P, S || INT (i))",
     /// > "U_2 = PRF (P, U_1)" <https://www.rfc-editor.org/rfc/rfc8018#section-5.2>
-    private static func keyed<H: HashFunction>(
-        by key: borrowing SecretBytes, salt: [UInt8]
-    ) -> HMAC<H> {
-        let prf = HMAC<H>(key: key.withUnsafeBytes { SymmetricKey(data: $0) })
-        let macKey = SecretBytes(byteCount: RawKey.byteCount) { target in
+    ///
+    /// The MAC key is on the stack for a moment, and wiped. The hash states are not in locked
+    /// memory either, and a search for a key makes thousands of authenticators.
+    private static func keyed<H: HashFunction>(by key: SymmetricKey, salt: [UInt8]) -> HMAC<H> {
+        let prf = HMAC<H>(key: key)
+        return withUnsafeTemporaryAllocation(byteCount: RawKey.byteCount, alignment: 8) { target in
+            defer { target.wipe() }
             var block: UInt32 = 0
             for start in stride(from: 0, to: target.count, by: H.Digest.byteCount) {
                 block += 1
@@ -104,8 +111,8 @@ extension PageAuthenticator {
                 let u2 = second.finalize()
                 write(u1, xor: u2, to: UnsafeMutableRawBufferPointer(rebasing: target[start...]))
             }
+            return HMAC<H>(key: SymmetricKey(data: target))
         }
-        return HMAC<H>(key: macKey.withUnsafeBytes { SymmetricKey(data: $0) })
     }
 
     /// Writes as many bytes as fit.

@@ -24,4 +24,23 @@ extension CipherProfile {
             iv: AES._CBC.IV(ivBytes: page[ivOffset..<macOffset]), noPadding: true)
         return plaintext.map { [UInt8](repeating: 0, count: start) + $0 }
     }
+
+    /// Whether page 1 under this key starts as each database does. A wrong key passes once in 16
+    /// million, and so may a forged page: authenticate the page next.
+    ///
+    /// > "21 1 Maximum embedded payload fraction. Must be 64. 22 1 Minimum embedded payload
+    /// > fraction. Must be 32. 23 1 Leaf payload fraction. Must be 32."
+    /// > <https://www.sqlite.org/fileformat2.html#the_database_header>
+    ///
+    /// - Parameter page: Page 1 as it is in the file, after whose salt the ciphertext starts.
+    /// - Complexity: O(1): one block of AES.
+    func startsADatabase(_ page: [UInt8], under key: SymmetricKey) -> Bool {
+        let start = ciphertextOffset(ofPage: 1)
+        guard page.count == pageByteCount, start == RawKey.saltByteCount else { return false }
+        var block = Array(page[start..<start + 16])
+        guard (try? AES.inversePermute(&block, key: key)) != nil else { return false }
+        return zip(5..., [64, 32, 32] as [UInt8]).allSatisfy { offset, fraction in
+            block[offset] ^ page[ivOffset + offset] == fraction
+        }
+    }
 }

@@ -1,3 +1,4 @@
+import Crypto
 import Testing
 
 @testable import Coffer
@@ -99,5 +100,21 @@ import Testing
         for other in others {
             #expect(!other.withUnsafeBytes { authenticator.authenticates($0, number: 2) })
         }
+    }
+
+    @Test(arguments: PageVectors.stores)
+    func `page 1 starts a database under its own key only`(store: PageVectors.Store) throws {
+        let profile = try store.cipherProfile()
+        let key = try store.rawKey()
+        let page = try store.page(1)
+        func isStart(_ page: [UInt8], flipping bits: UInt8 = 0) -> Bool {
+            var bytes = key.bytes.withUnsafeBytes { [UInt8]($0) }
+            bytes[0] ^= bits
+            return profile.startsADatabase(page, under: SymmetricKey(data: bytes))
+        }
+        #expect(isStart(page))
+        for bits in UInt8(1)...255 { #expect(!isStart(page, flipping: bits)) }
+        #expect(!isStart(try store.page(2)))
+        #expect(!isStart([]) && !isStart(Array(page.dropLast())))
     }
 }

@@ -237,7 +237,7 @@ extension Opening {
     /// tried, but for the last time: the others take seconds, and the file changes meanwhile.
     ///
     /// - Parameters:
-    ///   - searchesAll: Whether epochs are tried that only a wrong clock makes: a minute.
+    ///   - searchesAll: Whether epochs are tried that only a wrong clock makes: some seconds.
     ///   - ownsLock: Whether the caller holds the lock of rotations, so that nobody else rotates.
     ///   - tried: Called with the number of epochs that were tried, after each 4 096.
     /// - Throws: `.keyringMismatch` if no key of the root is the file's; `.damaged`; `.busy`;
