@@ -86,6 +86,8 @@ struct NewSlotOptions: ParsableArguments {
         case .secret: return try credential.repeatedArguments()
         case .recipient(let source):
             try NewCredentialOptions.requireReadableAgain(source.origin)
+            // Each run would say the same of a key that is none.
+            _ = try SecretReader.recipient(source)
             return recipient.map { ["--recipient=\($0)"] } ?? []
         case .wrap(let command, let proof):
             return ["--wrap-command=\(command)"]

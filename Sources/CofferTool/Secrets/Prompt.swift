@@ -27,12 +27,18 @@ enum Prompt {
                 ("root backup", "Name its source: --root-backup-file or --root-backup-fd.")
             case .recoveryKey: ("recovery key", "Name its source: --recovery-key-fd.")
             default:
-                (
-                    prompts.count > 1 ? "new passphrase" : "passphrase",
-                    "Name a source: --passphrase-file or another --passphrase-… option, "
-                        + "--raw-key-file or another --raw-key-… option, --key-file (for a new "
-                        + "secret --new-…), or a variable such as COFFER_PASSPHRASE_FILE."
-                )
+                prompts.count > 1
+                    ? (
+                        "new passphrase",
+                        "Name its source: --new-passphrase-file, for the first passphrase of a "
+                            + "store --passphrase-file, or another option or variable that --help "
+                            + "lists."
+                    )
+                    : (
+                        "passphrase",
+                        "Name its source: --passphrase-file or another option that --help lists, "
+                            + "or a variable such as COFFER_PASSPHRASE_FILE."
+                    )
             }
         let terminal = try terminal("to ask for the \(secret)", hint: hint)
         defer { try? terminal.close() }

@@ -10,7 +10,7 @@ struct ProgressLine {
     let elapsed: Duration
 
     /// The line that fits, with as much of it as there is room for: first the bar goes, then the
-    /// time left, then the amount.
+    /// speed, then the time left, then the amount.
     ///
     /// - Parameter width: Columns of the terminal. The last one stays free, because a cursor there
     ///   may begin a new line.
@@ -26,8 +26,11 @@ struct ProgressLine {
             return String("\(percent), finishing".prefix(room))
         }
         let amounts = ", \(amount(done, like: total)) of \(amount(total))"
-        let rest = timeLeft(total).map { ", \($0) left" } ?? ""
-        let parts = [percent + amounts + rest, percent + amounts, percent]
+        let speed = perSecond.flatMap { $0 < 1 ? nil : ", \(amount(Int($0)))/s" } ?? ""
+        let rest = secondsLeft.map { ", \(Self.time($0)) left" } ?? ""
+        let parts = [
+            percent + amounts + speed + rest, percent + amounts + rest, percent + amounts, percent,
+        ]
         let line = parts.first { $0.count <= room } ?? String(percent.prefix(room))
         let barWidth = min(30, room - line.count - 3)
         guard barWidth >= 10 else { return line }
@@ -40,16 +43,23 @@ struct ProgressLine {
 
     private func fraction(_ total: Int) -> Double { Double(max(0, done)) / Double(total) }
 
-    /// The time left at the speed so far; `nil` in the first seconds, which tell little.
-    private func timeLeft(_ total: Int) -> String? {
-        let seconds = Double(elapsed.components.seconds)
-        let fraction = fraction(total)
-        guard seconds >= 2, fraction > 0.02 else { return nil }
-        let left = Int((seconds / fraction * (1 - fraction)).rounded(.up))
-        switch left {
-        case ..<60: return "\(left) s"
-        case ..<3600: return "\(left / 60) min \(left % 60) s"
-        default: return "\(left / 3600) h \(left % 3600 / 60) min"
+    /// The speed so far; `nil` in the first two seconds, which tell little.
+    var perSecond: Double? {
+        let seconds = elapsed / .seconds(1)
+        return seconds >= 2 && done > 0 ? Double(done) / seconds : nil
+    }
+
+    /// The time left at the speed so far; `nil` without a total, and for the first fiftieth.
+    var secondsLeft: Int? {
+        guard let total, done < total, let perSecond, fraction(total) > 0.02 else { return nil }
+        return Int((Double(total - done) / perSecond).rounded(.up))
+    }
+
+    private static func time(_ seconds: Int) -> String {
+        switch seconds {
+        case ..<60: "\(seconds) s"
+        case ..<3600: "\(seconds / 60) min \(seconds % 60) s"
+        default: "\(seconds / 3600) h \(seconds % 3600 / 60) min"
         }
     }
 

@@ -17,10 +17,11 @@ final class ProgressReporter: Sendable {
     private let style: ProgressStyle
     private let verb: String
     private let unit: String
-    private let start = ContinuousClock.now
     private let state = Mutex(State())
 
     private struct State {
+        /// The time of the first update: a step of several may begin long after the run.
+        var start: ContinuousClock.Instant?
         var shown: ContinuousClock.Instant?
         var isLineOpen = false
     }
@@ -37,16 +38,19 @@ final class ProgressReporter: Sendable {
     func update(_ done: Int, of total: Int?) {
         guard style != .none else { return }
         let now = ContinuousClock.now
-        let isDue = state.withLock { state in
+        let start: ContinuousClock.Instant? = state.withLock { state in
+            let start = state.start ?? now
+            state.start = start
             if let shown = state.shown, now - shown < .milliseconds(100), done != total {
-                return false
+                return nil
             }
             state.shown = now
             state.isLineOpen = style == .bar
-            return true
+            return start
         }
-        guard isDue else { return }
-        style == .json ? writeJSON(done, total) : drawBar(done, total, elapsed: now - start)
+        guard let start else { return }
+        show(
+            ProgressLine(verb: verb, unit: unit, done: done, total: total, elapsed: now - start))
     }
 
     /// Erases the bar, so that the next line starts at the left.
@@ -63,15 +67,22 @@ final class ProgressReporter: Sendable {
         let done: Int
         let total: Int?
         let unit: String
+        let perSecond: Double?
+        let secondsLeft: Int?
+
+        init(_ line: ProgressLine) {
+            progress = line.verb
+            done = line.done
+            total = line.total
+            unit = line.unit
+            perSecond = line.perSecond.map { ($0 * 10).rounded() / 10 }
+            secondsLeft = line.secondsLeft
+        }
     }
 
-    private func writeJSON(_ done: Int, _ total: Int?) {
-        Terminal.write(JSON.object(Line(progress: verb, done: done, total: total, unit: unit)))
-    }
-
-    private func drawBar(_ done: Int, _ total: Int?, elapsed: Duration) {
-        let line = ProgressLine(
-            verb: verb, unit: unit, done: done, total: total, elapsed: elapsed)
-        Terminal.writeRaw("\r\u{1b}[K\(line.text(width: Terminal.width))")
+    private func show(_ line: ProgressLine) {
+        style == .json
+            ? Terminal.write(JSON.object(Line(line)))
+            : Terminal.writeRaw("\r\u{1b}[K\(line.text(width: Terminal.width))")
     }
 }

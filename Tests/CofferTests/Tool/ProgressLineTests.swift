@@ -22,10 +22,12 @@ import Testing
         }
     }
 
-    @Test func `bytes are told in their unit, with the time left`() {
+    @Test func `bytes are told in their unit, with the speed and the time left`() {
         #expect(
-            line(1_234_000_000, of: 2_468_000_000)
-                == "rekey: [\(bar(15, 30))] 50 %, 1.2 of 2.5 GB, 10 s left")
+            line(1_234_000_000, of: 2_468_000_000, width: 100)
+                == "rekey: [\(bar(15, 30))] 50 %, 1.2 of 2.5 GB, 123.4 MB/s, 10 s left")
+        #expect(!line(1_000_000, of: 2_000_000, after: 1).contains("/s"))
+        #expect(line(0, of: 2_000_000, width: 30) == "rekey: 0 %, 0.0 of 2.0 MB")
         #expect(line(500, of: 999, width: 30) == "rekey: 50 %, 500 of 999 bytes")
         #expect(line(1_000, of: 2_000_000, after: 0, width: 36) == "rekey: 0 %, 0.0 of 2.0 MB")
         #expect(line(10, of: 100, after: 3_600, width: 60).hasSuffix("9 h 0 min left"))
@@ -37,6 +39,9 @@ import Testing
     }
 
     @Test func `a narrow terminal loses the bar first and the percentage last`() {
+        #expect(
+            line(50, of: 100, width: 53)
+                == "rekey: 50 %, 50 of 100 bytes, 5 bytes/s, 10 s left")
         #expect(line(50, of: 100, width: 40) == "rekey: 50 %, 50 of 100 bytes, 10 s left")
         #expect(line(50, of: 100, width: 39) == "rekey: 50 %, 50 of 100 bytes")
         #expect(line(50, of: 100, width: 12) == "rekey: 50 %")

@@ -251,10 +251,17 @@ import Testing
             ])
         #expect(added.text.contains("\(paths[0]): slot 2"), "\(added.text)")
         #expect(opens("a", Self.leaver) && opens("b", Self.leaver))
-        let again = try run(
-            ["key", "add"] + paths + stores.secret + ["--new-key-file", stores.path("leaver")],
-            exitCode: 3)
-        #expect(again.text.contains("failed:"), "\(again.text)")
+        let command = paths + stores.secret + ["--new-key-file", stores.path("leaver")]
+        let again = try run(["key", "add"] + command)
+        #expect(
+            again.text.contains("\(paths[1]): slot 2 is for this credential already"),
+            "\(again.text)")
+        _ = try run(["key", "add", paths[0]] + command.dropFirst(2), exitCode: 22)
+        let found = try run(["key", "add", "--if-missing", paths[0]] + command.dropFirst(2))
+        #expect(found.text.contains("slot 2 is for this credential already"), "\(found.text)")
+        _ = try run(
+            ["key", "add", "--if-missing", "--make-recovery-key", paths[0]] + stores.secret,
+            exitCode: 2)
         // Each run would need it, and the first would get it.
         _ = try run(
             ["key", "add"] + paths + stores.secret + ["--new-passphrase-stdin"],

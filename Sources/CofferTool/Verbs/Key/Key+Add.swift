@@ -13,7 +13,8 @@ extension Key {
                 asked for, or written to a new file by --recovery-key-out.
 
                 Several stores get the same credential, each in a run of its own that reads it \
-                from a file or a command.
+                from a file or a command. A store that has a slot for it is done, so the same \
+                command can be run again.
 
                 EXAMPLES
                   coffer key add notes.db --label phone
@@ -22,15 +23,17 @@ extension Key {
 
                 EXIT CODES
                   0 the slot exists, even if the report could not be written; 3 some stores of a \
-                list are not done; 22 a slot is for this credential already; 25 the keyring has \
-                15 slots, which is the most; 130 interrupted: the slot exists or not, and key list \
-                shows which. Any other: nothing was changed; after 17 key list shows whether the \
-                slot exists
+                list are not done; 22 a slot is for this credential already, without --if-missing; \
+                25 the keyring has 15 slots, which is the most; 130 interrupted: the slot exists \
+                or not, and key list shows which. Any other: nothing was changed; after 17 key \
+                list shows whether the slot exists
                 """)
 
         @OptionGroup var stores: StoreListOptions
         @Option(help: ArgumentHelp("The name of the slot in lists.", valueName: "text"))
         var label = ""
+        @Flag(help: "A store that has a slot for the credential is done, as in a list.")
+        var ifMissing = false
         @Flag(help: "Make a recovery key: 56 letters and digits for paper.")
         var makeRecoveryKey = false
         @OptionGroup var paper: RecoveryKeyOutOption
@@ -41,6 +44,9 @@ extension Key {
         func validate() throws {
             try LabelOption.require(label)
             try paper.requireUse(makeRecoveryKey)
+            guard !makeRecoveryKey || !ifMissing else {
+                throw ValidationError("A new recovery key is always missing: drop --if-missing.")
+            }
             guard !makeRecoveryKey || !new.isNamed else {
                 throw ValidationError("Name one new credential, not 2.")
             }
@@ -53,20 +59,32 @@ extension Key {
             guard let store = stores.single else {
                 return try await VerbListRun(
                     verb: ["key", "add"], stores: stores, secret: secret, output: output,
-                    options: LabelOption.arguments(label) + new.repeatedArguments(),
-                    again: "Look with coffer key list, and run it again for the stores without it.",
-                    summary: { report in report["slot"]?["id"]?.integer.map { "slot \($0)" } }
+                    options: LabelOption.arguments(label) + new.repeatedArguments()
+                        + ["--if-missing"],
+                    summary: { report in
+                        report["slot"]?["id"]?.integer.map { "slot \($0)" }
+                            ?? report["notice"]?.text
+                    }
                 ).run()
             }
             let source = try secret.source()
             let choice = makeRecoveryKey ? nil : try new.choice(apartFrom: source)
             try paper.requireFree()
-            let slot = try await store.withKeyring(secret) { opened in
-                guard let choice else { return try await paper.add(to: opened, label: label) }
-                return try await opened.keys.add(
-                    try NewSlotOptions.read(choice, for: store.path), label: label)
+            let result = try await store.withKeyring(secret) { opened in
+                guard let choice else {
+                    return SlotResult(
+                        store.path, try await paper.add(to: opened, label: label))
+                }
+                do {
+                    return SlotResult(
+                        store.path,
+                        try await opened.keys.add(
+                            try NewSlotOptions.read(choice, for: store.path), label: label))
+                } catch let error as StoreError where ifMissing && error.code == .alreadyExists {
+                    return SlotResult(store.path, nil, notice: error.message)
+                }
             }
-            output.printDone(SlotResult(store.path, slot))
+            output.printDone(result)
         }
     }
 }
