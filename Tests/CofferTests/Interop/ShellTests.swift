@@ -45,23 +45,7 @@ import Testing
         }
 
         /// The pragmas that open the file in the shell, key first.
-        var pragmas: String {
-            let hash = profile.hash == .sha512 ? "SHA512" : "SHA1"
-            let settings =
-                shell.majorVersion < 4
-                ? ""
-                : """
-                PRAGMA cipher_hmac_algorithm = HMAC_\(hash);
-                PRAGMA cipher_kdf_algorithm = PBKDF2_HMAC_\(hash);
-                """
-            return """
-                PRAGMA key = \(secret.literal);
-                PRAGMA cipher_page_size = \(profile.pageByteCount);
-                PRAGMA kdf_iter = \(profile.roundCount);
-                \(settings)
-
-                """
-        }
+        var pragmas: String { shell.pragmas(key: secret.literal, profile) }
 
         static let all: [Combination] = {
             var all: [Combination] = []

@@ -170,6 +170,34 @@ import Testing
         try await store.close()
     }
 
+    @Test func `a backup that spans a rotation by another process is whole, under the old key`()
+        throws
+    {
+        let store = try make()
+        // More pages than the copy takes at once.
+        try store.write { tx in
+            for _ in 0..<3000 { try tx.execute("INSERT INTO t VALUES (randomblob(500))") }
+        }
+        let copy = folder.path("copy.db")
+        let key = try dataKey(1)
+        let before = try store.keyID()
+        let isRotated = Mutex(false)
+        try store.backup(to: copy) { [self] progress in
+            guard progress.step == .copyingPages, progress.count < progress.countTotal else {
+                return
+            }
+            isRotated.withLock {
+                if !$0 { $0 = (try? rotateElsewhere(from: 1, to: 2, .wal)) != nil }
+            }
+        }
+        #expect(isRotated.withLock { $0 })
+        let again = try Store(
+            path: copy, key: key, mode: .mustExist, configuration: .testing())
+        #expect(try again.verify().isGood && count(again) == 3200)
+        #expect(try store.verify().isGood && count(store) == 3200)
+        #expect(try store.keyID() != before)
+    }
+
     @Test func `a snapshot stays whole through two rotations`() async throws {
         let store = try make()
         let snapshot = try await store.snapshot()
