@@ -8,7 +8,7 @@ from systems import UNENCRYPTED, WORKLOADS
 # Okabe and Ito's colours, told apart by the colour-blind and, by their lightness and the marks, on grey paper.
 COLOURS = {
     "c-sqlcipher": "#000000", "c-values": "#1f1f1f", "c-grouped": "#3a3a3a", "c-checked": "#555555", "c-sqlite": "#b0b0b0", "swift-c": "#6b6b6b",
-    "coffer-record": "#0072b2", "coffer-connection": "#56b4e9", "coffer-bucket": "#004a75", "coffer-cached": "#002f4a", "coffer-fast": "#009e73", "coffer-ungrouped": "#7fb8d8",
+    "coffer-record": "#0072b2", "coffer-connection": "#56b4e9", "coffer-bucket": "#004a75", "coffer-cached": "#002f4a", "coffer-keyring": "#3d7ea6", "coffer-tool": "#2a6f97", "coffer-fast": "#009e73", "coffer-ungrouped": "#7fb8d8",
     "grdb-codable": "#d55e00", "grdb-hand": "#e69f00", "grdb-cached": "#f0c86e",
     "lmdb": "#cc79a7", "rocksdb": "#e3b5cd",
 }
@@ -164,7 +164,10 @@ PERCENTILES = {"50": (2, "p50"), "90": (10, "p90"), "99": (100, "p99"), "100": (
 LATENCIES = {"W6-latency": ("durable write, ms", 1000), "W6-latency-read": ("lookup meanwhile, µs", 1)}
 # Of one writer; in the tables only.
 BESIDE = {"W6-quiet": ("one durable write, alone, ms", 1000), "W6-beside": ("the same beside a long read, ms", 1000),
-          "sweep-quiet": ("one set of 1 000 a second, alone, µs", 1), "sweep-beside": ("the same beside a sweep, µs", 1)}
+          "sweep-quiet": ("one set of 1 000 a second, alone, µs", 1), "sweep-beside": ("the same beside a sweep, µs", 1),
+          "serve-quiet": ("1 000 writes a second, alone, ms", 1000), "serve-quiet-read": ("lookup meanwhile, µs", 1),
+          "serve-rotating": ("the same through ten rotations and a new root, ms", 1000),
+          "serve-rotating-read": ("lookup meanwhile, µs", 1)}
 
 
 def latency(objects, title):

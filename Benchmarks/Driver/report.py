@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import plots
-from systems import ALL_WORKLOADS, BESIDE, DURABLE, HOME, IN_PLACE, LATENCY, SWEEP, UNENCRYPTED, WATCH, WORKLOADS, say
+from systems import ALL_WORKLOADS, BESIDE, DURABLE, FLEET, HOME, IN_PLACE, LATENCY, ROTATION, SERVE, SWEEP, UNENCRYPTED, WATCH, WORKLOADS, say
 
 RESULTS = HOME / "results"
 LATEST = RESULTS / "latest.json"
@@ -24,13 +24,13 @@ WORDS = {
     "W6-single": "W6 durable writes",
     "W6-async64": "W6 durable writes, 64 at once (C: one commit each)", "W6-set64": "W6 durable sets of entries, 64 at once (C: one commit each)", "read-one": "lookups, a read for each", "read-empty": "reads of nothing", "open-raw": "open, raw key",
     "open-passphrase": "open, passphrase", "open-pool-raw": "open writer and 4 readers, raw key",
-    "open-pool-passphrase": "open writer and 4 readers, passphrase", "rekey": "rekey", "verify": "verify", "compact": "compact (C: VACUUM, which checks nothing)",
+    "open-pool-passphrase": "open writer and 4 readers, passphrase", "rekey": "rekey", "rotate-pause": "rotation: the pause of writes (C: bare rekey)", "rotate-move": "rotation without its checks (C: rekey and checkpoint)", "rotate": "rotation (C: rekey between two checks)", "fleet": "rotation of 3 000 stores by the tool, two at once (C: rekeys, one by one)", "verify": "verify", "compact": "compact (C: VACUUM, which checks nothing)",
     "blob-in": "blobs in", "blob-out": "blobs out", "attach-in": "attachment in (C: sqlite3_blob and SHA-256)", "attach-out": "attachment out (C: sqlite3_blob and SHA-256)",
     "flights-import": "flights, import", "flights-fetch": "flights, fetch all", "flights-questions": "flights, the questions",
 }
-IN_MEGABYTES = {"rekey", "verify", "compact", "blob-in", "blob-out", "attach-in", "attach-out"}
+IN_MEGABYTES = {"rekey", *ROTATION, *FLEET, "verify", "compact", "blob-in", "blob-out", "attach-in", "attach-out"}
 # What has a time for each unit of work; growth and latencies have tables of their own.
-APART = LATENCY + BESIDE + SWEEP + WATCH + ["idle"]
+APART = LATENCY + BESIDE + SWEEP + SERVE + WATCH + ["idle"]
 COMPARED = [name for name in ALL_WORKLOADS if not name.startswith("growth") and name not in APART]
 
 
@@ -243,7 +243,7 @@ def latencies(objects):
     yield "| Latency | System | " + " | ".join(heads) + " | Calls |"
     yield "|---" * (len(heads) + 3) + "|"
     units = plots.LATENCIES | plots.BESIDE
-    for entry in sorted(rows, key=lambda entry: (LATENCY + BESIDE + SWEEP).index(entry["workload"])):
+    for entry in sorted(rows, key=lambda entry: (LATENCY + BESIDE + SWEEP + SERVE).index(entry["workload"])):
         words, unit = units[entry["workload"]]
         cells = [short(entry["percentiles_us"][name] / unit) for name in plots.PERCENTILES]
         yield "| " + " | ".join([words, shown(entry["system"]), *cells, f"{entry['rows']:.0f}"]) + " |"
@@ -390,7 +390,7 @@ def figures(objects, details):
         yield from of_the_queue(of_engine)
 
 
-MAIN = {"W5-put": "coffer-bucket", "W5-get": "coffer-bucket", "W5-get-integers": "coffer-bucket", "W5-get-bytes": "coffer-bucket", "W5-get-default": "coffer-bucket", "W6-set64": "coffer-bucket", "W5-get-each": "coffer-bucket", "W5-get-many": "coffer-bucket", "W5-keys": "coffer-bucket", "W5-entries": "coffer-bucket", "blob-in": "coffer-bucket", "blob-out": "coffer-bucket", "attach-in": "coffer-bucket", "attach-out": "coffer-bucket"}
+MAIN = {**{name: "coffer-keyring" for name in ROTATION}, "fleet": "coffer-tool", "W5-put": "coffer-bucket", "W5-get": "coffer-bucket", "W5-get-integers": "coffer-bucket", "W5-get-bytes": "coffer-bucket", "W5-get-default": "coffer-bucket", "W6-set64": "coffer-bucket", "W5-get-each": "coffer-bucket", "W5-get-many": "coffer-bucket", "W5-keys": "coffer-bucket", "W5-entries": "coffer-bucket", "blob-in": "coffer-bucket", "blob-out": "coffer-bucket", "attach-in": "coffer-bucket", "attach-out": "coffer-bucket"}
 
 
 def summary(objects):
@@ -413,7 +413,7 @@ def summary(objects):
         if found:
             yield f"| {shown(system)} | " + " | ".join(cells) + " |"
     yield ""
-    yield "Coffer is `coffer-record` here, and `coffer-bucket` for W5 and blobs."
+    yield "Coffer is `coffer-record` here, and `coffer-bucket` for W5 and blobs, and `coffer-keyring` for rotations."
 
 
 def figure(workload, found, system):

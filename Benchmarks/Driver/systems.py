@@ -36,6 +36,12 @@ SWEEP = ["sweep-quiet", "sweep-beside"]
 WATCH = ["watch-nobody", "watch-value", "watch-changes", "watch-log"]
 # What a store's queue is for.
 QUEUE = ["read-one", "read-empty"] + BESIDE + WATCH + ["idle"]
+# Three figures of one run.
+ROTATION = ["rotate-pause", "rotate-move", "rotate"]
+# Many stores by the tool; its command is apart.
+FLEET = ["fleet"]
+# A server of a thousand writes a second, alone and through rotations. One run is all four figures.
+SERVE = ["serve-quiet", "serve-quiet-read", "serve-rotating", "serve-rotating-read"]
 OPEN = ["open-raw", "open-passphrase", "open-pool-raw", "open-pool-passphrase"]
 FILES = ["rekey", "verify", "compact"]
 BLOBS = ["blob-in", "blob-out"]
@@ -47,7 +53,7 @@ GROWTH = ["growth-insert", "growth-get", "growth-scan", "growth-open"]
 
 # In the order of the tables. A system's name begins with that of its executable, but for GRDB's ways.
 WORKLOADS = {
-    "c-sqlcipher": W14 + MANY + W5 + GETS + EACH + SCANS + IN_PLACE + W6 + SET + SWEEP + QUEUE + OPEN + FILES + BLOBS + ATTACHMENTS + FLIGHTS + GROWTH,
+    "c-sqlcipher": W14 + MANY + W5 + GETS + EACH + SCANS + IN_PLACE + W6 + SET + SWEEP + QUEUE + OPEN + FILES + ROTATION + FLEET + BLOBS + ATTACHMENTS + FLIGHTS + GROWTH,
     "c-values": ["W2", "W2d", "W3"],
     "c-grouped": ["W6-async64", "W6-set64"],
     "c-checked": ["compact"],
@@ -55,6 +61,8 @@ WORKLOADS = {
     "swift-c": ["W1", "W2", "W2d", "W3", "W4"] + W5 + ["W6-single"],
     "coffer-record": W14 + MANY + W6 + QUEUE + OPEN + FILES + FLIGHTS + GROWTH,
     "coffer-ungrouped": ["W6-async64"],
+    "coffer-keyring": ["W6-single", "open-raw", "open-pool-raw"] + ROTATION + SERVE,
+    "coffer-tool": FLEET,
     "coffer-fast": W14 + MANY + FLIGHTS,
     "coffer-connection": W14 + W5 + IN_PLACE + ["W6-single"],
     "coffer-bucket": W5 + GETS + EACH + SCANS + SET + SWEEP + BLOBS + ATTACHMENTS,
@@ -65,11 +73,11 @@ WORKLOADS = {
     "lmdb": W5,
     "rocksdb": W5,
 }
-ALL_WORKLOADS = W14 + MANY + W5 + GETS + EACH + SCANS + IN_PLACE + W6 + SET + SWEEP + QUEUE + OPEN + FILES + BLOBS + ATTACHMENTS + FLIGHTS + GROWTH
+ALL_WORKLOADS = W14 + MANY + W5 + GETS + EACH + SCANS + IN_PLACE + W6 + SET + SWEEP + QUEUE + OPEN + FILES + ROTATION + SERVE + FLEET + BLOBS + ATTACHMENTS + FLIGHTS + GROWTH
 UNENCRYPTED = {"c-sqlite", "lmdb", "rocksdb"}
 # The systems that `check` counts: Coffer's layers, and what they are compared with.
 OWN = ["c-sqlcipher", "c-values", "swift-c", "coffer-record", "coffer-fast", "coffer-connection", "coffer-bucket",
-       "coffer-cached"]
+       "coffer-cached", "coffer-keyring"]
 
 
 class Skipped(Exception):

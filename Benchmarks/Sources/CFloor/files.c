@@ -8,7 +8,7 @@
 
 #include "floor.h"
 
-// open, rekey and verify: whole files.
+// open, rekey, rotate, fleet and verify: whole files.
 
 // MARK: Opening
 
@@ -146,6 +146,74 @@ static void change_key(bench_arguments arguments) {
 #endif
 }
 
+static int64_t all_problems(void);
+
+/// rotate: three figures of one change of the key. The bare `PRAGMA rekey`; the same until the new
+/// pages are in the main file; and both between two checks of all pages.
+static void rotate(bench_arguments arguments) {
+#ifdef FLOOR_IS_PLAIN
+    bench_skip("plain SQLite has no key");
+#else
+    for (int64_t i = 0; i < arguments.repeats; i++) {
+        bench_check written = floor_fill(arguments, arguments.rows);
+        double megabytes = (double)bench_file_bytes(arguments.path) / 1e6;
+        char key[99];
+        floor_open(arguments, false);
+        int count = floor_key(key, bench_other_key);
+        double begun = bench_now();
+        int64_t problems = all_problems();
+        double checking = bench_now() - begun;
+        // A connection with an empty page cache, as that of the other figures of a change of the key.
+        floor_close();
+        floor_open(arguments, false);
+        begun = bench_now();
+        if (sqlite3_rekey_v2(db, "main", key, count) != SQLITE_OK) floor_fail("rekey");
+        double changed = bench_now();
+        floor_run("PRAGMA wal_checkpoint(TRUNCATE)");
+        double moved = bench_now();
+        problems += all_problems();
+        double ended = bench_now();
+        if (problems != 0) bench_fail("rotate", "found damage");
+        floor_close();
+        db = floor_open_file(arguments.path, key, count);
+        sqlite3_stmt *select = floor_prepare(FLOOR_SELECT);
+        bench_check read = floor_sum_of_file(select);
+        sqlite3_finalize(select);
+        sqlite3_close(db);
+        bench_figure("rotate-pause", changed - begun, megabytes, written, read);
+        bench_figure("rotate-move", moved - begun, megabytes, written, read);
+        bench_figure("rotate", checking + ended - begun, megabytes, written, read);
+    }
+#endif
+}
+
+/// fleet: opens one file after the other, changes its key, and closes it. Begins with the path that
+/// ends in "-0.db".
+static void rekey_each(bench_arguments arguments) {
+#ifdef FLOOR_IS_PLAIN
+    bench_skip("plain SQLite has no key");
+#else
+    char path[4096], key[99];
+    double megabytes = 0;
+    int start = (int)strlen(arguments.path) - (int)strlen("0.db");
+    const char *first = arguments.path;
+    floor_key(key, bench_other_key);
+    arguments.path = path;
+    bench_check none = {0};
+    bench_start();
+    for (int64_t i = 0; i < arguments.rows; i++) {
+        snprintf(path, sizeof path, "%.*s%lld.db", start, first, (long long)i);
+        megabytes += (double)bench_file_bytes(path) / 1e6;
+        floor_open(arguments, false);
+        if (sqlite3_rekey_v2(db, "main", key, 99) != SQLITE_OK) floor_fail("rekey");
+        // Closing moves the new pages from the WAL.
+        floor_close();
+    }
+    bench_stop();
+    bench_sample(megabytes, none, none);
+#endif
+}
+
 /// Runs a check and counts its rows that are not "ok", and the error that ended it.
 int64_t floor_problems(const char *sql) {
     int64_t count = 0;
@@ -200,6 +268,8 @@ static void verify(bench_arguments arguments) {
 
 void floor_files(bench_arguments arguments) {
     if (bench_is(arguments, "rekey")) return change_key(arguments);
+    if (bench_is(arguments, "rotate")) return rotate(arguments);
+    if (bench_is(arguments, "fleet")) return rekey_each(arguments);
     if (bench_is(arguments, "verify")) return verify(arguments);
     open_workloads(arguments);
 }

@@ -15,7 +15,7 @@ int main(int count, char **values) {
         {"W6", floor_durable},  {"read", floor_queue},         {"watch", floor_queue},
         {"idle", floor_queue},
         {"W", floor_records},   {"blob", floor_blobs},         {"open", floor_files},
-        {"rekey", floor_files}, {"verify", floor_files},       {"compact", floor_compact},
+        {"rekey", floor_files}, {"rotate", floor_files}, {"fleet", floor_files}, {"verify", floor_files},       {"compact", floor_compact},
         {"growth", floor_growth}, {"attach", floor_attachments},
         {"flights", floor_flights},
     };

@@ -203,7 +203,10 @@ bench_arguments bench_parse(int count, char **values) {
     if (arguments.rows < 1 || arguments.repeats < 1) bench_fail("usage", "rows and repeats are at least 1");
     arguments.cache_kib =
         bench_is(arguments, "W2d") ? 2000 : bench_is(arguments, "W5-get-default") ? 0 : 64000;
-    arguments.full_sync = strncmp(arguments.workload, "W6", 2) == 0;
+    static const char *const durable[] = {"W6", "rotate", "fleet", "serve"};
+    for (size_t i = 0; i < sizeof durable / sizeof *durable; i++) {
+        arguments.full_sync |= strncmp(arguments.workload, durable[i], strlen(durable[i])) == 0;
+    }
     return arguments;
 }
 
@@ -212,9 +215,9 @@ bool bench_is(bench_arguments arguments, const char *workload) {
 }
 
 void bench_remove(const char *path) {
-    static const char *const endings[] = {"", "-wal", "-shm", "-journal", "-lock"};
+    static const char *const endings[] = {"", "-wal", "-shm", "-journal", "-lock", ".keyring"};
     char name[4096];
-    for (int i = 0; i < 5; i++) {
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         snprintf(name, sizeof name, "%s%s", path, endings[i]);
         unlink(name);
     }
@@ -301,6 +304,13 @@ void bench_sample(double units, bench_check written, bench_check read) {
            (unsigned long long)read.sum, (long long)syncs);
     fflush(stdout);
     elapsed = 0, syncs = 0;
+}
+
+void bench_figure(const char *workload, double us, double units, bench_check written, bench_check read) {
+    compare(written, read);
+    printf("{\"workload\": \"%s\", \"us\": %.3f, \"rows\": %.6g, \"check\": \"%016llx\"}\n", workload, us, units,
+           (unsigned long long)read.sum);
+    fflush(stdout);
 }
 
 static int order(const void *one, const void *other) {

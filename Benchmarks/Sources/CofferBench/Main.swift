@@ -2,13 +2,14 @@ import Coffer
 import Workloads
 
 /// Coffer, layer by layer: `coffer-record`, `coffer-fast`, `coffer-connection`, `coffer-bucket`;
-/// `coffer-ungrouped`, whose writes share no commit; and `coffer-cached`, which keeps decoded
-/// values.
+/// `coffer-ungrouped`, whose writes share no commit; `coffer-cached`, which keeps decoded values;
+/// and `coffer-keyring`, which a key file opens.
 @main struct Main {
     static func main() throws {
         let run = Run()
         switch (run.system, run.workload) {
-        case ("coffer-record", "W1"), ("coffer-fast", "W1"): try StoreRecords(run).insert()
+        case ("coffer-record", "W1"), ("coffer-fast", "W1"), ("coffer-keyring", "W1"):
+            try StoreRecords(run).insert()
         case ("coffer-record", "W2"), ("coffer-record", "W2d"), ("coffer-fast", "W2"),
             ("coffer-fast", "W2d"):
             try StoreRecords(run).fetch()
@@ -16,7 +17,8 @@ import Workloads
         case ("coffer-record", "W3-many"), ("coffer-fast", "W3-many"):
             try StoreRecords(run).findMany()
         case ("coffer-record", "W4"), ("coffer-fast", "W4"): try StoreRecords(run).update()
-        case ("coffer-record", "W6-single"): try StoreRecords(run).insertDurably()
+        case ("coffer-record", "W6-single"), ("coffer-keyring", "W6-single"):
+            try StoreRecords(run).insertDurably()
         case ("coffer-record", "W6-async64"), ("coffer-ungrouped", "W6-async64"):
             Run.wait { try await StoreRecords(run).insertAtOnce() }
         case ("coffer-record", "W6-latency"):
@@ -29,12 +31,17 @@ import Workloads
         case ("coffer-record", "watch-changes"): try watched(run, .changes)
         case ("coffer-record", "watch-log"): try watched(run, .log)
         case ("coffer-record", "idle"): try Queue(run).holdIdle()
-        case ("coffer-record", "open-raw"): try Files(run).open(.raw(Run.key), readers: 0)
+        case ("coffer-record", "open-raw"), ("coffer-keyring", "open-raw"):
+            try Files(run).open(run.storeKey, readers: 0)
         case ("coffer-record", "open-passphrase"):
             try Files(run).open(.passphrase(Run.passphrase), readers: 0)
-        case ("coffer-record", "open-pool-raw"): try Files(run).open(.raw(Run.key), readers: 4)
+        case ("coffer-record", "open-pool-raw"), ("coffer-keyring", "open-pool-raw"):
+            try Files(run).open(run.storeKey, readers: 4)
         case ("coffer-record", "open-pool-passphrase"):
             try Files(run).open(.passphrase(Run.passphrase), readers: 4)
+        case ("coffer-keyring", "rotate"): try Rotation(run).rotate()
+        case ("coffer-keyring", "serve-rotating"):
+            Run.wait { try await Rotation(run).serve() }
         case ("coffer-record", "rekey"): try Files(run).rekey()
         case ("coffer-record", "verify"): try Files(run).verify()
         case ("coffer-record", "compact"): try Files(run).compact()
@@ -108,11 +115,17 @@ extension Run {
         return configuration
     }
 
+    /// The key file of `coffer-keyring`, or a raw key.
+    var storeKey: StoreKey {
+        let bytes = Self.key
+        return system == "coffer-keyring"
+            ? .keyring(.keyFile(Array(bytes.prefix(32)))) : .raw(bytes)
+    }
+
     /// A writer and one reader, which is all that one thread uses; or more readers.
     func openStore(readers: Int = 1) throws -> Store {
         let store = try Store(
-            path: path, key: .raw(Run.key),
-            configuration: configuration(connections: 1 + readers))
+            path: path, key: storeKey, configuration: configuration(connections: 1 + readers))
         try describe(store)
         return store
     }

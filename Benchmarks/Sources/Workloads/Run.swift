@@ -135,6 +135,13 @@ public struct Run: Sendable {
         bench_sample(Double(rows), read.sum, read.sum)
     }
 
+    /// Prints one of several figures of a run.
+    public func figure(
+        _ workload: String, _ microseconds: Double, units: Double, written: Check, read: Check
+    ) {
+        bench_figure(workload, microseconds, units, written.sum, read.sum)
+    }
+
     /// Prints a separate figure: how long each call took, in µs.
     public func latencies(_ workload: String, _ calls: [Double], written: Check, read: Check) {
         var calls = calls

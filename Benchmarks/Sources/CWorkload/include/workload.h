@@ -120,7 +120,7 @@ typedef struct {
     /// For page caches: 64 MB, 2 MB in W2d, and 0 for what the system has by itself in
     /// W5-get-default.
     int64_t cache_kib;
-    /// Whether a returned write has survived power loss: W6 only, all of it.
+    /// Whether a returned write has survived power loss: all of W6, rotations and serve-….
     bool full_sync;
 } bench_arguments;
 
@@ -149,6 +149,8 @@ void bench_sample(double units, bench_check written, bench_check read);
 /// Prints percentiles of the durations of `count` calls, in µs, as a sample of a separate figure.
 /// Sorts the latencies. Ends the process with 1 if the checks differ.
 void bench_latencies(const char *workload, double *latencies, int64_t count, bench_check written, bench_check read);
+/// Prints a separate figure of a run that has several.
+void bench_figure(const char *workload, double us, double units, bench_check written, bench_check read);
 /// The resident memory, open descriptors and threads of a process.
 typedef struct {
     int64_t bytes, descriptors, threads;
