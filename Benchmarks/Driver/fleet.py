@@ -20,9 +20,10 @@ def figures(engine, count, rounds):
     tool = built(engine)
     found = measure.Figures(engine)
     found.clean()
-    for _ in range(rounds):
-        take(found, "c-sqlcipher", count, rekey(engine, count))
-        take(found, "coffer-tool", count, rotate(engine, tool, count))
+    turns = [("c-sqlcipher", lambda: rekey(engine, count)), ("coffer-tool", lambda: rotate(engine, tool, count))]
+    for index in range(rounds):
+        for system, turn in turns if index % 2 == 0 else reversed(turns):
+            take(found, system, count, turn())
     return found
 
 
@@ -32,7 +33,10 @@ def built(engine):
     folder = engine.scratch / "tool"
     engine.run(["swift", "build", "--quiet", "-c", "release", "--static-swift-stdlib", "--package-path", str(ROOT),
                 "--scratch-path", str(folder), "--product", "coffer"])
-    return folder / "release/coffer"
+    tool = folder / "release/coffer"
+    if f"SQLCipher {engine.version}" not in engine.output([tool, "--version"]):
+        raise measure.Failed(f"the tool does not run on SQLCipher {engine.version}")
+    return tool
 
 
 def take(found, system, count, entry):
