@@ -32,12 +32,13 @@ public struct StoreError: Error, Sendable {
         let table: String?
         let column: String?
         let resultCode: Int32?
+        let slotID: UInt16?
         let cause: (any Error)?
 
         init(
             code: Code, message: String, hint: String?, sql: String?, sqlOffset: Int?,
             pages: [Int], table: String?, column: String?, resultCode: Int32?,
-            cause: (any Error)?
+            slotID: UInt16?, cause: (any Error)?
         ) {
             self.code = code
             self.message = message
@@ -48,6 +49,7 @@ public struct StoreError: Error, Sendable {
             self.table = table
             self.column = column
             self.resultCode = resultCode
+            self.slotID = slotID
             self.cause = cause
         }
     }
@@ -57,12 +59,12 @@ public struct StoreError: Error, Sendable {
     init(
         _ code: Code, _ message: String, hint: String? = nil, sql: String? = nil,
         sqlOffset: Int? = nil, pages: [Int] = [], table: String? = nil, column: String? = nil,
-        resultCode: Int32? = nil, cause: (any Error)? = nil
+        resultCode: Int32? = nil, slotID: UInt16? = nil, cause: (any Error)? = nil
     ) {
         storage = Storage(
             code: code, message: message, hint: hint, sql: sql.map(Self.redacted),
             sqlOffset: sqlOffset, pages: pages, table: table, column: column,
-            resultCode: resultCode, cause: cause.map(Self.withoutValue))
+            resultCode: resultCode, slotID: slotID, cause: cause.map(Self.withoutValue))
     }
 
     /// Removes the value from those errors of Swift's coding that contain one.
@@ -117,6 +119,9 @@ public struct StoreError: Error, Sendable {
     /// SQLite's extended result code, where the engine reported the failure.
     /// See <https://www.sqlite.org/rescode.html>.
     public var resultCode: Int32? { storage.resultCode }
+
+    /// The slot of the keyring that is for the credential already.
+    package var slotID: UInt16? { storage.slotID }
 
     /// The error that led to this one. An error of Swift's own coding comes without the value, but
     /// its path may name a dictionary's key. An error that a type's own coding throws is unchanged.

@@ -2,11 +2,12 @@ extension KeyringContent {
     /// Adds a slot.
     ///
     /// - Returns: The slot, with its new number.
-    /// - Throws: `.tooBig` if all places are taken; `.misuse` for a third cost of passphrases;
-    ///   `.alreadyExists` if a slot is for the same credential.
+    /// - Throws: `.alreadyExists` if a slot is for the same credential; `.tooBig` if all places are
+    ///   taken; `.misuse` for a third cost of passphrases.
     mutating func add(
         _ prepared: borrowing PreparedSlot, under root: borrowing RootKey, now: Int64
     ) throws(StoreError) -> KeyringSlot {
+        try requireNew(prepared, replacing: nil)
         guard nextSlotID < .max else {
             throw StoreError(
                 .tooBig, "the keyring has given all numbers of slots",
@@ -17,7 +18,6 @@ extension KeyringContent {
                 .tooBig, "the keyring has \(Self.placeCount) slots, which is the most",
                 hint: "Remove a slot that is not in use.")
         }
-        try requireNew(prepared, replacing: nil)
         let slot = try slot(prepared, nextSlotID, made: now, now: now, under: root)
         try put(slot, at: index)
         nextSlotID += 1
@@ -145,7 +145,7 @@ extension KeyringContent {
             .alreadyExists, "slot \(slot.id) is for this credential already",
             hint: slot.id == id
                 ? "Nothing was changed. Give it another credential."
-                : "Change that slot, or remove it first.")
+                : "Change that slot, or remove it first.", slotID: slot.id)
     }
 
     private func slot(

@@ -37,8 +37,11 @@ struct RootKey: ~Copyable, Sendable {
         TrialKeys(root: bytes.symmetricKey(), info: Self.info(ofDataKey: id))
     }
 
-    /// Data keys that are tried and dropped at once. They do without locked memory, which takes
-    /// longer than a derivation; the crypto library wipes them.
+    /// Data keys that are tried and dropped at once.
+    ///
+    /// They and the root are in memory that is not locked while a search lasts, because locking
+    /// takes longer than a derivation. The crypto library wipes its keys, but not the schedule of
+    /// AES on its stack.
     struct TrialKeys {
         fileprivate let root: SymmetricKey
         fileprivate let info: [UInt8]

@@ -244,6 +244,7 @@ extension Opening {
         }
         throw StoreError(
             .keyringMismatch, "no key of this root opens \(file.path)",
-            hint: "The root backup belongs to another store, or to a root that was replaced.")
+            hint: "The root backup belongs to another store, or to a root that was replaced. If it "
+                + "is the right one, the first page of the file may be damaged.")
     }
 }

@@ -7,7 +7,9 @@ struct ProgressLine {
     let unit: String
     let done: Int
     let total: Int?
+    /// The time since `doneBefore` was done.
     let elapsed: Duration
+    var doneBefore = 0
 
     /// The line that fits, with as much of it as there is room for: first the bar goes, then the
     /// speed, then the time left, then the amount.
@@ -43,10 +45,11 @@ struct ProgressLine {
 
     private func fraction(_ total: Int) -> Double { Double(max(0, done)) / Double(total) }
 
-    /// The speed so far; `nil` in the first two seconds, which tell little.
+    /// The speed so far; `nil` in the first two seconds, which tell little, and while nothing was
+    /// done in the time.
     var perSecond: Double? {
         let seconds = elapsed / .seconds(1)
-        return seconds >= 2 && done > 0 ? Double(done) / seconds : nil
+        return seconds >= 2 && done > doneBefore ? Double(done - doneBefore) / seconds : nil
     }
 
     /// The time left at the speed so far; `nil` without a total, and for the first fiftieth.

@@ -20,8 +20,9 @@ final class ProgressReporter: Sendable {
     private let state = Mutex(State())
 
     private struct State {
-        /// The time of the first update: a step of several may begin long after the run.
-        var start: ContinuousClock.Instant?
+        /// The time of the first update, and what was done by then: a step of several may begin
+        /// long after the run.
+        var start: (time: ContinuousClock.Instant, done: Int)?
         var shown: ContinuousClock.Instant?
         var isLineOpen = false
     }
@@ -38,19 +39,21 @@ final class ProgressReporter: Sendable {
     func update(_ done: Int, of total: Int?) {
         guard style != .none else { return }
         let now = ContinuousClock.now
-        let start: ContinuousClock.Instant? = state.withLock { state in
-            let start = state.start ?? now
-            state.start = start
+        let start: (time: ContinuousClock.Instant, done: Int)? = state.withLock { state in
+            // A step that begins again counts anew.
+            if done < state.start?.done ?? .max { state.start = (now, done) }
             if let shown = state.shown, now - shown < .milliseconds(100), done != total {
                 return nil
             }
             state.shown = now
             state.isLineOpen = style == .bar
-            return start
+            return state.start
         }
         guard let start else { return }
         show(
-            ProgressLine(verb: verb, unit: unit, done: done, total: total, elapsed: now - start))
+            ProgressLine(
+                verb: verb, unit: unit, done: done, total: total, elapsed: now - start.time,
+                doneBefore: start.done))
     }
 
     /// Erases the bar, so that the next line starts at the left.
@@ -62,7 +65,8 @@ final class ProgressReporter: Sendable {
         if wasOpen { Terminal.writeRaw("\r\u{1b}[K") }
     }
 
-    private struct Line: Encodable {
+    /// A line of JSON.
+    struct Line: Encodable {
         let progress: String
         let done: Int
         let total: Int?

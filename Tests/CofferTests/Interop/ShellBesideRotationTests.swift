@@ -71,6 +71,7 @@ import Testing
         for statement in ["SELECT count(*) FROM t;", "INSERT INTO t VALUES ('shell');"] {
             let answer = try session.run(statement)
             #expect(answer.contains { $0.contains("rror") }, "\(answer)")
+            #expect(!answer.contains { $0.contains("locked") }, "\(answer)")
         }
         try store.close()
         try session.close()
@@ -94,8 +95,11 @@ import Testing
         try store.write { tx in try tx.execute("INSERT INTO t VALUES (randomblob(500))") }
         #expect(try session.run("SELECT count(*) FROM t WHERE length(v) = 500;") == ["200"])
         try store.close()
+        let wal = try FileLocation(path).companionByteCount("-wal")
+        #expect(wal > WriteAheadLog.headerByteCount)
         // The shell ends its read and is the last one: its engine moves the WAL.
         try session.close()
+        #expect(try FileLocation(path).companionByteCount("-wal") == 0)
         try expectWhole(.wal, epoch: report.epoch, 201)
     }
 }

@@ -111,6 +111,10 @@ import Testing
                 .keyFile([UInt8](repeating: 100 + number, count: 32)), label: "\(number)")
         }
         expect(.tooBig) { try store.keys.add(.keyFile(Self.other), label: "") }
+        // No place is needed for a credential that has one.
+        let last = NewSlot.keyFile([UInt8](repeating: 115, count: 32))
+        let error = expect(.alreadyExists) { try store.keys.add(last, label: "") }
+        #expect(error?.slotID == 15)
         try store.keys.remove(7)
         #expect(try store.keys.add(.keyFile(Self.other), label: "").id == 16)
         // The new slot has the place of the removed one, and is the last by its number.

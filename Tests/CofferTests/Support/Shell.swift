@@ -90,7 +90,9 @@ struct Shell: Sendable, CustomTestStringConvertible {
             try process.run()
         }
 
-        deinit { process.terminate() }
+        deinit {
+            if process.isRunning { process.terminate() }
+        }
 
         fileprivate func write(_ script: String) throws {
             try input.fileHandleForWriting.write(contentsOf: Data(script.utf8))

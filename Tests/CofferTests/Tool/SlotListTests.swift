@@ -257,11 +257,16 @@ import Testing
             again.text.contains("\(paths[1]): slot 2 is for this credential already"),
             "\(again.text)")
         _ = try run(["key", "add", paths[0]] + command.dropFirst(2), exitCode: 22)
-        let found = try run(["key", "add", "--if-missing", paths[0]] + command.dropFirst(2))
+        let found = try run(
+            ["key", "add", "--if-missing", "--label", "bert", paths[0]] + command.dropFirst(2))
         #expect(found.text.contains("slot 2 is for this credential already"), "\(found.text)")
-        _ = try run(
-            ["key", "add", "--if-missing", "--make-recovery-key", paths[0]] + stores.secret,
-            exitCode: 2)
+        #expect(found.text.contains("anna") && !found.text.contains("bert"), "\(found.text)")
+        #expect(found.errorText.contains("keeps its label"), "\(found.errorText)")
+        // Both make a new secret each time.
+        for option in [["--make-recovery-key"], ["--wrap-command", "cat"]] {
+            _ = try run(
+                ["key", "add", "--if-missing", paths[0]] + stores.secret + option, exitCode: 2)
+        }
         // Each run would need it, and the first would get it.
         _ = try run(
             ["key", "add"] + paths + stores.secret + ["--new-passphrase-stdin"],

@@ -14,7 +14,8 @@ extension Key {
 
                 Several stores get the same credential, each in a run of its own that reads it \
                 from a file or a command. A store that has a slot for it is done, so the same \
-                command can be run again.
+                command can be run again. --wrap-command makes a new secret each time: run that \
+                again with the list of --failed-out only.
 
                 EXAMPLES
                   coffer key add notes.db --label phone
@@ -47,6 +48,10 @@ extension Key {
             guard !makeRecoveryKey || !ifMissing else {
                 throw ValidationError("A new recovery key is always missing: drop --if-missing.")
             }
+            guard new.wrapCommand == nil || !ifMissing else {
+                throw ValidationError(
+                    "--wrap-command makes a new secret each time: drop --if-missing.")
+            }
             guard !makeRecoveryKey || !new.isNamed else {
                 throw ValidationError("Name one new credential, not 2.")
             }
@@ -60,10 +65,13 @@ extension Key {
                 return try await VerbListRun(
                     verb: ["key", "add"], stores: stores, secret: secret, output: output,
                     options: LabelOption.arguments(label) + new.repeatedArguments()
-                        + ["--if-missing"],
+                        + (new.wrapCommand == nil ? ["--if-missing"] : []),
+                    again: new.wrapCommand == nil
+                        ? "Run the same command again."
+                        : "Run it again for the stores that --failed-out names.",
                     summary: { report in
-                        report["slot"]?["id"]?.integer.map { "slot \($0)" }
-                            ?? report["notice"]?.text
+                        report["notice"]?.text
+                            ?? report["slot"]?["id"]?.integer.map { "slot \($0)" }
                     }
                 ).run()
             }
@@ -81,10 +89,25 @@ extension Key {
                         try await opened.keys.add(
                             try NewSlotOptions.read(choice, for: store.path), label: label))
                 } catch let error as StoreError where ifMissing && error.code == .alreadyExists {
-                    return SlotResult(store.path, nil, notice: error.message)
+                    return try found(error, opened)
                 }
             }
             output.printDone(result)
+        }
+
+        /// Reports the slot that is for the credential already.
+        private func found(_ error: StoreError, _ opened: Store) throws -> SlotResult {
+            guard let slot = try opened.keys.slots.first(where: { $0.id == error.slotID }) else {
+                throw ToolError(
+                    .busy, "the slot of the credential was removed in the meantime",
+                    hint: "Run the same command again.")
+            }
+            if !label.isEmpty, label != slot.label {
+                Terminal.warn(
+                    "\(slot.named) of \(opened.path) keeps its label: coffer key rename "
+                        + "changes it")
+            }
+            return SlotResult(opened.path, slot, notice: error.message)
         }
     }
 }

@@ -123,19 +123,18 @@ struct KeyringReport: Encodable {
 /// The report of a verb that made or changed a slot.
 struct SlotResult: Report {
     let path: ReportedPath
-    /// `nil` if nothing was changed.
-    let slot: SlotReport?
+    let slot: SlotReport
     /// A sentence that the report ends with.
     let notice: String?
 
-    init(_ path: String, _ slot: KeySlot?, notice: String? = nil) {
+    init(_ path: String, _ slot: KeySlot, notice: String? = nil) {
         self.path = ReportedPath(path)
-        self.slot = slot.map { SlotReport($0) }
+        self.slot = SlotReport(slot)
         self.notice = notice
     }
 
     var lines: [(label: String, value: String)] {
-        [("store", "\(path)")] + (slot.map { [("slot \($0.id)", $0.text)] } ?? [])
+        [("store", "\(path)"), ("slot \(slot.id)", slot.text)]
             + (notice.map { [("note", $0)] } ?? [])
     }
 }
