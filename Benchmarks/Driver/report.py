@@ -413,7 +413,7 @@ def summary(objects):
         if found:
             yield f"| {shown(system)} | " + " | ".join(cells) + " |"
     yield ""
-    yield "Coffer is `coffer-record` here, and `coffer-bucket` for W5 and blobs, and `coffer-keyring` for rotations."
+    yield "Coffer is `coffer-record` here, `coffer-bucket` for W5 and blobs, `coffer-keyring` for rotations."
 
 
 def figure(workload, found, system):
