@@ -394,6 +394,30 @@ import Testing
         try await store.close()
     }
 
+    @Test func `a writer that met the rotation of its own store too early goes on`() async throws {
+        let store = try make()
+        let open = try #require(store.core.pool.file?.keyring)
+        let rotations = ForeignRotations()
+        // The store takes the lock, and then says that the rotation is its own.
+        let lock = try KeyringByteLock(try keyring, .rotates, timeout: .zero)
+        // The interval between two looks.
+        try await Task.sleep(for: .milliseconds(150))
+        let waited = DispatchSemaphore(value: 0)
+        let duration = Mutex(Duration.zero)
+        Thread.detachNewThread {
+            let beginning = ContinuousClock.now
+            rotations.standBack(for: open)
+            duration.withLock { $0 = beginning.duration(to: .now) }
+            waited.signal()
+        }
+        // For the first look. A thread that comes later would only prove less.
+        try await Task.sleep(for: .milliseconds(100))
+        rotations.duringOwn { waited.wait() }
+        #expect(duration.withLock { $0 } < .seconds(1.5))
+        lock.release()
+        try await store.close()
+    }
+
     @Test func `two rotations exclude each other`() throws {
         let store = try make { $0.busyTimeout = .milliseconds(50) }
         let lock = try KeyringByteLock(try keyring, .rotates, timeout: .zero)

@@ -22,6 +22,9 @@ final class ForeignRotations: Sendable {
 
     /// Waits for the end of a rotation by another process, at most 2 s. Looks for one at most every
     /// 100 ms, and waits for each only once.
+    ///
+    /// Goes on as soon as the rotation turns out to be this store's own, which may need the turn
+    /// that the caller has.
     func standBack(for keyring: OpenKeyring) {
         let now = ContinuousClock.now
         let isDue = state.withLock { state in
@@ -34,10 +37,13 @@ final class ForeignRotations: Sendable {
         guard isDue else { return }
         let deadline = now + Self.maximumWait
         while KeyringByteLock.isHeld(.rotates, of: keyring.file) {
-            let isOver =
-                state.withLock { $0.hasStoodBack || $0.reasonToStop != nil }
-                || ContinuousClock.now >= deadline
-            guard !isOver else { return state.withLock { $0.hasStoodBack = true } }
+            let (isOwn, isOver) = state.withLock {
+                ($0.isOwn, $0.hasStoodBack || $0.reasonToStop != nil)
+            }
+            if isOwn { return }
+            guard !isOver, ContinuousClock.now < deadline else {
+                return state.withLock { $0.hasStoodBack = true }
+            }
             sleepBriefly()
         }
         state.withLock { $0.hasStoodBack = false }
