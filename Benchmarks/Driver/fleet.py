@@ -6,7 +6,8 @@ import subprocess
 import time
 
 import measure
-from systems import ROOT, say
+import tool
+from systems import say
 
 # A megabyte of W1.
 ROWS = 3500
@@ -17,10 +18,10 @@ KEY = bytes([7, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6
 def figures(engine, count, rounds):
     """The figures of `count` stores, which C and the tool change in turns."""
     engine.build(["c-sqlcipher", "coffer-keyring"])
-    tool = built(engine)
+    program = built(engine)
     found = measure.Figures(engine)
     found.clean()
-    turns = [("c-sqlcipher", lambda: rekey(engine, count)), ("coffer-tool", lambda: rotate(engine, tool, count))]
+    turns = [("c-sqlcipher", lambda: rekey(engine, count)), ("coffer-tool", lambda: rotate(engine, program, count))]
     for index in range(rounds):
         for system, turn in turns if index % 2 == 0 else reversed(turns):
             take(found, system, count, turn())
@@ -28,15 +29,11 @@ def figures(engine, count, rounds):
 
 
 def built(engine):
-    """The tool as it is installed, with Swift's libraries inside."""
-    say(f"building the tool for SQLCipher {engine.version}")
-    folder = engine.scratch / "tool"
-    engine.run(["swift", "build", "--quiet", "-c", "release", "--static-swift-stdlib", "--package-path", str(ROOT),
-                "--scratch-path", str(folder), "--product", "coffer"])
-    tool = folder / "release/coffer"
-    if f"SQLCipher {engine.version}" not in engine.output([tool, "--version"]):
+    """The path of the tool, which has to run on this engine."""
+    program = tool.built(engine)
+    if f"SQLCipher {engine.version}" not in engine.output([program, "--version"]):
         raise measure.Failed(f"the tool does not run on SQLCipher {engine.version}")
-    return tool
+    return program
 
 
 def take(found, system, count, entry):
@@ -64,7 +61,7 @@ def rekey(engine, count):
     return samples[0]
 
 
-def rotate(engine, tool, count):
+def rotate(engine, program, count):
     paths = copies(engine, "coffer-keyring", count)
     megabytes = sum(path.stat().st_size for path in paths) / 1e6
     names, key, report = (engine.stores / name for name in ["fleet.txt", "fleet.key", "fleet.jsonl"])
@@ -72,7 +69,7 @@ def rotate(engine, tool, count):
     key.write_bytes(KEY)
     key.chmod(0o600)
     start = time.monotonic()
-    done = subprocess.run([str(tool), "rotate", "--list", str(names), "--jobs", "2", "--key-file", str(key), "--quiet",
+    done = subprocess.run([str(program), "rotate", "--list", str(names), "--jobs", "2", "--key-file", str(key), "--quiet",
                            "--report", str(report)], env=engine.environment, stderr=subprocess.PIPE, text=True)
     seconds = time.monotonic() - start
     rotated = report.read_text().count('"event":"rotated"') if report.exists() else 0

@@ -18,14 +18,20 @@ TOLERANCE = 0.05
 UNITS = {"tool": "million", "tool-to-shell": "x the instructions", "tool-memory": "x the field"}
 
 
-def count(engine):
-    """Figures of the tool as it is installed, with Swift's libraries inside: by group, and by name."""
+def built(engine):
+    """The path of the tool as it is installed, with Swift's libraries inside."""
     folder = engine.scratch / "tool"
     say(f"building the tool for SQLCipher {engine.version}")
     engine.run(["swift", "build", "--quiet", "-c", "release", "--static-swift-stdlib", "--package-path", str(ROOT),
                 "--scratch-path", str(folder), "--product", "coffer"])
+    return folder / "release/coffer"
+
+
+def count(engine):
+    """Figures of the tool as it is installed: by group, and by name."""
+    program = built(engine)
     tool = engine.scratch / "coffer.counted"
-    engine.run(["strip", "-o", str(tool), str(folder / "release/coffer")])
+    engine.run(["strip", "-o", str(tool), str(program)])
     store, key = engine.stores / "tool.db", engine.stores / "tool.key"
     for path in [store, key]:
         path.unlink(missing_ok=True)

@@ -120,6 +120,25 @@ static void open_workloads(bench_arguments arguments) {
 
 // MARK: Rekey and verify
 
+#ifndef FLOOR_IS_PLAIN
+/// Closes the file, opens it with another key, and sums up its rows.
+static bench_check sum_with(const char *path, const char *key, int key_bytes) {
+    floor_close();
+    db = floor_open_file(path, key, key_bytes);
+    sqlite3_stmt *select = floor_prepare(FLOOR_SELECT);
+    bench_check read = floor_sum_of_file(select);
+    sqlite3_finalize(select);
+    sqlite3_close(db);
+    return read;
+}
+
+/// Checks the MAC of every page. SQLCipher 3 has nothing for that, and checks the structure.
+static int64_t damaged_pages(void) {
+    bool is_fourth = SQLITE_VERSION_NUMBER >= 3030000;
+    return floor_problems(is_fourth ? "PRAGMA cipher_integrity_check" : "PRAGMA integrity_check");
+}
+#endif
+
 static void change_key(bench_arguments arguments) {
 #ifdef FLOOR_IS_PLAIN
     bench_skip("plain SQLite has no key");
@@ -135,21 +154,10 @@ static void change_key(bench_arguments arguments) {
         // The new pages are in the WAL until then.
         floor_run("PRAGMA wal_checkpoint(TRUNCATE)");
         bench_stop();
-        floor_close();
-        db = floor_open_file(arguments.path, key, count);
-        sqlite3_stmt *select = floor_prepare(FLOOR_SELECT);
-        bench_check read = floor_sum_of_file(select);
-        sqlite3_finalize(select);
-        sqlite3_close(db);
+        bench_check read = sum_with(arguments.path, key, count);
         bench_sample(megabytes, written, read);
     }
 #endif
-}
-
-/// Checks the MAC of every page. SQLCipher 3 has nothing for that, and checks the structure.
-static int64_t damaged_pages(void) {
-    bool is_fourth = SQLITE_VERSION_NUMBER >= 3030000;
-    return floor_problems(is_fourth ? "PRAGMA cipher_integrity_check" : "PRAGMA integrity_check");
 }
 
 /// rotate: three figures of one change of the key. The bare `PRAGMA rekey`; the same until the new
@@ -178,12 +186,7 @@ static void rotate(bench_arguments arguments) {
         problems += damaged_pages();
         double ended = bench_now();
         if (problems != 0) bench_fail("rotate", "found damage");
-        floor_close();
-        db = floor_open_file(arguments.path, key, count);
-        sqlite3_stmt *select = floor_prepare(FLOOR_SELECT);
-        bench_check read = floor_sum_of_file(select);
-        sqlite3_finalize(select);
-        sqlite3_close(db);
+        bench_check read = sum_with(arguments.path, key, count);
         bench_figure("rotate-pause", changed - begun, megabytes, written, read);
         bench_figure("rotate-move", moved - begun, megabytes, written, read);
         bench_figure("rotate", checking + ended - begun, megabytes, written, read);

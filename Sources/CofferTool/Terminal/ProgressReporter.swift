@@ -40,7 +40,7 @@ final class ProgressReporter: Sendable {
         guard style != .none else { return }
         let now = ContinuousClock.now
         let start: (time: ContinuousClock.Instant, done: Int)? = state.withLock { state in
-            // A step that begins again counts anew.
+            // If less is done than at the start, a retry began the step over: time it from now.
             if done < state.start?.done ?? .max { state.start = (now, done) }
             if let shown = state.shown, now - shown < .milliseconds(100), done != total {
                 return nil

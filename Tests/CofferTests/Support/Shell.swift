@@ -72,7 +72,7 @@ struct Shell: Sendable, CustomTestStringConvertible {
         private let process = Process()
         private let input = Pipe()
         private let output = Pipe()
-        /// What is printed and not yet returned.
+        /// Bytes that the shell has printed since its last answer was returned.
         private var printed: [UInt8] = []
 
         fileprivate init(_ path: String, _ arguments: [String]) throws {
