@@ -89,14 +89,18 @@ extension Key {
                         try await opened.keys.add(
                             try NewSlotOptions.read(choice, for: store.path), label: label))
                 } catch let error as StoreError where ifMissing && error.code == .alreadyExists {
-                    return try found(error, opened)
+                    return try found(error, in: opened, at: store.path)
                 }
             }
             output.printDone(result)
         }
 
         /// Reports the slot that is for the credential already.
-        private func found(_ error: StoreError, _ opened: Store) throws -> SlotResult {
+        ///
+        /// - Parameter path: The path as the command names it.
+        private func found(
+            _ error: StoreError, in opened: Store, at path: String
+        ) throws -> SlotResult {
             guard let slot = try opened.keys.slots.first(where: { $0.id == error.slotID }) else {
                 throw ToolError(
                     .busy, "the slot of the credential was removed in the meantime",
@@ -104,10 +108,9 @@ extension Key {
             }
             if !label.isEmpty, label != slot.label {
                 Terminal.warn(
-                    "\(slot.named) of \(opened.path) keeps its label: coffer key rename "
-                        + "changes it")
+                    "\(slot.named) of \(path) keeps its label: coffer key rename changes it")
             }
-            return SlotResult(opened.path, slot, notice: error.message)
+            return SlotResult(path, slot, notice: error.message)
         }
     }
 }
