@@ -8,7 +8,7 @@ struct KeyEvidence {
     /// those that exist.
     let pages: [[UInt8]]
     private let content: KeyringContent
-    private let hour: UInt32
+    private let candidates: EpochCandidates
     private let searchesAll: Bool
 
     /// - Parameters:
@@ -26,7 +26,8 @@ struct KeyEvidence {
             Self.journaled(file.path + "-journal", byteCount), main,
         ].compactMap { $0 }
         self.content = content
-        hour = EpochCandidates.hour(of: seconds)
+        candidates = EpochCandidates(
+            of: content, hour: EpochCandidates.hour(of: seconds), isWhole: searchesAll)
         self.searchesAll = searchesAll
     }
 
@@ -45,8 +46,8 @@ struct KeyEvidence {
     /// Tries the candidates until each copy has its epoch. If no copy has one, tries page 2.
     ///
     /// Once the first copy has its epoch, only the likely candidates are tried for the others:
-    /// another process may be writing one of them. Page 2 is not tried in epochs that only a wrong
-    /// clock makes, because each of its trials needs a MAC.
+    /// another process may be writing one of them. A search of all epochs does not try page 2,
+    /// because each of its trials needs a MAC: a search without it comes first.
     ///
     /// - Parameters:
     ///   - second: Page 2 of the main file; `nil` if there is none, or its key does not matter.
@@ -61,7 +62,6 @@ struct KeyEvidence {
         var open = own
         var found: [[UInt8]: UInt32] = [:]
         let keys = root.trialKeys(for: content.id)
-        let candidates = EpochCandidates(of: content, hour: hour, isWhole: searchesAll)
         for (count, epoch) in candidates.enumerated() {
             if open.isEmpty { break }
             let isFirstFound = own.first.map { found[$0] != nil } ?? false
@@ -77,7 +77,7 @@ struct KeyEvidence {
         }
         return Found(
             epochs: own.compactMap { found[$0] },
-            fitsSecond: found.isEmpty
+            fitsSecond: found.isEmpty && !searchesAll
                 && second.map { hasEpoch($0, 2, keys, isShort: isShort) } ?? false)
     }
 
@@ -85,7 +85,6 @@ struct KeyEvidence {
     private func hasEpoch(
         _ page: [UInt8], _ number: Int, _ keys: RootKey.TrialKeys, isShort: Bool
     ) -> Bool {
-        let candidates = EpochCandidates(of: content, hour: hour)
         for (count, epoch) in candidates.enumerated() {
             if isShort, count >= Self.likelyCount { return false }
             if Self.fits(page, number, authenticator(keys.key(ofEpoch: epoch))) { return true }

@@ -357,11 +357,9 @@ extension Opening {
             seconds: configuration.secondsSince1970, searchesAll: searchesAll)
         let second = try handle.rawBytes(at: byteCount, count: byteCount)
         handle.close()
-        // If the key fits another page, few epochs are worth a trial. Page 2 was looked at before
-        // epochs are tried that only a wrong clock makes.
+        // If the key fits another page, few epochs are worth a trial.
         let found = evidence.search(
-            searchesAll ? nil : second, under: root, isShort: isShort || failure.code == .damaged,
-            tried: tried)
+            second, under: root, isShort: isShort || failure.code == .damaged, tried: tried)
         for epoch in found.epochs where epoch != content.epoch {
             do throws(StoreError) {
                 return .success(try open(content, root, epoch))
