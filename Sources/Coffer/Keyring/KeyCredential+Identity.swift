@@ -45,6 +45,13 @@ extension KeyCredential {
         let key = SecretBytes(try publicKey())
         return KeyLetters.recipient.withText(of: key) { String(decoding: $0, as: UTF8.self) }
     }
+
+    /// The fingerprint of the public key of an identity, as the slot of it has.
+    ///
+    /// - Throws: `.misuse` for a private key of a wrong size.
+    package borrowing func recipientFingerprint() throws(StoreError) -> String {
+        KeyringSlot.fingerprint(of: try publicKey())
+    }
 }
 
 extension NewSlot {

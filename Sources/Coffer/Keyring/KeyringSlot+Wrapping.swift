@@ -97,8 +97,12 @@ extension KeyringSlot {
 
     /// 16 hex digits that name a public key or the blob of a service; `nil` for other kinds.
     var fingerprint: String? {
-        guard kind == .recipient || kind == .external else { return nil }
-        return KeyID(bytes: Array(SHA256.hash(data: blob).prefix(KeyID.byteCount))).description
+        kind == .recipient || kind == .external ? Self.fingerprint(of: blob) : nil
+    }
+
+    /// 16 hex digits that name the public key of a recipient, or the blob of a service.
+    static func fingerprint(of blob: [UInt8]) -> String {
+        KeyID(bytes: Array(SHA256.hash(data: blob).prefix(KeyID.byteCount))).description
     }
 }
 

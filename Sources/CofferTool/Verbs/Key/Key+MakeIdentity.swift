@@ -10,7 +10,7 @@ extension Key {
                 The identity is a private key, in a new file that only its owner may read. The \
                 public key is one line on standard output. key add --recipient gives it a slot, \
                 and needs nothing secret of the recipient. --show prints that of an identity that \
-                exists.
+                exists. The fingerprint, on standard error, is the one that key list shows.
 
                 EXIT CODES
                   0 the file exists, even if the public key could not be written; 22 a file has \
@@ -26,6 +26,13 @@ extension Key {
         struct Result: Encodable {
             let path: ReportedPath
             let recipient: String
+            let fingerprint: String
+
+            init(_ path: String, _ identity: borrowing KeyCredential) throws(StoreError) {
+                self.path = ReportedPath(path)
+                recipient = try identity.recipientText()
+                fingerprint = try identity.recipientFingerprint()
+            }
         }
 
         var isChanging: Bool { !show }
@@ -35,27 +42,27 @@ extension Key {
         func run() async throws {
             if show {
                 let source = SecretSource(origin: .file(path), form: .identity)
-                return try write(try SecretReader.credential(source, for: path).recipientText())
+                return try write(Result(path, try SecretReader.credential(source, for: path)))
             }
             Signals.workBegins()
             let identity = KeyCredential.newIdentity()
-            let recipient = try identity.recipientText()
+            let result = try Result(path, identity)
             try identity.withIdentityLetters { letters in try PaperLetters.write(letters, to: path)
             }
             do {
-                try write(recipient)
+                try write(result)
             } catch {
                 Terminal.warn(
                     "this was done, but its report is lost: \(Failure(error).message); the public "
-                        + "key is \(recipient)")
+                        + "key is \(result.recipient)")
             }
         }
 
-        private func write(_ recipient: String) throws {
+        private func write(_ result: Result) throws {
             var standardOutput = StandardOutput()
-            let result = Result(path: ReportedPath(path), recipient: recipient)
-            try standardOutput.writeLine(output.json ? JSON.object(result) : recipient)
+            try standardOutput.writeLine(output.json ? JSON.object(result) : result.recipient)
             try standardOutput.flush()
+            if !output.json, !output.quiet { Terminal.note("fingerprint: \(result.fingerprint)") }
         }
     }
 }
