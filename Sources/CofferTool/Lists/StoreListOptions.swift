@@ -103,7 +103,13 @@ struct StoreListOptions: ParsableArguments {
                 hint: "Write one path a line, such as with find -print instead of -print0.")
         }
         // Not \.isNewline, which also splits at characters that a file name may have.
-        return text.unicodeScalars.split(separator: "\n").map { String($0) }
+        let lines = text.unicodeScalars.split(separator: "\n").map { String($0) }
+        guard lines.isEmpty || !lines.allSatisfy({ $0.unicodeScalars.last == "\r" }) else {
+            throw ToolError(
+                .badInput, "the lines of the list from \(file.name) end as on Windows",
+                hint: "Remove the carriage returns, such as with tr -d '\\r'.")
+        }
+        return lines
     }
 }
 

@@ -170,13 +170,21 @@ struct VerbListResult: Report {
         }
         lines.append((label: "stores", value: "\(stores.count)"))
         lines.append((label: "done", value: "\(stores.count - undone.count)"))
-        for (label, count) in Dictionary(grouping: undone, by: \.label).mapValues(\.count).sorted(
+        for (label, stores) in Dictionary(grouping: undone, by: \.label).sorted(
             by: { $0.key < $1.key })
         {
-            lines.append((label: label, value: "\(count)"))
+            let reasons = label == "failed" ? " (\(Self.reasons(of: stores)))" : ""
+            lines.append((label: label, value: "\(stores.count)\(reasons)"))
         }
         lines.append((label: "time", value: "\(seconds) s"))
         return lines
+    }
+
+    /// How many stores have each code, the most frequent first.
+    private static func reasons(of stores: [Store]) -> String {
+        Dictionary(grouping: stores, by: \.code).mapValues(\.count)
+            .sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+            .map { "\($0.value) \($0.key)" }.joined(separator: ", ")
     }
 
     /// Says what is not done, for somebody who does not read the report.
