@@ -112,5 +112,7 @@ void floor_open(bench_arguments arguments, bool is_new) {
 void floor_close(void) {
     sqlite3_finalize(begin);
     sqlite3_finalize(commit);
+    // A file that is opened next need not have them.
+    begin = commit = NULL;
     if (sqlite3_close(db) != SQLITE_OK) floor_fail("close");
 }
