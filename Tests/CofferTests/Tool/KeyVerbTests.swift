@@ -221,7 +221,8 @@ import Testing
         let shown = try run(["key", "make-identity", identity, "--show"])
         #expect(try shown.text == text("recipient"))
         let listed = try run(["key", "list", path, "--json"])
-        let fingerprint = try #require(shown.errorText.firstMatch(of: /^fingerprint: (\w{16})\n$/))
+        let fingerprint = try #require(
+            shown.errorText.firstMatch(of: /^coffer: fingerprint: (\w{16})\n$/))
         #expect(listed.text.contains("\"\(fingerprint.1)\""), "\(listed.text)")
         try run(["key", "make-identity", folder.path("recipient"), "--show"], exitCode: 19)
         #expect(try text("identity").hasPrefix("IDENTITY-"))
