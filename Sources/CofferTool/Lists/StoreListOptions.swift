@@ -104,7 +104,9 @@ struct StoreListOptions: ParsableArguments {
         }
         // Not \.isNewline, which also splits at characters that a file name may have.
         let lines = text.unicodeScalars.split(separator: "\n").map { String($0) }
-        guard lines.isEmpty || !lines.allSatisfy({ $0.unicodeScalars.last == "\r" }) else {
+        // The last line of a text has no end if nobody wrote one.
+        let whole = text.utf8.last == 10 || lines.count < 2 ? lines[...] : lines.dropLast()
+        guard whole.isEmpty || !whole.allSatisfy({ $0.unicodeScalars.last == "\r" }) else {
             throw ToolError(
                 .badInput, "the lines of the list from \(file.name) end as on Windows",
                 hint: "Remove the carriage returns, such as with tr -d '\\r'.")

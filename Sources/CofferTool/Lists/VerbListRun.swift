@@ -173,7 +173,8 @@ struct VerbListResult: Report {
         for (label, stores) in Dictionary(grouping: undone, by: \.label).sorted(
             by: { $0.key < $1.key })
         {
-            let reasons = label == "failed" ? " (\(Self.reasons(of: stores)))" : ""
+            let reasons =
+                stores.contains(where: \.hasReason) ? " (\(Self.reasons(of: stores)))" : ""
             lines.append((label: label, value: "\(stores.count)\(reasons)"))
         }
         lines.append((label: "time", value: "\(seconds) s"))
@@ -200,12 +201,12 @@ struct VerbListResult: Report {
 
 extension VerbListResult.Store {
     var label: String {
-        switch exitCode {
-        case nil: "not begun"
-        case ExitStatus.damaged.rawValue: "damaged"
-        default: "failed"
-        }
+        if hasReason { return "failed" }
+        return exitCode == nil ? "not begun" : "damaged"
     }
+
+    /// Whether only its code tells why it is not done.
+    var hasReason: Bool { exitCode != nil && exitCode != ExitStatus.damaged.rawValue }
 
     var text: String {
         let texts = [exitCode == nil ? nil : message].compactMap(\.self) + (warnings ?? [])

@@ -75,9 +75,11 @@ import Testing
             [], ["--list", "-"],
             input: Data("\(stores.path("a"))\0\(stores.path("b ü"))\0".utf8), exitCode: 25)
         #expect(ended.errorText.contains("-print0"), "\(ended.errorText)")
-        let windows = try stores.rotate(
-            [], ["--list", "-"], input: Data("\(stores.path("a"))\r\n".utf8), exitCode: 25)
-        #expect(windows.errorText.contains("end as on Windows"), "\(windows.errorText)")
+        for end in ["\r\n", "\r\n\(stores.path("b ü"))"] {
+            let windows = try stores.rotate(
+                [], ["--list", "-"], input: Data((stores.path("a") + end).utf8), exitCode: 25)
+            #expect(windows.errorText.contains("end as on Windows"), "\(windows.errorText)")
+        }
         try stores.write("", to: "list")
         let empty = try stores.rotate([], ["--list", stores.path("list")], exitCode: 25)
         #expect(empty.errorText.contains("the list names no store"), "\(empty.errorText)")
