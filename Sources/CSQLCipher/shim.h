@@ -307,6 +307,15 @@ static inline int coffer_wal_byte_count(sqlite3 *db, int64_t *byte_count) {
     return code;
 }
 
+/// Syncs the WAL to the disk. SQLITE_NOTFOUND if none is open.
+static inline int coffer_sync_wal(sqlite3 *db) {
+    sqlite3_file *file = 0;
+    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
+    if (code != SQLITE_OK) return code;
+    if (file == 0 || file->pMethods == 0) return SQLITE_NOTFOUND;
+    return file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
+}
+
 /// Whether the open transaction has a rollback journal for a database. It has none in WAL mode and
 /// before it writes. In journal modes that keep the file, having the write lock counts as writing.
 static inline int coffer_has_rollback_journal(sqlite3 *db, const char *schema) {

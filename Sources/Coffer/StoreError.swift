@@ -16,7 +16,7 @@ public struct StoreError: Error, Sendable {
         /// The code's name, as spelled in this type: `wrongKey`.
         public let description: String
 
-        init(_ description: String) {
+        package init(_ description: String) {
             self.description = description
         }
     }
@@ -56,7 +56,7 @@ public struct StoreError: Error, Sendable {
 
     private let storage: Storage
 
-    init(
+    package init(
         _ code: Code, _ message: String, hint: String? = nil, sql: String? = nil,
         sqlOffset: Int? = nil, pages: [Int] = [], table: String? = nil, column: String? = nil,
         resultCode: Int32? = nil, slotID: UInt16? = nil, cause: (any Error)? = nil

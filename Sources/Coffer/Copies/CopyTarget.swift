@@ -11,6 +11,9 @@ import Musl
 /// The new file that a copy is written to; it gets its name after it is checked.
 struct CopyTarget: ~Copyable {
     private let new: NewFile
+
+    /// The location of the file while it is written.
+    var temporary: FileLocation { new.temporary }
     /// `nil` for a plaintext database.
     private let cipher: FileCipher?
     /// The keyring of the copy; `nil` for a copy without one.
@@ -85,14 +88,20 @@ struct CopyTarget: ~Copyable {
 
     /// Checks the copy over a connection that has not seen it before.
     ///
-    /// - Parameter content: The expected content; `nil` if the pages were copied unchanged.
+    /// - Parameters:
+    ///   - content: The expected content; `nil` if the pages were copied unchanged.
+    ///   - authenticatesAllPages: `false` if the caller has authenticated every page.
     /// - Throws: `.damaged` if the copy is not sound, or differs from `content`.
     borrowing func check(
-        against content: DatabaseCopy.Content?, _ monitor: CopyMonitor
+        against content: DatabaseCopy.Content?, _ monitor: CopyMonitor,
+        authenticatesAllPages: Bool = true
     ) throws(StoreError) -> CopyCheck.Result {
         let handle = try openWhole()
         defer { handle.close() }
-        return try CopyCheck(handle: handle, cipher: cipher, monitor: monitor).run(content)
+        return try CopyCheck(
+            handle: handle, cipher: cipher, monitor: monitor,
+            authenticatesAllPages: authenticatesAllPages
+        ).run(content)
     }
 
     /// Makes the keyring, and then gives the checked file its name.

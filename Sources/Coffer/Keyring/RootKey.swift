@@ -81,7 +81,7 @@ struct RootKey: ~Copyable, Sendable {
 
 extension SecretBytes {
     /// HKDF-Expand with SHA-256, from these bytes as the pseudorandom key.
-    borrowing func expanded(_ info: [UInt8], byteCount: Int = 32) -> SecretBytes {
+    package borrowing func expanded(_ info: [UInt8], byteCount: Int = 32) -> SecretBytes {
         SecretBytes(
             copying: HKDF<SHA256>.expand(
                 pseudoRandomKey: symmetricKey(), info: info, outputByteCount: byteCount),
@@ -96,5 +96,5 @@ extension SecretBytes {
     }
 
     /// The bytes as a key of the crypto library, which wipes its own copy.
-    borrowing func symmetricKey() -> SymmetricKey { withUnsafeBytes { SymmetricKey(data: $0) } }
+    package borrowing func symmetricKey() -> SymmetricKey { withUnsafeBytes { SymmetricKey(data: $0) } }
 }

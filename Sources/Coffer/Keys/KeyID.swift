@@ -25,7 +25,7 @@ public struct KeyID: Sendable, Hashable, CustomStringConvertible {
 
 extension [UInt8] {
     /// Two hex digits for each byte, in lower case.
-    var hexDigits: String {
+    package var hexDigits: String {
         map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 }

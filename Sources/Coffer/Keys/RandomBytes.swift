@@ -10,14 +10,14 @@ extension UnsafeMutableRawBufferPointer {
 
 extension SecretBytes {
     /// Random bytes in locked memory.
-    static func random(byteCount: Int) -> SecretBytes {
+    package static func random(byteCount: Int) -> SecretBytes {
         SecretBytes(byteCount: byteCount) { $0.fillRandomly() }
     }
 }
 
 extension [UInt8] {
     /// Random bytes that are not secret, such as a salt or a nonce.
-    static func random(byteCount: Int) -> [UInt8] {
+    package static func random(byteCount: Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
             UnsafeMutableRawBufferPointer(buffer).fillRandomly()
             count = byteCount

@@ -19,6 +19,7 @@ import Testing
         "Verification": ["Keys", "Pages", "Engine", "Store"],
         "Rotation": ["Keys", "Keyring", "Engine", "Rekey", "Store", "Verification"],
         "Copies": ["Keys", "Keyring", "Pages", "Engine", "SQL", "Store"],
+        "Replication": ["Keys", "Pages", "Engine", "SQL", "Store", "Copies"],
         "Recovery": [
             "Keys", "Keyring", "Pages", "Engine", "SQL", "Store", "Verification", "Copies",
         ],
@@ -42,6 +43,7 @@ import Testing
         "Recovery/SalvagedTable.swift": "binds and compares values as the file stores them",
         "Rekey/Rekey.swift": "sqlite3_rekey",
         "Rekey/RekeyedWAL.swift": "syncs the main file between two checkpoints",
+        "Replication/Store+Pages.swift": "syncs the WAL",
         "Store/Transactions/SpoolFile.swift": "opens a file without a name",
     ]
 

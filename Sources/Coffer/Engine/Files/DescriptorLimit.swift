@@ -51,7 +51,7 @@ extension StoreError {
     /// - Parameters:
     ///   - number: The system's error number (`errno`).
     ///   - text: What failed, without the reason.
-    static func system(_ number: Int32, _ text: String) -> StoreError {
+    package static func system(_ number: Int32, _ text: String) -> StoreError {
         guard let limit = DescriptorLimit(systemError: number) else {
             return StoreError(.io, "\(text): \(systemErrorText(number))")
         }

@@ -7,11 +7,11 @@ import Musl
 #endif
 
 /// Reads and writes at an offset of an open file, in as many system calls as it takes.
-enum PositionedIO {
+package enum PositionedIO {
     /// Reads until the buffer is full or the file ends.
     ///
     /// - Returns: The number of bytes read; `nil` for an error, whose number is in `errno`.
-    static func read(
+    package static func read(
         into bytes: UnsafeMutableRawBufferPointer, from descriptor: Int32, at offset: off_t
     ) -> Int? {
         var count = 0
@@ -29,7 +29,7 @@ enum PositionedIO {
     /// Writes all bytes.
     ///
     /// - Returns: `false` for an error, whose number is in `errno`. Some bytes may be written then.
-    static func write(
+    package static func write(
         _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, at offset: off_t
     ) -> Bool {
         var count = 0

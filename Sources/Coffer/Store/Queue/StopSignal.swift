@@ -89,7 +89,7 @@ final class StopSignal: Sendable {
 
 /// Set when the task of a body is cancelled, or its `Interruption` interrupts it; checked between
 /// statements.
-final class Cancellation: Sendable {
+package final class Cancellation: Sendable {
     private struct State {
         /// The connection that runs the body, while an interrupt would affect only this body.
         var target: InterruptHandle?
@@ -106,7 +106,7 @@ final class Cancellation: Sendable {
         self.event = event
     }
 
-    var isCancelled: Bool { flag.load(ordering: .relaxed) }
+    package var isCancelled: Bool { flag.load(ordering: .relaxed) }
 
     /// The error of a body that was cancelled.
     var reason: StoreError? {

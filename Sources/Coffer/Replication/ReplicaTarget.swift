@@ -1,0 +1,138 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A file that is put together from the pages of a replica, and gets its name when it is proven.
+package final class ReplicaTarget {
+    private let target: CopyTargetBox
+    private let cipher: FileCipher
+    private let path: String
+    private let descriptor: Int32
+
+    /// - Parameters:
+    ///   - path: Of the new file.
+    ///   - key: Of the replica's file.
+    ///   - salt: Of the replica's file.
+    ///   - profile: Its profile, as `ReplicaSource` has it.
+    ///   - pageByteCount: Bytes of its pages.
+    /// - Throws: `.alreadyExists` if something is at the path; `.needsNewerEngine` for a profile of
+    ///   SQLCipher 4; `.unsupported` for a profile that is not known.
+    package init(
+        at path: String, key: borrowing StoreKey, salt: [UInt8], profile: String,
+        pageByteCount: Int, configuration: Configuration
+    ) throws(StoreError) {
+        let file = try CopyTarget.location(path)
+        let profile = try Self.profile(profile, pageByteCount)
+        cipher = FileCipher(
+            key: try KeyDerivation.rawKey(from: key, salt: salt, profile: profile),
+            profile: profile)
+        target = CopyTargetBox(
+            try CopyTarget(
+                at: file, of: nil, key: CopyKey(cipher, nil), configuration: configuration))
+        let temporary = target.target.temporary
+        try temporary.createPrivate()
+        self.path = temporary.path
+        descriptor = open(temporary.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else {
+            throw StoreError.system(errno, "cannot write \(temporary.path)")
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    private static func profile(
+        _ name: String, _ pageByteCount: Int
+    ) throws(StoreError) -> CipherProfile {
+        let known = [CipherProfile.portable, .sqlcipher3, .sqlcipher4]
+        for profile in known.compactMap({ $0.resized(to: pageByteCount) })
+        where "\(profile)" == name {
+            guard try Engine.capabilities.supports(profile) else {
+                throw StoreError(
+                    .needsNewerEngine, "the replica is of a file in the profile \(profile)",
+                    hint: "Restore it with SQLCipher 4.")
+            }
+            return profile
+        }
+        throw StoreError(.unsupported, "the replica is of a file in the profile \(name)")
+    }
+
+    /// The secret from which all keys of the replica are derived.
+    package func secret() -> SecretBytes { cipher.key.replicaSecret() }
+
+    /// Writes a page, counted from 1.
+    package func write(_ page: [UInt8], at number: Int) throws(StoreError) {
+        let offset = off_t(number - 1) * off_t(cipher.profile.pageByteCount)
+        guard page.withUnsafeBytes({ PositionedIO.write($0, to: descriptor, at: offset) }) else {
+            throw StoreError.system(errno, "cannot write \(path)")
+        }
+    }
+
+    /// The tag of a page that was written.
+    package func tag(ofPage number: Int) throws(StoreError) -> [UInt8] {
+        let start = (number - 1) * cipher.profile.pageByteCount + cipher.profile.macOffset
+        var count: Int?
+        let tag = [UInt8](unsafeUninitializedCapacity: PageSnapshot.tagByteCount) {
+            buffer, filled in
+            count = PositionedIO.read(
+                into: UnsafeMutableRawBufferPointer(buffer), from: descriptor, at: off_t(start))
+            filled = count ?? 0
+        }
+        guard let count else { throw StoreError.system(errno, "cannot read \(path)") }
+        // What was never written reads as zeros.
+        return tag + [UInt8](repeating: 0, count: PageSnapshot.tagByteCount - count)
+    }
+
+    /// Cuts the file to so many pages.
+    package func cut(to pageCount: Int) throws(StoreError) {
+        let byteCount = off_t(pageCount) * off_t(cipher.profile.pageByteCount)
+        guard ftruncate(descriptor, byteCount) == 0 else {
+            throw StoreError.system(errno, "cannot write \(path)")
+        }
+    }
+
+    /// Authenticates each page, checks the structure, and gives the file its name.
+    ///
+    /// The caller has compared the tags of all pages with what the owner of the replica says. So a
+    /// page of zeros is one that SQLite has left.
+    ///
+    /// - Throws: `.damaged`, and then there is no file; `.alreadyExists`; `.cancelled`.
+    package func adopt(pageCount: Int, _ cancellation: Cancellation?) throws -> CopyReport {
+        let monitor = CopyMonitor(progress: nil, cancellation: cancellation)
+        try cut(to: pageCount)
+        guard fsync(descriptor) == 0 else {
+            throw StoreError.system(errno, "cannot write \(path)")
+        }
+        try requireAuthentic(pageCount, monitor)
+        let result = try target.target.check(against: nil, monitor, authenticatesAllPages: false)
+        try target.target.adopt()
+        return CopyReport(result, profile: cipher.profile)
+    }
+
+    private func requireAuthentic(_ pageCount: Int, _ monitor: CopyMonitor) throws(StoreError) {
+        let authenticator = PageAuthenticator(key: cipher.key, profile: cipher.profile)
+        let byteCount = cipher.profile.pageByteCount
+        var page = [UInt8](repeating: 0, count: byteCount)
+        for number in stride(from: 1, through: pageCount, by: 1) {
+            if number % CopyMonitor.interval == 0 {
+                try monitor.report(.verifyingPages, number, of: pageCount)
+            }
+            let count = page.withUnsafeMutableBytes {
+                PositionedIO.read(
+                    into: $0, from: descriptor, at: off_t(number - 1) * off_t(byteCount))
+            }
+            guard count == byteCount else { throw StoreError.system(errno, "cannot read \(path)") }
+            let isAuthentic = page.withUnsafeBytes {
+                authenticator.authenticates($0, number: number)
+            }
+            guard isAuthentic || page.allSatisfy({ $0 == 0 }) else {
+                throw StoreError(
+                    .damaged, "page \(number) of the replica failed authentication",
+                    pages: [number])
+            }
+        }
+    }
+}
